@@ -1,0 +1,14 @@
+# Warnings for our own code; third-party headers are system includes and stay quiet.
+function(ablate_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+                                           $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+endfunction()
+
+# A library of our own: sources compiled with our warnings, includes rooted at the repository.
+function(ablate_library target)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PUBLIC ${ARG_LIBS})
+  ablate_warnings(${target})
+endfunction()

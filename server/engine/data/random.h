@@ -1,0 +1,35 @@
+// The generators of a run: CPython's for the source's shuffles, and named splitmix64 streams for everything of ours.
+#ifndef ABLATE_SERVER_ENGINE_DATA_RANDOM_H_
+#define ABLATE_SERVER_ENGINE_DATA_RANDOM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace ablate::engine {
+
+// The order that CPython's random.seed(seed); random.shuffle(list(range(n))) leaves (MT19937 seeded by
+// init_by_array, Fisher–Yates from the end, _randbelow by rejection of getrandbits).
+std::vector<uint32_t> PythonShuffle(uint32_t n, uint32_t seed);
+
+// 64-bit seed of the stream called `name` of a run: streams of different names are independent, and a
+// stream does not depend on which others exist.
+uint64_t StreamSeed(uint32_t seed, absl::string_view name);
+
+// splitmix64; its whole state is one word.
+class SplitMix64 {
+ public:
+  explicit SplitMix64(uint64_t state) : state_(state) {}
+  uint64_t Next();
+  // Uniform in [0, bound), without bias; bound ≥ 1.
+  uint64_t Below(uint64_t bound);
+  uint64_t state() const { return state_; }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_DATA_RANDOM_H_

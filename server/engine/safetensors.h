@@ -1,0 +1,44 @@
+// The safetensors format: the only one in which checkpoints and states are written and read. Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_SAFETENSORS_H_
+#define ABLATE_SERVER_ENGINE_SAFETENSORS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::engine {
+
+enum class TensorType { kF32, kF64, kU8, kI64, kU64 };
+
+struct TensorView {
+  std::string name;
+  TensorType type = TensorType::kF32;
+  std::vector<int64_t> shape;
+  absl::string_view bytes;  // little-endian, row-major; may be unaligned in a foreign file
+};
+
+struct SafetensorsFile {
+  std::vector<TensorView> tensors;  // in file order; views into the parsed bytes
+  std::map<std::string, std::string> metadata;
+
+  // Null if there is no such tensor.
+  const TensorView* Find(absl::string_view name) const;
+};
+
+// One file's bytes; the header is padded to 8 bytes. INVALID_ARGUMENT if a name repeats or a view's bytes
+// do not fit its shape.
+absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tensors,
+                                             const std::map<std::string, std::string>& metadata);
+
+// Parses and checks everything: header length (at most 100,000,000), JSON, types, shapes without overflow,
+// ranges sorted, contiguous, without holes, ending at the end of the file. INVALID_ARGUMENT says what is
+// wrong. The views point into `file`, which must outlive them.
+absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_SAFETENSORS_H_
