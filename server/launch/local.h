@@ -1,0 +1,46 @@
+// Starts and supervises the worker processes of this box: posix_spawn, a lock per device, restart
+// with back-off.
+#ifndef ABLATE_SERVER_LAUNCH_LOCAL_H_
+#define ABLATE_SERVER_LAUNCH_LOCAL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace ablate::launch {
+
+struct WorkerCommand {
+  std::string name;     // of the worker, such as cpu-train
+  std::string program;  // absolute path of ablate-worker
+  std::vector<std::string> arguments;
+  std::string log_file;  // appended to; stdout and stderr
+  std::string pid_file;  // how a restarted server finds a worker that outlived it
+};
+
+struct ChildExit {
+  std::string worker;
+  bool by_itself = false;  // exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
+  std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
+};
+
+// Keeps one process per command alive. Thread-safe; `on_exit` is called on the supervisor's thread.
+class LocalWorkers {
+ public:
+  // Adopts processes that the pid files name and that still run the program; starts the others.
+  static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(
+      std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit);
+  // Leaves the processes running: a restarted server adopts them.
+  virtual ~LocalWorkers() = default;
+  // SIGTERM, then SIGKILL after `patience`; waits until all are gone and starts none again.
+  virtual void Stop(absl::Duration patience) = 0;
+};
+
+}  // namespace ablate::launch
+
+#endif  // ABLATE_SERVER_LAUNCH_LOCAL_H_

@@ -1,0 +1,102 @@
+// Hands queued runs to attached workers and decides when a lease is lost. The server's side of the
+// lease protocol.
+#ifndef ABLATE_SERVER_SCHEDULE_SCHEDULER_H_
+#define ABLATE_SERVER_SCHEDULE_SCHEDULER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/schedule/clock.h"
+#include "storage/store.h"
+
+namespace ablate::schedule {
+
+// One attached stream, as the scheduler sees it. Calls come from the scheduler's thread and must
+// not block.
+class WorkerStream {
+ public:
+  virtual ~WorkerStream() = default;
+  virtual void Send(const worker::v1::ToWorker& message) = 0;
+  // Ends the stream; the worker may come back with a new one.
+  virtual void Close(const absl::Status& why) = 0;
+};
+
+struct SchedulerOptions {
+  absl::Duration heartbeat = absl::Seconds(5);
+  absl::Duration silence = absl::Seconds(30);      // without a message: the lease is lost
+  absl::Duration absence = absl::Seconds(10);      // without a stream: the lease is lost
+  absl::Duration start_grace = absl::Seconds(60);  // after a start nothing expires before this
+  absl::Duration step_watchdog =
+      absl::Minutes(10);            // no step for so long: the run is taken back as lost
+  uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes a lease may have
+  uint32_t runs_per_lane = 2;       // granted ahead, so that a lane never waits
+};
+
+struct WorkerInfo {
+  std::string name;
+  std::string device;
+  std::string device_kind;
+  std::string build;
+  uint32_t lanes = 0;
+  bool attached = false;
+  storage::Micros attach_time = 0;
+  std::vector<std::string> runs;
+};
+
+// How a local worker process ended, as its supervisor saw it.
+struct WorkerExit {
+  std::string worker;
+  bool by_itself =
+      false;  // exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL; not SIGKILL or SIGTERM
+  std::string last_words;  // for the runs' history, such as "killed by SIGSEGV"
+};
+
+// A state machine over a store: not thread-safe, driven by one thread (SchedulerThread) or by a
+// test.
+class Scheduler {
+ public:
+  using Session = uint64_t;
+
+  Scheduler(storage::Store* store, const Clock* clock, SchedulerOptions options,
+            std::function<std::string()> new_lease_id);
+  ~Scheduler();
+
+  // Loads the leases that an earlier process left; their workers have start_grace to come back.
+  absl::Status Start();
+
+  // A stream was accepted; its first message must be Hello. Messages of a session whose stream was
+  // replaced or closed are ignored. Malformed messages close the stream with INVALID_ARGUMENT.
+  Session Open(std::shared_ptr<WorkerStream> stream);
+  void Receive(Session session, const worker::v1::FromWorker& message);
+  void Closed(Session session);
+
+  void Exited(const WorkerExit& exit);
+  void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
+  // Grants what can be granted: call when runs were queued.
+  void Dispatch();
+  // Expires leases; call at least every second.
+  void Tick();
+  // Asks every worker to save and leave.
+  void DrainAll();
+
+  std::vector<WorkerInfo> Workers() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Random 128 bits as 32 hex digits, from the system's generator.
+std::string RandomLeaseId();
+
+}  // namespace ablate::schedule
+
+#endif  // ABLATE_SERVER_SCHEDULE_SCHEDULER_H_

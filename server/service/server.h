@@ -1,0 +1,35 @@
+// The gRPC server: every public service on one socket, the workers' channel on another.
+#ifndef ABLATE_SERVER_SERVICE_SERVER_H_
+#define ABLATE_SERVER_SERVICE_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/schedule/scheduler_thread.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+
+struct ServerOptions {
+  std::string client_address;  // "unix:PATH"
+  std::string worker_address;  // "unix:PATH"
+  std::string owner;           // name of the OS user, recorded with experiments
+};
+
+// Watchers are woken by Notify; nothing polls. Thread-safe.
+class Server {
+ public:
+  // Listens on both addresses. `store` and `scheduler` must outlive it.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options, storage::Store* store,
+                                                       schedule::SchedulerThread* scheduler);
+  // Ends calls in progress with UNAVAILABLE.
+  virtual ~Server() = default;
+  // A commit reached this change number: wake watchers (storage::StoreOptions::on_commit).
+  virtual void Notify(uint64_t change) = 0;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_SERVER_H_

@@ -1,0 +1,74 @@
+// From what a researcher wrote to the runs that will be trained: overrides, axes, seeds, defaults,
+// checks, fingerprints.
+#ifndef ABLATE_SERVER_SPEC_RESOLVE_H_
+#define ABLATE_SERVER_SPEC_RESOLVE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/spec.pb.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/struct.pb.h"
+#include "proto/reflect/from_value.h"
+
+namespace ablate::spec {
+
+using Problem = reflect::FieldProblem;
+
+// What must be known of a data set to resolve a spec that names it.
+struct DatasetFacts {
+  std::string id;  // without "datasets/"
+  std::string sha256;
+  uint64_t documents = 0;
+  uint32_t characters = 0;
+};
+
+// The world that a spec is resolved in.
+struct Surroundings {
+  // By id or display name, with or without "datasets/". NOT_FOUND or FAILED_PRECONDITION with a
+  // sentence.
+  std::function<absl::StatusOr<DatasetFacts>(absl::string_view)> find_dataset;
+  bool cuda = false;  // a GPU worker is known: what `auto` becomes, and whether `cuda` is allowed
+};
+
+struct ResolvedCell {
+  std::string name;                                         // such as post-lr0.01-s42
+  std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
+  uint32_t seed = 0;
+  v1::RunSpec run;          // every field set, data sets as datasets/ID
+  std::string fingerprint;  // 12 characters of [a-z2-7]
+  std::string trajectory;
+  std::string
+      shape;  // key of runs that cost the same a step: task shape, model, batch, trainer, device
+  std::string device_kind;     // cpu or cuda
+  std::string dataset_sha256;  // empty if the task has no data set
+  uint64_t parameters = 0;
+  uint64_t bytes = 0;         // estimate of what it will store
+  double flops_per_step = 0;  // forward and backward, for a guess of its time
+};
+
+struct Resolution {
+  v1::ExperimentSpec
+      spec;  // as submitted, with overrides applied to base and data sets as datasets/ID
+  std::vector<ResolvedCell>
+      cells;  // grid order: last axis fastest, then seeds; excluded ones left out
+  std::vector<v1::SettingParameters> parameters;
+  std::vector<std::string> notes;
+  std::vector<Problem> problems;  // if any, cells may be empty
+};
+
+// Every problem at once, each with its path; limits on runs are checked before anything is
+// expanded. Pure but for find_dataset, which is called once for each distinct name.
+Resolution Resolve(const v1::ExperimentSpec& spec,
+                   const std::map<std::string, google::protobuf::Value>& overrides,
+                   const Surroundings& surroundings);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_RESOLVE_H_

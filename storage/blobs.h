@@ -1,0 +1,63 @@
+// Content-addressed files: written once under a temporary name, synced, renamed to their SHA-256.
+#ifndef ABLATE_STORAGE_BLOBS_H_
+#define ABLATE_STORAGE_BLOBS_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/mutex.h"
+
+namespace ablate::storage {
+
+// Lower-case hex SHA-256.
+std::string Sha256Hex(absl::string_view bytes);
+
+// A folder of blobs. Thread-safe.
+class Blobs {
+ public:
+  // Holds a blob against being swept until it is destroyed.
+  class Pin;
+
+  // An upload in progress; its temporary file goes if it is destroyed before Publish. One thread.
+  class Writer {
+   public:
+    virtual ~Writer() = default;
+    virtual absl::Status Append(absl::string_view bytes) = 0;
+    virtual uint64_t size() const = 0;
+    // Syncs the file and its folder, renames it to its hash, and pins it. INVALID_ARGUMENT if
+    // `expected` is given and is not the hash; RESOURCE_EXHAUSTED if the disk is full.
+    virtual absl::StatusOr<std::shared_ptr<Pin>> Publish(absl::string_view expected) = 0;
+  };
+
+  // Creates the folder and removes temporary files that an earlier process left.
+  static absl::StatusOr<std::unique_ptr<Blobs>> Open(const std::string& folder);
+  virtual ~Blobs() = default;
+
+  virtual absl::StatusOr<std::unique_ptr<Writer>> Create() = 0;
+  // Pins a blob that is already there. NOT_FOUND.
+  virtual absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256) = 0;
+  // Up to `length` bytes from `offset`. NOT_FOUND; OUT_OF_RANGE if offset is beyond the end.
+  virtual absl::StatusOr<std::string> Read(absl::string_view sha256, uint64_t offset,
+                                           uint64_t length) = 0;
+  virtual absl::StatusOr<uint64_t> Size(absl::string_view sha256) = 0;
+  // Removes a blob unless it is pinned; true if it is gone. Called by the store for hashes that no
+  // row names.
+  virtual absl::StatusOr<bool> Sweep(absl::string_view sha256) = 0;
+};
+
+class Blobs::Pin {
+ public:
+  virtual ~Pin() = default;
+  virtual const std::string& sha256() const = 0;
+  virtual uint64_t size() const = 0;
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_BLOBS_H_

@@ -1,0 +1,146 @@
+// What the store keeps, as plain values. Specs are serialized messages that the store never looks
+// into.
+#ifndef ABLATE_STORAGE_RECORDS_H_
+#define ABLATE_STORAGE_RECORDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ablate::storage {
+
+// Microseconds since the Unix epoch; 0 where it has not happened.
+using Micros = int64_t;
+
+enum class RunState { kQueued, kLeased, kDone, kDiverged, kFailed, kCancelled };
+
+struct Summary {
+  std::string key;
+  // Over finite values, in arrival order; meaningless while count == nonfinite.
+  double first = 0, last = 0, min = 0, max = 0, mean = 0;
+  uint64_t count = 0;
+  uint64_t nonfinite = 0;
+  std::optional<uint32_t> first_nonfinite_step;
+};
+
+// A run that may have to be trained. Its id is the fingerprint, with ".2", ".3", … for later
+// generations.
+struct NewRun {
+  std::string fingerprint;
+  std::string trajectory;
+  uint32_t seed = 0;
+  uint32_t steps = 0;
+  uint64_t parameters = 0;
+  std::string device_kind;   // "cpu" or "cuda"
+  std::string shape;         // runs of equal shape cost the same: key of measured step times
+  std::string spec;          // serialized RunSpec
+  std::string dataset_blob;  // sha256, or empty
+};
+
+struct NewCell {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
+  uint32_t seed = 0;
+  std::string fingerprint;
+};
+
+struct NewExperiment {
+  std::string name;
+  std::string owner;
+  std::string request_id;
+  std::string request_hash;    // of everything that must be equal for request_id to be a repetition
+  std::string spec;            // serialized ExperimentSpec
+  int priority = 1;            // 0 interactive, 1 normal, 2 background
+  bool fresh = false;          // a new generation of every run
+  std::vector<NewCell> cells;  // grid order, distinct names
+  std::vector<NewRun> runs;    // one per distinct fingerprint
+};
+
+struct RunCounts {
+  uint32_t queued = 0, running = 0, done = 0, diverged = 0, failed = 0, cancelled = 0;
+};
+
+enum class ExperimentState { kActive, kEnded, kCancelled };
+
+struct ExperimentRecord {
+  std::string id;  // name plus four base-32 characters
+  std::string name;
+  std::string owner;
+  std::string spec;
+  ExperimentState state = ExperimentState::kActive;
+  RunCounts counts;  // over cells
+  Micros create_time = 0;
+  Micros end_time = 0;
+};
+
+struct CellRecord {
+  uint32_t index = 0;  // in grid order
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels;
+  uint32_t seed = 0;
+  std::string run;
+  bool reused = false;
+  // Of the run:
+  RunState state = RunState::kQueued;
+  uint32_t step = 0;
+  uint32_t steps = 0;
+  std::string failure;
+  uint64_t change = 0;  // change number of the last write to the run
+};
+
+struct RunRecord {
+  std::string id;
+  std::string trajectory;
+  uint32_t seed = 0;
+  uint32_t step = 0;  // updates made and stored
+  uint32_t steps = 0;
+  uint64_t parameters = 0;
+  RunState state = RunState::kQueued;
+  std::string spec;
+  std::string dataset_blob;
+  uint32_t failures = 0;  // in a row without progress
+  uint32_t losses = 0;    // lost workers in a row without progress
+  std::string failure;    // why it FAILED
+  std::string trainer, device, build, worker;
+  Micros device_time = 0;  // lane time on a CPU
+  Micros create_time = 0, start_time = 0, end_time = 0;
+};
+
+struct RunEventRecord {
+  Micros time = 0;
+  std::string kind;
+  uint32_t step = 0;
+  std::string worker;
+  std::string message;
+};
+
+struct ArtifactRecord {
+  std::string run;
+  std::string kind;  // "checkpoint"
+  uint32_t step = 0;
+  std::string blob;  // sha256
+  uint64_t bytes = 0;
+};
+
+struct DatasetRecord {
+  std::string id;  // stem of the name plus six of the hash
+  std::string display_name;
+  std::string sha256;
+  uint64_t bytes = 0;
+  uint64_t documents = 0;
+  uint32_t characters = 0;
+  Micros create_time = 0;
+};
+
+// Points of one key in one row group.
+struct Column {
+  std::string key;
+  std::vector<uint32_t> steps;  // ascending
+  std::vector<double> values;   // may be non-finite; bits are kept
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_RECORDS_H_
