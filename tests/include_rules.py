@@ -1,0 +1,84 @@
+"""Holds the include rules of the tree: who may see torch, protobuf, gRPC, SQLite and whose headers."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ("proto", "storage", "server", "client")
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+TORCH = re.compile(r"^(torch|ATen|c10)/")
+PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
+GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
+SQLITE = re.compile(r"^sqlite3")
+OURS = re.compile(r"^(proto|storage|server|client)/")
+# What the engine may use beside the standard library and its own headers.
+ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|server/engine)\b")
+STANDARD = re.compile(r"^[a-z0-9_]+$|^(sys|linux)/[a-z0-9_]+\.h$|^[a-z0-9_]+\.h$")
+
+
+def problems_of(path: str, include: str):
+    """Sentences about what is wrong with one include of one file; paths are relative to the root."""
+    inside = path.startswith
+    engine_face = re.fullmatch(r"server/engine/[^/]+\.h", path)
+    torch_allowed = inside("server/engine/") and not engine_face
+    if TORCH.match(include) and not torch_allowed:
+        yield "only server/engine/ below its public headers sees torch"
+    if SQLITE.match(include) and not inside("storage/sqlite/"):
+        yield "only storage/sqlite/ sees sqlite3.h"
+    if include.startswith("server/") and not inside("server/"):
+        yield "nothing outside server/ includes server/"
+    if include.startswith("client/") and not inside("client/"):
+        yield "nothing outside client/ includes client/"
+    if include.startswith("storage/") and not (inside("storage/") or inside("server/")):
+        yield "only the server includes storage/"
+    if inside("storage/") and (PROTO.search(include) or GRPC.search(include)):
+        yield "storage/ knows no messages"
+    if inside("server/engine/") and not (ENGINE_ALLOWED.match(include) or STANDARD.match(include)):
+        yield "engine/ includes the standard library, Abseil, LibTorch, Highway, PCRE2 and nlohmann-json only"
+    if inside("server/worker/") and re.match(r"server/engine/.+/", include):
+        yield "server/worker/ sees only the headers directly in server/engine/"
+    order = ["server/service/", "server/spec/", "server/schedule/", "server/worker/", "server/engine/"]
+    here = next((i for i, folder in enumerate(order) if inside(folder)), None)
+    there = next((i for i, folder in enumerate(order) if include.startswith(folder)), None)
+    # The one shared conversion of a run's spec to the engine's config (docs/adr/0002).
+    if inside("server/worker/") and include == "server/spec/engine_config.h":
+        return
+    if here is not None and there is not None and there < here:
+        yield f"data flows one way: {order[here]} does not include {order[there]}"
+
+
+def check_tree():
+    wrong = []
+    files = 0
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".h", ".cc"):
+                continue
+            files += 1
+            name = path.relative_to(ROOT).as_posix()
+            includes = INCLUDE.findall(path.read_text(encoding="utf-8"))
+            wrong += [f"{name}: {i}: {why}" for i in includes for why in problems_of(name, i)]
+            if any(TORCH.match(i) for i in includes) and any(PROTO.search(i) for i in includes):
+                wrong.append(f"{name}: no file sees both torch's and protobuf's headers")
+            if not path.read_text(encoding="utf-8").startswith("// "):
+                wrong.append(f"{name}: a file opens with one line saying what it is for")
+        for bad in ("utils", "util", "common", "helpers"):
+            wrong += [f"{p.relative_to(ROOT)}: no folder of that name" for p in (ROOT / folder).rglob(bad)]
+    return files, wrong
+
+
+def check_rules():
+    """The rules catch what they are for: a test that cannot fail is none."""
+    bad = [("storage/store.cc", "ATen/ATen.h"), ("client/main.cc", "server/spec/resolve.h"),
+           ("server/service/runs.cc", "sqlite3.h"), ("server/engine/model/norm.cc", "ablate/v1/spec.pb.h"),
+           ("server/engine/trainer.h", "ATen/ATen.h"), ("server/worker/lanes.cc", "server/engine/train/state.h"),
+           ("server/spec/resolve.cc", "server/service/names.h"), ("storage/blobs.cc", "google/protobuf/message.h")]
+    return [f"rule does not catch {p} including {i}" for p, i in bad if not list(problems_of(p, i))]
+
+
+if __name__ == "__main__":
+    count, found = check_tree()
+    found += check_rules()
+    print("\n".join(found) or f"{count} files keep the include rules")
+    sys.exit(1 if found or count == 0 else 0)
