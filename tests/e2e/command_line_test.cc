@@ -1,0 +1,92 @@
+// What scripts rely on, and the errors that people meet first.
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(CommandLineTest, SaysHowToStartAServerWhenThereIsNone) {
+  PersonalServer server;
+  const Output output = server.Ablate({"ls"});
+  EXPECT_EQ(output.exit_code, 69);
+  EXPECT_THAT(output.err, HasSubstr("ablate up"));
+  EXPECT_EQ(output.out, "");
+}
+
+TEST(CommandLineTest, StartsTwiceAndStopsTwiceWithoutHarm) {
+  PersonalServer server;
+  server.Up();
+  const int pid = server.ServerPid();
+  server.Up();
+  EXPECT_EQ(server.ServerPid(), pid);
+  EXPECT_EQ(server.Ablate({"down"}).exit_code, 0);
+  EXPECT_EQ(server.ServerPid(), 0);
+  EXPECT_EQ(server.Ablate({"down"}).exit_code, 0);
+}
+
+TEST(CommandLineTest, WorksInAHomeWhosePathIsTooLongForASocket) {
+  PersonalServer server;
+  const std::string home = server.home() + "/" + std::string(120, 'x');
+  const auto ablate = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {ABLATE_BIN "/ablate"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return RunProgram(command, "", {{"ABLATE_HOME", home}, {"ABLATE_SERVER", ""}});
+  };
+  std::filesystem::create_directories(server.home());
+  const Output up = ablate({"up"});
+  EXPECT_EQ(up.exit_code, 0) << up.err;
+  EXPECT_EQ(ablate({"ls"}).exit_code, 0);
+  EXPECT_EQ(ablate({"down"}).exit_code, 0);
+}
+
+TEST(CommandLineTest, CreatesNothingFromABadFile) {
+  PersonalServer server;
+  server.Up();
+  const Output output = server.Ablate(
+      {"submit", "-"},
+      SmallNames("bad", 10, "axes: [{field: model.heads, values: [3]}]\nsedes: {count: 1}\n"));
+  EXPECT_EQ(output.exit_code, 1);
+  EXPECT_THAT(output.err, AllOf(HasSubstr("sedes"), HasSubstr("seeds")));
+  const Output heads = server.Ablate(
+      {"submit", "-"}, SmallNames("bad", 10, "axes: [{field: model.heads, values: [3]}]\n"));
+  EXPECT_EQ(heads.exit_code, 1);
+  EXPECT_THAT(heads.err, HasSubstr("width 16"));
+  EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(0));
+}
+
+TEST(CommandLineTest, TakesUniquePrefixes) {
+  PersonalServer server;
+  server.Up();
+  const std::string name =
+      server.Json({"submit", "-", "--wait", "--json"},
+                  SmallNames("prefix", 5, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const std::string id = name.substr(std::string("experiments/").size());
+  EXPECT_EQ(server.Ablate({"show", name}).exit_code, 0);
+  EXPECT_EQ(server.Ablate({"show", id}).exit_code, 0);
+  EXPECT_EQ(server.Ablate({"show", "pref"}).exit_code, 0);
+  const Output wrong = server.Ablate({"show", "nothing"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("nothing"));
+}
+
+TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
+  PersonalServer server;
+  server.Up();
+  const nlohmann::json workers = server.Json({"workers", "--json"});
+  ASSERT_THAT(workers["workers"], SizeIs(1));
+  EXPECT_TRUE(workers["workers"][0].contains("runs"));
+  const nlohmann::json created = server.Json({"submit", "-", "--wait", "--json"},
+                                             SmallNames("json", 5, "seeds: {count: 1}\n"));
+  EXPECT_TRUE(created.contains("differs_only_in_evaluation"));
+  EXPECT_TRUE(created["experiment"].contains("create_time"));
+}
+
+}  // namespace
+}  // namespace ablate::e2e

@@ -1,0 +1,65 @@
+// A personal server of the real programs in a temporary folder, for end-to-end and fault tests.
+#ifndef ABLATE_TESTS_E2E_PERSONAL_SERVER_H_
+#define ABLATE_TESTS_E2E_PERSONAL_SERVER_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+
+namespace ablate::e2e {
+
+struct Output {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// Runs programs of build/bin with ABLATE_HOME set to a folder of its own; the destructor stops the
+// server and kills what is left of it, by process id.
+class PersonalServer {
+ public:
+  PersonalServer();
+  ~PersonalServer();
+  PersonalServer(const PersonalServer&) = delete;
+  PersonalServer& operator=(const PersonalServer&) = delete;
+
+  const std::string& home() const { return home_; }
+  // Runs `ablate` with these arguments; `input` is its standard input.
+  Output Ablate(const std::vector<std::string>& arguments, const std::string& input = "") const;
+  // The same, expecting exit code 0 and JSON on standard output.
+  nlohmann::json Json(const std::vector<std::string>& arguments,
+                      const std::string& input = "") const;
+  // `ablate up` with these further arguments, expecting success.
+  void Up(const std::vector<std::string>& arguments = {});
+
+  // Process ids of the server and of the worker, or 0.
+  int ServerPid() const;
+  int WorkerPid() const;
+  // SIGKILL, and waits until the process is gone.
+  static void Kill(int pid);
+
+ private:
+  std::string root_;
+  std::string home_;
+};
+
+// Calls `condition` until it holds or a minute has passed; yields between calls.
+bool Eventually(const std::function<bool()>& condition);
+
+// Runs a program to its end. `environment` is added to ours.
+Output RunProgram(const std::vector<std::string>& command, const std::string& input,
+                  const std::map<std::string, std::string>& environment);
+
+// The text of a file; fails the test if it cannot be read.
+std::string ReadFile(const std::string& path);
+void WriteFile(const std::string& path, const std::string& text);
+
+// A small names experiment as YAML: `body` is added below `base` as it is.
+std::string SmallNames(const std::string& name, int steps, const std::string& rest);
+
+}  // namespace ablate::e2e
+
+#endif  // ABLATE_TESTS_E2E_PERSONAL_SERVER_H_

@@ -1,0 +1,154 @@
+// From a file to trained numbers and back, with the real programs.
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+constexpr char kTwoNorms[] =
+    "axes:\n"
+    "  - {name: norm, settings: [{label: pre}, {label: none, set: {model.norm.placement: none, "
+    "model.norm.final: false}}]}\n"
+    "seeds: {first: 1, count: 2}\n";
+
+class WorkflowTest : public ::testing::Test {
+ protected:
+  void SetUp() override { server_.Up({"--lanes", "2"}); }
+
+  std::string Submit(const std::string& yaml, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {"submit", "-", "--wait", "--json"};
+    command.insert(command.end(), more.begin(), more.end());
+    return server_.Json(command, yaml)["experiment"]["name"];
+  }
+
+  PersonalServer server_;
+};
+
+TEST_F(WorkflowTest, TrainsAGridAndKeepsEveryPoint) {
+  const std::string experiment = Submit(SmallNames("small", 120, kTwoNorms));
+  EXPECT_THAT(experiment, StartsWith("experiments/small-"));
+
+  const nlohmann::json runs = server_.Json({"runs", experiment, "--json"});
+  ASSERT_THAT(runs["rows"], SizeIs(4));
+  EXPECT_EQ(runs["rows"][0]["cell"], "pre-s1");
+  EXPECT_EQ(runs["rows"][3]["cell"], "none-s2");
+  for (const nlohmann::json& row : runs["rows"]) {
+    EXPECT_EQ(row["state"], "DONE");
+    EXPECT_EQ(row["step"], 120);
+  }
+
+  const Output csv = server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"});
+  EXPECT_EQ(csv.exit_code, 0) << csv.err;
+  const std::vector<std::string> lines = Lines(csv.out);
+  ASSERT_EQ(lines.size(), 1 + 4 * 120u);
+  EXPECT_EQ(lines[0], "cell,step,value");
+  EXPECT_THAT(lines[1], StartsWith("pre-s1,0,"));
+  EXPECT_THAT(lines[480], StartsWith("none-s2,119,"));
+
+  const Output both =
+      server_.Ablate({"metrics", experiment, "--key", "train/loss", "--key", "eval/loss", "--csv"});
+  EXPECT_EQ(Lines(both.out)[0], "cell,key,step,value");
+  EXPECT_EQ(Lines(both.out).size(), 1 + 4 * (120 + 4u)) << "evaluations at 0, 50, 100 and the end";
+}
+
+TEST_F(WorkflowTest, ReusesRunsOfAnEarlierExperimentAndTrainsOnlyWhatIsNew) {
+  Submit(SmallNames("first", 60, kTwoNorms));
+  const std::string yaml = SmallNames("second", 60, kTwoNorms);
+  const nlohmann::json planned =
+      server_.Json({"submit", "-", "--dry-run", "--json", "--seeds", "1..3"}, yaml);
+  EXPECT_EQ(planned["reused"], 4);
+  EXPECT_THAT(planned["cells"], SizeIs(6));
+  const nlohmann::json created =
+      server_.Json({"submit", "-", "--wait", "--json", "--seeds", "1..3"}, yaml);
+  EXPECT_EQ(created["reused"], 4);
+
+  const nlohmann::json fresh = server_.Json({"submit", "-", "--wait", "--json", "--fresh"}, yaml);
+  EXPECT_EQ(fresh["reused"], 0);
+  EXPECT_THAT(std::string(fresh["cells"][0]["run"]), HasSubstr(".2"));
+}
+
+TEST_F(WorkflowTest, HandsOutCheckpointsThatPythonReads) {
+  const std::string experiment = Submit(SmallNames("saved", 20, kTwoNorms));
+  const std::string file = server_.home() + "/../pre.safetensors";
+  const Output got =
+      server_.Ablate({"artifact", "get", experiment + "/pre-s1", "checkpoint", "-o", file});
+  ASSERT_EQ(got.exit_code, 0) << got.err;
+  const Output read =
+      RunProgram({ABLATE_PYTHON, "-c",
+                  "import sys, safetensors.numpy as s; f = s.load_file(sys.argv[1]); "
+                  "print(f['token_embedding.weight'].shape)",
+                  file},
+                 "", {});
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_EQ(read.out, "(27, 16)\n");
+
+  const Output first = server_.Ablate(
+      {"artifact", "get", experiment + "/pre-s1", "checkpoint", "--step", "0", "-o", file + ".0"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(ReadFile(file), ReadFile(file + ".0"));
+}
+
+TEST_F(WorkflowTest, TellsARunsHistory) {
+  const std::string experiment = Submit(SmallNames("history", 20, kTwoNorms));
+  const Output logs = server_.Ablate({"logs", experiment + "/none-s2"});
+  EXPECT_EQ(logs.exit_code, 0) << logs.err;
+  EXPECT_THAT(logs.out, AllOf(HasSubstr("queued"), HasSubstr("granted"), HasSubstr("started"),
+                              HasSubstr("done")));
+}
+
+TEST_F(WorkflowTest, CancelsRemovesAndReportsByExitCode) {
+  const nlohmann::json created =
+      server_.Json({"submit", "-", "--json"}, SmallNames("long", 1000000, kTwoNorms));
+  const std::string experiment = created["experiment"]["name"];
+  EXPECT_EQ(server_.Ablate({"rm", experiment}).exit_code, 1) << "it is active";
+  EXPECT_EQ(server_.Ablate({"cancel", experiment}).exit_code, 0);
+  EXPECT_EQ(server_.Ablate({"wait", experiment}).exit_code, 2);
+  for (const nlohmann::json& row : server_.Json({"runs", experiment, "--json"})["rows"]) {
+    EXPECT_EQ(row["state"], "CANCELLED");
+  }
+  EXPECT_EQ(server_.Ablate({"rm", experiment}).exit_code, 0);
+  EXPECT_EQ(server_.Ablate({"show", experiment}).exit_code, 1);
+  EXPECT_THAT(server_.Json({"ls", "--json"})["experiments"], SizeIs(0));
+}
+
+TEST_F(WorkflowTest, CountsADivergedRunAsEndedWell) {
+  const nlohmann::json created =
+      server_.Json({"submit", "-", "--wait", "--json", "--set", "training.learning_rate=900",
+                    "--set", "training.optimizer=sgd"},
+                   SmallNames("wild", 50, "seeds: {count: 1}\n"));
+  const nlohmann::json rows =
+      server_.Json({"runs", std::string(created["experiment"]["name"]), "--json"})["rows"];
+  EXPECT_EQ(rows[0]["state"], "DIVERGED");
+}
+
+TEST_F(WorkflowTest, KeepsEverythingOverDownAndUp) {
+  const std::string experiment = Submit(SmallNames("kept", 40, kTwoNorms));
+  const std::string before =
+      server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"}).out;
+  EXPECT_EQ(server_.Ablate({"down"}).exit_code, 0);
+  EXPECT_EQ(server_.WorkerPid(), 0) << "down stops the worker too";
+  EXPECT_NE(server_.Ablate({"ls"}).exit_code, 0);
+  server_.Up();
+  EXPECT_EQ(server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"}).out, before);
+}
+
+}  // namespace
+}  // namespace ablate::e2e

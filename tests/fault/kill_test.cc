@@ -1,0 +1,118 @@
+// Kills the real server and the real worker in the middle of a grid and compares every number with
+// an undisturbed run.
+#include <signal.h>
+
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kGrid[] =
+    "axes:\n"
+    "  - {name: norm, settings: [{label: pre}, {label: post, set: {model.norm.placement: post}}]}\n"
+    "seeds: {first: 7, count: 3}\n";
+
+std::string Grid() { return SmallNames("grid", 1500, kGrid); }
+
+// Everything a finished experiment leaves: all points in full precision and the final parameters of
+// every cell.
+struct Results {
+  std::string points;
+  std::vector<std::string> parameters;
+};
+
+Results Collect(const PersonalServer& server, const std::string& experiment) {
+  Results results;
+  results.points = server.Ablate({"metrics", experiment, "--csv"}).out;
+  for (const nlohmann::json& row : server.Json({"runs", experiment, "--json"})["rows"]) {
+    EXPECT_EQ(row["state"], "DONE");
+    const std::string cell = row["cell"];
+    const std::string file = server.home() + "/../" + cell + ".safetensors";
+    EXPECT_EQ(server.Ablate({"artifact", "get", experiment + "/" + cell, "checkpoint", "-o", file})
+                  .exit_code,
+              0);
+    results.parameters.push_back(ReadFile(file));
+  }
+  return results;
+}
+
+Results Undisturbed() {
+  PersonalServer server;
+  server.Up({"--lanes", "2"});
+  const std::string experiment =
+      server.Json({"submit", "-", "--wait", "--json"}, Grid())["experiment"]["name"];
+  return Collect(server, experiment);
+}
+
+uint64_t StepsStored(const PersonalServer& server, const std::string& experiment) {
+  uint64_t steps = 0;
+  for (const nlohmann::json& row : server.Json({"runs", experiment, "--json"})["rows"]) {
+    steps += row["step"].get<uint64_t>();
+  }
+  return steps;
+}
+
+// Waits until `more` further steps are stored or everything has ended; true while something is left
+// to disturb.
+bool Advance(const PersonalServer& server, const std::string& experiment, uint64_t more) {
+  const uint64_t from = StepsStored(server, experiment);
+  bool ended = false;
+  EXPECT_TRUE(Eventually([&] {
+    ended = server.Json({"show", experiment, "--json"})["state"] != "ACTIVE";
+    // A rewind can take the count below where it was.
+    const uint64_t now = StepsStored(server, experiment);
+    return ended || now >= from + more || now < from;
+  }));
+  return !ended;
+}
+
+TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
+  const Results expected = Undisturbed();
+  PersonalServer server;
+  server.Up({"--lanes", "2", "--resume-every", "0.1"});
+  const std::string experiment =
+      server.Json({"submit", "-", "--json"}, Grid())["experiment"]["name"];
+  std::mt19937 random(20261121);
+  int kills = 0;
+  while (Advance(server, experiment, 100 + random() % 700)) {
+    const bool kill_server = random() % 2 == 0;
+    PersonalServer::Kill(kill_server ? server.ServerPid() : server.WorkerPid());
+    if (!kill_server && random() % 3 == 0) PersonalServer::Kill(server.ServerPid());
+    if (server.ServerPid() == 0) server.Up({"--lanes", "2", "--resume-every", "0.1"});
+    ++kills;
+  }
+  EXPECT_GE(kills, 6);
+  EXPECT_EQ(server.Ablate({"wait", experiment}).exit_code, 0);
+  const Results results = Collect(server, experiment);
+  EXPECT_EQ(results.points == expected.points, true) << "points differ after " << kills << " kills";
+  EXPECT_EQ(results.parameters == expected.parameters, true) << "parameters differ";
+}
+
+TEST(KillTest, FailsARunWhoseWorkerKeepsCrashing) {
+  PersonalServer server;
+  server.Up({"--lanes", "1"});
+  const std::string experiment =
+      server.Json({"submit", "-", "--json"},
+                  SmallNames("crash", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const auto state = [&] {
+    return std::string(server.Json({"runs", experiment, "--json"})["rows"][0]["state"]);
+  };
+  for (int crash = 0; crash < 3; ++crash) {
+    ASSERT_TRUE(Eventually([&] { return state() == "RUNNING" && server.WorkerPid() != 0; }));
+    ::kill(server.WorkerPid(), SIGSEGV);
+    ASSERT_TRUE(Eventually([&] { return state() != "RUNNING"; }));
+  }
+  ASSERT_TRUE(Eventually([&] { return state() == "FAILED"; }));
+  EXPECT_EQ(server.Ablate({"wait", experiment}).exit_code, 1);
+  const std::string cell = server.Json({"runs", experiment, "--json"})["rows"][0]["cell"];
+  EXPECT_THAT(server.Ablate({"logs", experiment + "/" + cell}).out, HasSubstr("SIGSEGV"));
+}
+
+}  // namespace
+}  // namespace ablate::e2e
