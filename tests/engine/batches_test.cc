@@ -207,7 +207,7 @@ TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
   for (const auto& item : cases) {
     const auto source = MakeBatchSource(item.run);
     EXPECT_EQ(source.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(source.status().message(), item.message);
+    EXPECT_EQ(std::string(source.status().message()), item.message);
   }
 }
 
