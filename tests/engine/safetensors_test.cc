@@ -359,5 +359,11 @@ TEST(WriteSafetensorsTest, RefusesWhatCannotBeRead) {
   }
 }
 
+TEST(WriteSafetensorsTest, RefusesAHeaderAboveTheLimit) {
+  const auto file = WriteSafetensors({}, {{"k", std::string(100000000, 'x')}});
+  EXPECT_EQ(std::string(file.status().message()),
+            "safetensors: the header would have 100000032 bytes, but must have at most 100000000");
+}
+
 }  // namespace
 }  // namespace ablate::engine
