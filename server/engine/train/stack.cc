@@ -8,10 +8,9 @@
 #include <utility>
 
 #include "server/engine/model/init.h"
-#include "server/engine/model/loss.h"
-#include "server/engine/model/transformer.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/evaluate.h"
+#include "server/engine/train/gradient.h"
 #include "server/engine/train/resume.h"
 #include "server/engine/train/schedule.h"
 
@@ -141,9 +140,13 @@ absl::StatusOr<TrainingStack::Findings> TrainingStack::Look(int index, bool eval
 }
 
 absl::Status TrainingStack::Update() {
+  const RunConfig& config = runs_.front().config;
   DrawBatches();
-  const StepValues values = Differentiate();
-  const std::vector<RunUpdate> updates = Updates(values.losses);
+  const BatchGradient gradient =
+      Differentiate(config.model, config.training.rule, JoinBatches(), parameters_);
+  const std::vector<double> losses = OnHost(gradient.losses);
+  const std::vector<double> norms = OnHost(gradient.norms);
+  const std::vector<RunUpdate> updates = Updates(losses);
   for (int run = 0; run < runs(); ++run) {
     if (!runs_[run].training() || updates[run].active) continue;
     const absl::Status status = ConcludeDiverged(run);
@@ -151,15 +154,18 @@ absl::Status TrainingStack::Update() {
   }
   const auto active = [](const RunUpdate& update) { return update.active; };
   if (std::any_of(updates.begin(), updates.end(), active)) {
+    if (config.training.clip > 0) {
+      ClipGradients(parameters_.gradients(), gradient.norms, config.training.clip);
+    }
     optimizer_.Step(updates, parameters_.values(), parameters_.gradients());
   }
   for (int index = 0; index < runs(); ++index) {
     StackRun& run = runs_[index];
     if (!run.batch.has_value()) continue;
-    run.progress.points.push_back({"train/loss", run.progress.step, values.losses[index]});
+    run.progress.points.push_back({"train/loss", run.progress.step, losses[index]});
     run.batch.reset();
     if (!updates[index].active) continue;
-    run.progress.points.push_back({"train/gradient_norm", run.progress.step, values.norms[index]});
+    run.progress.points.push_back({"train/gradient_norm", run.progress.step, norms[index]});
     ++run.progress.step;
     run.visited = false;
   }
@@ -174,28 +180,15 @@ void TrainingStack::DrawBatches() {
   }
 }
 
-// Loss and gradient of the runs' batches; a run that has ended borrows a neighbour's batch.
-TrainingStack::StepValues TrainingStack::Differentiate() {
+// The runs' batches as one; a run that has ended borrows a neighbour's.
+StackBatch TrainingStack::JoinBatches() const {
   const auto drawn = std::find_if(runs_.begin(), runs_.end(),
                                   [](const StackRun& run) { return run.batch.has_value(); });
   std::vector<const TokenBatch*> batches;
   for (const StackRun& run : runs_) {
     batches.push_back(run.batch.has_value() ? &*run.batch : &*drawn->batch);
   }
-  const RunConfig& config = runs_.front().config;
-  const StackBatch batch = MakeStackBatch(batches, config.model.loss, options_);
-  parameters_.gradients().zero_();
-  const at::Tensor logits =
-      Logits(config.model, parameters_.model(), batch, config.training.rule);  // [R, N, V]
-  const at::Tensor losses = RunLosses(logits, batch);                          // [R]
-  losses.backward(at::ones_like(losses));
-  const at::NoGradGuard no_grad;
-  const at::Tensor norms = at::linalg_vector_norm(parameters_.gradients(), 2, {1});  // [R]
-  StepValues values = {OnHost(losses), OnHost(norms)};
-  if (config.training.clip > 0) {
-    ClipGradients(parameters_.gradients(), norms, config.training.clip);
-  }
-  return values;
+  return MakeStackBatch(batches, runs_.front().config.model.loss, options_);
 }
 
 std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses) const {

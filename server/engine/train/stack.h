@@ -73,11 +73,6 @@ class TrainingStack {
     std::vector<Checkpoint> checkpoints;
     std::optional<double> loss;  // held-out, if it was evaluated
   };
-  // Losses and gradient norms of one batch, one a run.
-  struct StepValues {
-    std::vector<double> losses;
-    std::vector<double> norms;
-  };
 
   TrainingStack(std::vector<StackRun> runs, at::TensorOptions options);
 
@@ -85,7 +80,7 @@ class TrainingStack {
   absl::StatusOr<Findings> Look(int run, bool evaluate, bool checkpoint);
   absl::Status Update();
   void DrawBatches();
-  StepValues Differentiate();
+  StackBatch JoinBatches() const;
   absl::Status ConcludeDiverged(int run);
   std::vector<RunUpdate> Updates(const std::vector<double>& losses) const;
 
