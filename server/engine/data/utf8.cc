@@ -1,0 +1,59 @@
+// Decodes UTF-8 one code point at a time.
+#include "server/engine/data/utf8.h"
+
+namespace ablate::engine {
+namespace {
+
+// Sequences by their first byte: its range, how many bytes follow, and the range of the second
+// byte, which is where overlong forms, surrogates and too large values show.
+struct LeadRange {
+  unsigned char first, last;
+  int following;
+  unsigned char second_first, second_last;
+};
+
+constexpr LeadRange kLeads[] = {
+    {0xC2, 0xDF, 1, 0x80, 0xBF}, {0xE0, 0xE0, 2, 0xA0, 0xBF}, {0xE1, 0xEC, 2, 0x80, 0xBF},
+    {0xED, 0xED, 2, 0x80, 0x9F}, {0xEE, 0xEF, 2, 0x80, 0xBF}, {0xF0, 0xF0, 3, 0x90, 0xBF},
+    {0xF1, 0xF3, 3, 0x80, 0xBF}, {0xF4, 0xF4, 3, 0x80, 0x8F},
+};
+
+const LeadRange* FindLead(unsigned char byte) {
+  for (const LeadRange& lead : kLeads) {
+    if (byte >= lead.first && byte <= lead.last) return &lead;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+char32_t DecodeUtf8(absl::string_view text, size_t& offset) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[offset + i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) {
+    ++offset;
+    return first;
+  }
+  const LeadRange* lead = FindLead(first);
+  if (lead == nullptr) return kNotUtf8;
+  const size_t length = static_cast<size_t>(lead->following) + 1;
+  if (text.size() - offset < length) return kNotUtf8;
+  if (byte(1) < lead->second_first || byte(1) > lead->second_last) return kNotUtf8;
+  char32_t point = first & (0x3Fu >> lead->following);
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return kNotUtf8;
+    point = (point << 6) | (byte(i) & 0x3Fu);
+  }
+  offset += length;
+  return point;
+}
+
+size_t FindNotUtf8(absl::string_view text) {
+  size_t offset = 0;
+  while (offset < text.size()) {
+    if (DecodeUtf8(text, offset) == kNotUtf8) return offset;
+  }
+  return absl::string_view::npos;
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,23 @@
+// Strict UTF-8 decoding: no overlong forms, no surrogates, nothing above U+10FFFF.
+#ifndef ABLATE_SERVER_ENGINE_DATA_UTF8_H_
+#define ABLATE_SERVER_ENGINE_DATA_UTF8_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+
+namespace ablate::engine {
+
+// What DecodeUtf8 returns where no code point begins.
+inline constexpr char32_t kNotUtf8 = 0xFFFFFFFF;
+
+// The code point at byte `offset` (which must be inside `text`), moving `offset` behind it;
+// kNotUtf8 leaves `offset` alone.
+char32_t DecodeUtf8(absl::string_view text, size_t& offset);
+
+// Byte offset of the first ill-formed sequence, or string_view::npos.
+size_t FindNotUtf8(absl::string_view text);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_DATA_UTF8_H_

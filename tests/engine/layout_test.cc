@@ -1,0 +1,195 @@
+// Parameter counts of the source experiments, names, order and the effect of every switch.
+#include "server/engine/layout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+// seeds.md S3.
+ModelConfig NamesModel() {
+  ModelConfig model;
+  model.vocabulary = 27;
+  model.layers = 8;
+  model.width = 16;
+  model.heads = 4;
+  model.context = 16;
+  model.hidden = 64;
+  model.bias = false;
+  model.head_bias = false;
+  model.activation = Activation::kRelu;
+  model.norm.kind = NormKind::kRms;
+  model.norm.bias = false;
+  return model;
+}
+
+// seeds.md S0.
+ModelConfig RecallModel() {
+  ModelConfig model;
+  model.vocabulary = 402;
+  model.layers = 1;
+  model.width = 128;
+  model.heads = 1;
+  model.context = 41;
+  model.hidden = 512;
+  model.positions = Positions::kNone;
+  model.causal = false;
+  model.norm.placement = NormPlacement::kPost;
+  model.norm.final = false;
+  model.loss = LossPositions::kLast;
+  return model;
+}
+
+std::vector<std::string> Names(const ParameterLayout& layout) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : layout.parameters) names.push_back(parameter.name);
+  return names;
+}
+
+TEST(LayoutTest, CountsMatchTheNamesExperiment) {
+  ModelConfig model = NamesModel();
+  EXPECT_EQ(MakeLayout(model).size, 25968);
+  model.norm.final = false;
+  model.norm.placement = NormPlacement::kPost;
+  EXPECT_EQ(MakeLayout(model).size, 25952);
+  model.norm.placement = NormPlacement::kNone;
+  EXPECT_EQ(MakeLayout(model).size, 25696);
+}
+
+TEST(LayoutTest, CountsMatchTheOneLayerNamesExperiment) {
+  ModelConfig model = NamesModel();
+  model.layers = 1;
+  EXPECT_EQ(MakeLayout(model).size, 4240);
+  model.norm.kind = NormKind::kLayer;
+  model.norm.bias = true;
+  EXPECT_EQ(MakeLayout(model).size, 4288);
+}
+
+TEST(LayoutTest, CountsMatchTheRecallExperiment) {
+  ModelConfig model = RecallModel();
+  EXPECT_EQ(MakeLayout(model).size, 301586);
+  model.norm.placement = NormPlacement::kNone;
+  EXPECT_EQ(MakeLayout(model).size, 301074);
+}
+
+TEST(LayoutTest, ListsEveryParameterInOrderWhenAllSwitchesAreOn) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 2;
+  const std::vector<std::string> in_block = {
+      "attention.norm.weight",    "attention.norm.bias",         "attention.qkv.weight",
+      "attention.qkv.bias",       "attention.projection.weight", "attention.projection.bias",
+      "feed_forward.norm.weight", "feed_forward.norm.bias",      "feed_forward.up.weight",
+      "feed_forward.up.bias",     "feed_forward.down.weight",    "feed_forward.down.bias"};
+  std::vector<std::string> expected = {"token_embedding.weight", "position_embedding.weight"};
+  for (const char* block : {"block.0.", "block.1."}) {
+    for (const std::string& name : in_block) expected.push_back(block + name);
+  }
+  for (const char* name : {"final_norm.weight", "final_norm.bias", "head.weight", "head.bias"}) {
+    expected.push_back(name);
+  }
+  EXPECT_THAT(Names(MakeLayout(model)), ElementsAreArray(expected));
+}
+
+TEST(LayoutTest, ShapesAreOutByIn) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 1;
+  model.width = 4;
+  model.hidden = 7;
+  model.context = 3;
+  model.norm.placement = NormPlacement::kNone;
+  model.norm.final = false;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const ParameterInfo& parameter : MakeLayout(model).parameters) {
+    shapes.push_back(parameter.shape);
+  }
+  EXPECT_THAT(shapes,
+              ElementsAre(ElementsAre(5, 4), ElementsAre(3, 4),                    // embeddings
+                          ElementsAre(12, 4), ElementsAre(12), ElementsAre(4, 4),  // attention
+                          ElementsAre(4), ElementsAre(7, 4), ElementsAre(7),       // feed-forward
+                          ElementsAre(4, 7), ElementsAre(4), ElementsAre(5, 4),    // … and head
+                          ElementsAre(5)));
+}
+
+TEST(LayoutTest, OffsetsAreContiguous) {
+  for (const ModelConfig& model : {NamesModel(), RecallModel()}) {
+    const ParameterLayout layout = MakeLayout(model);
+    int64_t next = 0;
+    for (const ParameterInfo& parameter : layout.parameters) {
+      int64_t size = 1;
+      for (const int64_t extent : parameter.shape) size *= extent;
+      EXPECT_EQ(parameter.size, size) << parameter.name;
+      EXPECT_EQ(parameter.offset, next) << parameter.name;
+      next += size;
+    }
+    EXPECT_EQ(layout.size, next);
+  }
+}
+
+// What disappears from (or stays in) the default model's parameters when one switch changes.
+struct SwitchCase {
+  const char* what;
+  std::function<void(ModelConfig&)> change;
+  std::vector<std::string> gone;
+};
+
+TEST(LayoutTest, EachSwitchRemovesItsOwnParametersOnly) {
+  const SwitchCase cases[] = {
+      {"positions",
+       [](ModelConfig& m) { m.positions = Positions::kNone; },
+       {"position_embedding.weight"}},
+      {"bias",
+       [](ModelConfig& m) { m.bias = false; },
+       {"block.0.attention.qkv.bias", "block.0.attention.projection.bias",
+        "block.0.feed_forward.up.bias", "block.0.feed_forward.down.bias"}},
+      {"tied_head", [](ModelConfig& m) { m.tied_head = true; }, {"head.weight"}},
+      {"head_bias", [](ModelConfig& m) { m.head_bias = false; }, {"head.bias"}},
+      {"norm.attention",
+       [](ModelConfig& m) { m.norm.attention = false; },
+       {"block.0.attention.norm.weight", "block.0.attention.norm.bias"}},
+      {"norm.feed_forward",
+       [](ModelConfig& m) { m.norm.feed_forward = false; },
+       {"block.0.feed_forward.norm.weight", "block.0.feed_forward.norm.bias"}},
+      {"norm.final",
+       [](ModelConfig& m) { m.norm.final = false; },
+       {"final_norm.weight", "final_norm.bias"}},
+      {"norm.placement none",
+       [](ModelConfig& m) { m.norm.placement = NormPlacement::kNone; },
+       {"block.0.attention.norm.weight", "block.0.attention.norm.bias",
+        "block.0.feed_forward.norm.weight", "block.0.feed_forward.norm.bias"}},
+      {"norm.gain",
+       [](ModelConfig& m) { m.norm.gain = false; },
+       {"block.0.attention.norm.weight", "block.0.feed_forward.norm.weight", "final_norm.weight"}},
+      {"norm.bias",
+       [](ModelConfig& m) { m.norm.bias = false; },
+       {"block.0.attention.norm.bias", "block.0.feed_forward.norm.bias", "final_norm.bias"}},
+      {"norm.placement post", [](ModelConfig& m) { m.norm.placement = NormPlacement::kPost; }, {}},
+      {"norm.kind", [](ModelConfig& m) { m.norm.kind = NormKind::kRms; }, {}},
+      {"residual", [](ModelConfig& m) { m.residual = false; }, {}},
+  };
+  ModelConfig base;
+  base.vocabulary = 5;
+  base.layers = 1;
+  for (const SwitchCase& item : cases) {
+    ModelConfig model = base;
+    item.change(model);
+    std::vector<std::string> expected;
+    for (const std::string& name : Names(MakeLayout(base))) {
+      if (std::find(item.gone.begin(), item.gone.end(), name) == item.gone.end()) {
+        expected.push_back(name);
+      }
+    }
+    EXPECT_EQ(expected.size() + item.gone.size(), MakeLayout(base).parameters.size()) << item.what;
+    EXPECT_THAT(Names(MakeLayout(model)), ElementsAreArray(expected)) << item.what;
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine

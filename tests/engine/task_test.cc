@@ -1,0 +1,98 @@
+// What a text of documents tells about the model, and which texts are refused.
+#include "server/engine/task.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace ablate::engine {
+namespace {
+
+TEST(InspectDocumentsTest, CountsDocumentsAndCharacters) {
+  const auto facts = InspectDocuments("ab\n\nb\xC3\xA9\xF0\x9F\x99\x82\tz\n");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->documents, 2u);
+  EXPECT_EQ(facts->characters, 6u);  // a b é 🙂 tab z
+  EXPECT_EQ(facts->longest, 5u);
+  EXPECT_EQ(facts->code_points, 7u);
+}
+
+TEST(InspectDocumentsTest, LineEndsAreNotCharacters) {
+  for (const char* text : {"ab\ncd", "ab\ncd\n", "ab\r\ncd\r\n", "ab\r\n\r\ncd\r", "\n\nab\ncd\n\n",
+                           "\xEF\xBB\xBF"
+                           "ab\ncd\n"}) {
+    const auto facts = InspectDocuments(text);
+    ASSERT_TRUE(facts.ok()) << facts.status();
+    EXPECT_EQ(facts->documents, 2u) << text;
+    EXPECT_EQ(facts->characters, 4u) << text;
+    EXPECT_EQ(facts->code_points, 4u) << text;
+  }
+}
+
+TEST(InspectDocumentsTest, RefusesWhatIsNotText) {
+  const struct {
+    std::string text;
+    const char* message;
+  } cases[] = {
+      {"", "the text has no document (a non-empty line)"},
+      {"\n\r\n\n", "the text has no document (a non-empty line)"},
+      {"ab\n\xFF", "the text is not UTF-8: byte 3 is 0xff"},
+      {"a\x80", "the text is not UTF-8: byte 1 is 0x80"},
+      {"a\xC3", "the text is not UTF-8: byte 1 is 0xc3"},             // cut short
+      {"\xC0\xAF", "the text is not UTF-8: byte 0 is 0xc0"},          // overlong
+      {"\xE0\x9F\xBF", "the text is not UTF-8: byte 0 is 0xe0"},      // overlong
+      {"\xF0\x8F\xBF\xBF", "the text is not UTF-8: byte 0 is 0xf0"},  // overlong
+      {"\xED\xA0\x80", "the text is not UTF-8: byte 0 is 0xed"},      // surrogate
+      {"\xF4\x90\x80\x80", "the text is not UTF-8: byte 0 is 0xf4"},  // above U+10FFFF
+      {"\xE2\x82g", "the text is not UTF-8: byte 0 is 0xe2"},         // third byte is none
+      {std::string("a\0b", 3),
+       "the text has the control character U+0000 at byte 1; only tabs and line ends (LF, CR LF) "
+       "are "
+       "allowed"},
+      {"a\rb\n",
+       "the text has the control character U+000D at byte 1; only tabs and line ends (LF, CR LF) "
+       "are "
+       "allowed"},
+      {"ab\x7F",
+       "the text has the control character U+007F at byte 2; only tabs and line ends (LF, CR LF) "
+       "are "
+       "allowed"},
+      {"a\xC2\x85",
+       "the text has the control character U+0085 at byte 1; only tabs and line ends (LF, CR LF) "
+       "are "
+       "allowed"},
+  };
+  for (const auto& item : cases) {
+    const auto facts = InspectDocuments(item.text);
+    EXPECT_EQ(facts.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(std::string(facts.status().message()), item.message);
+  }
+}
+
+TEST(InspectDocumentsTest, AcceptsTheEdgesOfUtf8) {
+  // U+00A0, U+07FF, U+0800, U+D7FF, U+E000, U+FFFF, U+10000, U+10FFFF
+  const auto facts = InspectDocuments(
+      "\xC2\xA0\xDF\xBF\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF\xF0\x90\x80\x80\xF4\x8F\xBF"
+      "\xBF");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->characters, 8u);
+}
+
+TEST(TaskShapeTest, DocumentsAddTheirBoundaryToken) {
+  DocumentFacts facts;
+  facts.characters = 26;
+  const TaskShape shape = DocumentsShape(facts);
+  EXPECT_EQ(shape.vocabulary, 27);
+  EXPECT_EQ(shape.sequence, 0);
+  EXPECT_EQ(shape.loss, LossPositions::kAll);
+}
+
+TEST(TaskShapeTest, LegacyRecallMatchesTheSource) {
+  const TaskShape shape = LegacyRecallShape({400, 40});
+  EXPECT_EQ(shape.vocabulary, 402);
+  EXPECT_EQ(shape.sequence, 41);
+  EXPECT_EQ(shape.loss, LossPositions::kLast);
+}
+
+}  // namespace
+}  // namespace ablate::engine
