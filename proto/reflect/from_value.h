@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::reflect {
 
@@ -22,29 +22,33 @@ struct FieldProblem {
   std::string message;
 };
 
+// The one form that all problems have: "FIELD: COMPLAINT; allowed: ALLOWED", where the complaint
+// says the value.
+FieldProblem MakeProblem(const std::string& field, const std::string& value,
+                         absl::string_view complaint, absl::string_view allowed);
+
 // Sets `message` (cleared first) from `value`, a struct whose keys are field names in snake_case.
 // Numbers must fit the field's type exactly (2.0 is an integer, 2.5 is not; a bool is no number, a
-// string no number unless the field is 64 bits wide, as in proto JSON); enums are given by name;
-// durations as "7200s"; null clears; google.protobuf.Value fields take anything; of a oneof at most
-// one member. Appends every problem, with "did you mean" for unknown names, paths prefixed with
-// `path`. Never aborts; depth is limited to 50.
+// string no number unless the field is an integer 64 bits wide, as in proto JSON) and be finite;
+// enums are given by name, bytes in base64, durations as "7200s"; null clears;
+// google.protobuf.Value fields take anything finite and in UTF-8; of a oneof at most one member.
+// Appends every problem, with "did you mean" for unknown names, paths prefixed with `path`. Never
+// aborts; depth is limited to 50.
 void FromValue(const google::protobuf::Value& value, const std::string& path,
                google::protobuf::Message* message, std::vector<FieldProblem>* problems);
 
+// Checks a value that is kept as it is: set, finite, in UTF-8, at most 50 deep. False after
+// appending problems.
+bool CheckValue(const google::protobuf::Value& value, const std::string& path,
+                std::vector<FieldProblem>* problems);
+
 // Sets the field at a dotted path (`model.norm.placement`) below `message`. Lists and messages
 // replace what is there, null clears, setting a member of a oneof clears the others. Problems carry
-// `path` as given in `reported_as` (what the user wrote, such as
-// axes[0].settings[1].set["model.norm.placement"]).
+// `reported_as` (what the user wrote, such as axes[0].settings[1].set["model.norm.placement"]) with
+// the rest of the path behind it; nothing is changed then.
 void SetPath(absl::string_view path, const google::protobuf::Value& value,
              const std::string& reported_as, google::protobuf::Message* message,
              std::vector<FieldProblem>* problems);
-
-// The candidate nearest to `word` by edit distance, or empty if none is near enough to suggest.
-std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates);
-
-// A value as people would write it ({…} for messages), shortened to `limit` bytes at a character's
-// border; control characters are shown as \xNN.
-std::string ShortText(const google::protobuf::Value& value, size_t limit = 200);
 
 }  // namespace ablate::reflect
 

@@ -1,0 +1,229 @@
+// Fills messages field by field, by the type that each field has.
+#include "proto/reflect/from_value.h"
+
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/duration.pb.h"
+#include "proto/reflect/numbers.h"
+#include "proto/reflect/put_scalar.h"
+#include "proto/reflect/set_field.h"
+
+namespace ablate::reflect {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::OneofDescriptor;
+using google::protobuf::Value;
+using Problems = std::vector<FieldProblem>;
+
+constexpr int kDeepest = 50;
+
+// Keys in order, so that problems come in the same order every time.
+std::map<std::string, const Value*> Sorted(const google::protobuf::Struct& fields) {
+  std::map<std::string, const Value*> sorted;
+  for (const auto& [key, value] : fields.fields()) sorted.emplace(key, &value);
+  return sorted;
+}
+
+std::string Below(const std::string& path, absl::string_view name) {
+  constexpr absl::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  const bool plain = !name.empty() && name.size() <= 64 &&
+                     name.find_first_not_of(kPlain) == absl::string_view::npos;
+  if (!plain) return absl::StrCat(path, Subscript(name));
+  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
+}
+
+bool CheckDepth(int depth, const std::string& path, Problems* problems) {
+  if (depth <= kDeepest) return true;
+  problems->push_back(MakeProblem(path, "", "the value is nested too deeply",
+                                  absl::StrCat("at most ", kDeepest, " levels")));
+  return false;
+}
+
+// A value that is kept as a value: anything finite, in UTF-8 and not too deep.
+bool CheckAnything(const Value& value, const std::string& path, int depth, Problems* problems) {
+  if (!CheckDepth(depth, path, problems)) return false;
+  bool ok = true;
+  if (value.has_list_value()) {
+    for (int i = 0; i < value.list_value().values_size(); ++i) {
+      ok &= CheckAnything(value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
+                          problems);
+    }
+  } else if (value.has_struct_value()) {
+    for (const auto& [key, member] : Sorted(value.struct_value())) {
+      ok &= CheckUtf8(key, Below(path, key), problems) &&
+            CheckAnything(*member, Below(path, key), depth + 1, problems);
+    }
+  } else if (value.has_string_value()) {
+    ok = CheckUtf8(value.string_value(), path, problems);
+  } else if (value.has_number_value() && !std::isfinite(value.number_value())) {
+    ok = Refuse(value, path, {ShortText(value) + " is not finite", "a finite number"}, problems);
+  } else if (value.kind_case() == Value::KIND_NOT_SET) {
+    ok = Refuse(value, path,
+                {"the value is empty", "null, a boolean, a number, text, a list or fields"},
+                problems);
+  }
+  return ok;
+}
+
+void FillMessage(const Value& value, const std::string& path, int depth, Message* message,
+                 Problems* problems);
+
+bool PutMessage(const Target& target, const Value& value, const std::string& path, int depth,
+                Problems* problems) {
+  const Descriptor* type = target.field->message_type();
+  if (type == Value::descriptor()) {
+    if (!CheckAnything(value, path, depth, problems)) return false;
+    target.PutMessage()->CopyFrom(value);
+    return true;
+  }
+  if (type == google::protobuf::Duration::descriptor()) {
+    Refusal refusal;
+    const auto duration = ToDuration(value, &refusal);
+    if (!duration) return Refuse(value, path, refusal, problems);
+    target.PutMessage()->CopyFrom(*duration);
+    return true;
+  }
+  const size_t before = problems->size();
+  FillMessage(value, path, depth, target.PutMessage(), problems);
+  return problems->size() == before;
+}
+
+bool PutOne(const Target& target, const Value& value, const std::string& path, int depth,
+            Problems* problems) {
+  if (!CheckDepth(depth, path, problems)) return false;
+  return target.field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE
+             ? PutMessage(target, value, path, depth, problems)
+             : PutScalar(target, value, path, problems);
+}
+
+void PutMap(const Target& target, const Value& value, const std::string& path, int depth,
+            Problems* problems) {
+  if (!value.has_struct_value()) {
+    Refuse(value, path, {absl::StrCat(Quoted(value), " has no keys"), "keys and their values"},
+           problems);
+    return;
+  }
+  const FieldDescriptor* key_field = target.field->message_type()->map_key();
+  const FieldDescriptor* value_field = target.field->message_type()->map_value();
+  for (const auto& [key, member] : Sorted(value.struct_value())) {
+    const std::string below = absl::StrCat(path, Subscript(key));
+    Message* entry = target.PutMessage();
+    Value key_value;
+    key_value.set_string_value(key);
+    PutOne({entry, key_field}, key_value, below, depth + 1, problems);
+    PutOne({entry, value_field}, *member, below, depth + 1, problems);
+  }
+}
+
+void PutList(const Target& target, const Value& value, const std::string& path, int depth,
+             Problems* problems) {
+  if (!value.has_list_value()) {
+    Refuse(value, path, {absl::StrCat(Quoted(value), " is not a list"), "a list, such as [a, b]"},
+           problems);
+    return;
+  }
+  for (int i = 0; i < value.list_value().values_size(); ++i) {
+    PutOne(target, value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
+           problems);
+  }
+}
+
+std::vector<std::string> FieldNames(const Descriptor* type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
+  return names;
+}
+
+// Members of a oneof that are given together, as one problem at the message.
+void CheckOneofs(const google::protobuf::Struct& fields, const Descriptor* type,
+                 const std::string& path, Problems* problems) {
+  for (int i = 0; i < type->real_oneof_decl_count(); ++i) {
+    const OneofDescriptor* oneof = type->oneof_decl(i);
+    std::vector<std::string> members, given;
+    for (int j = 0; j < oneof->field_count(); ++j) {
+      members.push_back(oneof->field(j)->name());
+      const auto found = fields.fields().find(members.back());
+      if (found != fields.fields().end() && !found->second.has_null_value()) {
+        given.push_back(members.back());
+      }
+    }
+    if (given.size() > 1) {
+      const std::string all = absl::StrJoin(given, ", ");
+      problems->push_back(MakeProblem(path, all, absl::StrCat(all, " are given together"),
+                                      absl::StrCat("one of ", absl::StrJoin(members, ", "))));
+    }
+  }
+}
+
+void FillMessage(const Value& value, const std::string& path, int depth, Message* message,
+                 Problems* problems) {
+  const Descriptor* type = message->GetDescriptor();
+  if (!value.has_struct_value()) {
+    Refuse(value, path,
+           {absl::StrCat(Quoted(value), " has no fields"),
+            absl::StrCat("the fields ", absl::StrJoin(FieldNames(type), ", "))},
+           problems);
+    return;
+  }
+  CheckOneofs(value.struct_value(), type, path, problems);
+  for (const auto& [key, member] : Sorted(value.struct_value())) {
+    const FieldDescriptor* field = type->FindFieldByName(key);
+    if (field == nullptr) {
+      problems->push_back(
+          UnknownField(type, key, "there is no such field", Below(path, key), ShortText(*member)));
+    } else {
+      SetField(field, *member, Below(path, key), depth + 1, message, problems);
+    }
+  }
+}
+
+}  // namespace
+
+FieldProblem MakeProblem(const std::string& field, const std::string& value,
+                         absl::string_view complaint, absl::string_view allowed) {
+  const std::string where = field.empty() ? "" : absl::StrCat(field, ": ");
+  return {field, value, std::string(allowed),
+          absl::StrCat(where, complaint, "; allowed: ", allowed)};
+}
+
+FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
+                          absl::string_view complaint, const std::string& path,
+                          const std::string& value) {
+  const std::vector<std::string> names = FieldNames(type);
+  const std::string near = Nearest(name, names);
+  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
+}
+
+void SetField(const FieldDescriptor* field, const Value& value, const std::string& path, int depth,
+              Message* message, Problems* problems) {
+  message->GetReflection()->ClearField(message, field);
+  if (value.has_null_value()) return;
+  const Target target{message, field};
+  if (field->is_map()) {
+    PutMap(target, value, path, depth, problems);
+  } else if (field->is_repeated()) {
+    PutList(target, value, path, depth, problems);
+  } else {
+    PutOne(target, value, path, depth, problems);
+  }
+}
+
+bool CheckValue(const Value& value, const std::string& path, Problems* problems) {
+  return CheckAnything(value, path, 0, problems);
+}
+
+void FromValue(const Value& value, const std::string& path, Message* message, Problems* problems) {
+  message->Clear();
+  if (!value.has_null_value()) FillMessage(value, path, 0, message, problems);
+}
+
+}  // namespace ablate::reflect

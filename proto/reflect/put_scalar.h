@@ -1,0 +1,51 @@
+// Numbers, text, booleans and enums into one field of a message.
+#ifndef ABLATE_PROTO_REFLECT_PUT_SCALAR_H_
+#define ABLATE_PROTO_REFLECT_PUT_SCALAR_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/struct.pb.h"
+#include "proto/reflect/from_value.h"
+#include "proto/reflect/numbers.h"
+
+namespace ablate::reflect {
+
+// Where one value goes: a singular field, or the next element of a repeated one.
+struct Target {
+  google::protobuf::Message* message;
+  const google::protobuf::FieldDescriptor* field;
+
+  template <typename T, typename Set, typename Add>
+  bool Put(T value, Set set, Add add) const {
+    const google::protobuf::Reflection* reflection = message->GetReflection();
+    if (field->is_repeated()) {
+      (reflection->*add)(message, field, std::move(value));
+    } else {
+      (reflection->*set)(message, field, std::move(value));
+    }
+    return true;
+  }
+
+  google::protobuf::Message* PutMessage() const {
+    const google::protobuf::Reflection* reflection = message->GetReflection();
+    return field->is_repeated() ? reflection->AddMessage(message, field)
+                                : reflection->MutableMessage(message, field);
+  }
+};
+
+// Each is false after appending a problem at `path`.
+bool PutScalar(const Target& target, const google::protobuf::Value& value, const std::string& path,
+               std::vector<FieldProblem>* problems);
+bool CheckUtf8(absl::string_view text, const std::string& path,
+               std::vector<FieldProblem>* problems);
+bool Refuse(const google::protobuf::Value& value, const std::string& path, const Refusal& refusal,
+            std::vector<FieldProblem>* problems);
+
+}  // namespace ablate::reflect
+
+#endif  // ABLATE_PROTO_REFLECT_PUT_SCALAR_H_

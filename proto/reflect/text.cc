@@ -1,0 +1,222 @@
+// Escapes, shortens and compares texts.
+#include "proto/reflect/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace ablate::reflect {
+namespace {
+
+constexpr absl::string_view kEllipsis = "…";
+constexpr int kDeepest = 50;
+
+// Collects pieces until they no longer fit, then ends with an ellipsis.
+class Shortened {
+ public:
+  explicit Shortened(size_t limit) : limit_(std::max(limit, kEllipsis.size())) {}
+
+  bool full() const { return full_; }
+
+  void Add(absl::string_view piece) {
+    if (full_) return;
+    if (text_.size() + piece.size() > limit_) {
+      text_.resize(cut_);
+      absl::StrAppend(&text_, kEllipsis);
+      full_ = true;
+      return;
+    }
+    absl::StrAppend(&text_, piece);
+    if (text_.size() + kEllipsis.size() <= limit_) cut_ = text_.size();
+  }
+
+  // Character by character, so that none is cut in two.
+  void AddEscaped(absl::string_view text) {
+    while (!text.empty() && !full_) {
+      const size_t length = CharacterLength(text);
+      const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
+      if (length == 0 || HasControlCharacter(character)) {
+        std::string escaped;
+        for (const unsigned char byte : character) absl::StrAppendFormat(&escaped, "\\x%02x", byte);
+        Add(escaped);
+      } else {
+        Add(character);
+      }
+      text.remove_prefix(character.size());
+    }
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  size_t limit_;
+  size_t cut_ = 0;  // where the ellipsis would go
+  bool full_ = false;
+  std::string text_;
+};
+
+void AddValue(const google::protobuf::Value& value, int depth, Shortened* out);
+
+void AddList(const google::protobuf::ListValue& list, int depth, Shortened* out) {
+  out->Add("[");
+  for (int i = 0; i < list.values_size() && !out->full(); ++i) {
+    if (i > 0) out->Add(", ");
+    AddValue(list.values(i), depth + 1, out);
+  }
+  out->Add("]");
+}
+
+void AddStruct(const google::protobuf::Struct& fields, int depth, Shortened* out) {
+  std::map<absl::string_view, const google::protobuf::Value*> sorted;
+  for (const auto& [key, value] : fields.fields()) sorted.emplace(key, &value);
+  out->Add("{");
+  bool first = true;
+  for (const auto& [key, value] : sorted) {
+    if (out->full()) break;
+    if (!first) out->Add(", ");
+    first = false;
+    out->AddEscaped(key);
+    out->Add(": ");
+    AddValue(*value, depth + 1, out);
+  }
+  out->Add("}");
+}
+
+void AddValue(const google::protobuf::Value& value, int depth, Shortened* out) {
+  using google::protobuf::Value;
+  if (depth > kDeepest) return out->Add(kEllipsis);
+  switch (value.kind_case()) {
+    case Value::kNullValue:
+      return out->Add("null");
+    case Value::kNumberValue:
+      return out->Add(ShortestDecimal(value.number_value()));
+    case Value::kBoolValue:
+      return out->Add(value.bool_value() ? "true" : "false");
+    case Value::kStringValue:
+      return out->AddEscaped(value.string_value());
+    case Value::kListValue:
+      return AddList(value.list_value(), depth, out);
+    case Value::kStructValue:
+      return AddStruct(value.struct_value(), depth, out);
+    case Value::KIND_NOT_SET:
+      return out->Add("nothing");
+  }
+}
+
+// Edit distance with insertions, deletions, substitutions and swaps of neighbours.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) previous[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitution = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, substitution});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(previous);
+    previous.swap(current);
+  }
+  return previous[b.size()];
+}
+
+}  // namespace
+
+std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates) {
+  constexpr size_t kLongest = 64;  // nobody misspells longer names; bounds the work
+  if (word.empty() || word.size() > kLongest) return "";
+  const std::string lower = absl::AsciiStrToLower(word);
+  std::string best;
+  size_t best_distance = SIZE_MAX;
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongest) continue;
+    const size_t enough = std::max<size_t>(1, std::min(word.size(), candidate.size()) / 3);
+    const size_t distance = EditDistance(lower, absl::AsciiStrToLower(candidate));
+    if (distance <= enough && distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string ShortText(const google::protobuf::Value& value, size_t limit) {
+  Shortened out(limit);
+  AddValue(value, 0, &out);
+  return out.Take();
+}
+
+std::string ShortText(absl::string_view text, size_t limit) {
+  Shortened out(limit);
+  out.AddEscaped(text);
+  return out.Take();
+}
+
+std::string Quoted(const google::protobuf::Value& value) {
+  return value.has_string_value() ? Quoted(value.string_value()) : ShortText(value);
+}
+
+std::string Quoted(absl::string_view text) { return absl::StrCat("\"", ShortText(text), "\""); }
+
+std::string Subscript(absl::string_view key) {
+  return absl::StrCat("[\"", ShortText(key, 100), "\"]");
+}
+
+std::string ShortestDecimal(double value) {
+  if (value == 0) return "0";
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  const double magnitude = std::fabs(value);
+  const bool fixed = magnitude >= 1e-4 && magnitude < 1e16;
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value,
+                                 fixed ? std::chars_format::fixed : std::chars_format::scientific);
+  return std::string(digits, end.ptr);
+}
+
+size_t CharacterLength(absl::string_view text) {
+  if (text.empty()) return 0;
+  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(1) > 0x9F;
+  const bool too_large = lead == 0xF4 && byte(1) > 0x8F;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool HasControlCharacter(absl::string_view text, absl::string_view except) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c0 =
+        (byte < 0x20 || byte == 0x7F) && except.find(text[i]) == absl::string_view::npos;
+    const bool c1 =
+        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (c0 || c1) return true;
+  }
+  return false;
+}
+
+}  // namespace ablate::reflect

@@ -1,0 +1,103 @@
+// SetPath: dotted paths below a message, null, oneofs, and problems that change nothing.
+#include "ablate/v1/spec.pb.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "proto/reflect/from_value.h"
+#include "tests/reflect/values.h"
+
+namespace ablate::reflect {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::testing::ElementsAre;
+
+class SetPathTest : public ::testing::Test {
+ protected:
+  // Problems of setting `path`, reported as "here".
+  std::vector<std::string> Set(absl::string_view path, const std::string& json) {
+    std::vector<FieldProblem> problems;
+    SetPath(path, FromJson(json), "here", &base_, &problems);
+    std::vector<std::string> messages;
+    for (const FieldProblem& problem : problems) messages.push_back(problem.message);
+    return messages;
+  }
+
+  v1::BaseSpec base_;
+};
+
+TEST_F(SetPathTest, MakesTheMessagesOnTheWay) {
+  EXPECT_THAT(Set("model.norm.placement", "\"post\""), ElementsAre());
+  EXPECT_EQ(base_.model().norm().placement(), v1::NormPlacement::post);
+}
+
+TEST_F(SetPathTest, ReplacesMessagesAndLists) {
+  base_.mutable_model()->mutable_norm()->set_eps(1);
+  base_.mutable_training()->add_betas(0.5);
+  EXPECT_THAT(Set("model.norm", R"({"gain": false})"), ElementsAre());
+  EXPECT_THAT(Set("training.betas", "[0.8, 0.9]"), ElementsAre());
+  EXPECT_FALSE(base_.model().norm().has_eps());
+  EXPECT_TRUE(base_.model().norm().has_gain());
+  EXPECT_THAT(base_.training().betas(), ElementsAre(0.8, 0.9));
+}
+
+TEST_F(SetPathTest, NullClears) {
+  base_.mutable_model()->mutable_norm()->set_eps(1);
+  EXPECT_THAT(Set("model.norm.eps", "null"), ElementsAre());
+  EXPECT_FALSE(base_.model().norm().has_eps());
+  EXPECT_THAT(Set("model", "null"), ElementsAre());
+  EXPECT_FALSE(base_.has_model());
+}
+
+TEST_F(SetPathTest, NullMakesNothing) {
+  EXPECT_THAT(Set("model.norm.eps", "null"), ElementsAre());
+  EXPECT_FALSE(base_.has_model());
+}
+
+TEST_F(SetPathTest, AMemberOfAOneofClearsTheOthers) {
+  base_.mutable_task()->mutable_documents()->set_dataset("d");
+  EXPECT_THAT(Set("task.legacy_recall.keys", "9"), ElementsAre());
+  EXPECT_FALSE(base_.task().has_documents());
+  EXPECT_EQ(base_.task().legacy_recall().keys(), 9u);
+  EXPECT_THAT(Set("task", R"({"documents": {"dataset": "e"}})"), ElementsAre());
+  EXPECT_FALSE(base_.task().has_legacy_recall());
+  EXPECT_EQ(base_.task().documents().dataset(), "e");
+}
+
+TEST_F(SetPathTest, NullOfAnAbsentMemberLeavesTheOther) {
+  base_.mutable_task()->mutable_documents()->set_dataset("d");
+  EXPECT_THAT(Set("task.legacy_recall", "null"), ElementsAre());
+  EXPECT_TRUE(base_.task().has_documents());
+}
+
+TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
+  EXPECT_THAT(Set("model.nrom.eps", "1"),
+              ElementsAre("here: \"nrom\" is no field (did you mean norm?); allowed: layers, "
+                          "width, heads, context, positions, bias, residual, tied_head, "
+                          "head_bias, init, attention, norm, feed_forward"));
+  EXPECT_THAT(Set("", "1"),
+              ElementsAre("here: \"\" is no field; allowed: task, model, training, evaluation"));
+}
+
+TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {
+  EXPECT_THAT(Set("model.width.x", "1"),
+              ElementsAre("here: width has no field \"x\"; allowed: a path that ends at width"));
+  EXPECT_THAT(Set("training.betas.0", "1"),
+              ElementsAre("here: betas has no field \"0\"; allowed: a path that ends at betas"));
+}
+
+TEST_F(SetPathTest, AProblemChangesNothing) {
+  base_.mutable_task()->mutable_documents()->set_dataset("d");
+  base_.mutable_model()->mutable_norm()->set_eps(1);
+  const v1::BaseSpec before = base_;
+  EXPECT_THAT(Set("task.legacy_recall.keys", "-1"),
+              ElementsAre("here: -1 is negative; allowed: a whole number, 0 or more and at most "
+                          "4294967295"));
+  EXPECT_THAT(Set("model.norm", R"({"gain": true, "kind": "x"})"),
+              ElementsAre("here.kind: \"x\" is unknown; allowed: layer, rms"));
+  EXPECT_THAT(Set("training.betas", "[0.5, \"x\"]"),
+              ElementsAre("here[1]: \"x\" is not a number; allowed: a number"));
+  EXPECT_TRUE(MessageDifferencer::Equals(base_, before));
+}
+
+}  // namespace
+}  // namespace ablate::reflect
