@@ -20,7 +20,7 @@
 namespace ablate::schedule {
 
 // One attached stream, as the scheduler sees it. Calls come from the scheduler's thread and must
-// not block.
+// neither block nor call the scheduler.
 class WorkerStream {
  public:
   virtual ~WorkerStream() = default;
@@ -37,7 +37,12 @@ struct SchedulerOptions {
   absl::Duration step_watchdog =
       absl::Minutes(10);            // no step for so long: the run is taken back as lost
   uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes a lease may have
-  uint32_t runs_per_lane = 2;       // granted ahead, so that a lane never waits
+  uint32_t runs_per_lane = 2;       // one that trains and what is granted ahead of it
+  // Short runs are granted further ahead, until a lane has about this much to do.
+  absl::Duration work_per_lane = absl::Seconds(2);
+  // Workers that compute other numbers keep what they hold and get nothing new. Empty, 0: any.
+  std::string trainer;
+  uint32_t numerics_version = 0;
 };
 
 struct WorkerInfo {
@@ -69,22 +74,30 @@ class Scheduler {
             std::function<std::string()> new_lease_id);
   ~Scheduler();
 
+  // How what the store calls back on its own thread gets to the scheduler's (SchedulerThread sets
+  // it). Without it the work is done where the store calls. Before Start.
+  using Post = std::function<void(std::function<void()>)>;
+  void SetPost(Post post);
+
   // Loads the leases that an earlier process left; their workers have start_grace to come back.
   absl::Status Start();
 
   // A stream was accepted; its first message must be Hello. Messages of a session whose stream was
-  // replaced or closed are ignored. Malformed messages close the stream with INVALID_ARGUMENT.
+  // replaced or closed are ignored. Malformed messages close the stream with INVALID_ARGUMENT; the
+  // lease that a malformed event names is lost.
   Session Open(std::shared_ptr<WorkerStream> stream);
   void Receive(Session session, const worker::v1::FromWorker& message);
   void Closed(Session session);
 
+  // To be called before the next process of that name is started.
   void Exited(const WorkerExit& exit);
+  // The store has taken these runs from their leases: their workers are told to stop them.
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
-  // Grants what can be granted: call when runs were queued.
+  // Grants what can be granted, each run under a lease of its own: call when runs were queued.
   void Dispatch();
   // Expires leases; call at least every second.
   void Tick();
-  // Asks every worker to save and leave.
+  // Asks every worker to save and leave; from now on nothing is granted.
   void DrainAll();
 
   std::vector<WorkerInfo> Workers() const;

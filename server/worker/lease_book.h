@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +55,41 @@ class LeaseBook {
   // The worker was without a stream longer than the grace: every lease is dropped; the runs to
   // stop.
   std::vector<Instructions::RunKey> DropAll();
+
+ private:
+  struct Unacked {
+    v1::FromWorker message;
+    uint64_t bytes = 0;
+  };
+  struct Lease {
+    // Runs that have not left, and whether they have reported their end.
+    std::map<std::string, bool> ended;
+    // Ascending sequence numbers without gaps, ending at next_seq - 1.
+    std::deque<Unacked> unacked;
+    uint64_t next_seq = 1;
+    uint64_t next_to_send = 1;   // on this stream
+    uint64_t never_sent_at = 1;  // numbers from here on were not sent on any stream
+    uint64_t unacked_bytes = 0;
+    uint64_t in_flight_bytes = 0;  // of those, sent on this stream
+    uint64_t credit_bytes = 0;
+    bool awaits_verdict = false;
+  };
+  using Leases = std::map<std::string, Lease, std::less<>>;
+
+  void Apply(const v1::Verdict& verdict, Instructions* instructions);
+  void Apply(const v1::Grant& grant, Instructions* instructions);
+  void Apply(const v1::Ack& ack, Instructions* instructions);
+  void Apply(const v1::Cancel& cancel, Instructions* instructions);
+  // Forgets the lease; its runs that have not ended are to be stopped.
+  void Drop(Leases::iterator lease, std::vector<Instructions::RunKey>* stop);
+  void ForgetIfSettled(Leases::iterator lease);
+
+  static uint64_t FirstUnacked(const Lease& lease);
+  static void TrimThrough(Lease* lease, uint64_t seq);
+  static void RemoveUnsent(Lease* lease, absl::string_view run);
+  static void TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send);
+
+  Leases leases_;
 };
 
 }  // namespace ablate::worker

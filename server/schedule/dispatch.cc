@@ -1,0 +1,126 @@
+// Grants queued runs to the workers with the least to do.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "server/schedule/scheduler_impl.h"
+
+namespace ablate::schedule {
+namespace {
+
+constexpr uint32_t kMostRunsPerLane = 32;
+constexpr uint32_t kPage = 16;
+constexpr size_t kMostStepTimes = 1000;
+constexpr absl::Duration kStepTimeAge = absl::Seconds(10);
+
+}  // namespace
+
+// What can't be granted now is tried again at the next tick.
+void Scheduler::Impl::Dispatch() {
+  if (draining_) return;
+  for (const char* device_kind : {"cpu", "cuda"}) {
+    if (!DispatchKind(device_kind).ok()) return;
+  }
+}
+
+absl::Status Scheduler::Impl::DispatchKind(absl::string_view device_kind) {
+  uint32_t lanes = 0;
+  for (const auto& [name, worker] : workers_) {
+    if (worker.device_kind == device_kind && TakesNewRuns(worker)) lanes += worker.lanes;
+  }
+  if (lanes == 0) return absl::OkStatus();
+  const uint32_t page = std::max(kPage, lanes * options_.runs_per_lane);
+  bool more = true;
+  while (more) {
+    absl::StatusOr<std::vector<storage::QueuedRun>> queue = store_->Queue(device_kind, page);
+    if (!queue.ok()) return queue.status();
+    more = false;
+    for (const storage::QueuedRun& run : *queue) {
+      std::string name;
+      if (LeastLoaded(run, &name) == nullptr) return absl::OkStatus();
+      const absl::StatusOr<bool> granted = GrantRun(name, run);
+      if (!granted.ok()) return granted.status();
+      more = more || (*granted && queue->size() == page);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Scheduler::Impl::GrantRun(const std::string& name,
+                                               const storage::QueuedRun& run) {
+  WorkerState& worker = workers_[name];
+  const std::string id = new_lease_id_();
+  absl::StatusOr<std::vector<storage::GrantedRun>> granted = store_->Grant(
+      id, {name, worker.incarnation, worker.device, worker.build, worker.trainer}, {run.run});
+  if (!granted.ok()) {
+    if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
+    return granted.status();
+  }
+  if (granted->empty()) return false;  // cancelled in between
+  HeldLease& lease = worker.leases[id];
+  lease.incarnation = worker.incarnation;
+  lease.order = ++grants_;
+  worker::v1::ToWorker message;
+  message.mutable_grant()->set_lease(id);
+  message.mutable_grant()->set_credit_bytes(options_.credit_bytes);
+  for (storage::GrantedRun& one : *granted) {
+    lease.runs[one.run];
+    worker::v1::GrantedRun& entry = *message.mutable_grant()->add_runs();
+    if (!entry.mutable_spec()->ParseFromString(one.spec)) {
+      End(&worker, id, {storage::LeaseEnd::kDied, {one.run}, "its stored spec can't be read"});
+      return true;
+    }
+    entry.set_run(std::move(one.run));
+    entry.set_dataset_blob(std::move(one.dataset_blob));
+    entry.set_resume_blob(std::move(one.resume_blob));
+    entry.set_resume_step(one.resume_step);
+  }
+  SendTo(worker.session, message);
+  return true;
+}
+
+// Compared by runs per lane.
+WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run, std::string* name) {
+  WorkerState* best = nullptr;
+  uint64_t best_load = 0;
+  for (auto& [candidate, worker] : workers_) {
+    if (worker.device_kind != run.device_kind || !TakesNewRuns(worker)) continue;
+    const uint64_t load = worker.load();
+    const uint64_t usable = worker.lanes - worker.stuck_lanes;
+    if (load >= usable * RunsPerLane(run)) continue;
+    if (best != nullptr && load * (best->lanes - best->stuck_lanes) >= best_load * usable) continue;
+    best = &worker;
+    best_load = load;
+    *name = candidate;
+  }
+  return best;
+}
+
+bool Scheduler::Impl::TakesNewRuns(const WorkerState& worker) const {
+  return worker.session != 0 && !worker.leaving && worker.stuck_lanes < worker.lanes &&
+         (options_.trainer.empty() || worker.trainer == options_.trainer) &&
+         (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version);
+}
+
+uint32_t Scheduler::Impl::RunsPerLane(const storage::QueuedRun& run) {
+  const std::optional<double> micros = StepMicros(run.shape);
+  if (!micros.has_value()) return options_.runs_per_lane;
+  const double work = std::max(*micros * run.steps, 1.0);
+  const double runs = std::ceil(absl::ToDoubleMicroseconds(options_.work_per_lane) / work);
+  return std::max(options_.runs_per_lane,
+                  static_cast<uint32_t>(std::min<double>(runs, kMostRunsPerLane)));
+}
+
+std::optional<double> Scheduler::Impl::StepMicros(const std::string& shape) {
+  const absl::Duration now = clock_->Now();
+  const auto known = step_times_.find(shape);
+  if (known != step_times_.end() && now < known->second.until) return known->second.micros;
+  if (step_times_.size() >= kMostStepTimes) step_times_.clear();
+  const absl::StatusOr<std::optional<double>> measured = store_->MeasuredStepTime(shape);
+  StepTime& entry = step_times_[shape];
+  entry.micros = measured.ok() ? *measured : std::nullopt;
+  entry.until = now + kStepTimeAge;
+  return entry.micros;
+}
+
+}  // namespace ablate::schedule

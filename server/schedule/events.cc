@@ -1,0 +1,164 @@
+// Events: from the stream to the store, and what the store's answers mean for the worker.
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/schedule/messages.h"
+#include "server/schedule/scheduler_impl.h"
+
+namespace ablate::schedule {
+
+namespace v1 = worker::v1;
+using storage::Applied;
+
+void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
+  absl::StatusOr<storage::LeaseEvent> event = ToLeaseEvent(message);
+  if (!event.ok()) {
+    Reject(id, message.lease(), event.status().message());
+    Close(id, event.status());
+    return;
+  }
+  std::shared_ptr<storage::Blobs::Pin> pin;
+  const absl::string_view blob = NamedBlob(*event);
+  if (!blob.empty() && store_->blobs() != nullptr) {
+    absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> found = store_->blobs()->Find(blob);
+    if (absl::IsNotFound(found.status())) {
+      // Published before a restart of the server, and swept since: the worker can't know.
+      Reject(id, message.lease(), absl::StrCat("its blob ", blob, " is gone"));
+      return;
+    }
+    if (!found.ok()) {
+      Close(id, absl::UnavailableError(found.status().message()));
+      return;
+    }
+    pin = *std::move(found);
+  }
+  Attachment& attachment = sessions_[id];
+  Note(attachment.worker, *event);
+  v1::FromWorker counted;  // as the worker counts it
+  *counted.mutable_event() = message;
+  const absl::Status status = attachment.intake.Add(*std::move(event), counted.ByteSizeLong(),
+                                                    options_.credit_bytes, std::move(pin));
+  if (!status.ok()) {
+    Reject(id, message.lease(), status.message());
+    Close(id, status);
+    return;
+  }
+  Pump(id);
+}
+
+void Scheduler::Impl::Note(const std::string& worker, const storage::LeaseEvent& event) {
+  HeldLeases& leases = workers_[worker].leases;
+  const auto lease = leases.find(event.lease);
+  if (lease == leases.end()) return;
+  const auto run = lease->second.runs.find(event.run);
+  if (run == lease->second.runs.end()) return;
+  run->second.started = true;
+  run->second.stalled_since.reset();
+  run->second.ended = run->second.ended || EndsRun(event);
+}
+
+void Scheduler::Impl::Reject(Session id, absl::string_view lease, absl::string_view why) {
+  WorkerState& worker = workers_[sessions_[id].worker];
+  if (worker.leases.find(lease) == worker.leases.end()) return;
+  const std::string name(lease);
+  End(&worker, name, {storage::LeaseEnd::kLost, {}, std::string(why)});
+  SendCancel(id, name, "");
+}
+
+void Scheduler::Impl::Pump(Session id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  SharedGroup group = found->second.intake.Take(clock_->Now());
+  if (group == nullptr) return;
+  Submit(id, found->second.worker, found->second.incarnation, std::move(group));
+}
+
+void Scheduler::Impl::Submit(Session id, const std::string& worker, const std::string& incarnation,
+                             SharedGroup group) {
+  std::vector<storage::LeaseEvent> events = group->events;
+  auto done = [this, id, worker, group = std::move(group), post = post_,
+               alive = std::weak_ptr<const bool>(alive_)](Results results) {
+    post([this, id, worker, group, alive, results = std::move(results)] {
+      if (!alive.expired()) OnApplied(id, worker, group, results);
+    });
+  };
+  store_->ApplyAsync(incarnation, std::move(events), std::move(done));
+}
+
+void Scheduler::Impl::OnApplied(Session id, const std::string& worker, SharedGroup group,
+                                const Results& results) {
+  if (!results.ok()) {
+    OnRefused(id, worker, std::move(group), results.status());
+    return;
+  }
+  for (size_t i = 0; i < group->events.size(); ++i) {
+    const storage::LeaseEvent& event = group->events[i];
+    const bool left = EndsRun(event) && (*results)[i] != Applied::kGap;
+    if (left || (*results)[i] == Applied::kNoLease) RunLeft(worker, event);
+  }
+  const auto session = sessions_.find(id);
+  if (session != sessions_.end()) {
+    session->second.intake.Applied(*group);
+    Answer(id, *group, *results);
+    Pump(id);
+  }
+  Dispatch();
+}
+
+// Without room nothing is acknowledged, so that the worker pauses when its credit is used up. What
+// a closed session leaves is sent again by the worker, if there still is one.
+void Scheduler::Impl::OnRefused(Session id, const std::string& worker, SharedGroup group,
+                                const absl::Status& why) {
+  const auto session = sessions_.find(id);
+  if (absl::IsResourceExhausted(why)) {
+    no_room_at_ = clock_->Now();
+    if (session != sessions_.end()) {
+      session->second.intake.NoRoom(std::move(group), no_room_at_);
+    }
+    return;
+  }
+  std::set<std::string> leases;
+  for (const storage::LeaseEvent& event : group->events) leases.insert(event.lease);
+  for (const std::string& lease : leases) {
+    End(&workers_[worker], lease, {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+  }
+  Close(id, why);
+}
+
+void Scheduler::Impl::Answer(Session id, const EventGroup& group,
+                             const std::vector<Applied>& results) {
+  std::map<std::string, uint64_t> acked;
+  std::set<std::pair<std::string, std::string>> gone;
+  bool gap = false;
+  for (size_t i = 0; i < group.events.size(); ++i) {
+    const storage::LeaseEvent& event = group.events[i];
+    if (results[i] == Applied::kGap) gap = true;
+    if (results[i] == Applied::kNoLease) gone.emplace(event.lease, event.run);
+    if (results[i] == Applied::kApplied || results[i] == Applied::kRepeated) {
+      acked[event.lease] = event.seq;
+    }
+  }
+  for (const auto& [lease, seq] : acked) {
+    v1::ToWorker message;
+    message.mutable_ack()->set_lease(lease);
+    message.mutable_ack()->set_seq(seq);
+    SendTo(id, message);
+  }
+  for (const auto& [lease, run] : gone) SendCancel(id, lease, run);
+  if (gap) Close(id, absl::AbortedError("an earlier event is missing: attach and send it again"));
+}
+
+void Scheduler::Impl::RunLeft(absl::string_view name, const storage::LeaseEvent& event) {
+  const auto worker = workers_.find(name);
+  if (worker == workers_.end()) return;
+  if (std::holds_alternative<storage::ReleasedEvent>(event.event)) worker->second.leaving = true;
+  HeldLeases& leases = worker->second.leases;
+  const auto lease = leases.find(event.lease);
+  if (lease == leases.end()) return;
+  lease->second.runs.erase(event.run);
+  if (lease->second.runs.empty()) leases.erase(lease);
+}
+
+}  // namespace ablate::schedule

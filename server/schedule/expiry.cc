@@ -1,0 +1,171 @@
+// How leases end before their runs do: silence, absence, a dead process, a step that never ends.
+#include <algorithm>
+#include <utility>
+
+#include "server/schedule/scheduler_impl.h"
+
+namespace ablate::schedule {
+
+using storage::LeaseEnd;
+
+namespace {
+
+// Ticks come every second: a longer time between two means that this process did not run.
+constexpr absl::Duration kPause = absl::Seconds(5);
+
+}  // namespace
+
+void Scheduler::Impl::Exited(const WorkerExit& exit) {
+  const auto found = workers_.find(exit.worker);
+  if (found == workers_.end()) return;
+  WorkerState& worker = found->second;
+  if (worker.session != 0) Close(worker.session, absl::AbortedError("the worker's process ended"));
+  const std::vector<std::string> stepping = worker.stepping();
+  std::vector<std::pair<std::string, LeaseEnding>> endings;
+  for (const auto& [id, lease] : worker.leases) {
+    LeaseEnding ending{
+        lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, exit.last_words};
+    if (worker.leaving) ending.end = LeaseEnd::kReleased;
+    if (exit.by_itself && !worker.leaving) {
+      for (const std::string& run : stepping) {
+        if (lease.runs.count(run) > 0) ending.stepping.push_back(run);
+      }
+      if (!ending.stepping.empty()) ending.end = LeaseEnd::kDied;
+    }
+    endings.emplace_back(id, std::move(ending));
+  }
+  for (auto& [id, ending] : endings) End(&worker, id, std::move(ending));
+  Dispatch();
+}
+
+void Scheduler::Impl::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
+  for (const storage::Withdrawal& withdrawal : withdrawals) {
+    const auto worker = workers_.find(withdrawal.worker);
+    if (worker == workers_.end()) continue;
+    SendCancel(worker->second.session, withdrawal.lease, withdrawal.run);
+    const auto lease = worker->second.leases.find(withdrawal.lease);
+    if (lease == worker->second.leases.end()) continue;
+    lease->second.runs.erase(withdrawal.run);
+    if (lease->second.runs.empty()) worker->second.leases.erase(lease);
+  }
+  Dispatch();
+}
+
+void Scheduler::Impl::Tick() {
+  const absl::Duration now = clock_->Now();
+  if (now - last_tick_ > kPause) resumed_at_ = now;
+  last_tick_ = now;
+  CheckSilence();
+  CheckAbsence();
+  CheckSteps();
+  RetryEnds();
+  std::vector<Session> ids;
+  ids.reserve(sessions_.size());
+  for (const auto& [id, session] : sessions_) ids.push_back(id);
+  for (const Session id : ids) Pump(id);
+  Dispatch();
+}
+
+void Scheduler::Impl::End(WorkerState* worker, absl::string_view lease, LeaseEnding ending) {
+  const auto found = worker->leases.find(lease);
+  if (found == worker->leases.end()) return;
+  found->second.ending = std::move(ending);
+  TryEnd(worker, found);
+}
+
+bool Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
+  const LeaseEnding& ending = *lease->second.ending;
+  const absl::Status status =
+      store_->EndLease(lease->first, ending.end, ending.stepping, ending.message);
+  if (!status.ok() && !absl::IsNotFound(status)) {
+    if (absl::IsResourceExhausted(status)) no_room_at_ = clock_->Now();
+    return false;
+  }
+  worker->leases.erase(lease);
+  return true;
+}
+
+void Scheduler::Impl::Lose(WorkerState* worker, absl::string_view why) {
+  std::vector<std::string> ids;
+  for (const auto& [id, lease] : worker->leases) {
+    if (!lease.ending.has_value()) ids.push_back(id);
+  }
+  for (const std::string& id : ids) {
+    const bool started = worker->leases[id].started();
+    End(worker, id, {started ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, std::string(why)});
+  }
+}
+
+bool Scheduler::Impl::MayExpire() const {
+  const absl::Duration now = clock_->Now();
+  return now - start_ >= options_.start_grace && now - resumed_at_ >= options_.absence;
+}
+
+void Scheduler::Impl::CheckSilence() {
+  std::vector<Session> silent;
+  for (const auto& [id, session] : sessions_) {
+    if (clock_->Now() - session.heard >= options_.silence) silent.push_back(id);
+  }
+  for (const Session id : silent) {
+    const std::string name = sessions_[id].worker;
+    if (!name.empty() && !MayExpire()) continue;
+    Close(id, absl::DeadlineExceededError("nothing was heard on this stream for too long"));
+    if (!name.empty()) Lose(&workers_[name], "the worker was silent");
+  }
+}
+
+void Scheduler::Impl::CheckAbsence() {
+  if (!MayExpire()) return;
+  for (auto& [name, worker] : workers_) {
+    if (worker.session != 0 || clock_->Now() - worker.detached_at < options_.absence) continue;
+    Lose(&worker, "the worker was away for too long");
+  }
+}
+
+// Heartbeats don't prove progress.
+void Scheduler::Impl::CheckSteps() {
+  if (!MayExpire()) return;
+  const absl::Duration latest = clock_->Now() - options_.step_watchdog;
+  if (no_room_at_ > latest) return;
+  for (auto& [name, worker] : workers_) {
+    if (worker.session == 0) continue;
+    std::vector<std::string> stuck;
+    for (const auto& [id, lease] : worker.leases) {
+      if (lease.ending.has_value()) continue;
+      const bool stalled = std::any_of(lease.runs.begin(), lease.runs.end(), [&](const auto& run) {
+        return run.second.stepping() && run.second.stalled_since.has_value() &&
+               *run.second.stalled_since <= latest;
+      });
+      if (stalled) stuck.push_back(id);
+    }
+    for (const std::string& id : stuck) {
+      End(&worker, id, {LeaseEnd::kLost, {}, "it made no step for too long"});
+      SendCancel(worker.session, id, "");
+      worker.stuck_lanes = std::min(worker.stuck_lanes + 1, worker.lanes);
+    }
+    if (!stuck.empty() && worker.stuck_lanes == worker.lanes) GiveUpOn(&worker);
+  }
+}
+
+// No lane is left that could take up what was granted ahead: the process has to be replaced.
+void Scheduler::Impl::GiveUpOn(WorkerState* worker) {
+  std::vector<std::string> ids;
+  for (const auto& [id, lease] : worker->leases) ids.push_back(id);
+  Lose(worker, "every lane of the worker is stuck");
+  for (const std::string& id : ids) SendCancel(worker->session, id, "");
+  worker->leaving = true;
+  worker::v1::ToWorker drain;
+  drain.mutable_drain();
+  SendTo(worker->session, drain);
+}
+
+void Scheduler::Impl::RetryEnds() {
+  for (auto& [name, worker] : workers_) {
+    for (auto lease = worker.leases.begin(); lease != worker.leases.end();) {
+      const auto current = lease++;
+      if (current->second.ending.has_value()) TryEnd(&worker, current);
+    }
+  }
+}
+
+}  // namespace ablate::schedule

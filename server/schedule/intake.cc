@@ -1,0 +1,86 @@
+// Groups events for the store.
+#include "server/schedule/intake.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ablate::schedule {
+namespace {
+
+constexpr size_t kGroupEvents = 512;
+constexpr uint64_t kGroupBytes = 8 << 20;
+constexpr absl::Duration kFirstBackOff = absl::Seconds(1);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(15);
+
+}  // namespace
+
+absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, uint64_t credit,
+                         std::shared_ptr<storage::Blobs::Pin> pin) {
+  uint64_t& held = bytes_[event.lease];
+  if (held > 0 && held + bytes > credit) {
+    return absl::ResourceExhaustedError(absl::StrCat("lease ", event.lease, " has ", held + bytes,
+                                                     " unacknowledged bytes; allowed: ", credit));
+  }
+  held += bytes;
+  waiting_.push_back({std::move(event), bytes, std::move(pin)});
+  return absl::OkStatus();
+}
+
+SharedGroup Intake::Take(absl::Duration now) {
+  if (with_store_ || (again_ != nullptr && now < again_at_)) return nullptr;
+  SharedGroup group = again_ != nullptr ? std::move(again_) : Collect(kGroupEvents, kGroupBytes);
+  again_ = nullptr;
+  with_store_ = group != nullptr;
+  return group;
+}
+
+SharedGroup Intake::TakeAll() {
+  auto all = std::make_shared<EventGroup>();
+  for (const SharedGroup& part :
+       {std::exchange(again_, nullptr),
+        Collect(std::numeric_limits<size_t>::max(), std::numeric_limits<uint64_t>::max())}) {
+    if (part == nullptr) continue;
+    all->events.insert(all->events.end(), part->events.begin(), part->events.end());
+    all->bytes.insert(all->bytes.end(), part->bytes.begin(), part->bytes.end());
+    all->pins.insert(all->pins.end(), part->pins.begin(), part->pins.end());
+  }
+  return all->events.empty() ? nullptr : all;
+}
+
+void Intake::Applied(const EventGroup& group) {
+  with_store_ = false;
+  back_off_ = absl::ZeroDuration();
+  for (size_t i = 0; i < group.events.size(); ++i) {
+    const auto held = bytes_.find(group.events[i].lease);
+    held->second -= group.bytes[i];
+    if (held->second == 0) bytes_.erase(held);
+  }
+}
+
+void Intake::NoRoom(SharedGroup group, absl::Duration now) {
+  with_store_ = false;
+  again_ = std::move(group);
+  back_off_ = std::clamp(back_off_ * 2, kFirstBackOff, kLongestBackOff);
+  again_at_ = now + back_off_;
+}
+
+SharedGroup Intake::Collect(size_t most_events, uint64_t most_bytes) {
+  if (waiting_.empty()) return nullptr;
+  auto group = std::make_shared<EventGroup>();
+  uint64_t bytes = 0;
+  while (!waiting_.empty() && group->events.size() < most_events && bytes < most_bytes) {
+    Waiting& next = waiting_.front();
+    bytes += next.bytes;
+    group->bytes.push_back(next.bytes);
+    group->events.push_back(std::move(next.event));
+    if (next.pin != nullptr) group->pins.push_back(std::move(next.pin));
+    waiting_.pop_front();
+  }
+  return group;
+}
+
+}  // namespace ablate::schedule

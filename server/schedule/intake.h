@@ -1,0 +1,61 @@
+// Events of one session between their arrival and the commit.
+#ifndef ABLATE_SERVER_SCHEDULE_INTAKE_H_
+#define ABLATE_SERVER_SCHEDULE_INTAKE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "storage/blobs.h"
+#include "storage/leases.h"
+
+namespace ablate::schedule {
+
+struct EventGroup {
+  std::vector<storage::LeaseEvent> events;
+  std::vector<uint64_t> bytes;                             // one an event
+  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins;  // of the blobs that the events name
+};
+using SharedGroup = std::shared_ptr<const EventGroup>;
+
+// Buffers events and hands them out in groups, one at a time: while the store commits one, the next
+// collects. A group that found no room is handed out again, before anything later. What is buffered
+// is bounded by the leases' credits.
+class Intake {
+ public:
+  // RESOURCE_EXHAUSTED if the lease then had more than `credit` bytes here in several events.
+  absl::Status Add(storage::LeaseEvent event, uint64_t bytes, uint64_t credit,
+                   std::shared_ptr<storage::Blobs::Pin> pin);
+  // Null while a group is with the store, before the time for another try, or if there is nothing.
+  SharedGroup Take(absl::Duration now);
+  // All that is not with the store, whatever the time: the stream has ended.
+  SharedGroup TakeAll();
+  // The store's answer to the group taken last.
+  void Applied(const EventGroup& group);
+  void NoRoom(SharedGroup group, absl::Duration now);
+
+ private:
+  struct Waiting {
+    storage::LeaseEvent event;
+    uint64_t bytes = 0;
+    std::shared_ptr<storage::Blobs::Pin> pin;
+  };
+
+  SharedGroup Collect(size_t most_events, uint64_t most_bytes);
+
+  std::deque<Waiting> waiting_;
+  std::map<std::string, uint64_t> bytes_;  // of each lease, here or with the store
+  SharedGroup again_;
+  absl::Duration again_at_;
+  absl::Duration back_off_;
+  bool with_store_ = false;
+};
+
+}  // namespace ablate::schedule
+
+#endif  // ABLATE_SERVER_SCHEDULE_INTAKE_H_

@@ -1,0 +1,190 @@
+// Checks of what workers send. A worker is trusted with its leases, not with the server's health.
+#include "server/schedule/messages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace ablate::schedule {
+namespace {
+
+namespace v1 = worker::v1;
+
+constexpr size_t kNameBytes = 128;
+constexpr size_t kWordsBytes = 1024;
+constexpr size_t kKeyBytes = 256;
+constexpr size_t kMessageBytes = 4096;
+constexpr uint32_t kMostLanes = 4096;
+constexpr int kMostHeld = 100'000;
+constexpr int kMostColumns = 100'000;
+
+absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_view allowed) {
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; allowed: ", allowed));
+}
+
+absl::Status CheckName(absl::string_view field, absl::string_view name) {
+  if (!name.empty() && name.size() <= kNameBytes) return absl::OkStatus();
+  return Bad(field, absl::StrCat(name.size(), " bytes"), absl::StrCat("1 to ", kNameBytes));
+}
+
+absl::Status CheckWords(absl::string_view field, absl::string_view words) {
+  if (words.size() <= kWordsBytes) return absl::OkStatus();
+  return Bad(field, absl::StrCat(words.size(), " bytes"), absl::StrCat("at most ", kWordsBytes));
+}
+
+bool IsSha256(absl::string_view hash) {
+  return hash.size() == 64 && std::all_of(hash.begin(), hash.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
+  if (IsSha256(blob)) return absl::OkStatus();
+  return Bad(field, absl::StrCat(blob.size(), " bytes"), "a SHA-256 in 64 lower-case hex digits");
+}
+
+absl::Status CheckColumn(const v1::Column& column) {
+  if (column.key().empty() || column.key().size() > kKeyBytes) {
+    return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
+               absl::StrCat("1 to ", kKeyBytes));
+  }
+  if (column.steps_size() != column.values_size()) {
+    return Bad("points.columns.values",
+               absl::StrCat(column.values_size(), " of ", column.key(), " for ",
+                            column.steps_size(), " steps"),
+               "one a step");
+  }
+  const auto& steps = column.steps();
+  if (std::adjacent_find(steps.begin(), steps.end(), std::greater_equal<>()) != steps.end()) {
+    return Bad("points.columns.steps", absl::StrCat("out of order for ", column.key()),
+               "ascending steps");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
+  if (points.columns_size() > kMostColumns) {
+    return Bad("points.columns", absl::StrCat(points.columns_size(), " columns"),
+               absl::StrCat("at most ", kMostColumns));
+  }
+  storage::PointsEvent event;
+  event.step = points.step();
+  event.busy = static_cast<storage::Micros>(points.busy_us());
+  if (event.busy < 0) return Bad("points.busy_us", absl::StrCat(points.busy_us()), "below 2^63");
+  std::set<absl::string_view> keys;
+  event.columns.reserve(static_cast<size_t>(points.columns_size()));
+  for (const v1::Column& column : points.columns()) {
+    if (absl::Status status = CheckColumn(column); !status.ok()) return status;
+    if (!keys.insert(column.key()).second) {
+      return Bad("points.columns.key", absl::StrCat("twice ", column.key()), "distinct keys");
+    }
+    event.columns.push_back({column.key(),
+                             {column.steps().begin(), column.steps().end()},
+                             {column.values().begin(), column.values().end()}});
+  }
+  return event;
+}
+
+template <typename StorageEvent, typename Message>
+absl::StatusOr<StorageEvent> ToBlobEvent(absl::string_view field, const Message& message) {
+  if (absl::Status status = CheckBlob(field, message.blob()); !status.ok()) return status;
+  return StorageEvent{message.step(), message.blob(), message.bytes()};
+}
+
+// At most kMessageBytes, cut between characters.
+std::string Shortened(const std::string& message) {
+  if (message.size() <= kMessageBytes) return message;
+  size_t end = kMessageBytes;
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
+  return message.substr(0, end);
+}
+
+using Kind = decltype(storage::LeaseEvent::event);
+
+template <typename StorageEvent>
+absl::StatusOr<Kind> AsKind(absl::StatusOr<StorageEvent> event) {
+  if (!event.ok()) return event.status();
+  return Kind(*std::move(event));
+}
+
+absl::StatusOr<Kind> ToKind(const v1::Event& event) {
+  switch (event.kind_case()) {
+    case v1::Event::kStarted:
+      return Kind(storage::StartedEvent{});
+    case v1::Event::kPoints:
+      return AsKind(ToPoints(event.points()));
+    case v1::Event::kCheckpoint:
+      return AsKind(ToBlobEvent<storage::CheckpointEvent>("checkpoint.blob", event.checkpoint()));
+    case v1::Event::kResumeState:
+      return AsKind(
+          ToBlobEvent<storage::ResumeStateEvent>("resume_state.blob", event.resume_state()));
+    case v1::Event::kFinished:
+      return Kind(storage::FinishedEvent{event.finished().diverged(), event.finished().step()});
+    case v1::Event::kFailed:
+      return Kind(storage::FailedEvent{Shortened(event.failed().message())});
+    case v1::Event::kReleased:
+      return Kind(storage::ReleasedEvent{});
+    case v1::Event::KIND_NOT_SET:
+      break;
+  }
+  return Bad("event.kind", "not set", "one kind");
+}
+
+}  // namespace
+
+absl::Status CheckHello(const v1::Hello& hello) {
+  for (const absl::Status& status :
+       {CheckName("hello.worker", hello.worker()),
+        CheckName("hello.incarnation", hello.incarnation()),
+        CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build()),
+        CheckWords("hello.trainer", hello.trainer())}) {
+    if (!status.ok()) return status;
+  }
+  if (hello.device_kind() != "cpu" && hello.device_kind() != "cuda") {
+    return Bad("hello.device_kind",
+               absl::StrCat("\"", absl::CHexEscape(hello.device_kind().substr(0, 32)), "\""),
+               "cpu or cuda");
+  }
+  if (hello.lanes() < 1 || hello.lanes() > kMostLanes) {
+    return Bad("hello.lanes", absl::StrCat(hello.lanes()), absl::StrCat("1 to ", kMostLanes));
+  }
+  if (hello.held_size() > kMostHeld) {
+    return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
+               absl::StrCat("at most ", kMostHeld));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const v1::Event& event) {
+  if (absl::Status status = CheckName("event.lease", event.lease()); !status.ok()) return status;
+  if (absl::Status status = CheckName("event.run", event.run()); !status.ok()) return status;
+  if (event.seq() == 0) return Bad("event.seq", "0", "from 1");
+  absl::StatusOr<Kind> kind = ToKind(event);
+  if (!kind.ok()) return kind.status();
+  return storage::LeaseEvent{event.lease(), event.seq(), event.run(), *std::move(kind)};
+}
+
+bool EndsRun(const storage::LeaseEvent& event) {
+  return std::holds_alternative<storage::FinishedEvent>(event.event) ||
+         std::holds_alternative<storage::FailedEvent>(event.event) ||
+         std::holds_alternative<storage::ReleasedEvent>(event.event);
+}
+
+absl::string_view NamedBlob(const storage::LeaseEvent& event) {
+  if (const auto* checkpoint = std::get_if<storage::CheckpointEvent>(&event.event)) {
+    return checkpoint->blob;
+  }
+  if (const auto* state = std::get_if<storage::ResumeStateEvent>(&event.event)) {
+    return state->blob;
+  }
+  return {};
+}
+
+}  // namespace ablate::schedule

@@ -1,0 +1,89 @@
+// The scheduler's public face and its start.
+#include "server/schedule/scheduler.h"
+
+#include <utility>
+
+#include "server/schedule/scheduler_impl.h"
+
+namespace ablate::schedule {
+
+Scheduler::Scheduler(storage::Store* store, const Clock* clock, SchedulerOptions options,
+                     std::function<std::string()> new_lease_id)
+    : impl_(std::make_unique<Impl>(store, clock, std::move(options), std::move(new_lease_id))) {}
+
+Scheduler::~Scheduler() = default;
+
+void Scheduler::SetPost(Post post) { impl_->SetPost(std::move(post)); }
+absl::Status Scheduler::Start() { return impl_->Start(); }
+
+Scheduler::Session Scheduler::Open(std::shared_ptr<WorkerStream> stream) {
+  return impl_->Open(std::move(stream));
+}
+
+void Scheduler::Receive(Session session, const worker::v1::FromWorker& message) {
+  impl_->Receive(session, message);
+}
+
+void Scheduler::Closed(Session session) { impl_->Closed(session); }
+void Scheduler::Exited(const WorkerExit& exit) { impl_->Exited(exit); }
+
+void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
+  impl_->Withdraw(withdrawals);
+}
+
+void Scheduler::Dispatch() { impl_->Dispatch(); }
+void Scheduler::Tick() { impl_->Tick(); }
+void Scheduler::DrainAll() { impl_->DrainAll(); }
+std::vector<WorkerInfo> Scheduler::Workers() const { return impl_->Workers(); }
+
+Scheduler::Impl::Impl(storage::Store* store, const Clock* clock, SchedulerOptions options,
+                      std::function<std::string()> new_lease_id)
+    : store_(store),
+      clock_(clock),
+      options_(std::move(options)),
+      new_lease_id_(std::move(new_lease_id)),
+      post_([](const std::function<void()>& task) { task(); }),
+      start_(clock->Now()),
+      last_tick_(start_) {}
+
+absl::Status Scheduler::Impl::Start() {
+  start_ = clock_->Now();
+  last_tick_ = start_;
+  absl::StatusOr<std::vector<storage::LeaseRecord>> leases = store_->ListLeases();
+  if (!leases.ok()) return leases.status();
+  for (const storage::LeaseRecord& record : *leases) {
+    WorkerState& worker = workers_[record.holder.worker];
+    worker.incarnation = record.holder.incarnation;
+    worker.device = record.holder.device;
+    worker.build = record.holder.build;
+    worker.trainer = record.holder.trainer;
+    worker.detached_at = start_;
+    HeldLease& lease = worker.leases[record.lease];
+    lease.incarnation = record.holder.incarnation;
+    lease.order = ++grants_;
+    // The first event of a lease says that a lane has taken up its run.
+    for (const std::string& run : record.runs) lease.runs[run].started = record.acked > 0;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<WorkerInfo> Scheduler::Impl::Workers() const {
+  std::vector<WorkerInfo> infos;
+  infos.reserve(workers_.size());
+  for (const auto& [name, worker] : workers_) {
+    WorkerInfo& info = infos.emplace_back();
+    info.name = name;
+    info.device = worker.device;
+    info.device_kind = worker.device_kind;
+    info.build = worker.build;
+    info.lanes = worker.lanes;
+    info.attached = worker.session != 0;
+    info.attach_time = worker.attach_time;
+    for (const auto& [id, lease] : worker.leases) {
+      for (const auto& [run, held] : lease.runs) info.runs.push_back(run);
+    }
+  }
+  return infos;
+}
+
+}  // namespace ablate::schedule

@@ -1,0 +1,203 @@
+// Streams: their first message, what a worker says it holds, and their end.
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/schedule/messages.h"
+#include "server/schedule/scheduler_impl.h"
+
+namespace ablate::schedule {
+
+namespace v1 = worker::v1;
+
+Scheduler::Session Scheduler::Impl::Open(std::shared_ptr<WorkerStream> stream) {
+  const Session id = ++last_session_;
+  Attachment& attachment = sessions_[id];
+  attachment.stream = std::move(stream);
+  attachment.heard = clock_->Now();
+  return id;
+}
+
+void Scheduler::Impl::Receive(Session id, const v1::FromWorker& message) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  found->second.heard = clock_->Now();
+  if (found->second.worker.empty() != message.has_hello()) {
+    Close(id, absl::InvalidArgumentError("hello has to be the first message, and only that"));
+    return;
+  }
+  switch (message.message_case()) {
+    case v1::FromWorker::kHello:
+      OnHello(id, message.hello());
+      break;
+    case v1::FromWorker::kEvent:
+      OnEvent(id, message.event());
+      break;
+    case v1::FromWorker::kHeartbeat:
+      OnHeartbeat(id, message.heartbeat());
+      break;
+    case v1::FromWorker::MESSAGE_NOT_SET:
+      Close(id, absl::InvalidArgumentError("message is not set; allowed: one kind"));
+      break;
+  }
+}
+
+void Scheduler::Impl::Closed(Session id) { Forget(id); }
+
+void Scheduler::Impl::DrainAll() {
+  draining_ = true;
+  v1::ToWorker drain;
+  drain.mutable_drain();
+  for (auto& [name, worker] : workers_) {
+    worker.leaving = true;
+    SendTo(worker.session, drain);
+  }
+}
+
+void Scheduler::Impl::OnHello(Session id, const v1::Hello& hello) {
+  if (absl::Status status = CheckHello(hello); !status.ok()) {
+    Close(id, status);
+    return;
+  }
+  Introduce(id, hello);
+  v1::ToWorker message;
+  message.mutable_welcome()->set_heartbeat_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.heartbeat)));
+  // Longer than `absence`: after a restart leases live for so long, and a worker that trains in
+  // vain for a while does no harm.
+  message.mutable_welcome()->set_grace_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.start_grace)));
+  SendTo(id, message);
+  if (absl::Status status = SendVerdicts(id, hello); !status.ok()) {
+    Close(id, absl::UnavailableError(status.message()));
+    return;
+  }
+  EndAbsentLeases(hello);
+  if (draining_) {
+    message.mutable_drain();
+    SendTo(id, message);
+  }
+  Dispatch();
+}
+
+// The newest stream of a process wins, and a new process takes the place of the old one.
+void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
+  WorkerState& worker = workers_[hello.worker()];
+  if (worker.session != 0) {
+    Close(worker.session, absl::AbortedError("a newer stream of the worker took its place"));
+  }
+  if (worker.incarnation != hello.incarnation()) {
+    worker.leaving = false;
+    worker.stuck_lanes = 0;
+  }
+  worker.incarnation = hello.incarnation();
+  worker.device = hello.device();
+  worker.device_kind = hello.device_kind();
+  worker.build = hello.build();
+  worker.trainer = hello.trainer();
+  worker.numerics_version = hello.numerics_version();
+  worker.lanes = hello.lanes();
+  worker.leaving = worker.leaving || draining_;
+  worker.session = id;
+  worker.attach_time = absl::ToUnixMicros(absl::Now());
+  sessions_[id].worker = hello.worker();
+  sessions_[id].incarnation = hello.incarnation();
+}
+
+absl::Status Scheduler::Impl::SendVerdicts(Session id, const v1::Hello& hello) {
+  WorkerState& worker = workers_[hello.worker()];
+  for (const v1::HeldLease& held : hello.held()) {
+    absl::StatusOr<storage::LeaseVerdict> verdict =
+        store_->CheckLease(held.lease(), hello.incarnation(), held.first_unacked());
+    if (!verdict.ok()) return verdict.status();
+    v1::ToWorker message;
+    message.mutable_verdict()->set_lease(held.lease());
+    message.mutable_verdict()->set_drop(verdict->drop);
+    const auto lease = worker.leases.find(held.lease());
+    if (!verdict->drop) {
+      message.mutable_verdict()->set_acked(verdict->acked);
+      message.mutable_verdict()->set_credit_bytes(options_.credit_bytes);
+      // An end that could not be committed in time did not happen.
+      if (lease != worker.leases.end()) lease->second.ending.reset();
+    } else if (lease != worker.leases.end()) {
+      End(&worker, held.lease(),
+          {storage::LeaseEnd::kLost, {}, "the worker has events that the server does not know of"});
+    }
+    SendTo(id, message);
+  }
+  return absl::OkStatus();
+}
+
+void Scheduler::Impl::EndAbsentLeases(const v1::Hello& hello) {
+  std::set<absl::string_view> held;
+  for (const v1::HeldLease& lease : hello.held()) held.insert(lease.lease());
+  WorkerState& worker = workers_[hello.worker()];
+  std::vector<std::pair<std::string, LeaseEnding>> endings;
+  for (const auto& [id, lease] : worker.leases) {
+    if (lease.ending.has_value()) continue;
+    if (lease.incarnation != hello.incarnation()) {
+      endings.push_back({id,
+                         {lease.started() ? storage::LeaseEnd::kLost : storage::LeaseEnd::kReleased,
+                          {},
+                          "a new process took the worker's place"}});
+    } else if (held.count(id) == 0) {
+      // Counted, or a grant that breaks its stream would be made for ever.
+      endings.push_back({id, {storage::LeaseEnd::kLost, {}, "the worker does not hold it"}});
+    }
+  }
+  for (auto& [id, ending] : endings) End(&worker, id, std::move(ending));
+}
+
+void Scheduler::Impl::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
+  const absl::Duration now = clock_->Now();
+  WorkerState& worker = workers_[sessions_[id].worker];
+  for (const v1::LeaseProgress& progress : heartbeat.leases()) {
+    const auto lease = worker.leases.find(progress.lease());
+    if (lease == worker.leases.end()) continue;
+    for (const v1::RunProgress& run : progress.runs()) {
+      const auto held = lease->second.runs.find(run.run());
+      if (held == lease->second.runs.end()) continue;
+      held->second.started = true;
+      held->second.step = run.step();
+      held->second.stalled_since = now - absl::Milliseconds(run.since_progress_ms());
+    }
+  }
+}
+
+void Scheduler::Impl::SendTo(Session id, const v1::ToWorker& message) {
+  const auto found = sessions_.find(id);
+  if (found != sessions_.end()) found->second.stream->Send(message);
+}
+
+void Scheduler::Impl::SendCancel(Session id, absl::string_view lease, absl::string_view run) {
+  v1::ToWorker message;
+  message.mutable_cancel()->set_lease(std::string(lease));
+  message.mutable_cancel()->set_run(std::string(run));
+  SendTo(id, message);
+}
+
+void Scheduler::Impl::Forget(Session id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  Attachment ended = std::move(found->second);
+  sessions_.erase(found);
+  const auto worker = workers_.find(ended.worker);
+  if (worker != workers_.end() && worker->second.session == id) {
+    worker->second.session = 0;
+    worker->second.detached_at = clock_->Now();
+  }
+  // What has arrived may well be all there will ever be of a run's end.
+  SharedGroup rest = ended.intake.TakeAll();
+  if (rest != nullptr) Submit(id, ended.worker, ended.incarnation, std::move(rest));
+}
+
+void Scheduler::Impl::Close(Session id, const absl::Status& why) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  const std::shared_ptr<WorkerStream> stream = found->second.stream;
+  Forget(id);
+  stream->Close(why);
+}
+
+}  // namespace ablate::schedule

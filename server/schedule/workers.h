@@ -1,0 +1,73 @@
+// What the scheduler remembers of a worker and of the leases it holds. Only the store's word about
+// a lease counts; this is for granting and for noticing that a worker is gone.
+#ifndef ABLATE_SERVER_SCHEDULE_WORKERS_H_
+#define ABLATE_SERVER_SCHEDULE_WORKERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "storage/leases.h"
+#include "storage/records.h"
+
+namespace ablate::schedule {
+
+struct HeldRun {
+  bool started = false;  // a lane has taken it up
+  bool ended = false;    // its end has arrived, perhaps not yet committed
+  uint32_t step = 0;
+  // Since when its step has not changed; set while a lane trains it.
+  std::optional<absl::Duration> stalled_since;
+
+  bool stepping() const { return started && !ended; }
+};
+
+// An end that was decided and is not yet committed.
+struct LeaseEnding {
+  storage::LeaseEnd end;
+  std::vector<std::string> stepping;
+  std::string message;
+};
+
+struct HeldLease {
+  std::string incarnation;
+  uint64_t order = 0;  // of granting
+  std::map<std::string, HeldRun> runs;
+  std::optional<LeaseEnding> ending;
+
+  bool started() const;
+};
+
+using HeldLeases = std::map<std::string, HeldLease, std::less<>>;
+
+struct WorkerState {
+  std::string incarnation;
+  std::string device;
+  std::string device_kind;
+  std::string build;
+  std::string trainer;
+  uint32_t numerics_version = 0;
+  uint32_t lanes = 0;
+  uint32_t stuck_lanes = 0;  // whose run was taken back by the step watchdog
+  bool leaving = false;      // drains: gets nothing new
+  uint64_t session = 0;      // 0: not attached
+  absl::Duration detached_at;
+  storage::Micros attach_time = 0;
+  HeldLeases leases;
+
+  // Runs that a lane has or will have to take up.
+  uint32_t load() const;
+  // What a worker that dies now was training: runs that lanes had taken up; if none is known, those
+  // that were granted first, for that is their order.
+  std::vector<std::string> stepping() const;
+};
+
+using Workers = std::map<std::string, WorkerState, std::less<>>;
+
+}  // namespace ablate::schedule
+
+#endif  // ABLATE_SERVER_SCHEDULE_WORKERS_H_

@@ -1,0 +1,222 @@
+// Keeps what the server has not acknowledged and decides what may be sent again.
+#include "server/worker/lease_book.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ablate::worker {
+namespace {
+
+bool EndsRun(const v1::Event& event) {
+  return event.has_finished() || event.has_failed() || event.has_released();
+}
+
+}  // namespace
+
+std::vector<v1::HeldLease> LeaseBook::Held() const {
+  std::vector<v1::HeldLease> held;
+  held.reserve(leases_.size());
+  for (const auto& [id, lease] : leases_) {
+    v1::HeldLease& entry = held.emplace_back();
+    entry.set_lease(id);
+    entry.set_first_unacked(FirstUnacked(lease));
+  }
+  return held;
+}
+
+void LeaseBook::Disconnected() {
+  for (auto& [id, lease] : leases_) {
+    lease.awaits_verdict = true;
+    lease.next_to_send = FirstUnacked(lease);
+    lease.in_flight_bytes = 0;
+  }
+}
+
+Instructions LeaseBook::Receive(const v1::ToWorker& message) {
+  Instructions instructions;
+  switch (message.message_case()) {
+    case v1::ToWorker::kVerdict:
+      Apply(message.verdict(), &instructions);
+      break;
+    case v1::ToWorker::kGrant:
+      Apply(message.grant(), &instructions);
+      break;
+    case v1::ToWorker::kAck:
+      Apply(message.ack(), &instructions);
+      break;
+    case v1::ToWorker::kCancel:
+      Apply(message.cancel(), &instructions);
+      break;
+    case v1::ToWorker::kDrain:
+      instructions.drain = true;
+      break;
+    case v1::ToWorker::kWelcome:  // its times are the attach loop's
+    case v1::ToWorker::MESSAGE_NOT_SET:
+      break;
+  }
+  return instructions;
+}
+
+std::vector<v1::FromWorker> LeaseBook::Report(v1::Event event) {
+  std::vector<v1::FromWorker> send;
+  const auto found = leases_.find(event.lease());
+  if (found == leases_.end()) return send;
+  Lease& lease = found->second;
+  const auto run = lease.ended.find(event.run());
+  if (run == lease.ended.end() || run->second) return send;
+  run->second = EndsRun(event);
+  event.set_seq(lease.next_seq++);
+  Unacked entry;
+  *entry.message.mutable_event() = std::move(event);
+  entry.bytes = entry.message.ByteSizeLong();
+  lease.unacked_bytes += entry.bytes;
+  lease.unacked.push_back(std::move(entry));
+  TakeSendable(&lease, &send);
+  return send;
+}
+
+bool LeaseBook::HasCredit(absl::string_view lease) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() && found->second.unacked_bytes < found->second.credit_bytes;
+}
+
+bool LeaseBook::Holds(absl::string_view lease, absl::string_view run) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return false;
+  const auto held = found->second.ended.find(std::string(run));
+  return held != found->second.ended.end() && !held->second;
+}
+
+bool LeaseBook::empty() const { return leases_.empty(); }
+
+std::vector<Instructions::RunKey> LeaseBook::DropAll() {
+  std::vector<Instructions::RunKey> stop;
+  while (!leases_.empty()) Drop(leases_.begin(), &stop);
+  return stop;
+}
+
+void LeaseBook::Apply(const v1::Verdict& verdict, Instructions* instructions) {
+  const auto found = leases_.find(verdict.lease());
+  if (found == leases_.end()) return;
+  Lease& lease = found->second;
+  // A server that lacks events which are gone from here, or has some that were never made, knows
+  // another history under this lease: it cannot be continued.
+  const bool continuable =
+      verdict.acked() + 1 >= FirstUnacked(lease) && verdict.acked() < lease.next_seq;
+  if (verdict.drop() || !continuable) {
+    Drop(found, &instructions->stop);
+    return;
+  }
+  lease.awaits_verdict = false;
+  lease.credit_bytes = verdict.credit_bytes();
+  TrimThrough(&lease, verdict.acked());
+  lease.next_to_send = FirstUnacked(lease);
+  lease.in_flight_bytes = 0;
+  TakeSendable(&lease, &instructions->send);
+  ForgetIfSettled(found);
+}
+
+void LeaseBook::Apply(const v1::Grant& grant, Instructions* instructions) {
+  const auto [entry, is_new] = leases_.try_emplace(grant.lease());
+  if (!is_new) return;
+  entry->second.credit_bytes = grant.credit_bytes();
+  for (const v1::GrantedRun& run : grant.runs()) {
+    if (!entry->second.ended.emplace(run.run(), false).second) continue;
+    instructions->start.push_back({grant.lease(), run});
+  }
+  ForgetIfSettled(entry);
+}
+
+void LeaseBook::Apply(const v1::Ack& ack, Instructions* instructions) {
+  const auto found = leases_.find(ack.lease());
+  if (found == leases_.end()) return;
+  TrimThrough(&found->second, ack.seq());
+  TakeSendable(&found->second, &instructions->send);
+  ForgetIfSettled(found);
+}
+
+void LeaseBook::Apply(const v1::Cancel& cancel, Instructions* instructions) {
+  const auto found = leases_.find(cancel.lease());
+  if (found == leases_.end()) return;
+  if (cancel.run().empty()) {
+    Drop(found, &instructions->stop);
+    return;
+  }
+  Lease& lease = found->second;
+  const auto run = lease.ended.find(cancel.run());
+  if (run == lease.ended.end()) return;
+  if (!run->second) instructions->stop.push_back({cancel.lease(), cancel.run()});
+  lease.ended.erase(run);
+  RemoveUnsent(&lease, cancel.run());
+  TakeSendable(&lease, &instructions->send);
+  ForgetIfSettled(found);
+}
+
+void LeaseBook::Drop(Leases::iterator lease, std::vector<Instructions::RunKey>* stop) {
+  for (const auto& [run, ended] : lease->second.ended) {
+    if (!ended) stop->push_back({lease->first, run});
+  }
+  leases_.erase(lease);
+}
+
+// Events of runs that left need no acknowledgement.
+void LeaseBook::ForgetIfSettled(Leases::iterator lease) {
+  const auto& ended = lease->second.ended;
+  const bool training =
+      std::any_of(ended.begin(), ended.end(), [](const auto& run) { return !run.second; });
+  if (training) return;
+  const auto& unacked = lease->second.unacked;
+  const bool settled = std::none_of(unacked.begin(), unacked.end(), [&](const Unacked& entry) {
+    return ended.count(entry.message.event().run()) > 0;
+  });
+  if (settled) leases_.erase(lease);
+}
+
+uint64_t LeaseBook::FirstUnacked(const Lease& lease) {
+  return lease.next_seq - lease.unacked.size();
+}
+
+void LeaseBook::TrimThrough(Lease* lease, uint64_t seq) {
+  while (!lease->unacked.empty() && FirstUnacked(*lease) <= seq) {
+    const uint64_t bytes = lease->unacked.front().bytes;
+    lease->unacked_bytes -= bytes;
+    if (FirstUnacked(*lease) < lease->next_to_send) lease->in_flight_bytes -= bytes;
+    lease->unacked.pop_front();
+  }
+  lease->next_to_send = std::max(lease->next_to_send, FirstUnacked(*lease));
+}
+
+// What was never sent can go, and what follows it takes its numbers; what was sent may have been
+// applied under its number and has to stay.
+void LeaseBook::RemoveUnsent(Lease* lease, absl::string_view run) {
+  const uint64_t first_unacked = FirstUnacked(*lease);
+  const uint64_t sent = lease->never_sent_at - std::min(lease->never_sent_at, first_unacked);
+  auto keep = lease->unacked.begin() + static_cast<std::ptrdiff_t>(sent);
+  for (auto entry = keep; entry != lease->unacked.end(); ++entry) {
+    lease->unacked_bytes -= entry->bytes;
+    if (entry->message.event().run() == run) continue;
+    if (keep != entry) *keep = std::move(*entry);
+    keep->message.mutable_event()->set_seq(first_unacked +
+                                           static_cast<uint64_t>(keep - lease->unacked.begin()));
+    keep->bytes = keep->message.ByteSizeLong();
+    lease->unacked_bytes += keep->bytes;
+    ++keep;
+  }
+  lease->unacked.erase(keep, lease->unacked.end());
+  lease->next_seq = first_unacked + lease->unacked.size();
+}
+
+// An event larger than the whole credit is sent when nothing else is on its way.
+void LeaseBook::TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send) {
+  if (lease->awaits_verdict) return;
+  while (lease->next_to_send < lease->next_seq) {
+    const Unacked& next = lease->unacked[lease->next_to_send - FirstUnacked(*lease)];
+    const bool fits = lease->in_flight_bytes + next.bytes <= lease->credit_bytes;
+    if (!fits && lease->in_flight_bytes > 0) return;
+    send->push_back(next.message);
+    lease->in_flight_bytes += next.bytes;
+    lease->never_sent_at = std::max(lease->never_sent_at, ++lease->next_to_send);
+  }
+}
+
+}  // namespace ablate::worker
