@@ -1,0 +1,38 @@
+// Multi-head softmax attention, written out so that it can be differentiated twice.
+#ifndef ABLATE_SERVER_ENGINE_MODEL_ATTENTION_H_
+#define ABLATE_SERVER_ENGINE_MODEL_ATTENTION_H_
+
+#include <ATen/ATen.h>
+
+#include "server/engine/model/batch.h"
+#include "server/engine/model/parameters.h"
+
+namespace ablate::engine {
+
+// What every block of one forward pass knows of its batch.
+struct SequenceShape {
+  int64_t runs = 0;
+  int64_t rows = 0;
+  int64_t length = 0;
+  at::Tensor lengths;  // [R, B]; undefined when no row is padded
+};
+
+// Added to the scores: −∞ where a query may not look. Undefined, [1, T, T] or [R·B·H, T or 1, T].
+at::Tensor CausalBias(const SequenceShape& shape, at::TensorOptions options);
+at::Tensor PaddingBias(const SequenceShape& shape, int64_t heads, at::TensorOptions options);
+
+// x [R, B·T, d] → the last real position of every row, [R, B, d].
+at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape);
+
+// x [R, B·T, d] → [R, B·T, d] after the projection.
+at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
+                         const at::Tensor& bias, const SequenceShape& shape, LearningRule rule);
+
+// The same with queries at the last positions only: x [R, B·T, d] → [R, B, d]. `bias` hides padding
+// alone: the last position may look everywhere.
+at::Tensor LastAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
+                         const at::Tensor& bias, const SequenceShape& shape, LearningRule rule);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_MODEL_ATTENTION_H_

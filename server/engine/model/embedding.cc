@@ -1,0 +1,98 @@
+// The look-up is a Function of its own: runs are P elements apart in the flat buffer, so that their
+// tables are no single [R·V, d] table that at::embedding could read.
+#include "server/engine/model/embedding.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+namespace ablate::engine {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+template <typename Scalar>
+at::Tensor GatherRows(const at::Tensor& table, const at::Tensor& tokens) {
+  const int64_t runs = tokens.size(0), count = tokens.size(1);
+  const int64_t vocabulary = table.size(1), width = table.size(2);
+  at::Tensor out = at::empty({runs, count, width}, table.options());
+  const int64_t* token = tokens.const_data_ptr<int64_t>();
+  Scalar* to = out.mutable_data_ptr<Scalar>();
+  for (int64_t run = 0; run < runs; ++run) {
+    const Scalar* rows = table.const_data_ptr<Scalar>() + run * table.stride(0);
+    for (int64_t i = 0; i < count; ++i, ++token, to += width) {
+      TORCH_CHECK(*token >= 0 && *token < vocabulary, "token ", *token, " is outside 0…",
+                  vocabulary - 1);
+      std::copy_n(rows + *token * width, width, to);
+    }
+  }
+  return out;
+}
+
+template <typename Scalar>
+at::Tensor ScatterRows(const at::Tensor& gradient, const at::Tensor& tokens, int64_t vocabulary) {
+  const int64_t runs = tokens.size(0), count = tokens.size(1), width = gradient.size(2);
+  at::Tensor out = at::zeros({runs, vocabulary, width}, gradient.options());
+  const at::Tensor contiguous = gradient.contiguous();
+  const int64_t* token = tokens.const_data_ptr<int64_t>();
+  const Scalar* from = contiguous.const_data_ptr<Scalar>();
+  for (int64_t run = 0; run < runs; ++run) {
+    Scalar* rows = out.mutable_data_ptr<Scalar>() + run * vocabulary * width;
+    for (int64_t i = 0; i < count; ++i, ++token, from += width) {
+      Scalar* row = rows + *token * width;
+      for (int64_t j = 0; j < width; ++j) row[j] += from[j];
+    }
+  }
+  return out;
+}
+
+at::Tensor LookUp(const at::Tensor& table, const at::Tensor& tokens) {
+  if (!table.is_cpu()) {
+    return table.gather(1, tokens.unsqueeze(2).expand({-1, -1, table.size(2)}));
+  }
+  return table.scalar_type() == at::kDouble ? GatherRows<double>(table, tokens)
+                                            : GatherRows<float>(table, tokens);
+}
+
+// Sums the gradient's rows into their tokens' rows, in operations that can be differentiated again.
+// index_put with accumulation is the deterministic one on CUDA.
+at::Tensor DifferentiableScatter(const at::Tensor& gradient, const at::Tensor& tokens,
+                                 int64_t vocabulary) {
+  const int64_t runs = tokens.size(0), width = gradient.size(2);
+  const at::Tensor first = at::arange(runs, tokens.options()).unsqueeze(1) * vocabulary;  // [R, 1]
+  const at::Tensor rows = (tokens + first).reshape(-1);                                   // [R·N]
+  return at::zeros({runs * vocabulary, width}, gradient.options())
+      .index_put({rows}, gradient.reshape({-1, width}), /*accumulate=*/true)
+      .view({runs, vocabulary, width});
+}
+
+class TableLookUp : public torch::autograd::Function<TableLookUp> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& table,
+                            const at::Tensor& tokens) {
+    ctx->save_for_backward({tokens});
+    ctx->saved_data["vocabulary"] = table.size(1);
+    return LookUp(table, tokens);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const at::Tensor tokens = ctx->get_saved_variables()[0];
+    const int64_t vocabulary = ctx->saved_data["vocabulary"].toInt();
+    const at::Tensor& g = gradients[0];  // [R, N, d]
+    if (at::GradMode::is_enabled() || !g.is_cpu()) {
+      return {DifferentiableScatter(g, tokens, vocabulary), {}};
+    }
+    return {g.scalar_type() == at::kDouble ? ScatterRows<double>(g, tokens, vocabulary)
+                                           : ScatterRows<float>(g, tokens, vocabulary),
+            {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor Embedding(const at::Tensor& table, const at::Tensor& tokens) {
+  return TableLookUp::apply(table, tokens);
+}
+
+}  // namespace ablate::engine

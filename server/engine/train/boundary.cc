@@ -1,0 +1,42 @@
+// Tells running out of memory, which a smaller stack cures, from errors that end a trainer.
+#include "server/engine/train/boundary.h"
+
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace ablate::engine {
+namespace {
+
+// The CPU allocator throws a plain c10::Error and CUDA's libraries others; only their texts tell.
+bool IsOutOfMemory(const std::string& message) {
+  return absl::StrContains(message, "not enough memory") ||
+         absl::StrContains(message, "can't allocate memory") ||
+         absl::StrContains(message, "out of memory") || absl::StrContains(message, "ALLOC_FAILED");
+}
+
+}  // namespace
+
+absl::Status StatusOfCurrentException() {
+  try {
+    throw;
+  } catch (const c10::OutOfMemoryError& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory: ", error.what_without_backtrace()));
+  } catch (const c10::Error& error) {
+    const std::string message = error.what_without_backtrace();
+    if (IsOutOfMemory(message)) return absl::ResourceExhaustedError("out of memory: " + message);
+    return absl::InternalError("LibTorch: " + message);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,24 @@
+// Forward and backward of one batch of a stack.
+#ifndef ABLATE_SERVER_ENGINE_TRAIN_GRADIENT_H_
+#define ABLATE_SERVER_ENGINE_TRAIN_GRADIENT_H_
+
+#include <ATen/ATen.h>
+
+#include "server/engine/config.h"
+#include "server/engine/model/batch.h"
+#include "server/engine/model/parameters.h"
+
+namespace ablate::engine {
+
+struct BatchGradient {
+  at::Tensor losses;  // [R], nats a token, detached
+  at::Tensor norms;   // [R], of each run's whole gradient
+};
+
+// Puts the gradient of each run's loss on its part of `batch` into parameters.gradients().
+BatchGradient Differentiate(const ModelConfig& model, LearningRule rule, const StackBatch& batch,
+                            const FlatParameters& parameters);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_TRAIN_GRADIENT_H_

@@ -1,0 +1,138 @@
+// Updates as elementwise operations on flat buffers; a run's numbers are columns [R, 1].
+#include "server/engine/train/optimizer.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ablate::engine {
+namespace {
+
+// One number a run as a column [R, 1] on the parameters' device.
+template <typename Number>
+at::Tensor Column(const std::vector<RunUpdate>& runs, at::TensorOptions options,
+                  const Number& number) {
+  at::Tensor column = at::empty({static_cast<int64_t>(runs.size()), 1}, at::kDouble);
+  double* to = column.mutable_data_ptr<double>();
+  for (const RunUpdate& run : runs) *to++ = number(run);
+  return column.to(options);
+}
+
+bool AnyWeightDecay(const std::vector<RunUpdate>& runs) {
+  return std::any_of(runs.begin(), runs.end(),
+                     [](const RunUpdate& run) { return run.optimizer.weight_decay != 0; });
+}
+
+// 1 − βᵗ, the correction of a moment's bias towards 0 after t updates.
+double BiasCorrection(double beta, uint32_t updates) { return 1 - std::pow(beta, updates); }
+
+// g ← g + λθ.
+void AddWeightDecay(const std::vector<RunUpdate>& runs, const at::Tensor& values,
+                    const at::Tensor& gradients) {
+  if (!AnyWeightDecay(runs)) return;
+  gradients.addcmul_(values, Column(runs, values.options(), [](const RunUpdate& run) {
+                       return run.optimizer.weight_decay;
+                     }));
+}
+
+// θ ← (1 − ηλ)θ.
+void ShrinkValues(const std::vector<RunUpdate>& runs, const at::Tensor& values) {
+  if (!AnyWeightDecay(runs)) return;
+  values.mul_(Column(runs, values.options(), [](const RunUpdate& run) {
+    return 1 - run.learning_rate * run.optimizer.weight_decay;
+  }));
+}
+
+// The runs that are updated, [R, 1] bool; undefined if all are.
+at::Tensor ActiveRuns(const std::vector<RunUpdate>& runs, const at::Tensor& values) {
+  const auto active = [](const RunUpdate& run) { return run.active; };
+  if (std::all_of(runs.begin(), runs.end(), active)) return {};
+  return Column(runs, values.options().dtype(at::kBool), active);
+}
+
+}  // namespace
+
+Optimizer::Optimizer(OptimizerKind kind, const at::Tensor& values)
+    : kind_(kind), scratch_(at::empty_like(values)) {
+  if (kind == OptimizerKind::kSgd) {
+    slots_.push_back({"optimizer.momentum", at::zeros_like(values)});
+  } else {
+    slots_.push_back({"optimizer.first_moment", at::zeros_like(values)});
+    slots_.push_back({"optimizer.second_moment", at::zeros_like(values)});
+  }
+}
+
+void Optimizer::Step(const std::vector<RunUpdate>& runs, const at::Tensor& values,
+                     const at::Tensor& gradients) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> state = {values};
+  for (const OptimizerSlot& slot : slots_) state.push_back(slot.values);
+  // Runs that are not active are put back afterwards: no factor of 0 would undo a NaN.
+  const at::Tensor active = ActiveRuns(runs, values);
+  std::vector<at::Tensor> before;
+  if (active.defined()) {
+    for (const at::Tensor& tensor : state) before.push_back(tensor.clone());
+  }
+  if (kind_ == OptimizerKind::kSgd) {
+    StepSgd(runs, values, gradients);
+  } else {
+    StepAdam(runs, values, gradients);
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    state[i].copy_(at::where(active, state[i], before[i]));
+  }
+}
+
+void Optimizer::StepAdam(const std::vector<RunUpdate>& runs, const at::Tensor& values,
+                         const at::Tensor& gradients) {
+  const auto column = [&](const auto& number) { return Column(runs, values.options(), number); };
+  const at::Tensor first_weight =
+      column([](const RunUpdate& run) { return 1 - run.optimizer.beta1; });
+  const at::Tensor second_decay = column([](const RunUpdate& run) { return run.optimizer.beta2; });
+  const at::Tensor second_weight =
+      column([](const RunUpdate& run) { return 1 - run.optimizer.beta2; });
+  const at::Tensor root = column([](const RunUpdate& run) {
+    return std::sqrt(BiasCorrection(run.optimizer.beta2, run.step + 1));
+  });
+  const at::Tensor eps = column([](const RunUpdate& run) { return run.optimizer.eps; });
+  const at::Tensor size = column([](const RunUpdate& run) {
+    return run.learning_rate / BiasCorrection(run.optimizer.beta1, run.step + 1);
+  });
+  const at::Tensor& first = slots_[0].values;
+  const at::Tensor& second = slots_[1].values;
+
+  if (kind_ == OptimizerKind::kAdamW) {
+    ShrinkValues(runs, values);
+  } else {
+    AddWeightDecay(runs, values, gradients);
+  }
+  first.lerp_(gradients, first_weight);  // m ← β₁m + (1−β₁)g
+  at::mul_out(scratch_, gradients, second_weight);
+  second.mul_(second_decay).addcmul_(gradients, scratch_);  // v ← β₂v + (1−β₂)g²
+  at::sqrt_out(scratch_, second);
+  scratch_.div_(root).add_(eps);  // √(v/c₂) + ε
+  at::div_out(scratch_, first, scratch_);
+  scratch_.mul_(size);
+  values.sub_(scratch_);  // θ ← θ − (η/c₁)·m/(√(v/c₂) + ε)
+}
+
+void Optimizer::StepSgd(const std::vector<RunUpdate>& runs, const at::Tensor& values,
+                        const at::Tensor& gradients) {
+  const auto column = [&](const auto& number) { return Column(runs, values.options(), number); };
+  const at::Tensor momentum = column([](const RunUpdate& run) { return run.optimizer.momentum; });
+  const at::Tensor rate = column([](const RunUpdate& run) { return run.learning_rate; });
+  const at::Tensor& velocity = slots_[0].values;
+
+  AddWeightDecay(runs, values, gradients);
+  velocity.mul_(momentum).add_(gradients);  // b ← μb + g
+  at::mul_out(scratch_, velocity, rate);
+  values.sub_(scratch_);  // θ ← θ − ηb
+}
+
+void ClipGradients(const at::Tensor& gradients, const at::Tensor& norms, double clip) {
+  const at::Tensor factor = (norms + 1e-6).reciprocal_().mul_(clip).clamp_max_(1);  // [R]
+  gradients.mul_(factor.unsqueeze(1));
+}
+
+}  // namespace ablate::engine

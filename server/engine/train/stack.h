@@ -1,0 +1,95 @@
+// A stack of equally shaped runs that make their updates together.
+#ifndef ABLATE_SERVER_ENGINE_TRAIN_STACK_H_
+#define ABLATE_SERVER_ENGINE_TRAIN_STACK_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/config.h"
+#include "server/engine/data/batches.h"
+#include "server/engine/model/batch.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/train/optimizer.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+
+// One run of a stack beside its parameters. What has been produced waits in `progress` until it is
+// taken, so that a step that runs out of memory loses nothing of the steps before it.
+struct StackRun {
+  RunConfig config;
+  std::unique_ptr<BatchSource> source;
+  std::string vocabulary;  // as VocabularyJson
+
+  RunProgress progress;
+  std::optional<double> first_evaluation;  // held-out loss at step 0
+  bool visited = false;                    // evaluation and checkpoint of progress.step are made
+  std::vector<StackBatch> held_out;        // made at the first evaluation
+
+  // The batch of the next update, kept when that update fails, and where the source stood before
+  // it.
+  std::optional<TokenBatch> batch;
+  std::vector<uint64_t> cursor;
+
+  bool training() const { return progress.outcome == Outcome::kTraining; }
+};
+
+// Not thread-safe. Throws what LibTorch throws; after running out of memory it is as before the
+// call, except that finished visits stay.
+class TrainingStack {
+ public:
+  // `configs` are checked and equal but for seed and optimizer numbers. INVALID_ARGUMENT if the
+  // data can't be used.
+  static absl::StatusOr<std::unique_ptr<TrainingStack>> Make(const std::vector<RunConfig>& configs);
+
+  // One update of every run that is still training, after the evaluation and the checkpoint that
+  // are due before it; a run that reaches its last step is evaluated, checkpointed and ended. False
+  // if no run was training.
+  absl::StatusOr<bool> Step();
+
+  int runs() const { return static_cast<int>(runs_.size()); }
+
+  // What `run` has produced since the last call.
+  RunProgress TakeProgress(int run);
+
+  absl::StatusOr<std::string> ExportState(int run) const;
+  absl::Status ImportState(int run, absl::string_view state);
+  absl::StatusOr<std::string> ExportCheckpoint(int run) const;
+
+  const FlatParameters& parameters() const { return parameters_; }
+
+ private:
+  // What a visit has found, before it is added to the run's progress.
+  struct Findings {
+    std::vector<Point> points;
+    std::vector<Checkpoint> checkpoints;
+    std::optional<double> loss;  // held-out, if it was evaluated
+  };
+
+  TrainingStack(std::vector<StackRun> runs, at::TensorOptions options);
+
+  absl::Status Visit(int run);
+  absl::StatusOr<Findings> Look(int run, bool evaluate, bool checkpoint);
+  absl::Status Update();
+  void DrawBatches();
+  StackBatch JoinBatches() const;
+  absl::Status ConcludeDiverged(int run);
+  std::vector<RunUpdate> Updates(const std::vector<double>& losses) const;
+
+  std::vector<StackRun> runs_;
+  at::TensorOptions options_;
+  FlatParameters parameters_;
+  Optimizer optimizer_;
+};
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_TRAIN_STACK_H_

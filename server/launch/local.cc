@@ -1,0 +1,261 @@
+// The supervisor's thread: waits on process descriptors, reports exits, starts again after a
+// back-off.
+#include "server/launch/local.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/launch/backoff.h"
+#include "server/launch/process.h"
+#include "storage/mutex.h"
+
+// glibc 2.36 forgets to declare these with C linkage.
+extern "C" {
+#include <sys/pidfd.h>
+}
+
+namespace ablate::launch {
+namespace {
+
+absl::Duration MonotonicNow() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
+
+// A worker as the supervisor sees it. Touched by the supervisor's thread only, once that runs.
+struct Worker {
+  WorkerCommand command;
+  ProcessId process;
+  FileDescriptor pidfd;  // open while the process runs
+  uint64_t log_start = 0;
+  absl::Duration started;
+  absl::Duration delay;       // waited before the last start
+  absl::Duration restart_at;  // meaningful while it does not run
+};
+
+absl::Status Watch(Worker& worker, const ProcessId& process) {
+  FileDescriptor descriptor(pidfd_open(process.pid, 0));
+  if (!descriptor.open()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot watch worker ", worker.command.name));
+  }
+  worker.process = process;
+  worker.pidfd = std::move(descriptor);
+  worker.started = MonotonicNow();
+  return absl::OkStatus();
+}
+
+absl::Status StartProcess(Worker& worker) {
+  worker.log_start = FileSize(worker.command.log_file);
+  const absl::StatusOr<ProcessId> process = Spawn(worker.command);
+  if (!process.ok()) return process.status();
+  // Without its file a restarted server would not find the worker; the device's lock then keeps a
+  // second one out until it ends.
+  const absl::Status written = WritePidFile(worker.command.pid_file, *process);
+  const absl::Status watched = Watch(worker, *process);
+  return watched.ok() ? written : watched;
+}
+
+absl::Status StartOrAdopt(Worker& worker) {
+  if (const auto process = FindByPidFile(worker.command.pid_file)) {
+    // Looked at again once it is watched: it may have ended, and its number been reused, in
+    // between.
+    const bool adopted =
+        Watch(worker, *process).ok() && FindByPidFile(worker.command.pid_file).has_value();
+    if (adopted) return absl::OkStatus();
+    worker.pidfd = FileDescriptor();
+  }
+  return StartProcess(worker);
+}
+
+ChildExit Reap(const Worker& worker) {
+  const std::string tail = LastLine(worker.command.log_file, worker.log_start);
+  siginfo_t ended{};
+  const auto pidfd = static_cast<id_t>(worker.pidfd.get());
+  if (waitid(P_PIDFD, pidfd, &ended, WEXITED | WNOHANG) == 0 && ended.si_pid != 0) {
+    return DescribeExit(worker.command.name, ended, tail);
+  }
+  // Only a parent learns the exit status; what is unknown must not count against runs.
+  ChildExit exit;
+  exit.worker = worker.command.name;
+  exit.last_words = "ended; it was started by an earlier server, so its exit status is unknown";
+  if (!tail.empty()) absl::StrAppend(&exit.last_words, ": ", tail);
+  return exit;
+}
+
+class Supervisor : public LocalWorkers {
+ public:
+  Supervisor(std::vector<Worker> workers, FileDescriptor wake,
+             std::function<void(const ChildExit&)> on_exit)
+      : workers_(std::move(workers)),
+        wake_(std::move(wake)),
+        on_exit_(std::move(on_exit)),
+        thread_([this] { Supervise(); }) {}
+
+  ~Supervisor() override {
+    {
+      MutexLock lock(&mutex_);
+      quit_ = true;
+    }
+    Wake();
+    thread_.join();
+  }
+
+  void Stop(absl::Duration patience) override {
+    MutexLock lock(&mutex_);
+    if (!stop_by_) stop_by_ = MonotonicNow() + patience;
+    Wake();
+    while (!stopped_) changed_.Wait(&mutex_);
+  }
+
+ private:
+  enum class Phase { kKeepAlive, kTerminate, kKill };
+
+  void Supervise() {
+    Phase phase = Phase::kKeepAlive;
+    while (true) {
+      const std::optional<absl::Duration> stop_by = Requests();
+      if (!stop_by && quitting()) return;
+      phase = Signal(phase, stop_by);
+      if (phase == Phase::kKeepAlive) RestartDue();
+      if (phase != Phase::kKeepAlive && NoneRuns()) return Stopped();
+      WaitForEvent(phase, stop_by);
+      ReapEnded();
+    }
+  }
+
+  std::optional<absl::Duration> Requests() {
+    MutexLock lock(&mutex_);
+    return stop_by_;
+  }
+
+  bool quitting() {
+    MutexLock lock(&mutex_);
+    return quit_;
+  }
+
+  void Stopped() {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+    changed_.SignalAll();
+  }
+
+  // Sends each signal of a stop once.
+  Phase Signal(Phase phase, std::optional<absl::Duration> stop_by) {
+    if (!stop_by) return Phase::kKeepAlive;
+    if (phase == Phase::kKeepAlive) {
+      SignalAll(SIGTERM);
+      phase = Phase::kTerminate;
+    }
+    if (phase == Phase::kTerminate && MonotonicNow() >= *stop_by) {
+      SignalAll(SIGKILL);
+      phase = Phase::kKill;
+    }
+    return phase;
+  }
+
+  void SignalAll(int signal) {
+    for (const Worker& worker : workers_) {
+      if (worker.pidfd.open()) pidfd_send_signal(worker.pidfd.get(), signal, nullptr, 0);
+    }
+  }
+
+  bool NoneRuns() const {
+    return std::none_of(workers_.begin(), workers_.end(),
+                        [](const Worker& worker) { return worker.pidfd.open(); });
+  }
+
+  void RestartDue() {
+    for (Worker& worker : workers_) {
+      if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
+      const absl::Status started = StartProcess(worker);
+      // The process runs even if its pid file could not be written.
+      if (worker.pidfd.open()) continue;
+      worker.delay = RestartDelay(worker.delay, absl::ZeroDuration());
+      worker.restart_at = MonotonicNow() + worker.delay;
+      on_exit_(ChildExit{worker.command.name, false, std::string(started.message())});
+    }
+  }
+
+  // Until a process ends, a restart or the end of patience is due, or someone asks for something.
+  void WaitForEvent(Phase phase, std::optional<absl::Duration> stop_by) {
+    std::vector<pollfd> events = {{wake_.get(), POLLIN, 0}};
+    std::optional<absl::Duration> due;
+    if (phase == Phase::kTerminate) due = stop_by;
+    for (const Worker& worker : workers_) {
+      if (worker.pidfd.open()) {
+        events.push_back({worker.pidfd.get(), POLLIN, 0});
+      } else if (phase == Phase::kKeepAlive) {
+        due = due ? std::min(*due, worker.restart_at) : worker.restart_at;
+      }
+    }
+    int timeout = -1;
+    if (due) {
+      const absl::Duration left = std::max(*due - MonotonicNow(), absl::ZeroDuration());
+      timeout =
+          static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    }
+    poll(events.data(), events.size(), timeout);
+    uint64_t wakes = 0;
+    if (events[0].revents != 0 && read(wake_.get(), &wakes, sizeof wakes) < 0) return;
+  }
+
+  void ReapEnded() {
+    for (Worker& worker : workers_) {
+      if (!worker.pidfd.open()) continue;
+      pollfd event{worker.pidfd.get(), POLLIN, 0};
+      if (poll(&event, 1, 0) != 1) continue;
+      const ChildExit exit = Reap(worker);
+      worker.pidfd = FileDescriptor();
+      unlink(worker.command.pid_file.c_str());
+      worker.delay = RestartDelay(worker.delay, MonotonicNow() - worker.started);
+      worker.restart_at = MonotonicNow() + worker.delay;
+      on_exit_(exit);
+    }
+  }
+
+  void Wake() {
+    const uint64_t one = 1;
+    // Fails only when the counter is full, and then the thread wakes all the same.
+    if (write(wake_.get(), &one, sizeof one) < 0) return;
+  }
+
+  std::vector<Worker> workers_;
+  const FileDescriptor wake_;
+  const std::function<void(const ChildExit&)> on_exit_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool quit_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Duration> stop_by_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
+    std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit) {
+  std::vector<Worker> workers;
+  for (WorkerCommand& command : commands) {
+    workers.emplace_back().command = std::move(command);
+  }
+  for (Worker& worker : workers) {
+    if (const absl::Status started = StartOrAdopt(worker); !started.ok()) return started;
+  }
+  FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
+  return std::make_unique<Supervisor>(std::move(workers), std::move(wake), std::move(on_exit));
+}
+
+}  // namespace ablate::launch

@@ -1,0 +1,73 @@
+// One worker process: starting it, recognising it again after a restart of the server, its last
+// words.
+#ifndef ABLATE_SERVER_LAUNCH_PROCESS_H_
+#define ABLATE_SERVER_LAUNCH_PROCESS_H_
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/launch/local.h"
+
+namespace ablate::launch {
+
+// A descriptor that is closed with its owner.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor();
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// A process that can't be confused with a later one of the same number: the kernel's start time and
+// boot identity come along.
+struct ProcessId {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;  // since boot
+  std::string boot;          // of the kernel
+};
+
+// Starts the command in a session of its own, so that it outlives the server: stdin from /dev/null,
+// stdout and stderr appended to the log file, no other descriptor inherited, no signal blocked. One
+// OpenMP and MKL thread unless the environment says otherwise. NOT_FOUND or PERMISSION_DENIED if it
+// can't be started.
+absl::StatusOr<ProcessId> Spawn(const WorkerCommand& command);
+
+// The identity of a live process (not a zombie); nothing if there is none.
+std::optional<ProcessId> Identify(pid_t pid);
+
+// The process that the file names, if it is still that very process.
+std::optional<ProcessId> FindByPidFile(const std::string& file);
+
+// Replaces the file by rename.
+absl::Status WritePidFile(const std::string& file, const ProcessId& process);
+
+// How a process ended, from waitid's answer; `log_tail` is its last line or empty. Exit code 0 is
+// an orderly leave.
+ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
+                       absl::string_view log_tail);
+
+// Last non-empty line written after byte `from`, at most 500 bytes; empty if there is none.
+std::string LastLine(const std::string& file, uint64_t from);
+
+// Bytes in a file; 0 if there is none.
+uint64_t FileSize(const std::string& file);
+
+}  // namespace ablate::launch
+
+#endif  // ABLATE_SERVER_LAUNCH_PROCESS_H_

@@ -1,0 +1,188 @@
+// One stream after the other.
+#include "server/worker/attach_loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "server/worker/backoff.h"
+#include "server/worker/run_control.h"
+
+namespace ablate::worker {
+
+AttachLoop::AttachLoop(AttachOptions options, std::unique_ptr<AttachClient> client)
+    : options_(std::move(options)), client_(std::move(client)), detached_at_(MonotonicNow()) {}
+
+AttachLoop::~AttachLoop() { Stop(); }
+
+void AttachLoop::Run(LaneRequests requests) {
+  requests_ = std::move(requests);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void AttachLoop::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void AttachLoop::Report(v1::Event event) {
+  MutexLock lock(&mutex_);
+  SendAll(book_.Report(std::move(event)));
+}
+
+bool AttachLoop::HasCredit(const std::string& lease) const {
+  MutexLock lock(&mutex_);
+  return book_.HasCredit(lease);
+}
+
+bool AttachLoop::WaitUntilSettled(absl::Duration patience) {
+  const absl::Duration deadline = MonotonicNow() + patience;
+  MutexLock lock(&mutex_);
+  while (!book_.empty()) {
+    const absl::Duration left = deadline - MonotonicNow();
+    if (left <= absl::ZeroDuration()) return false;
+    changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+  }
+  return true;
+}
+
+void AttachLoop::Loop() {
+  Backoff backoff(options_.first_wait, options_.longest_wait);
+  while (true) {
+    if (RunStream()) backoff.Reset();
+    {
+      MutexLock lock(&mutex_);
+      if (stop_) return;
+    }
+    CheckAbsence();
+    WaitBeforeRetry(backoff.Next());
+  }
+}
+
+bool AttachLoop::RunStream() {
+  AttachCallbacks callbacks;
+  callbacks.received = [this](const v1::ToWorker& message) { Received(message); };
+  callbacks.ended = [this](const absl::Status& status) { Ended(status); };
+  std::unique_ptr<AttachStream> stream;
+  {
+    // Under the lock, so that no event gets between what Hello says is held and the stream.
+    MutexLock lock(&mutex_);
+    v1::Hello hello = options_.hello;
+    for (v1::HeldLease& held : book_.Held()) *hello.add_held() = std::move(held);
+    welcomed_ = ended_ = false;
+    stream = client_->Open(std::move(hello), std::move(callbacks));
+    stream_ = stream.get();
+  }
+  KeepStream(stream.get());
+  bool welcomed = false;
+  {
+    MutexLock lock(&mutex_);
+    stream_ = nullptr;
+    welcomed = welcomed_;
+    if (welcomed) detached_at_ = MonotonicNow();
+  }
+  stream.reset();
+  MutexLock lock(&mutex_);
+  book_.Disconnected();
+  return welcomed;
+}
+
+void AttachLoop::KeepStream(AttachStream* stream) {
+  absl::Duration due = MonotonicNow() + options_.welcome_patience;
+  bool welcomed = false;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      if (ended_ || stop_) return;
+      if (welcomed_ && !welcomed) due = MonotonicNow() + heartbeat_;
+      welcomed = welcomed_;
+      const absl::Duration left = due - MonotonicNow();
+      if (left > absl::ZeroDuration()) {
+        changed_.WaitFor(&mutex_,
+                         absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+        continue;
+      }
+      due = MonotonicNow() + heartbeat_;
+    }
+    if (!welcomed) {
+      spdlog::warn("the server does not answer: attaching again");
+      stream->Cancel();
+      return;
+    }
+    SendHeartbeat();
+  }
+}
+
+void AttachLoop::SendHeartbeat() {
+  std::vector<v1::LeaseProgress> leases = requests_.progress();
+  v1::FromWorker message;
+  v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  for (v1::LeaseProgress& lease : leases) *heartbeat.add_leases() = std::move(lease);
+  MutexLock lock(&mutex_);
+  if (stream_ != nullptr) stream_->Send(std::move(message));
+}
+
+void AttachLoop::Received(const v1::ToWorker& message) {
+  Instructions instructions;
+  {
+    MutexLock lock(&mutex_);
+    if (message.has_welcome()) {
+      spdlog::info("attached");
+      welcomed_ = true;
+      heartbeat_ =
+          std::max(absl::Milliseconds(message.welcome().heartbeat_ms()), absl::Milliseconds(10));
+      grace_ = absl::Milliseconds(message.welcome().grace_ms());
+    }
+    instructions = book_.Receive(message);
+    SendAll(std::move(instructions.send));
+    changed_.SignalAll();
+  }
+  for (const Instructions::RunKey& key : instructions.stop) requests_.abandon(key);
+  for (Instructions::LeasedRun& leased : instructions.start) requests_.start(std::move(leased));
+  if (instructions.drain) requests_.drain();
+}
+
+void AttachLoop::Ended(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
+  ended_ = true;
+  changed_.SignalAll();
+}
+
+void AttachLoop::CheckAbsence() {
+  std::vector<Instructions::RunKey> dropped;
+  bool orphaned = false;
+  {
+    MutexLock lock(&mutex_);
+    const absl::Duration absent = MonotonicNow() - detached_at_;
+    if (absent > grace_ && !book_.empty()) {
+      spdlog::warn("without a server for {}: dropping all leases", absl::FormatDuration(absent));
+      dropped = book_.DropAll();
+      changed_.SignalAll();
+    }
+    orphaned = absent > options_.orphan_patience && book_.empty();
+  }
+  for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
+  if (orphaned) requests_.drain();
+}
+
+void AttachLoop::WaitBeforeRetry(absl::Duration wait) {
+  const absl::Duration until = MonotonicNow() + wait;
+  MutexLock lock(&mutex_);
+  while (!stop_ && MonotonicNow() < until) {
+    const absl::Duration left = until - MonotonicNow();
+    changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+  }
+}
+
+void AttachLoop::SendAll(std::vector<v1::FromWorker> messages) {
+  if (stream_ == nullptr) return;
+  for (v1::FromWorker& message : messages) stream_->Send(std::move(message));
+}
+
+}  // namespace ablate::worker

@@ -1,0 +1,90 @@
+// Keeps this worker attached to its server: streams, heartbeats, reconnection, and the lease book
+// between them and the lanes.
+#ifndef ABLATE_SERVER_WORKER_ATTACH_LOOP_H_
+#define ABLATE_SERVER_WORKER_ATTACH_LOOP_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/worker/attach_stream.h"
+#include "server/worker/executor.h"
+#include "server/worker/lease_book.h"
+#include "storage/mutex.h"
+
+namespace ablate::worker {
+
+struct AttachOptions {
+  v1::Hello hello;  // all but the held leases
+  absl::Duration first_wait = absl::Milliseconds(50);
+  absl::Duration longest_wait = absl::Seconds(1);
+  absl::Duration welcome_patience = absl::Seconds(10);  // from Hello to Welcome
+  // Without a server for so long and with no lease, the worker leaves: its server is gone for good.
+  absl::Duration orphan_patience = absl::Minutes(10);
+};
+
+// What the server's messages ask of the lanes. Called from the transport's threads, one at a time;
+// must not block.
+struct LaneRequests {
+  std::function<void(Instructions::LeasedRun)> start;
+  std::function<void(const Instructions::RunKey&)> abandon;
+  std::function<void()> drain;
+  std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
+};
+
+// Thread-safe.
+class AttachLoop : public Reports {
+ public:
+  AttachLoop(AttachOptions options, std::unique_ptr<AttachClient> client);
+  // Detaches; after Run, `requests` is not called any more once Stop returned.
+  ~AttachLoop() override;
+
+  // Attaches in a thread of its own, and again whenever the stream breaks. Once.
+  void Run(LaneRequests requests);
+  void Stop();
+
+  void Report(v1::Event event) override;
+  bool HasCredit(const std::string& lease) const override;
+
+  // Waits until every run has ended and every event was acknowledged; false if that takes longer.
+  bool WaitUntilSettled(absl::Duration patience);
+
+ private:
+  void Loop();
+  // Attaches and keeps the stream until it breaks; true if it was welcomed.
+  bool RunStream();
+  void Received(const v1::ToWorker& message);
+  void Ended(const absl::Status& status);
+  // Waits until the stream breaks; sends heartbeats.
+  void KeepStream(AttachStream* stream);
+  void SendHeartbeat();
+  // Without a stream longer than the server's grace: gives all leases up.
+  void CheckAbsence();
+  void WaitBeforeRetry(absl::Duration wait);
+  void SendAll(std::vector<v1::FromWorker> messages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const AttachOptions options_;
+  const std::unique_ptr<AttachClient> client_;
+  LaneRequests requests_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  LeaseBook book_ ABSL_GUARDED_BY(mutex_);
+  AttachStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // open, Hello queued
+  bool welcomed_ ABSL_GUARDED_BY(mutex_) = false;           // on this stream
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;              // this stream
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
+  absl::Duration grace_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(60);
+  absl::Duration detached_at_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace ablate::worker
+
+#endif  // ABLATE_SERVER_WORKER_ATTACH_LOOP_H_

@@ -1,0 +1,104 @@
+// The stream over gRPC's callback interface: one read and at most one write in flight.
+#include "server/worker/attach_stream.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <utility>
+
+#include "ablate/worker/v1/worker.grpc.pb.h"
+#include "server/worker/channel.h"
+#include "storage/mutex.h"
+
+namespace ablate::worker {
+namespace {
+
+class GrpcStream : public AttachStream,
+                   private grpc::ClientBidiReactor<v1::FromWorker, v1::ToWorker> {
+ public:
+  GrpcStream(v1::WorkerChannel::Stub* stub, v1::Hello hello, AttachCallbacks callbacks)
+      : callbacks_(std::move(callbacks)) {
+    stub->async()->Attach(&context_, this);
+    // Writes are begun from any thread; the hold keeps the call open for them until reading fails.
+    AddHold();
+    v1::FromWorker first;
+    *first.mutable_hello() = std::move(hello);
+    Send(std::move(first));
+    StartRead(&received_);
+    StartCall();
+  }
+
+  ~GrpcStream() override {
+    context_.TryCancel();
+    MutexLock lock(&mutex_);
+    while (!done_) changed_.Wait(&mutex_);
+  }
+
+  void Send(v1::FromWorker message) override {
+    MutexLock lock(&mutex_);
+    if (broken_) return;
+    outgoing_.push_back(std::move(message));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+  void Cancel() override { context_.TryCancel(); }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      callbacks_.received(received_);
+      received_.Clear();
+      StartRead(&received_);
+      return;
+    }
+    {
+      MutexLock lock(&mutex_);
+      broken_ = true;
+    }
+    RemoveHold();
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(&mutex_);
+    outgoing_.pop_front();
+    if (ok && !broken_ && !outgoing_.empty()) StartWrite(&outgoing_.front());
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    callbacks_.ended(
+        absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()));
+    MutexLock lock(&mutex_);
+    done_ = true;
+    changed_.SignalAll();
+  }
+
+  const AttachCallbacks callbacks_;
+  grpc::ClientContext context_;
+  v1::ToWorker received_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<v1::FromWorker> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class GrpcClient : public AttachClient {
+ public:
+  explicit GrpcClient(const std::string& server)
+      : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))) {}
+
+  std::unique_ptr<AttachStream> Open(v1::Hello hello, AttachCallbacks callbacks) override {
+    return std::make_unique<GrpcStream>(stub_.get(), std::move(hello), std::move(callbacks));
+  }
+
+ private:
+  const std::unique_ptr<v1::WorkerChannel::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<AttachClient> AttachClient::Make(const std::string& server) {
+  return std::make_unique<GrpcClient>(server);
+}
+
+}  // namespace ablate::worker

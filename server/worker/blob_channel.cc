@@ -1,0 +1,155 @@
+// The ReadBlob and WriteBlob calls and their repetition.
+#include "server/worker/blob_channel.h"
+
+#include <grpcpp/grpcpp.h>
+#include <openssl/evp.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <utility>
+
+#include "ablate/worker/v1/worker.grpc.pb.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/worker/backoff.h"
+#include "server/worker/channel.h"
+
+namespace ablate::worker {
+namespace {
+
+constexpr size_t kChunkBytes = 1 << 20;
+constexpr int kHashAttempts = 3;
+
+std::string Sha256(absl::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest.data()), size));
+}
+
+absl::Status ToStatus(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+// Refusals that a repetition would meet again. Everything else is a server that is away, restarting
+// or out of room.
+bool IsRefusal(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A call in progress, cancelled when its run is abandoned.
+class Call {
+ public:
+  explicit Call(RunControl& control) : control_(control) {
+    control_.BeginCall([this] { context_.TryCancel(); });
+  }
+  ~Call() { control_.EndCall(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  grpc::ClientContext* context() { return &context_; }
+
+ private:
+  RunControl& control_;
+  grpc::ClientContext context_;
+};
+
+class GrpcBlobChannel : public BlobChannel {
+ public:
+  explicit GrpcBlobChannel(const std::string& server)
+      : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))) {}
+
+  absl::StatusOr<std::string> Read(const std::string& lease, const std::string& sha256,
+                                   RunControl& control) override {
+    for (int attempt = 0; attempt < kHashAttempts; ++attempt) {
+      std::string bytes;
+      const absl::Status read =
+          Persist(control, [&] { return ReadOnce(lease, sha256, control, &bytes); });
+      if (!read.ok()) return read;
+      if (Sha256(bytes) == sha256) return bytes;
+    }
+    return absl::DataLossError(absl::StrCat("blob ", sha256, " arrives with other bytes"));
+  }
+
+  absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
+                                    RunControl& control) override {
+    const std::string sha256 = Sha256(bytes);
+    const absl::Status written =
+        Persist(control, [&] { return WriteOnce(lease, sha256, bytes, control); });
+    if (!written.ok()) return written;
+    return sha256;
+  }
+
+ private:
+  template <typename Attempt>
+  static absl::Status Persist(RunControl& control, Attempt attempt) {
+    const ServerWait waiting(control);
+    Backoff backoff(absl::Milliseconds(20), absl::Seconds(1));
+    absl::StatusCode logged = absl::StatusCode::kOk;
+    while (true) {
+      const absl::Status status = attempt();
+      if (control.abandoned()) return absl::CancelledError("the run was withdrawn");
+      if (status.ok() || IsRefusal(status.code())) return status;
+      if (status.code() != logged) {
+        spdlog::warn("waiting for the server to take or give a blob: {}", status.ToString());
+        logged = status.code();
+      }
+      control.Pause(backoff.Next());
+    }
+  }
+
+  absl::Status ReadOnce(const std::string& lease, const std::string& sha256, RunControl& control,
+                        std::string* bytes) {
+    bytes->clear();
+    Call call(control);
+    v1::ReadBlobRequest request;
+    request.set_lease(lease);
+    request.set_sha256(sha256);
+    const auto reader = stub_->ReadBlob(call.context(), request);
+    v1::BlobChunk chunk;
+    while (reader->Read(&chunk)) bytes->append(chunk.data());
+    return ToStatus(reader->Finish());
+  }
+
+  absl::Status WriteOnce(const std::string& lease, const std::string& sha256,
+                         absl::string_view bytes, RunControl& control) {
+    Call call(control);
+    v1::WriteBlobResponse response;
+    const auto writer = stub_->WriteBlob(call.context(), &response);
+    v1::WriteBlobRequest request;
+    request.set_lease(lease);
+    request.set_sha256(sha256);
+    // At least one message, for an empty blob has a hash too.
+    bool more = true;
+    for (size_t at = 0; more; at += kChunkBytes) {
+      const absl::string_view piece = bytes.substr(at, kChunkBytes);
+      request.set_data(piece.data(), piece.size());
+      more = writer->Write(request) && at + kChunkBytes < bytes.size();
+      request.clear_lease();
+      request.clear_sha256();
+    }
+    writer->WritesDone();
+    return ToStatus(writer->Finish());
+  }
+
+  const std::unique_ptr<v1::WorkerChannel::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<BlobChannel> BlobChannel::Make(const std::string& server) {
+  return std::make_unique<GrpcBlobChannel>(server);
+}
+
+}  // namespace ablate::worker

@@ -1,0 +1,34 @@
+// Blobs to and from the server, over a connection apart from the stream of events.
+#ifndef ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_
+#define ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/worker/run_control.h"
+
+namespace ablate::worker {
+
+// Thread-safe. Both calls block their thread. They try again, with a growing wait, for as long as
+// the server is away, stumbles, or has no room on its disk; an end comes with success, a refusal
+// that repeating can't change, or CANCELLED once the run is abandoned.
+class BlobChannel {
+ public:
+  // `server` is a gRPC address, such as unix:PATH.
+  static std::unique_ptr<BlobChannel> Make(const std::string& server);
+  virtual ~BlobChannel() = default;
+
+  // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing.
+  virtual absl::StatusOr<std::string> Read(const std::string& lease, const std::string& sha256,
+                                           RunControl& control) = 0;
+  // Publishes the bytes and returns their hash once they are on the server's disk.
+  virtual absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
+                                            RunControl& control) = 0;
+};
+
+}  // namespace ablate::worker
+
+#endif  // ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_

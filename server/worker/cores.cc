@@ -1,0 +1,97 @@
+// Affinity and cgroup quotas.
+#include "server/worker/cores.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace ablate::worker {
+namespace {
+
+std::string ReadWholeFile(const std::string& file) {
+  std::ifstream in(file);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// A quota and its period, as texts; "max" and -1 are no limit.
+std::optional<double> Ratio(absl::string_view quota, absl::string_view period) {
+  double of = 0, per = 0;
+  if (!absl::SimpleAtod(quota, &of) || !absl::SimpleAtod(period, &per)) return std::nullopt;
+  if (of <= 0 || per <= 0) return std::nullopt;
+  return of / per;
+}
+
+std::optional<double> QuotaOfFolder(const std::string& folder, bool version2) {
+  if (version2) {
+    const std::vector<std::string> words = absl::StrSplit(
+        ReadWholeFile(absl::StrCat(folder, "/cpu.max")), absl::ByAnyChar(" \n"), absl::SkipEmpty());
+    return words.size() == 2 ? Ratio(words[0], words[1]) : std::nullopt;
+  }
+  return Ratio(ReadWholeFile(absl::StrCat(folder, "/cpu.cfs_quota_us")),
+               ReadWholeFile(absl::StrCat(folder, "/cpu.cfs_period_us")));
+}
+
+std::optional<double> Smaller(std::optional<double> a, std::optional<double> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+// Of the folder `path` under `hierarchy` and of every one above it.
+std::optional<double> SmallestQuota(const std::string& hierarchy, std::string path, bool version2) {
+  std::optional<double> smallest = QuotaOfFolder(hierarchy, version2);
+  while (path.size() > 1) {
+    smallest = Smaller(smallest, QuotaOfFolder(absl::StrCat(hierarchy, path), version2));
+    path.resize(path.rfind('/'));
+  }
+  return smallest;
+}
+
+bool HasCpuController(absl::string_view controllers) {
+  const std::vector<absl::string_view> names = absl::StrSplit(controllers, ',');
+  return std::find(names.begin(), names.end(), "cpu") != names.end();
+}
+
+int AffinityCores() {
+  // Boxes with more than a thousand cores exist; the kernel refuses a mask that is too small.
+  constexpr int kMostCores = 16384;
+  cpu_set_t* const mask = CPU_ALLOC(kMostCores);
+  const size_t bytes = CPU_ALLOC_SIZE(kMostCores);
+  const bool known = sched_getaffinity(0, bytes, mask) == 0;
+  const int cores = known ? CPU_COUNT_S(bytes, mask) : 1;
+  CPU_FREE(mask);
+  return cores;
+}
+
+}  // namespace
+
+std::optional<double> CgroupQuota(const std::string& root, const std::string& membership) {
+  std::optional<double> smallest;
+  for (const absl::string_view line : absl::StrSplit(membership, '\n')) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3 || parts[2].empty() || parts[2][0] != '/') continue;
+    if (parts[1].empty()) {
+      smallest = Smaller(smallest, SmallestQuota(root, parts[2], true));
+    } else if (HasCpuController(parts[1])) {
+      smallest = Smaller(smallest, SmallestQuota(absl::StrCat(root, "/cpu"), parts[2], false));
+    }
+  }
+  return smallest;
+}
+
+int UsableCores() {
+  const std::optional<double> quota =
+      CgroupQuota("/sys/fs/cgroup", ReadWholeFile("/proc/self/cgroup"));
+  int cores = AffinityCores();
+  // Rounded down: a lane without a whole core would be throttled in every period.
+  if (quota && *quota < cores) cores = static_cast<int>(*quota);
+  return std::max(cores, 1);
+}
+
+}  // namespace ablate::worker

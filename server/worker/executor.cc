@@ -1,0 +1,227 @@
+// The loop of one run: advance a little, report, save, until it ends or someone asks it to stop.
+#include "server/worker/executor.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "server/worker/point_buffer.h"
+
+namespace ablate::worker {
+namespace {
+
+constexpr absl::Duration kCreditPoll = absl::Milliseconds(20);
+
+// How many steps the next Advance should make.
+class StepPacer {
+ public:
+  explicit StepPacer(absl::Duration target) : target_(target) {}
+  uint32_t steps() const { return steps_; }
+  // `made` steps took `elapsed`. Grows by at most twice, for the first steps say little.
+  void Observe(uint32_t made, absl::Duration elapsed) {
+    if (made == 0) return;
+    const double fitting =
+        absl::FDivDuration(target_, std::max(elapsed, absl::Nanoseconds(1))) * made;
+    steps_ = static_cast<uint32_t>(std::clamp(fitting, 1.0, 2.0 * steps_));
+    steps_ = std::min(steps_, kMostSteps);
+  }
+
+ private:
+  static constexpr uint32_t kMostSteps = 1 << 20;
+  const absl::Duration target_;
+  uint32_t steps_ = 1;
+};
+
+// An event that can't be parsed would be sent again for ever: a message with broken characters
+// loses them.
+std::string Transportable(std::string message) {
+  v1::Failed sent, arrived;
+  sent.set_message(message);
+  if (arrived.ParseFromString(sent.SerializeAsString())) return message;
+  for (char& c : message) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return message;
+}
+
+// One run on one lane, from Started to its last event.
+class Training {
+ public:
+  Training(const ExecutorOptions& options, const Instructions::LeasedRun& leased,
+           RunControl& control, BlobChannel* blobs, Reports* reports)
+      : options_(options),
+        leased_(leased),
+        control_(control),
+        blobs_(blobs),
+        reports_(reports),
+        pacer_(options.advance_time),
+        began_(MonotonicNow()),
+        step_(leased.run.resume_step()),
+        saved_step_(step_) {}
+
+  // CANCELLED: abandoned. Any other error is the run's, or INTERNAL, the device's.
+  absl::Status Run(RunSetup& setup) {
+    v1::Event started;
+    started.mutable_started();
+    Send(std::move(started));
+    control_.Progressed(step_);
+    auto trainer = setup.Make(leased_.lease, leased_.run, control_);
+    if (!trainer.ok()) return trainer.status();
+    trainer_ = *std::move(trainer);
+    saved_at_ = flushed_at_ = MonotonicNow();
+    return Loop();
+  }
+
+  void ReportFailure(const absl::Status& status) {
+    Flush();
+    v1::Event failed;
+    failed.mutable_failed()->set_message(Transportable(std::string(status.message())));
+    Send(std::move(failed));
+  }
+
+ private:
+  absl::Status Loop() {
+    while (true) {
+      AwaitCredit();
+      if (control_.abandoned()) return absl::CancelledError("withdrawn");
+      if (control_.halted()) return Release();
+      const absl::StatusOr<engine::RunProgress> progress = Advance();
+      if (!progress.ok()) return progress.status();
+      const absl::Status taken = Take(*progress);
+      if (!taken.ok() || progress->outcome != engine::Outcome::kTraining) return taken;
+    }
+  }
+
+  // Training pauses while too much is unacknowledged; what was made must be on its way for that to
+  // change.
+  void AwaitCredit() {
+    if (reports_->HasCredit(leased_.lease)) return;
+    Flush();
+    const ServerWait waiting(control_);
+    while (!control_.halted() && !reports_->HasCredit(leased_.lease)) control_.Pause(kCreditPoll);
+  }
+
+  absl::StatusOr<engine::RunProgress> Advance() {
+    const absl::Duration begin = MonotonicNow();
+    auto progress = trainer_->Advance(pacer_.steps(), control_.stop());
+    const absl::Duration elapsed = MonotonicNow() - begin;
+    if (!progress.ok()) return progress.status();
+    pacer_.Observe(progress->front().step - step_, elapsed);
+    step_ = progress->front().step;
+    control_.Progressed(step_);
+    return std::move(progress->front());
+  }
+
+  // Reports what an Advance brought: points before checkpoints before the end.
+  absl::Status Take(const engine::RunProgress& progress) {
+    points_.Add(progress.points);
+    const bool ended = progress.outcome != engine::Outcome::kTraining;
+    const bool first = !flushed_ && !points_.empty();
+    const bool due = MonotonicNow() - flushed_at_ >= options_.flush_every;
+    if (first || due || ended || !progress.checkpoints.empty()) Flush();
+    for (const engine::Checkpoint& checkpoint : progress.checkpoints) {
+      const absl::Status saved = SaveCheckpoint(checkpoint);
+      if (!saved.ok()) return saved;
+    }
+    if (ended) {
+      Finish(progress);
+      return absl::OkStatus();
+    }
+    if (MonotonicNow() - saved_at_ < options_.resume_every) return absl::OkStatus();
+    return SaveState();
+  }
+
+  void Flush() {
+    if (points_.empty()) return;
+    v1::Event event;
+    *event.mutable_points() = points_.Take(step_, MonotonicNow() - began_ - control_.waited());
+    Send(std::move(event));
+    flushed_ = true;
+    flushed_at_ = MonotonicNow();
+  }
+
+  absl::Status SaveCheckpoint(const engine::Checkpoint& checkpoint) {
+    auto blob = blobs_->Write(leased_.lease, checkpoint.safetensors, control_);
+    if (!blob.ok()) return blob.status();
+    v1::Event event;
+    v1::Checkpoint& saved = *event.mutable_checkpoint();
+    saved.set_step(checkpoint.step);
+    saved.set_blob(*std::move(blob));
+    saved.set_bytes(checkpoint.safetensors.size());
+    Send(std::move(event));
+    return absl::OkStatus();
+  }
+
+  // A resume state covers what was reported before it, so everything made so far is reported first.
+  absl::Status SaveState() {
+    if (step_ == saved_step_) return absl::OkStatus();
+    Flush();
+    const absl::StatusOr<std::string> state = trainer_->ExportState(0);
+    if (!state.ok()) return state.status();
+    auto blob = blobs_->Write(leased_.lease, *state, control_);
+    if (!blob.ok()) return blob.status();
+    v1::Event event;
+    v1::ResumeState& saved = *event.mutable_resume_state();
+    saved.set_step(step_);
+    saved.set_blob(*std::move(blob));
+    saved.set_bytes(state->size());
+    Send(std::move(event));
+    saved_step_ = step_;
+    saved_at_ = MonotonicNow();
+    return absl::OkStatus();
+  }
+
+  void Finish(const engine::RunProgress& progress) {
+    v1::Event event;
+    event.mutable_finished()->set_diverged(progress.outcome == engine::Outcome::kDiverged);
+    event.mutable_finished()->set_step(progress.step);
+    Send(std::move(event));
+  }
+
+  absl::Status Release() {
+    const absl::Status saved = SaveState();
+    if (!saved.ok()) return saved;
+    v1::Event event;
+    event.mutable_released();
+    Send(std::move(event));
+    return absl::OkStatus();
+  }
+
+  void Send(v1::Event event) {
+    event.set_lease(leased_.lease);
+    event.set_run(leased_.run.run());
+    reports_->Report(std::move(event));
+  }
+
+  const ExecutorOptions& options_;
+  const Instructions::LeasedRun& leased_;
+  RunControl& control_;
+  BlobChannel* const blobs_;
+  Reports* const reports_;
+  StepPacer pacer_;
+  PointBuffer points_;
+  std::unique_ptr<engine::Trainer> trainer_;
+  const absl::Duration began_;
+  uint32_t step_;
+  uint32_t saved_step_;
+  bool flushed_ = false;
+  absl::Duration flushed_at_;
+  absl::Duration saved_at_;
+};
+
+}  // namespace
+
+Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
+                   Reports* reports)
+    : options_(options), blobs_(blobs), reports_(reports), setup_(std::move(make_trainer), blobs) {}
+
+absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control) {
+  Training training(options_, leased, control, blobs_, reports_);
+  const absl::Status status = training.Run(setup_);
+  if (absl::IsInternal(status)) return status;
+  if (!status.ok() && !control.abandoned()) training.ReportFailure(status);
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::worker

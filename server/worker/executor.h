@@ -1,0 +1,54 @@
+// Trains one granted run from its start or resume state to its end, and reports what happens.
+#ifndef ABLATE_SERVER_WORKER_EXECUTOR_H_
+#define ABLATE_SERVER_WORKER_EXECUTOR_H_
+
+#include <string>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/worker/blob_channel.h"
+#include "server/worker/lease_book.h"
+#include "server/worker/run_control.h"
+#include "server/worker/run_setup.h"
+
+namespace ablate::worker {
+
+// Where a lane's events go. Thread-safe; must not block.
+class Reports {
+ public:
+  virtual ~Reports() = default;
+  // Lease, run and kind are set.
+  virtual void Report(v1::Event event) = 0;
+  // Whether the lease's runs may go on making events.
+  virtual bool HasCredit(const std::string& lease) const = 0;
+};
+
+struct ExecutorOptions {
+  absl::Duration flush_every = absl::Milliseconds(250);
+  absl::Duration resume_every = absl::Seconds(30);
+  // What one Advance should take: bounds how late a flush, a resume state or a heartbeat's step is.
+  absl::Duration advance_time = absl::Milliseconds(50);
+};
+
+// Thread-safe: every lane calls Execute.
+class Executor {
+ public:
+  Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
+           Reports* reports);
+
+  // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
+  // are reported and are OK here; an error says that the device is lost. The calling thread is a
+  // prepared lane.
+  absl::Status Execute(const Instructions::LeasedRun& leased, RunControl& control);
+
+ private:
+  const ExecutorOptions options_;
+  BlobChannel* const blobs_;
+  Reports* const reports_;
+  RunSetup setup_;
+};
+
+}  // namespace ablate::worker
+
+#endif  // ABLATE_SERVER_WORKER_EXECUTOR_H_

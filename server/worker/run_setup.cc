@@ -1,0 +1,69 @@
+// Fetches what a run needs and makes its trainer.
+#include "server/worker/run_setup.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/spec/engine_config.h"
+
+namespace ablate::worker {
+namespace {
+
+constexpr uint64_t kDataSetCacheBytes = 256 << 20;
+
+absl::Status Annotate(const absl::Status& status, const std::string& what) {
+  return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
+}
+
+engine::TaskShape RecallShape(const ablate::v1::LegacyRecallTask& task) {
+  engine::LegacyRecallTask recall;
+  recall.keys = static_cast<int>(task.keys());
+  recall.draw = static_cast<int>(task.draw());
+  return engine::LegacyRecallShape(recall);
+}
+
+}  // namespace
+
+RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)
+    : make_trainer_(std::move(make_trainer)),
+      blobs_(blobs),
+      data_sets_(blobs, kDataSetCacheBytes) {}
+
+absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::string& lease,
+                                                                const v1::GrantedRun& run,
+                                                                RunControl& control) {
+  absl::StatusOr<engine::RunConfig> config = Config(lease, run, control);
+  if (!config.ok()) return config.status();
+  auto trainer = make_trainer_({*std::move(config)});
+  if (!trainer.ok() || run.resume_blob().empty()) return trainer;
+  const absl::StatusOr<std::string> state = blobs_->Read(lease, run.resume_blob(), control);
+  const std::string what = absl::StrCat("cannot resume from step ", run.resume_step());
+  if (!state.ok()) return Annotate(state.status(), what);
+  const absl::Status imported = (*trainer)->ImportState(0, *state);
+  if (!imported.ok()) return Annotate(imported, what);
+  return trainer;
+}
+
+absl::StatusOr<engine::RunConfig> RunSetup::Config(const std::string& lease,
+                                                   const v1::GrantedRun& run, RunControl& control) {
+  const ablate::v1::TaskSpec& task = run.spec().spec().task();
+  switch (task.kind_case()) {
+    case ablate::v1::TaskSpec::kLegacyRecall:
+      return spec::ToEngineConfig(run.spec(), RecallShape(task.legacy_recall()));
+    case ablate::v1::TaskSpec::kDocuments: {
+      const auto data_set = data_sets_.Get(lease, run.dataset_blob(), control);
+      if (!data_set.ok()) {
+        return Annotate(data_set.status(),
+                        absl::StrCat("cannot use data set ", task.documents().dataset()));
+      }
+      engine::RunConfig config = spec::ToEngineConfig(run.spec(), (*data_set)->shape);
+      std::get<engine::DocumentsTask>(config.task).text = (*data_set)->text;
+      return config;
+    }
+    case ablate::v1::TaskSpec::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("task: this worker knows documents and legacy_recall only");
+}
+
+}  // namespace ablate::worker

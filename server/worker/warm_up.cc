@@ -1,0 +1,49 @@
+// A tiny run that goes through every stage of a real one.
+#include "server/worker/warm_up.h"
+
+#include <atomic>
+#include <utility>
+
+#include "server/engine/task.h"
+
+namespace ablate::worker {
+namespace {
+
+constexpr char kDocuments[] = "a warm start\nis half\nthe race\nfor everyone\nelse\n";
+
+absl::StatusOr<engine::RunConfig> TinyRun() {
+  engine::RunConfig config;
+  engine::DocumentsTask task{kDocuments, 2};
+  const absl::StatusOr<engine::DocumentFacts> facts = engine::InspectDocuments(task.text);
+  if (!facts.ok()) return facts.status();
+  const engine::TaskShape shape = engine::DocumentsShape(*facts);
+  config.task = std::move(task);
+  config.model.vocabulary = shape.vocabulary;
+  config.model.loss = shape.loss;
+  config.model.layers = 1;
+  config.model.width = 16;
+  config.model.heads = 2;
+  config.model.hidden = 32;
+  config.model.context = 16;
+  config.training.steps = 3;
+  config.training.batch = 2;
+  config.training.clip = 1;
+  return config;
+}
+
+}  // namespace
+
+absl::Status WarmUp(const TrainerFactory& make_trainer) {
+  absl::StatusOr<engine::RunConfig> config = TinyRun();
+  if (!config.ok()) return config.status();
+  const uint32_t steps = config->training.steps;
+  const auto trainer = make_trainer({*std::move(config)});
+  if (!trainer.ok()) return trainer.status();
+  const std::atomic<bool> never{false};
+  if (const auto advanced = (*trainer)->Advance(steps, never); !advanced.ok()) {
+    return advanced.status();
+  }
+  return (*trainer)->ExportState(0).status();
+}
+
+}  // namespace ablate::worker

@@ -1,0 +1,9 @@
+# Training: the model's parts, the reference trainer, and what its runs guarantee.
+ablate_test(engine_train_test
+  SOURCES
+    train_seeds_test.cc
+    train_trainer_test.cc
+  LIBS ablate_engine
+  TIMEOUT 300)
+target_compile_definitions(engine_train_test PRIVATE
+  ABLATE_EXAMPLES_DATA="${PROJECT_SOURCE_DIR}/examples/data")

@@ -1,0 +1,191 @@
+// Supervision of processes, with small shell scripts as workers.
+#include "server/launch/local.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "server/launch/process.h"
+#include "storage/mutex.h"
+#include "tests/launch/test_folder.h"
+
+namespace ablate::launch {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Looks at what other processes did until it holds; false after far too long.
+template <typename Condition>
+bool Eventually(Condition holds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+int Lines(const std::string& file) {
+  const std::string text = ReadText(file);
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+class LocalWorkersTest : public testing::Test {
+ protected:
+  WorkerCommand Command(const std::string& body) {
+    WorkerCommand command;
+    command.name = "w";
+    command.program = folder_.Script("worker", body);
+    command.log_file = folder_ / "log";
+    command.pid_file = folder_ / "pid";
+    return command;
+  }
+
+  std::unique_ptr<LocalWorkers> Start(const WorkerCommand& command) {
+    auto workers = LocalWorkers::Start({command}, [this](const ChildExit& exit) {
+      MutexLock lock(&mutex_);
+      exits_.push_back(exit);
+      changed_.SignalAll();
+    });
+    EXPECT_TRUE(workers.ok()) << workers.status();
+    return workers.ok() ? *std::move(workers) : nullptr;
+  }
+
+  std::vector<ChildExit> WaitForExits(size_t count) {
+    MutexLock lock(&mutex_);
+    while (exits_.size() < count && changed_.WaitFor(&mutex_, std::chrono::seconds(30))) {
+    }
+    return exits_;
+  }
+
+  pid_t Pid() {
+    const auto process = FindByPidFile(folder_ / "pid");
+    return process ? process->pid : 0;
+  }
+
+  TestFolder folder_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<ChildExit> exits_;
+};
+
+constexpr char kRunUntilTold[] = "echo up\nexec sleep 1000\n";
+
+TEST_F(LocalWorkersTest, StartsAProgramDetachedFromTheServer) {
+  WorkerCommand command = Command("echo \"$1 $OMP_NUM_THREADS\"\nexec sleep 1000\n");
+  command.arguments = {"--flag"};
+  unsetenv("OMP_NUM_THREADS");
+  const auto workers = Start(command);
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  EXPECT_EQ(ReadText(folder_ / "log"), "--flag 1\n");
+  ASSERT_GT(Pid(), 0);
+  EXPECT_EQ(getsid(Pid()), Pid());
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, ReportsAndRestartsAProgramThatEnds) {
+  const auto workers = Start(Command("echo ' the reason '\nexit 3\n"));
+  const auto exits = WaitForExits(3);
+  ASSERT_GE(exits.size(), 3u);
+  for (const ChildExit& exit : exits) {
+    EXPECT_EQ(exit.worker, "w");
+    EXPECT_TRUE(exit.by_itself);
+    EXPECT_EQ(exit.last_words, "exit code 3: the reason");
+  }
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, TellsACrashFromBeingKilled) {
+  const auto workers =
+      Start(Command("if [ -e \"$0.second\" ]; then kill -KILL $$; fi\n"
+                    "touch \"$0.second\"\nkill -SEGV $$\n"));
+  const auto exits = WaitForExits(2);
+  ASSERT_GE(exits.size(), 2u);
+  EXPECT_TRUE(exits[0].by_itself);
+  EXPECT_EQ(exits[0].last_words, "killed by SIGSEGV");
+  EXPECT_FALSE(exits[1].by_itself);
+  EXPECT_EQ(exits[1].last_words, "killed by SIGKILL");
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, AnotherServerAdoptsWhatWasLeftRunning) {
+  const WorkerCommand command = Command(kRunUntilTold);
+  Start(command).reset();
+  const pid_t pid = Pid();
+  ASSERT_GT(pid, 0);
+  const auto workers = Start(command);
+  EXPECT_EQ(Pid(), pid);
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") >= 1; }));
+  EXPECT_EQ(Lines(folder_ / "log"), 1) << "a second process was started";
+  workers->Stop(absl::Seconds(10));
+  EXPECT_FALSE(Identify(pid).has_value());
+}
+
+TEST_F(LocalWorkersTest, DoesNotTouchAProcessThatReusesTheNumber) {
+  ProcessId self = *Identify(getpid());
+  ++self.start_ticks;
+  ASSERT_TRUE(WritePidFile(folder_ / "pid", self).ok());
+  const auto workers = Start(Command(kRunUntilTold));
+  EXPECT_GT(Pid(), 0);
+  EXPECT_NE(Pid(), getpid());
+  workers->Stop(absl::Seconds(10));
+}
+
+// The process of an earlier server is nobody's child here: its parent has ended.
+TEST_F(LocalWorkersTest, ReplacesAnAdoptedProgramWhoseExitStatusIsUnknown) {
+  const WorkerCommand command = Command(kRunUntilTold);
+  FILE* const shell = popen((command.program + " > /dev/null & echo $!").c_str(), "r");
+  ASSERT_NE(shell, nullptr);
+  pid_t pid = 0;
+  ASSERT_EQ(fscanf(shell, "%d", &pid), 1);
+  pclose(shell);
+  ASSERT_TRUE(WritePidFile(folder_ / "pid", *Identify(pid)).ok());
+  const auto workers = Start(command);
+  ASSERT_EQ(Pid(), pid);
+  kill(pid, SIGSEGV);
+  const auto exits = WaitForExits(1);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_FALSE(exits[0].by_itself);
+  EXPECT_THAT(exits[0].last_words, HasSubstr("exit status is unknown"));
+  EXPECT_TRUE(Eventually([&] { return Pid() > 0 && Pid() != pid; }));
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, StopLetsAProgramEndInItsOwnWay) {
+  const auto workers =
+      Start(Command("trap 'echo saved; exit 0' TERM\necho up\nwhile true; do sleep .01; done\n"));
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  workers->Stop(absl::Seconds(30));
+  EXPECT_EQ(ReadText(folder_ / "log"), "up\nsaved\n");
+  EXPECT_EQ(WaitForExits(1).size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "pid"));
+}
+
+TEST_F(LocalWorkersTest, StopKillsAProgramThatDoesNotListen) {
+  const auto workers = Start(Command("trap '' TERM\necho up\nwhile true; do sleep .01; done\n"));
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  const pid_t pid = Pid();
+  workers->Stop(absl::Milliseconds(50));
+  EXPECT_FALSE(Identify(pid).has_value());
+  const auto exits = WaitForExits(1);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_THAT(exits[0].last_words, StartsWith("killed by SIGKILL"));
+}
+
+TEST_F(LocalWorkersTest, SaysWhichProgramCannotBeStarted) {
+  WorkerCommand command = Command("");
+  command.program = folder_ / "missing";
+  const auto workers = LocalWorkers::Start({command}, [](const ChildExit&) {});
+  EXPECT_EQ(workers.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(workers.status().message()), HasSubstr(folder_ / "missing"));
+}
+
+}  // namespace
+}  // namespace ablate::launch

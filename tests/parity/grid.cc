@@ -1,0 +1,128 @@
+// Draws settings and batches from a fixed stream.
+#include "tests/parity/grid.h"
+
+#include <algorithm>
+
+#include "server/engine/data/random.h"
+
+namespace ablate::engine {
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : generator_(seed) {}
+
+  bool Flip() { return generator_.Below(2) == 1; }
+  int Between(int low, int high) {
+    return low + static_cast<int>(generator_.Below(static_cast<uint64_t>(high - low) + 1));
+  }
+  template <typename Value>
+  Value Pick(std::initializer_list<Value> values) {
+    return *(values.begin() + generator_.Below(values.size()));
+  }
+
+ private:
+  SplitMix64 generator_;
+};
+
+NormConfig DrawNorm(Dice& dice) {
+  NormConfig norm;
+  norm.kind = dice.Pick({NormKind::kLayer, NormKind::kRms});
+  norm.placement = dice.Pick({NormPlacement::kPre, NormPlacement::kPost, NormPlacement::kNone});
+  norm.attention = dice.Between(0, 3) > 0;
+  norm.feed_forward = dice.Between(0, 3) > 0;
+  norm.final = dice.Flip();
+  norm.eps = dice.Pick({1e-5, 1e-3});
+  norm.gain = dice.Between(0, 3) > 0;
+  norm.bias = dice.Flip();
+  return norm;
+}
+
+ModelConfig DrawModel(Dice& dice) {
+  ModelConfig model;
+  model.vocabulary = dice.Between(3, 20);
+  model.layers = dice.Between(1, 3);
+  model.heads = dice.Between(1, 4);
+  model.width = model.heads * dice.Between(1, 6) * 2;
+  model.context = dice.Between(5, 12);
+  model.hidden = dice.Between(4, 40);
+  model.positions = dice.Pick({Positions::kLearned, Positions::kNone});
+  model.bias = dice.Flip();
+  model.residual = dice.Between(0, 3) > 0;
+  model.tied_head = dice.Flip();
+  model.head_bias = !model.tied_head && dice.Flip();
+  model.causal = dice.Flip();
+  model.activation = dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh});
+  model.loss = dice.Pick({LossPositions::kAll, LossPositions::kLast});
+  model.norm = DrawNorm(dice);
+  return model;
+}
+
+TrainingConfig DrawTraining(Dice& dice, Precision precision) {
+  TrainingConfig training;
+  training.steps = 10;
+  training.batch = static_cast<uint32_t>(dice.Between(1, 5));
+  OptimizerConfig& optimizer = training.optimizer;
+  optimizer.kind = dice.Pick({OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd});
+  optimizer.learning_rate = optimizer.kind == OptimizerKind::kSgd ? 0.02 : 0.002;
+  optimizer.beta1 = dice.Pick({0.85, 0.9});
+  optimizer.beta2 = dice.Pick({0.99, 0.999});
+  // In float32 a small ε would let the rounding of near-zero gradients decide an update's sign.
+  optimizer.eps = precision == Precision::kFloat64 ? dice.Pick({1e-8, 1e-6}) : 1e-5;
+  optimizer.momentum = dice.Pick({0.0, 0.9});
+  optimizer.weight_decay = dice.Pick({0.0, 0.01, 0.1});
+  training.schedule.kind =
+      dice.Pick({ScheduleKind::kConstant, ScheduleKind::kLinear, ScheduleKind::kCosine});
+  training.schedule.warmup = dice.Pick({0u, 3u});
+  training.clip = dice.Pick({0.0, 0.1, 100.0});
+  return training;
+}
+
+TokenBatch DrawBatch(Dice& dice, const ModelConfig& model, int64_t rows, bool padded) {
+  TokenBatch batch;
+  batch.rows = rows;
+  batch.length = dice.Between(2, model.context);
+  const bool last = model.loss == LossPositions::kLast;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t length =
+        padded && row > 0 ? dice.Between(1, static_cast<int>(batch.length)) : batch.length;
+    batch.lengths.push_back(length);
+    for (int64_t i = 0; i < batch.length; ++i) {
+      batch.inputs.push_back(i < length ? dice.Between(0, model.vocabulary - 1) : 0);
+      const int64_t target = dice.Between(0, model.vocabulary - 1);
+      if (!last) batch.targets.push_back(i < length ? target : TokenBatch::kIgnored);
+    }
+    if (last) batch.targets.push_back(dice.Between(0, model.vocabulary - 1));
+  }
+  return batch;
+}
+
+GridCase DrawCase(uint64_t number) {
+  Dice dice(number);
+  GridCase drawn;
+  drawn.name = "grid" + std::to_string(number);
+  drawn.model = DrawModel(dice);
+  drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
+  drawn.training = DrawTraining(dice, drawn.precision);
+  drawn.runs = dice.Between(1, 3);
+  drawn.compared = dice.Between(0, drawn.runs - 1);
+  const bool padded = dice.Flip();
+  drawn.batches.resize(drawn.runs);
+  for (auto& batches : drawn.batches) {
+    for (uint32_t step = 0; step < drawn.training.steps; ++step) {
+      batches.push_back(DrawBatch(dice, drawn.model, drawn.training.batch, padded));
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
+
+std::vector<GridCase> MakeGrid() {
+  constexpr uint64_t kCases = 160;
+  std::vector<GridCase> grid;
+  for (uint64_t number = 0; number < kCases; ++number) grid.push_back(DrawCase(number));
+  return grid;
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,320 @@
+"""What PyTorch computes for the parity tests: models and training written from their formulas.
+
+    python reference.py grid|names|recall FOLDER
+
+Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
+package is missing.
+"""
+
+import glob
+import json
+import math
+import os
+import random
+import sys
+
+try:
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+except ImportError as error:
+    print(error)
+    sys.exit(77)
+
+
+class RMSNorm(nn.Module):
+    """Divides by the root of the mean square; LayerNorm's sibling without centring."""
+
+    def __init__(self, width, eps, gain, bias):
+        super().__init__()
+        self.eps = eps
+        self.register_parameter("weight", nn.Parameter(torch.ones(width)) if gain else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(width)) if bias else None)
+
+    def forward(self, x):
+        y = x / torch.sqrt((x * x).mean(-1, keepdim=True) + self.eps)
+        if self.weight is not None:
+            y = y * self.weight
+        return y if self.bias is None else y + self.bias
+
+
+class LayerNorm(nn.Module):
+    """Subtracts the mean and divides by the population deviation."""
+
+    def __init__(self, width, eps, gain, bias):
+        super().__init__()
+        self.eps = eps
+        self.register_parameter("weight", nn.Parameter(torch.ones(width)) if gain else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(width)) if bias else None)
+
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
+
+
+def make_norm(model, present):
+    norm = model["norm"]
+    if not present:
+        return None
+    kind = LayerNorm if norm["kind"] == "layer" else RMSNorm
+    return kind(model["width"], norm["eps"], norm["gain"], norm["bias"])
+
+
+class Attention(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        width = model["width"]
+        self.heads = model["heads"]
+        self.causal = model["causal"]
+        self.norm = make_norm(
+            model, model["norm"]["attention"] and model["norm"]["placement"] != "none")
+        self.qkv = nn.Linear(width, 3 * width, bias=model["bias"])
+        self.projection = nn.Linear(width, width, bias=model["bias"])
+
+    def forward(self, x, lengths):
+        batch, time, width = x.shape
+        q, k, v = self.qkv(x).split(width, dim=2)
+        q, k, v = (t.view(batch, time, self.heads, -1).transpose(1, 2) for t in (q, k, v))
+        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
+        position = torch.arange(time)
+        hidden = (position[None, :] >= lengths[:, None])[:, None, None, :]
+        if self.causal:
+            hidden = hidden | (position[None, :] > position[:, None])[None, None]
+        weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+        return self.projection((weights @ v).transpose(1, 2).reshape(batch, time, width))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.activation = {
+            "relu": F.relu,
+            "gelu": F.gelu,
+            "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+        }[model["activation"]]
+        self.norm = make_norm(
+            model, model["norm"]["feed_forward"] and model["norm"]["placement"] != "none")
+        self.up = nn.Linear(model["width"], model["hidden"], bias=model["bias"])
+        self.down = nn.Linear(model["hidden"], model["width"], bias=model["bias"])
+
+    def forward(self, x):
+        return self.down(self.activation(self.up(x)))
+
+
+class Block(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.placement = model["norm"]["placement"]
+        self.residual = model["residual"]
+        self.attention = Attention(model)
+        self.feed_forward = FeedForward(model)
+
+    def sublayer(self, x, norm, function):
+        if norm is None:
+            update = function(x)
+            return x + update if self.residual else update
+        if self.placement == "pre":
+            update = function(norm(x))
+            return x + update if self.residual else update
+        update = function(x)
+        return norm(x + update if self.residual else update)
+
+    def forward(self, x, lengths):
+        x = self.sublayer(x, self.attention.norm, lambda y: self.attention(y, lengths))
+        return self.sublayer(x, self.feed_forward.norm, self.feed_forward)
+
+
+class Transformer(nn.Module):
+    """Modules are built in the order in which the source experiments build theirs."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.last = model["loss"] == "last"
+        self.token_embedding = nn.Embedding(model["vocabulary"], model["width"])
+        learned = model["positions"] == "learned"
+        self.position_embedding = (
+            nn.Embedding(model["context"], model["width"]) if learned else None)
+        self.block = nn.ModuleList([Block(model) for _ in range(model["layers"])])
+        self.final_norm = make_norm(model, model["norm"]["final"])
+        self.head = nn.Linear(model["width"], model["vocabulary"], bias=model["head_bias"])
+        if model["tied_head"]:
+            self.head.weight = self.token_embedding.weight
+
+    def forward(self, tokens, lengths):
+        x = self.token_embedding(tokens)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(torch.arange(tokens.shape[1]))
+        for block in self.block:
+            x = block(x, lengths)
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        logits = self.head(x)
+        return logits[torch.arange(len(lengths)), lengths - 1] if self.last else logits
+
+
+def cross_entropy(logits, targets):
+    return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1),
+                           ignore_index=-100)
+
+
+def make_optimizer(parameters, training):
+    o = training["optimizer"]
+    if o["kind"] == "sgd":
+        return torch.optim.SGD(parameters, lr=o["learning_rate"], momentum=o["momentum"],
+                               weight_decay=o["weight_decay"])
+    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[o["kind"]]
+    return kind(parameters, lr=o["learning_rate"], betas=(o["beta1"], o["beta2"]), eps=o["eps"],
+                weight_decay=o["weight_decay"])
+
+
+def learning_rate(training, step):
+    rate, steps = training["optimizer"]["learning_rate"], training["steps"]
+    warmup = training["schedule"]["warmup"]
+    if step < warmup:
+        return rate * (step + 1) / (warmup + 1)
+    progress = (step - warmup) / (steps - warmup)
+    factors = {
+        "constant": 1.0,
+        "linear": 1.0 - progress,
+        "cosine": (1.0 + math.cos(math.pi * progress)) / 2,
+    }
+    return rate * factors[training["schedule"]["kind"]]
+
+
+def update(model, optimizer, training, step, logits, targets):
+    """One training step; returns its loss."""
+    optimizer.zero_grad()
+    loss = cross_entropy(logits, targets)
+    loss.backward()
+    if training["clip"] > 0:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), training["clip"])
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate(training, step)
+    optimizer.step()
+    return loss.item()
+
+
+def read_case(path):
+    with safe_open(path, "pt") as file:
+        return json.loads(file.metadata()["case"]), {k: file.get_tensor(k) for k in file.keys()}
+
+
+def answer(path, tensors):
+    tensors = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    save_file(tensors, path.replace(".case.", ".answer."))
+
+
+def run_grid_case(path):
+    case, tensors = read_case(path)
+    torch.set_default_dtype(torch.float64 if case["precision"] == "float64" else torch.float32)
+    model, training = Transformer(case["model"]), case["training"]
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors["initial." + name])
+    optimizer = make_optimizer(model.parameters(), training)
+    out, losses = {}, []
+    for step in range(training["steps"]):
+        inputs, targets, lengths = (
+            tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
+        logits = model(inputs, lengths)
+        if step == 0:
+            out["logits"] = logits
+            cross_entropy(logits, targets).backward(retain_graph=True)
+            for name, parameter in model.named_parameters():
+                out["gradient." + name] = parameter.grad
+        losses.append(update(model, optimizer, training, step, logits, targets))
+    out["losses"] = torch.tensor(losses, dtype=torch.float64)
+    for name, parameter in model.named_parameters():
+        out["final." + name] = parameter
+    answer(path, out)
+
+
+def grid(folder):
+    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+        run_grid_case(path)
+
+
+def names(folder):
+    """The source experiment on names, one document a step, from its own shuffle and weights."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+        case, _ = read_case(path)
+        training = case["training"]
+        with open(case["text"], encoding="utf-8") as file:
+            documents = [line.strip() for line in file if line.strip()]
+        random.seed(case["seed"])
+        random.shuffle(documents)
+        characters = sorted(set("".join(documents)))
+        number = {character: i for i, character in enumerate(characters)}
+        bos = len(characters)
+        torch.manual_seed(case["seed"])
+        model = Transformer(case["model"])
+        out = {"initial." + name: p.clone() for name, p in model.named_parameters()}
+        optimizer = make_optimizer(model.parameters(), training)
+        losses = []
+        for step in range(case["record"]):
+            tokens = [bos] + [number[c] for c in documents[step % len(documents)]] + [bos]
+            count = min(case["model"]["context"], len(tokens) - 1)
+            inputs = torch.tensor([tokens[:count]])
+            targets = torch.tensor([tokens[1:count + 1]])
+            logits = model(inputs, torch.tensor([count]))
+            losses.append(update(model, optimizer, training, step, logits, targets))
+        out["losses"] = torch.tensor(losses, dtype=torch.float64)
+        answer(path, out)
+
+
+class RecallModel(nn.Module):
+    """The source experiment on recall: one post-norm block around nn.MultiheadAttention."""
+
+    def __init__(self, model):
+        super().__init__()
+        width = model["width"]
+        self.embedding = nn.Embedding(model["vocabulary"], width)
+        self.attention = nn.MultiheadAttention(width, model["heads"], batch_first=True)
+        self.up = nn.Linear(width, model["hidden"])
+        self.down = nn.Linear(model["hidden"], width)
+        normed = model["norm"]["placement"] == "post"
+        self.norm1 = nn.LayerNorm(width) if normed else nn.Identity()
+        self.norm2 = nn.LayerNorm(width) if normed else nn.Identity()
+        self.head = nn.Linear(width, model["vocabulary"])
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        x = self.norm1(x + self.attention(x, x, x)[0])
+        x = self.norm2(x + self.down(F.gelu(self.up(x))))
+        return self.head(x[:, -1])
+
+    def layout_names(self):
+        attention, feed_forward = "block.0.attention.", "block.0.feed_forward."
+        names = {
+            "embedding.weight": "token_embedding.weight",
+            "attention.in_proj_weight": attention + "qkv.weight",
+            "attention.in_proj_bias": attention + "qkv.bias",
+        }
+        for ours, theirs in (("attention.out_proj", attention + "projection"),
+                             ("norm1", attention + "norm"), ("norm2", feed_forward + "norm"),
+                             ("up", feed_forward + "up"), ("down", feed_forward + "down"),
+                             ("head", "head")):
+            for kind in (".weight", ".bias"):
+                names[ours + kind] = theirs + kind
+        return names
+
+
+def recall(folder):
+    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+        case, tensors = read_case(path)
+        torch.manual_seed(case["seed"])
+        model, training = RecallModel(case["model"]), case["training"]
+        names_ = model.layout_names()
+        out = {"initial." + names_[name]: p.clone() for name, p in model.named_parameters()}
+        optimizer = make_optimizer(model.parameters(), training)
+        losses = [
+            update(model, optimizer, training, step, model(tensors[f"{step}.inputs"]),
+                   tensors[f"{step}.targets"]) for step in range(case["record"])]
+        out["losses"] = torch.tensor(losses, dtype=torch.float64)
+        answer(path, out)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    {"grid": grid, "names": names, "recall": recall}[sys.argv[1]](sys.argv[2])

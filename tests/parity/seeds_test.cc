@@ -1,0 +1,125 @@
+// The two source experiments beside PyTorch: initial weights bit for bit, then losses.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "server/engine/data/batches.h"
+#include "server/engine/model/model_json.h"
+#include "server/engine/trainer.h"
+#include "tests/engine/train_configs.h"
+#include "tests/parity/exchange.h"
+
+namespace ablate::engine {
+namespace {
+
+struct Trained {
+  TensorMap initial;
+  std::vector<double> losses;
+};
+
+Trained TrainSteps(RunConfig run, uint32_t steps) {
+  run.training.checkpoints = {0};
+  run.evaluation.every = run.training.steps;
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
+  EXPECT_TRUE(trainer.ok()) << trainer.status();
+  const std::atomic<bool> go{false};
+  const absl::StatusOr<std::vector<RunProgress>> progress = (*trainer)->Advance(steps, go);
+  EXPECT_TRUE(progress.ok()) << progress.status();
+  Trained trained;
+  trained.initial = ReadTensors(progress->front().checkpoints.front().safetensors);
+  for (const Point& point : progress->front().points) {
+    if (point.key == "train/loss") trained.losses.push_back(point.value);
+  }
+  return trained;
+}
+
+void ExpectSameStart(const Trained& ours, const TensorMap& theirs) {
+  for (const auto& [name, tensor] : ours.initial) {
+    const auto found = theirs.find("initial." + name);
+    ASSERT_TRUE(found != theirs.end()) << name;
+    EXPECT_TRUE(at::equal(tensor, found->second)) << name;
+  }
+}
+
+void ExpectLosses(const Trained& ours, const at::Tensor& theirs, double tolerance) {
+  ASSERT_EQ(static_cast<int64_t>(ours.losses.size()), theirs.numel());
+  double worst = 0;
+  for (size_t step = 0; step < ours.losses.size(); ++step) {
+    const double expected = theirs[static_cast<int64_t>(step)].item<double>();
+    worst = std::max(worst, std::abs(ours.losses[step] - expected));
+    EXPECT_NEAR(ours.losses[step], expected, tolerance) << "step " << step;
+  }
+  testing::Test::RecordProperty("largest_loss_difference", std::to_string(worst));
+}
+
+TEST(SeedParityTest, TrainsOnNamesAsPyTorchForAHundredSteps) {
+  const ScratchFolder folder;
+  const std::vector<std::pair<std::string, RunConfig>> variants = {
+      {"pre", NamesRun(42, NormPlacement::kPre, true)},
+      {"post", NamesRun(42, NormPlacement::kPost, false)},
+      {"none", NamesRun(42, NormPlacement::kNone, false)}};
+  for (const auto& [name, run] : variants) {
+    WriteCase(folder.path(), name,
+              {{"model", nlohmann::json::parse(ModelJson(run.model))},
+               {"training", TrainingJson(run.training)},
+               {"seed", run.seed},
+               {"text", ABLATE_EXAMPLES_DATA "/names.txt"},
+               {"record", 100}},
+              {});
+  }
+  const std::string missing = RunReference("names", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  for (auto [name, run] : variants) {
+    SCOPED_TRACE(name);
+    std::get<DocumentsTask>(run.task).held_out = 0;
+    const TensorMap theirs = ReadAnswer(folder.path(), name);
+    const Trained ours = TrainSteps(run, 100);
+    ExpectSameStart(ours, theirs);
+    ExpectLosses(ours, theirs.at("losses"), 2e-3);
+  }
+}
+
+// Batches as the run will draw them, under the names that reference.py reads.
+TensorMap ExportBatches(const RunConfig& run, uint32_t steps) {
+  const absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(run);
+  TensorMap tensors;
+  for (uint32_t step = 0; step < steps; ++step) {
+    const TokenBatch batch = (*source)->Next();
+    const std::string prefix = std::to_string(step) + ".";
+    tensors[prefix + "inputs"] =
+        at::tensor(batch.inputs, at::kLong).view({batch.rows, batch.length});
+    tensors[prefix + "targets"] = at::tensor(batch.targets, at::kLong);
+  }
+  return tensors;
+}
+
+TEST(SeedParityTest, TrainsOnRecallAsPyTorchForTwoHundredSteps) {
+  constexpr uint32_t kSteps = 200;
+  const ScratchFolder folder;
+  const std::vector<std::pair<std::string, RunConfig>> variants = {
+      {"layernorm", RecallRun(0, NormPlacement::kPost)},
+      {"none", RecallRun(0, NormPlacement::kNone)}};
+  for (const auto& [name, run] : variants) {
+    WriteCase(folder.path(), name,
+              {{"model", nlohmann::json::parse(ModelJson(run.model))},
+               {"training", TrainingJson(run.training)},
+               {"seed", run.seed},
+               {"record", kSteps}},
+              ExportBatches(run, kSteps));
+  }
+  const std::string missing = RunReference("recall", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  for (const auto& [name, run] : variants) {
+    SCOPED_TRACE(name);
+    const TensorMap theirs = ReadAnswer(folder.path(), name);
+    const Trained ours = TrainSteps(run, kSteps);
+    ExpectSameStart(ours, theirs);
+    ExpectLosses(ours, theirs.at("losses"), 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine

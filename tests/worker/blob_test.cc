@@ -1,0 +1,126 @@
+// Blobs over a channel that fails: what is repeated, what is refused, what is remembered.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+
+#include "tests/worker/worker_fixture.h"
+
+namespace ablate::worker {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kNames[] = "emma\nolivia\nava\nisabella\nsophia\n";
+
+class BlobTest : public WorkerTest {
+ protected:
+  std::string FailureOf(uint32_t seed) {
+    return EventsOf(WaitForRun(seed), NameOf(seed)).back().failed().message();
+  }
+};
+
+TEST_F(BlobTest, WritesAgainUntilTheServerHasRoomAndIsThere) {
+  server_->Change([](ServerState& state) {
+    state.write_errors = {grpc::RESOURCE_EXHAUSTED, grpc::UNAVAILABLE, grpc::INTERNAL,
+                          grpc::CANCELLED, grpc::UNKNOWN};
+  });
+  Start();
+  server_->Grant("lease", {RecallRun(1, 10)});
+  const ServerState state = WaitForRun(1);
+  EXPECT_TRUE(Has(state, NameOf(1), v1::Event::kCheckpoint));
+  EXPECT_TRUE(EventsOf(state, NameOf(1)).back().has_finished());
+  EXPECT_TRUE(state.write_errors.empty());
+}
+
+TEST_F(BlobTest, FailsTheRunWhenAWriteIsRefused) {
+  server_->Change([](ServerState& state) { state.write_errors = {grpc::INVALID_ARGUMENT}; });
+  Start();
+  server_->Grant("lease", {RecallRun(1, 10)});
+  EXPECT_EQ(FailureOf(1), "as the test asked");
+}
+
+TEST_F(BlobTest, ACancelledRunStopsWaitingForRoom) {
+  server_->Change(
+      [](ServerState& state) { state.write_errors.assign(100'000, grpc::RESOURCE_EXHAUSTED); });
+  Start();
+  server_->Grant("lease", {RecallRun(1, 10)});
+  server_->WaitUntil([](const ServerState& state) { return state.write_errors.size() < 100'000; });
+  server_->Cancel("lease", NameOf(1));
+  trainers_.WaitUntilGone(1);
+  server_->Change([](ServerState& state) { state.write_errors.clear(); });
+  server_->Grant("next", {RecallRun(2, 10)});
+  EXPECT_TRUE(EventsOf(WaitForRun(2), NameOf(2)).back().has_finished());
+}
+
+TEST_F(BlobTest, ReadsADataSetOnceForManyRuns) {
+  const std::string blob = AddBlob(kNames);
+  Start();
+  server_->Grant("lease",
+                 {DocumentsRun(1, 5, blob), DocumentsRun(2, 5, blob), DocumentsRun(3, 5, blob)});
+  const ServerState state = WaitForRun(3);
+  EXPECT_EQ(state.reads, 1u);
+  EXPECT_TRUE(EventsOf(state, NameOf(3)).back().has_finished());
+}
+
+TEST_F(BlobTest, ReadsAgainWhenTheServerStumbles) {
+  const std::string blob = AddBlob(kNames);
+  server_->Change([](ServerState& state) {
+    state.read_errors = {grpc::UNAVAILABLE, grpc::ABORTED};
+  });
+  Start();
+  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  const ServerState state = WaitForRun(1);
+  EXPECT_TRUE(EventsOf(state, NameOf(1)).back().has_finished());
+  EXPECT_EQ(state.reads, 3u);
+}
+
+TEST_F(BlobTest, MovesBlobsOfManyChunks) {
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += "name" + std::to_string(i % 7) + "\n";
+  const std::string blob = AddBlob(text);
+  Start();
+  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  EXPECT_TRUE(EventsOf(WaitForRun(1), NameOf(1)).back().has_finished());
+}
+
+TEST_F(BlobTest, NamesADataSetThatIsNotThere) {
+  Start();
+  server_->Grant("lease", {DocumentsRun(1, 5, Sha256Of("nowhere"))});
+  EXPECT_EQ(FailureOf(1), "cannot use data set datasets/names-abc123: as the test asked");
+}
+
+TEST_F(BlobTest, DoesNotTrainOnOtherBytes) {
+  const std::string blob = Sha256Of("the right text\n");
+  server_->Change([&](ServerState& state) { state.blobs[blob] = "another text\n"; });
+  Start();
+  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  EXPECT_THAT(FailureOf(1), HasSubstr("arrives with other bytes"));
+}
+
+TEST_F(BlobTest, SaysWhatIsWrongWithADataSet) {
+  Start();
+  server_->Grant("lease", {DocumentsRun(1, 5, AddBlob("caf\xe9\n"))});
+  EXPECT_THAT(FailureOf(1), HasSubstr("UTF-8"));
+}
+
+TEST(DataSetsTest, ForgetsWhatWasUsedLongestAgo) {
+  struct Memory : BlobChannel {
+    absl::StatusOr<std::string> Read(const std::string&, const std::string& sha256,
+                                     RunControl&) override {
+      asked.push_back(sha256);
+      return sha256 + "\n" + std::string(40, 'x') + "\n";
+    }
+    absl::StatusOr<std::string> Write(const std::string&, absl::string_view, RunControl&) override {
+      return absl::UnimplementedError("not needed");
+    }
+    std::vector<std::string> asked;
+  } memory;
+  DataSets data_sets(&memory, 100);
+  RunControl control;
+  for (const char* sha256 : {"a", "b", "a", "c", "a", "b"}) {
+    ASSERT_TRUE(data_sets.Get("lease", sha256, control).ok());
+  }
+  EXPECT_THAT(memory.asked, testing::ElementsAre("a", "b", "c", "b"));
+}
+
+}  // namespace
+}  // namespace ablate::worker

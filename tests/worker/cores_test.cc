@@ -1,0 +1,62 @@
+// What cgroups allow.
+#include "server/worker/cores.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace ablate::worker {
+namespace {
+
+class CoresTest : public testing::Test {
+ protected:
+  CoresTest() : root_(testing::TempDir() + "/ablate-cores-XXXXXX") {
+    if (mkdtemp(root_.data()) == nullptr) ADD_FAILURE() << "cannot make " << root_;
+  }
+  ~CoresTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+  void Write(const std::string& name, const std::string& text) {
+    const std::filesystem::path file = root_ + "/" + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+
+  std::string root_;
+};
+
+TEST_F(CoresTest, FindsTheSmallestQuotaOnTheWayUp) {
+  Write("a/cpu.max", "300000 100000\n");
+  Write("a/b/cpu.max", "max 100000\n");
+  Write("a/b/c/cpu.max", "350000 100000\n");
+  EXPECT_EQ(CgroupQuota(root_, "0::/a/b/c\n"), 3.0);
+}
+
+TEST_F(CoresTest, ReadsTheRootOfAContainer) {
+  Write("cpu.max", "150000 100000\n");
+  EXPECT_EQ(CgroupQuota(root_, "0::/\n"), 1.5);
+}
+
+TEST_F(CoresTest, ReadsVersion1) {
+  Write("cpu/job/cpu.cfs_quota_us", "200000\n");
+  Write("cpu/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(CgroupQuota(root_, "5:cpuset:/x\n3:cpu,cpuacct:/job\n0::/\n"), 2.0);
+}
+
+TEST_F(CoresTest, FindsNoneWhereNoneIsSet) {
+  Write("cpu.max", "max 100000\n");
+  Write("cpu/cpu.cfs_quota_us", "-1\n");
+  Write("cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(CgroupQuota(root_, "3:cpu:/\n0::/\n"), std::nullopt);
+  EXPECT_EQ(CgroupQuota(root_, "0::/missing/folder\n"), std::nullopt);
+  EXPECT_EQ(CgroupQuota(root_, ""), std::nullopt);
+  EXPECT_EQ(CgroupQuota(root_, "nonsense"), std::nullopt);
+}
+
+TEST(UsableCoresTest, IsAtLeastOne) { EXPECT_GE(UsableCores(), 1); }
+
+}  // namespace
+}  // namespace ablate::worker

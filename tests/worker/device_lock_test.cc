@@ -1,0 +1,53 @@
+// One process a device.
+#include "server/worker/device_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace ablate::worker {
+namespace {
+
+using testing::HasSubstr;
+
+class DeviceLockTest : public testing::Test {
+ protected:
+  DeviceLockTest() : file_(testing::TempDir() + "/ablate-lock-XXXXXX") {
+    close(mkstemp(file_.data()));
+  }
+  ~DeviceLockTest() override { unlink(file_.c_str()); }
+
+  std::string file_;
+};
+
+TEST_F(DeviceLockTest, KeepsASecondWorkerOutAndNamesTheFirst) {
+  auto first = DeviceLock::Take(file_);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = DeviceLock::Take(file_);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(second.status().message(),
+            absl::StrCat("the device is taken: process ", getpid(), " holds ", file_));
+}
+
+TEST_F(DeviceLockTest, IsFreeOnceItsOwnerIsGone) {
+  {
+    auto first = DeviceLock::Take(file_);
+    ASSERT_TRUE(first.ok());
+    const DeviceLock moved(*std::move(first));
+    EXPECT_FALSE(DeviceLock::Take(file_).ok());
+  }
+  EXPECT_TRUE(DeviceLock::Take(file_).ok());
+}
+
+TEST_F(DeviceLockTest, SaysWhichFileCannotBeOpened) {
+  const auto lock = DeviceLock::Take("/nowhere/at/all/lock");
+  EXPECT_THAT(std::string(lock.status().message()), HasSubstr("/nowhere/at/all/lock"));
+}
+
+}  // namespace
+}  // namespace ablate::worker

@@ -1,0 +1,159 @@
+// One run from its grant to its end: which events come, in which order, with which content.
+#include <gmock/gmock.h>
+
+#include "tests/worker/worker_fixture.h"
+
+namespace ablate::worker {
+namespace {
+
+using testing::HasSubstr;
+
+class ExecutorTest : public WorkerTest {};
+
+int Count(const ServerState& state, uint32_t seed, v1::Event::KindCase kind) {
+  int count = 0;
+  for (const v1::Event& event : EventsOf(state, "run-" + std::to_string(seed))) {
+    count += event.kind_case() == kind;
+  }
+  return count;
+}
+
+TEST_F(ExecutorTest, TrainsAGrantedRunToItsEnd) {
+  Start();
+  server_->Grant("lease", {RecallRun(7, 50)});
+  const ServerState state = WaitForRun(7);
+  const auto events = EventsOf(state, NameOf(7));
+  ASSERT_GE(events.size(), 4u);
+  EXPECT_TRUE(events.front().has_started());
+  ASSERT_TRUE(events[events.size() - 2].has_checkpoint());
+  ASSERT_TRUE(events.back().has_finished());
+  EXPECT_FALSE(events.back().finished().diverged());
+  EXPECT_EQ(events.back().finished().step(), 50u);
+  ExpectWholeSeries(state, 7, 0, 50);
+  EXPECT_EQ(Series(state, NameOf(7), "eval/loss").size(), 1u);
+  for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].seq(), i + 1);
+}
+
+TEST_F(ExecutorTest, PublishesACheckpointBeforeItsEventAndAfterItsPoints) {
+  Start();
+  server_->Grant("lease", {RecallRun(1, 20)});
+  const ServerState state = WaitForRun(1);
+  uint32_t reported = 0;
+  for (const v1::Event& event : EventsOf(state, NameOf(1))) {
+    if (event.has_points()) reported = event.points().step();
+    if (!event.has_checkpoint()) continue;
+    EXPECT_EQ(event.checkpoint().step(), 20u);
+    EXPECT_EQ(reported, 20u);
+    const auto blob = state.blobs.find(event.checkpoint().blob());
+    ASSERT_NE(blob, state.blobs.end());
+    EXPECT_EQ(blob->second, "parameters of 1 at 20");
+    EXPECT_EQ(event.checkpoint().bytes(), blob->second.size());
+  }
+  EXPECT_EQ(Count(state, 1, v1::Event::kCheckpoint), 1);
+}
+
+TEST_F(ExecutorTest, ReportsTheFirstPointAtOnce) {
+  options.executor.flush_every = absl::Hours(1);
+  trainers_.LimitTo(1, 2);
+  Start();
+  server_->Grant("lease", {RecallRun(1, 1000)});
+  server_->WaitUntil(
+      [](const ServerState& state) { return Has(state, NameOf(1), v1::Event::kPoints); });
+  trainers_.Unlimit(1);
+  EXPECT_EQ(Count(WaitForRun(1), 1, v1::Event::kPoints), 2) << "only the first and the last";
+}
+
+TEST_F(ExecutorTest, CountsLaneTimeOnce) {
+  Start();
+  const absl::Duration begin = MonotonicNow();
+  server_->Grant("lease", {RecallRun(1, 5000)});
+  const ServerState state = WaitForRun(1);
+  uint64_t busy_us = 0;
+  for (const v1::Event& event : EventsOf(state, NameOf(1))) busy_us += event.points().busy_us();
+  EXPECT_GT(busy_us, 0u);
+  EXPECT_LE(absl::Microseconds(busy_us), MonotonicNow() - begin);
+}
+
+TEST_F(ExecutorTest, SavesAStateThatCoversExactlyWhatWasReportedBefore) {
+  options.executor.resume_every = absl::ZeroDuration();
+  Start();
+  server_->Grant("lease", {RecallRun(3, 200)});
+  const ServerState state = WaitForRun(3);
+  uint32_t reported = 0;
+  for (const v1::Event& event : EventsOf(state, NameOf(3))) {
+    if (event.has_points()) reported = event.points().step();
+    if (!event.has_resume_state()) continue;
+    EXPECT_EQ(event.resume_state().step(), reported);
+    EXPECT_EQ(state.blobs.at(event.resume_state().blob()), FakeState(3, reported));
+  }
+  EXPECT_GE(Count(state, 3, v1::Event::kResumeState), 2);
+}
+
+TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
+  Start();
+  v1::GrantedRun run = RecallRun(5, 40);
+  run.set_resume_blob(AddBlob(FakeState(5, 30)));
+  run.set_resume_step(30);
+  server_->Grant("lease", {run});
+  ExpectWholeSeries(WaitForRun(5), 5, 30, 40);
+}
+
+TEST_F(ExecutorTest, FailsRatherThanStartOverWhenTheStateIsRefused) {
+  Start();
+  v1::GrantedRun run = RecallRun(5, 40);
+  run.set_resume_blob(AddBlob("something else"));
+  run.set_resume_step(30);
+  server_->Grant("lease", {run});
+  const auto events = EventsOf(WaitForRun(5), NameOf(5));
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events.back().failed().message(),
+            "cannot resume from step 30: the state is another trainer's");
+}
+
+TEST_F(ExecutorTest, ReportsADivergedRunAsFinished) {
+  trainers_.DivergeAt(2, 15);
+  Start();
+  server_->Grant("lease", {RecallRun(2, 100)});
+  const ServerState state = WaitForRun(2);
+  const v1::Event last = EventsOf(state, NameOf(2)).back();
+  EXPECT_TRUE(last.finished().diverged());
+  EXPECT_EQ(last.finished().step(), 15u);
+  ExpectWholeSeries(state, 2, 0, 15);
+}
+
+TEST_F(ExecutorTest, ReportsAFailureAndGoesOnWithTheNextRun) {
+  trainers_.FailAt(1, 10, absl::ResourceExhaustedError("needs 12 GiB"));
+  Start();
+  server_->Grant("lease", {RecallRun(1, 100), RecallRun(2, 10)});
+  const ServerState state = WaitForRun(2);
+  EXPECT_EQ(EventsOf(state, NameOf(1)).back().failed().message(), "needs 12 GiB");
+  EXPECT_TRUE(EventsOf(state, NameOf(2)).back().has_finished());
+}
+
+TEST_F(ExecutorTest, MakesBrokenCharactersOfAMessageTransportable) {
+  trainers_.FailAt(1, 0, absl::InvalidArgumentError("bad byte \xff here"));
+  Start();
+  server_->Grant("lease", {RecallRun(1, 100)});
+  EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(), "bad byte ? here");
+}
+
+TEST_F(ExecutorTest, EndsTheWorkerWhenTheDeviceIsLost) {
+  trainers_.FailAt(1, 3, absl::InternalError("sticky error"));
+  Start();
+  server_->Grant("lease", {RecallRun(1, 100)});
+  const absl::Status end = WaitForEnd();
+  EXPECT_EQ(end.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(end.message()), HasSubstr("sticky error"));
+  EXPECT_EQ(Count(server_->state(), 1, v1::Event::kFailed), 0) << "the server decides whose fault";
+}
+
+TEST_F(ExecutorTest, RefusesATaskThatItDoesNotKnow) {
+  Start();
+  v1::GrantedRun run = RecallRun(1, 10);
+  run.mutable_spec()->mutable_spec()->clear_task();
+  server_->Grant("lease", {run});
+  EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(), HasSubstr("task"));
+}
+
+}  // namespace
+}  // namespace ablate::worker

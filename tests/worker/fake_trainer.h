@@ -1,0 +1,66 @@
+// Trainers that compute nothing, advance as far as the test lets them, and fail on request.
+#ifndef ABLATE_TESTS_WORKER_FAKE_TRAINER_H_
+#define ABLATE_TESTS_WORKER_FAKE_TRAINER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/trainer.h"
+#include "storage/mutex.h"
+
+namespace ablate::worker {
+
+// The value that every fake run of this seed has at this step.
+inline double FakeLoss(uint32_t seed, uint32_t step) { return seed * 1e6 + step; }
+// The state that a fake run exports.
+std::string FakeState(uint32_t seed, uint32_t step);
+
+// Makes trainers and says how they behave; runs are told apart by their seed. Thread-safe; must
+// outlive its trainers.
+class FakeTrainers {
+ public:
+  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(
+      const std::vector<engine::RunConfig>& stack);
+
+  // A run of this seed waits before the update that would make it have more than `step` updates,
+  // until the limit is raised or it is stopped.
+  void LimitTo(uint32_t seed, uint32_t step);
+  void Unlimit(uint32_t seed);
+  // Advance fails once the run has made `step` updates.
+  void FailAt(uint32_t seed, uint32_t step, absl::Status status);
+  void DivergeAt(uint32_t seed, uint32_t step);
+
+  // Waits until the run waits at its limit; a test failure if that takes far too long.
+  void WaitUntilHeld(uint32_t seed);
+  // Waits until the run's trainer is gone.
+  void WaitUntilGone(uint32_t seed);
+  uint32_t made() const;
+  // Updates that the run of this seed has made.
+  uint32_t StepOf(uint32_t seed) const;
+
+ private:
+  class Trainer;
+  struct Run {
+    uint32_t limit = UINT32_MAX;
+    uint32_t fail_at = UINT32_MAX;
+    absl::Status failure;
+    uint32_t diverge_at = UINT32_MAX;
+    uint32_t step = 0;
+    bool held = false;
+    int trainers = 0;
+  };
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<uint32_t, Run> runs_ ABSL_GUARDED_BY(mutex_);
+  uint32_t made_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ablate::worker
+
+#endif  // ABLATE_TESTS_WORKER_FAKE_TRAINER_H_

@@ -1,0 +1,72 @@
+// Which run gets which lane when.
+#include "server/worker/lanes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/worker/worker_fixture.h"
+
+namespace ablate::worker {
+namespace {
+
+using testing::ElementsAre;
+
+class LanesTest : public WorkerTest {};
+
+TEST_F(LanesTest, TrainsAsManyRunsAtATimeAsThereAreLanes) {
+  options.attach.hello.set_lanes(2);
+  for (uint32_t seed : {1, 2, 3}) trainers_.LimitTo(seed, 5);
+  Start();
+  server_->Grant("lease", {RecallRun(1, 10), RecallRun(2, 10), RecallRun(3, 10)});
+  trainers_.WaitUntilHeld(1);
+  trainers_.WaitUntilHeld(2);
+  EXPECT_EQ(trainers_.made(), 2u);
+  trainers_.Unlimit(2);
+  trainers_.WaitUntilHeld(3);
+  trainers_.Unlimit(1);
+  trainers_.Unlimit(3);
+  WaitForRun(1);
+  WaitForRun(3);
+}
+
+TEST_F(LanesTest, TakesRunsInTheOrderOfTheirGrant) {
+  Start();
+  server_->Grant("a", {RecallRun(3, 10), RecallRun(1, 10)});
+  server_->Grant("b", {RecallRun(2, 10)});
+  std::vector<std::string> started;
+  for (const v1::Event& event : WaitForRun(2).events) {
+    if (event.has_started()) started.push_back(event.run());
+  }
+  EXPECT_THAT(started, ElementsAre(NameOf(3), NameOf(1), NameOf(2)));
+}
+
+TEST_F(LanesTest, PreparesEveryLaneOnItsOwnThread) {
+  Mutex mutex;
+  std::set<std::thread::id> prepared;
+  options.attach.hello.set_lanes(3);
+  options.prepare_lane = [&] {
+    MutexLock lock(&mutex);
+    prepared.insert(std::this_thread::get_id());
+    return absl::OkStatus();
+  };
+  Start();
+  server_->WaitUntil([](const ServerState& state) { return state.attached; });
+  MutexLock lock(&mutex);
+  EXPECT_EQ(prepared.size(), 3u);
+  EXPECT_EQ(prepared.count(std::this_thread::get_id()), 0u);
+}
+
+TEST_F(LanesTest, EndingTheWorkerEndsWhatItTrains) {
+  options.drain_patience = absl::ZeroDuration();
+  trainers_.LimitTo(1, 3);
+  Start();
+  server_->Grant("lease", {RecallRun(1, 10), RecallRun(2, 10)});
+  trainers_.WaitUntilHeld(1);
+  server_->Change([](ServerState& state) { state.hold_acks = true; });
+  worker().Drain();
+  EXPECT_TRUE(WaitForEnd().ok());
+  trainers_.WaitUntilGone(1);
+}
+
+}  // namespace
+}  // namespace ablate::worker

@@ -1,0 +1,39 @@
+// Points become columns.
+#include "server/worker/point_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ablate::worker {
+namespace {
+
+TEST(PointBufferTest, CollectsAColumnForEachKey) {
+  PointBuffer buffer;
+  EXPECT_TRUE(buffer.empty());
+  buffer.Add({{"train/loss", 0, 1.5}, {"eval/loss", 0, 2.5}, {"train/loss", 1, 1.25}});
+  buffer.Add({{"train/loss", 2, NAN}});
+  EXPECT_FALSE(buffer.empty());
+  const v1::Points points = buffer.Take(3, absl::Milliseconds(2));
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(points.step(), 3u);
+  EXPECT_EQ(points.busy_us(), 2000u);
+  ASSERT_EQ(points.columns_size(), 2);
+  EXPECT_EQ(points.columns(0).key(), "eval/loss");
+  EXPECT_EQ(points.columns(1).key(), "train/loss");
+  ASSERT_EQ(points.columns(1).steps_size(), 3);
+  EXPECT_EQ(points.columns(1).steps(2), 2u);
+  EXPECT_EQ(points.columns(1).values(0), 1.5);
+  EXPECT_TRUE(std::isnan(points.columns(1).values(2)));
+}
+
+TEST(PointBufferTest, TellsEachMicrosecondOnce) {
+  PointBuffer buffer;
+  uint64_t told = 0;
+  for (int i = 1; i <= 10; ++i) told += buffer.Take(0, absl::Nanoseconds(1500) * i).busy_us();
+  EXPECT_EQ(told, 15u);
+  EXPECT_EQ(buffer.Take(0, absl::Microseconds(3)).busy_us(), 0u) << "it never goes back";
+}
+
+}  // namespace
+}  // namespace ablate::worker
