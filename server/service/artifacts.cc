@@ -1,0 +1,76 @@
+// The Artifacts service.
+#include "server/service/artifacts.h"
+
+#include <string>
+
+#include "ablate/v1/artifact.grpc.pb.h"
+#include "absl/strings/str_cat.h"
+#include "server/service/call.h"
+#include "server/service/convert.h"
+#include "server/service/errors.h"
+#include "server/service/names.h"
+#include "server/service/read_blob.h"
+
+namespace ablate::service {
+namespace {
+
+absl::Status List(const Backend& backend, const v1::ListArtifactsRequest& request,
+                  v1::ListArtifactsResponse* response) {
+  const auto run = FindRun(backend.store, request.run(), "run");
+  if (!run.ok()) return run.status();
+  const auto artifacts = backend.store->ListArtifacts(*run);
+  if (!artifacts.ok()) return artifacts.status();
+  for (const storage::ArtifactRecord& artifact : *artifacts) {
+    *response->add_artifacts() = ToProto(artifact);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BlobReader> Open(const Backend& backend, const v1::ReadArtifactRequest& request) {
+  const auto name = ParseCheckpointName(request.name(), "name");
+  if (!name.ok()) return name.status();
+  const auto run = FindRun(backend.store, name->run, "name");
+  if (!run.ok()) return run.status();
+  const auto artifacts = backend.store->ListArtifacts(*run);
+  if (!artifacts.ok()) return artifacts.status();
+  std::string steps;
+  for (const storage::ArtifactRecord& artifact : *artifacts) {
+    if (artifact.step == name->step) {
+      return BlobReader::Open(backend.store, artifact.blob, request.offset());
+    }
+    absl::StrAppend(&steps, steps.empty() ? "; it has steps " : ", ", artifact.step);
+  }
+  return WithReason(absl::NotFoundError(absl::StrCat("run ", *run, " has no checkpoint of step ",
+                                                     name->step, steps)),
+                    "ARTIFACT_NOT_FOUND");
+}
+
+class ArtifactsService final : public v1::Artifacts::CallbackService {
+ public:
+  explicit ArtifactsService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* ListArtifacts(grpc::CallbackServerContext* context,
+                                          const v1::ListArtifactsRequest* request,
+                                          v1::ListArtifactsResponse* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return List(*backend_, *request, response); });
+  }
+
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* ReadArtifact(
+      grpc::CallbackServerContext*, const v1::ReadArtifactRequest* request) override {
+    auto* reactor = new ReadBlobReactor<v1::ArtifactChunk>(
+        backend_->pool, &backend_->reads, [this, request] { return Open(*backend_, *request); });
+    return reactor->Begin();
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeArtifactsService(Backend* backend) {
+  return std::make_unique<ArtifactsService>(backend);
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,28 @@
+// What every handler works with.
+#ifndef ABLATE_SERVER_SERVICE_BACKEND_H_
+#define ABLATE_SERVER_SERVICE_BACKEND_H_
+
+#include <string>
+
+#include "server/schedule/scheduler_thread.h"
+#include "server/service/limits.h"
+#include "server/service/live_streams.h"
+#include "server/service/work_pool.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+
+// Pointers outlive every handler and reactor.
+struct Backend {
+  storage::Store* store = nullptr;
+  schedule::SchedulerThread* scheduler = nullptr;
+  WorkPool* pool = nullptr;
+  std::string owner;  // recorded with experiments
+  LiveStreams watches{"watches", kMostWatches};
+  LiveStreams reads{"downloads and queries", kMostReads};
+  LiveStreams uploads{"uploads", kMostUploads};
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_BACKEND_H_

@@ -1,0 +1,42 @@
+// Blobs that workers wrote, held until the events that name them are durable.
+#ifndef ABLATE_SERVER_SERVICE_BLOB_PINS_H_
+#define ABLATE_SERVER_SERVICE_BLOB_PINS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "storage/blobs.h"
+#include "storage/mutex.h"
+
+namespace ablate::service {
+
+// Thread-safe.
+class BlobPins {
+ public:
+  void Hold(const std::string& lease, std::shared_ptr<storage::Blobs::Pin> pin);
+  // Event `seq` of the lease names the blob.
+  void Named(const std::string& lease, uint64_t seq, absl::string_view sha256);
+  // Events up to `seq` are durable: what they named is let go.
+  void Acknowledged(const std::string& lease, uint64_t seq);
+  void DropLease(const std::string& lease);
+  // With something held.
+  std::vector<std::string> Leases() const;
+
+ private:
+  struct Held {
+    std::shared_ptr<storage::Blobs::Pin> pin;
+    uint64_t seq = 0;  // of the event that names it; 0 until one does
+  };
+
+  mutable Mutex mutex_;
+  std::map<std::string, std::vector<Held>> held_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_BLOB_PINS_H_

@@ -1,0 +1,234 @@
+// Records of the store as messages of the API.
+#include "server/service/convert.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/service/names.h"
+
+namespace ablate::service {
+namespace {
+
+v1::ExperimentState::Value StateOf(storage::ExperimentState state) {
+  switch (state) {
+    case storage::ExperimentState::kActive:
+      return v1::ExperimentState::ACTIVE;
+    case storage::ExperimentState::kEnded:
+      return v1::ExperimentState::ENDED;
+    case storage::ExperimentState::kCancelled:
+      return v1::ExperimentState::CANCELLED;
+  }
+  return v1::ExperimentState::unspecified;
+}
+
+template <class Message>
+void AddSummaries(const std::vector<storage::Summary>& summaries, Message* message) {
+  message->mutable_summaries()->Reserve(static_cast<int>(summaries.size()));
+  for (const storage::Summary& summary : summaries) *message->add_summaries() = ToProto(summary);
+}
+
+}  // namespace
+
+v1::RunState::Value ToProto(storage::RunState state) {
+  switch (state) {
+    case storage::RunState::kQueued:
+      return v1::RunState::QUEUED;
+    case storage::RunState::kLeased:
+      return v1::RunState::RUNNING;
+    case storage::RunState::kDone:
+      return v1::RunState::DONE;
+    case storage::RunState::kDiverged:
+      return v1::RunState::DIVERGED;
+    case storage::RunState::kFailed:
+      return v1::RunState::FAILED;
+    case storage::RunState::kCancelled:
+      return v1::RunState::CANCELLED;
+  }
+  return v1::RunState::unspecified;
+}
+
+void CountCell(storage::RunState state, storage::RunCounts* counts) {
+  switch (state) {
+    case storage::RunState::kQueued:
+      ++counts->queued;
+      return;
+    case storage::RunState::kLeased:
+      ++counts->running;
+      return;
+    case storage::RunState::kDone:
+      ++counts->done;
+      return;
+    case storage::RunState::kDiverged:
+      ++counts->diverged;
+      return;
+    case storage::RunState::kFailed:
+      ++counts->failed;
+      return;
+    case storage::RunState::kCancelled:
+      ++counts->cancelled;
+      return;
+  }
+}
+
+v1::RunCounts ToProto(const storage::RunCounts& counts) {
+  v1::RunCounts message;
+  message.set_queued(counts.queued);
+  message.set_running(counts.running);
+  message.set_done(counts.done);
+  message.set_diverged(counts.diverged);
+  message.set_failed(counts.failed);
+  message.set_cancelled(counts.cancelled);
+  return message;
+}
+
+google::protobuf::Timestamp ToTimestamp(storage::Micros time) {
+  constexpr int64_t kSecond = 1'000'000;
+  google::protobuf::Timestamp timestamp;
+  timestamp.set_seconds(time / kSecond);
+  timestamp.set_nanos(static_cast<int32_t>(time % kSecond) * 1'000);
+  return timestamp;
+}
+
+void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::string>* map) {
+  for (const auto& [axis, label] : labels) (*map)[axis] = label;
+}
+
+v1::Experiment ToProto(const storage::ExperimentRecord& record) {
+  v1::Experiment message;
+  message.set_name(ExperimentName(record.id));
+  message.set_owner(record.owner);
+  message.mutable_spec()->ParseFromString(record.spec);
+  message.set_state(StateOf(record.state));
+  *message.mutable_counts() = ToProto(record.counts);
+  *message.mutable_create_time() = ToTimestamp(record.create_time);
+  if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
+  return message;
+}
+
+v1::Cell ToProto(const storage::CellRecord& record) {
+  v1::Cell message;
+  message.set_name(record.name);
+  SetLabels(record.labels, message.mutable_labels());
+  message.set_seed(record.seed);
+  message.set_run(RunName(record.run));
+  message.set_state(ToProto(record.state));
+  message.set_reused(record.reused);
+  return message;
+}
+
+v1::Run ToProto(const storage::RunRecord& record, const std::vector<storage::Summary>& summaries) {
+  v1::Run message;
+  message.set_name(RunName(record.id));
+  message.set_state(ToProto(record.state));
+  message.set_trajectory(record.trajectory);
+  message.mutable_resolved_spec()->ParseFromString(record.spec);
+  message.set_step(record.step);
+  message.set_steps(record.steps);
+  message.set_attempts(record.failures);
+  message.set_failure(record.failure);
+  message.set_parameters(record.parameters);
+  v1::Provenance* provenance = message.mutable_provenance();
+  provenance->set_trainer(record.trainer);
+  provenance->set_device(record.device);
+  provenance->set_build(record.build);
+  if (!record.worker.empty()) provenance->set_worker(absl::StrCat("workers/", record.worker));
+  provenance->mutable_device_time()->set_seconds(record.device_time / 1'000'000);
+  provenance->mutable_device_time()->set_nanos(
+      static_cast<int32_t>(record.device_time % 1'000'000) * 1'000);
+  *message.mutable_create_time() = ToTimestamp(record.create_time);
+  if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
+  if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
+  AddSummaries(summaries, &message);
+  return message;
+}
+
+v1::RunRow ToRow(const storage::CellRecord& record,
+                 const std::vector<storage::Summary>& summaries) {
+  v1::RunRow row;
+  row.set_cell(record.name);
+  SetLabels(record.labels, row.mutable_labels());
+  row.set_seed(record.seed);
+  row.set_run(RunName(record.run));
+  row.set_state(ToProto(record.state));
+  row.set_step(record.step);
+  row.set_steps(record.steps);
+  row.set_failure(record.failure);
+  AddSummaries(summaries, &row);
+  return row;
+}
+
+v1::Summary ToProto(const storage::Summary& summary) {
+  v1::Summary message;
+  message.set_key(summary.key);
+  message.set_count(summary.count);
+  message.set_nonfinite(summary.nonfinite);
+  if (summary.count > summary.nonfinite) {
+    message.set_first(summary.first);
+    message.set_last(summary.last);
+    message.set_min(summary.min);
+    message.set_max(summary.max);
+    message.set_mean(summary.mean);
+  }
+  if (summary.first_nonfinite_step.has_value()) {
+    message.set_first_nonfinite_step(*summary.first_nonfinite_step);
+  }
+  return message;
+}
+
+v1::RunEvent ToProto(const storage::RunEventRecord& record) {
+  v1::RunEvent message;
+  *message.mutable_time() = ToTimestamp(record.time);
+  message.set_kind(record.kind);
+  message.set_step(record.step);
+  if (!record.worker.empty()) message.set_worker(absl::StrCat("workers/", record.worker));
+  message.set_message(record.message);
+  return message;
+}
+
+v1::Artifact ToProto(const storage::ArtifactRecord& record) {
+  v1::Artifact message;
+  message.set_name(CheckpointNameOf(record.run, record.step));
+  message.set_run(RunName(record.run));
+  message.set_kind(record.kind);
+  message.set_step(record.step);
+  message.set_sha256(record.blob);
+  message.set_bytes(record.bytes);
+  return message;
+}
+
+v1::Dataset ToProto(const storage::DatasetRecord& record) {
+  v1::Dataset message;
+  message.set_name(DatasetName(record.id));
+  message.set_display_name(record.display_name);
+  message.set_sha256(record.sha256);
+  message.set_bytes(record.bytes);
+  message.set_documents(record.documents);
+  message.set_characters(record.characters);
+  *message.mutable_create_time() = ToTimestamp(record.create_time);
+  return message;
+}
+
+v1::Worker ToProto(const schedule::WorkerInfo& worker) {
+  v1::Worker message;
+  message.set_name(absl::StrCat("workers/", worker.name));
+  message.set_device(worker.device);
+  message.set_lanes(worker.lanes);
+  message.set_build(worker.build);
+  for (const std::string& run : worker.runs) message.add_runs(RunName(run));
+  if (worker.attached) {
+    message.set_state(worker.runs.empty() ? v1::WorkerState::IDLE : v1::WorkerState::BUSY);
+    *message.mutable_attach_time() = ToTimestamp(worker.attach_time);
+  } else {
+    message.set_state(v1::WorkerState::AWAY);
+  }
+  return message;
+}
+
+v1::Problem ToProto(const spec::Problem& problem) {
+  v1::Problem message;
+  message.set_field(problem.field);
+  message.set_value(problem.value);
+  message.set_allowed(problem.allowed);
+  message.set_message(problem.message);
+  return message;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,45 @@
+// Records of the store as messages of the API.
+#ifndef ABLATE_SERVER_SERVICE_CONVERT_H_
+#define ABLATE_SERVER_SERVICE_CONVERT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/artifact.pb.h"
+#include "ablate/v1/dataset.pb.h"
+#include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/run.pb.h"
+#include "ablate/v1/worker.pb.h"
+#include "google/protobuf/map.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "server/schedule/scheduler.h"
+#include "server/spec/resolve.h"
+#include "storage/records.h"
+
+namespace ablate::service {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+v1::RunState::Value ToProto(storage::RunState state);
+v1::RunCounts ToProto(const storage::RunCounts& counts);
+v1::Experiment ToProto(const storage::ExperimentRecord& record);
+v1::Cell ToProto(const storage::CellRecord& record);
+v1::Run ToProto(const storage::RunRecord& record, const std::vector<storage::Summary>& summaries);
+v1::RunRow ToRow(const storage::CellRecord& record, const std::vector<storage::Summary>& summaries);
+v1::Summary ToProto(const storage::Summary& summary);
+v1::RunEvent ToProto(const storage::RunEventRecord& record);
+v1::Artifact ToProto(const storage::ArtifactRecord& record);
+v1::Dataset ToProto(const storage::DatasetRecord& record);
+v1::Worker ToProto(const schedule::WorkerInfo& worker);
+v1::Problem ToProto(const spec::Problem& problem);
+
+void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::string>* map);
+// Counts one cell whose run is in `state`.
+void CountCell(storage::RunState state, storage::RunCounts* counts);
+// `time` must not be 0.
+google::protobuf::Timestamp ToTimestamp(storage::Micros time);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_CONVERT_H_

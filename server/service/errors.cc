@@ -1,0 +1,121 @@
+// Errors as clients see them: absl::Status inside, grpc::Status with google.rpc.Status details
+// outside.
+#include "server/service/errors.h"
+
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "server/service/limits.h"
+#include "server/service/text.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr absl::string_view kBadRequest = "type.googleapis.com/google.rpc.BadRequest";
+constexpr absl::string_view kErrorInfo = "type.googleapis.com/google.rpc.ErrorInfo";
+// Room in the details for the note about violations that were left out.
+constexpr size_t kNoteBytes = 120;
+
+// What gRPC makes of a byte of the message in the trailer: itself, or %XX.
+size_t EncodedBytes(absl::string_view character) {
+  const char c = character[0];
+  return character.size() == 1 && c >= ' ' && c <= '~' && c != '%' ? 1 : 3 * character.size();
+}
+
+// Valid UTF-8 that fits into the trailer.
+std::string ShortMessage(absl::string_view message) {
+  std::string text;
+  size_t encoded = 0;
+  while (!message.empty()) {
+    const size_t bytes = CharacterBytes(message);
+    const absl::string_view character = bytes == 0 ? "?" : message.substr(0, bytes);
+    encoded += EncodedBytes(character);
+    if (encoded > kErrorMessageBytes) return absl::StrCat(text, "…");
+    absl::StrAppend(&text, character);
+    message.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+  return text;
+}
+
+void AddDetail(absl::string_view url, const std::string& value, google::rpc::Status* status) {
+  google::protobuf::Any* detail = status->add_details();
+  detail->set_type_url(std::string(url));
+  detail->set_value(value);
+}
+
+// The first violations that fit into `room` bytes, and how many did not.
+google::rpc::BadRequest Trimmed(const google::rpc::BadRequest& all, size_t room) {
+  google::rpc::BadRequest kept;
+  size_t bytes = 0;
+  for (const auto& violation : all.field_violations()) {
+    bytes += violation.ByteSizeLong() + 4;  // tag and length
+    if (bytes + kNoteBytes > room) break;
+    *kept.add_field_violations() = violation;
+  }
+  const int dropped = all.field_violations_size() - kept.field_violations_size();
+  if (dropped > 0) {
+    kept.add_field_violations()->set_description(
+        absl::StrCat("and ", dropped, " more; validate_only returns all of them"));
+  }
+  return kept;
+}
+
+}  // namespace
+
+absl::Status InvalidField(absl::string_view field, absl::string_view message) {
+  spec::Problem problem;
+  problem.field = std::string(field);
+  problem.message = std::string(message);
+  return InvalidFields({problem});
+}
+
+absl::Status InvalidFields(const std::vector<spec::Problem>& problems) {
+  google::rpc::BadRequest details;
+  std::string message;
+  if (problems.size() > 1) message = absl::StrCat(problems.size(), " problems: ");
+  for (size_t i = 0; i < problems.size(); ++i) {
+    auto* violation = details.add_field_violations();
+    violation->set_field(problems[i].field);
+    violation->set_description(problems[i].message);
+    if (message.size() < kErrorMessageBytes) {
+      absl::StrAppend(&message, i == 0 ? "" : "; ", problems[i].message);
+    }
+  }
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kBadRequest, absl::Cord(details.SerializeAsString()));
+  return status;
+}
+
+absl::Status WithReason(absl::Status status, absl::string_view reason) {
+  if (status.ok()) return status;
+  google::rpc::ErrorInfo info;
+  info.set_reason(std::string(reason));
+  info.set_domain("ablate");
+  status.SetPayload(kErrorInfo, absl::Cord(info.SerializeAsString()));
+  return status;
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  google::rpc::Status details;
+  details.set_code(static_cast<int>(status.code()));
+  details.set_message(ShortMessage(status.message()));
+  if (const auto payload = status.GetPayload(kBadRequest)) {
+    google::rpc::BadRequest all;
+    all.ParseFromString(std::string(*payload));
+    const size_t used = details.ByteSizeLong() + 2 * kBadRequest.size();
+    AddDetail(kBadRequest, Trimmed(all, kErrorDetailBytes - used).SerializeAsString(), &details);
+  } else if (const auto info = status.GetPayload(kErrorInfo)) {
+    AddDetail(kErrorInfo, std::string(*info), &details);
+  } else {
+    const absl::Status named = WithReason(status, absl::StatusCodeToString(status.code()));
+    AddDetail(kErrorInfo, std::string(*named.GetPayload(kErrorInfo)), &details);
+  }
+  return {static_cast<grpc::StatusCode>(status.code()), details.message(),
+          details.SerializeAsString()};
+}
+
+}  // namespace ablate::service

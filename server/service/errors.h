@@ -1,0 +1,31 @@
+// Errors as clients see them: absl::Status inside, grpc::Status with google.rpc.Status details
+// outside.
+#ifndef ABLATE_SERVER_SERVICE_ERRORS_H_
+#define ABLATE_SERVER_SERVICE_ERRORS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/support/status.h"
+#include "server/spec/resolve.h"
+
+namespace ablate::service {
+
+// INVALID_ARGUMENT about one field of the request; `message` is a whole sentence.
+absl::Status InvalidField(absl::string_view field, absl::string_view message);
+
+// INVALID_ARGUMENT that lists problems of a spec; at least one.
+absl::Status InvalidFields(const std::vector<spec::Problem>& problems);
+
+// `status` with an ErrorInfo: a reason in UPPER_SNAKE_CASE for programs. OK stays OK.
+absl::Status WithReason(absl::Status status, absl::string_view reason);
+
+// The message is made valid UTF-8 and shortened; details are what InvalidField, InvalidFields and
+// WithReason attached (else an ErrorInfo with the code's name) within kErrorDetailBytes: of surplus
+// field violations the last one says how many were left out.
+grpc::Status ToGrpc(const absl::Status& status);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_ERRORS_H_

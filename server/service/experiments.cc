@@ -1,0 +1,135 @@
+// The Experiments service.
+#include "server/service/experiments.h"
+
+#include <string>
+#include <utility>
+
+#include "ablate/v1/experiment.grpc.pb.h"
+#include "server/service/call.h"
+#include "server/service/convert.h"
+#include "server/service/create.h"
+#include "server/service/errors.h"
+#include "server/service/names.h"
+#include "server/service/page.h"
+#include "server/service/watch.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr uint32_t kDefaultPage = 100;
+constexpr absl::string_view kList = "experiments";
+
+absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request,
+                 v1::Experiment* response) {
+  const auto id = FindExperiment(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const auto record = backend.store->GetExperiment(*id);
+  if (!record.ok()) return record.status();
+  *response = ToProto(*record);
+  return absl::OkStatus();
+}
+
+absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& request,
+                  v1::ListExperimentsResponse* response) {
+  const auto size = PageSize(request.page_size(), kDefaultPage);
+  if (!size.ok()) return size.status();
+  const auto after = PagePosition(kList, request.page_token());
+  if (!after.ok()) return after.status();
+  const auto records = backend.store->ListExperiments(*after, *size + 1);
+  if (!records.ok()) return records.status();
+  Room room(kPageBytes);
+  std::string last;
+  for (const storage::ExperimentRecord& record : *records) {
+    const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
+    v1::Experiment experiment = ToProto(record);
+    if (full || !room.Take(experiment.ByteSizeLong())) {
+      response->set_next_page_token(PageToken(kList, last));
+      break;
+    }
+    *response->add_experiments() = std::move(experiment);
+    last = record.id;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& request,
+                    v1::Experiment* response) {
+  const auto id = FindExperiment(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  auto withdrawals = backend.store->CancelExperiment(*id);
+  if (!withdrawals.ok()) return withdrawals.status();
+  if (!withdrawals->empty()) {
+    backend.scheduler->Post([withdrawn = *std::move(withdrawals)](schedule::Scheduler& scheduler) {
+      scheduler.Withdraw(withdrawn);
+    });
+  }
+  const auto record = backend.store->GetExperiment(*id);
+  if (!record.ok()) return record.status();
+  *response = ToProto(*record);
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const Backend& backend, const v1::DeleteExperimentRequest& request) {
+  const auto id = FindExperiment(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const absl::Status deleted = backend.store->DeleteExperiment(*id);
+  return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "EXPERIMENT_ACTIVE") : deleted;
+}
+
+class ExperimentsService final : public v1::Experiments::CallbackService {
+ public:
+  explicit ExperimentsService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
+                                             const v1::CreateExperimentRequest* request,
+                                             v1::CreateExperimentResponse* response) override {
+    return Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
+      auto created = service::CreateExperiment(*backend_, *request);
+      if (created.ok()) *response = *std::move(created);
+      return created.status();
+    });
+  }
+
+  grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
+                                          const v1::GetExperimentRequest* request,
+                                          v1::Experiment* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return Get(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
+                                            const v1::ListExperimentsRequest* request,
+                                            v1::ListExperimentsResponse* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return List(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
+                                             const v1::CancelExperimentRequest* request,
+                                             v1::Experiment* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return Cancel(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
+                                             const v1::DeleteExperimentRequest* request,
+                                             google::protobuf::Empty*) override {
+    return Answer(backend_->pool, context, [this, request] { return Delete(*backend_, *request); });
+  }
+
+  grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(
+      grpc::CallbackServerContext*, const v1::WatchExperimentRequest* request) override {
+    return WatchReactor::Start(backend_, request);
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeExperimentsService(Backend* backend) {
+  return std::make_unique<ExperimentsService>(backend);
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,75 @@
+// Builds one gRPC server on one unix socket.
+#include "server/service/listen.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "grpc/health/v1/health.pb.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr size_t kMostSocketPath = 107;
+constexpr int kMostCallsPerConnection = 1'024;
+constexpr int kLeastPingMillis = 10'000;
+
+absl::Status RemoveStaleSocket(const std::string& path) {
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(found.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("can't listen on ", path, ": there is a file that is no socket"));
+  }
+  if (unlink(path.c_str()) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("can't listen on ", path, ": can't remove the old socket"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrepareSocket(const std::string& address) {
+  absl::string_view path = address;
+  if (!absl::ConsumePrefix(&path, "unix:") || path.empty() || path.size() > kMostSocketPath) {
+    return absl::InvalidArgumentError(absl::StrCat("can't listen on ", address,
+                                                   ": must be unix:PATH, PATH of at most ",
+                                                   kMostSocketPath, " bytes"));
+  }
+  return RemoveStaleSocket(std::string(path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
+    const std::string& address, int most_message_bytes,
+    const std::vector<std::unique_ptr<grpc::Service>>& services) {
+  if (const absl::Status prepared = PrepareSocket(address); !prepared.ok()) return prepared;
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  // gRPC serves health without its descriptors; reflection finds them once they are linked in.
+  grpc::health::v1::HealthCheckRequest::descriptor();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  for (const std::unique_ptr<grpc::Service>& service : services) {
+    builder.RegisterService(service.get());
+  }
+  builder.SetMaxReceiveMessageSize(most_message_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsPerConnection);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kLeastPingMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("can't listen on ", address));
+  }
+  server->GetHealthCheckService()->SetServingStatus(true);
+  return server;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,50 @@
+// The streams that are open: how many there may be, and how to reach them when something happens.
+#ifndef ABLATE_SERVER_SERVICE_LIVE_STREAMS_H_
+#define ABLATE_SERVER_SERVICE_LIVE_STREAMS_H_
+
+#include <set>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "storage/mutex.h"
+
+namespace ablate::service {
+
+// Called on any thread; must not block and must not call back into LiveStreams.
+class LiveStream {
+ public:
+  virtual ~LiveStream() = default;
+  // The server ends: finish with UNAVAILABLE soon.
+  virtual void Stop() = 0;
+  // Something was committed.
+  virtual void Wake() {}
+};
+
+// Thread-safe. Outlives its streams.
+class LiveStreams {
+ public:
+  // `what` names the streams in errors, such as "watches".
+  LiveStreams(std::string what, size_t most);
+
+  // RESOURCE_EXHAUSTED if there are `most` already, UNAVAILABLE after StopAll.
+  absl::Status Add(LiveStream* stream);
+  // Also of one that was not accepted. After it returns the stream is not called again.
+  void Remove(LiveStream* stream);
+  void WakeAll();
+  void StopAll();
+
+ private:
+  const std::string what_;
+  const size_t most_;
+  Mutex mutex_;
+  std::set<LiveStream*> streams_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// The error of a call that the server's end cut short.
+absl::Status ServerEnds();
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_LIVE_STREAMS_H_

@@ -1,0 +1,66 @@
+// The Metrics service.
+#include "server/service/metrics.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/metric.grpc.pb.h"
+#include "absl/strings/match.h"
+#include "server/service/call.h"
+#include "server/service/names.h"
+#include "server/service/query_metrics.h"
+
+namespace ablate::service {
+namespace {
+
+using Keys = absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>>;
+
+Keys KeysOf(storage::Store* store, const std::string& parent) {
+  if (absl::StartsWith(parent, "runs/")) {
+    const auto run = FindRun(store, parent, "parent");
+    return run.ok() ? store->RunKeys(*run) : Keys(run.status());
+  }
+  const auto experiment = FindExperiment(store, parent, "parent");
+  return experiment.ok() ? store->ExperimentKeys(*experiment) : Keys(experiment.status());
+}
+
+absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
+                  v1::ListMetricsResponse* response) {
+  const Keys keys = KeysOf(backend.store, request.parent());
+  if (!keys.ok()) return keys.status();
+  for (const auto& [key, count] : *keys) {
+    v1::MetricInfo* metric = response->add_metrics();
+    metric->set_key(key);
+    metric->set_count(count);
+  }
+  return absl::OkStatus();
+}
+
+class MetricsService final : public v1::Metrics::CallbackService {
+ public:
+  explicit MetricsService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* ListMetrics(grpc::CallbackServerContext* context,
+                                        const v1::ListMetricsRequest* request,
+                                        v1::ListMetricsResponse* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return List(*backend_, *request, response); });
+  }
+
+  grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
+      grpc::CallbackServerContext*, const v1::QueryMetricsRequest* request) override {
+    return (new QueryMetricsReactor(backend_, request))->Begin();
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeMetricsService(Backend* backend) {
+  return std::make_unique<MetricsService>(backend);
+}
+
+}  // namespace ablate::service

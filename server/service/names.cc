@@ -1,0 +1,167 @@
+// Resource names as people give them: `experiments/ID`, a bare ID, or the beginning of one.
+#include "server/service/names.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "proto/reflect/from_value.h"
+#include "server/service/errors.h"
+#include "server/service/limits.h"
+#include "server/service/text.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr uint32_t kShownCandidates = 5;
+constexpr uint32_t kNearCandidates = 500;
+
+using Ids = absl::StatusOr<std::vector<std::string>>;
+
+// One kind of resource: how its names look and how they are found.
+struct Collection {
+  absl::string_view singular, plural;
+  absl::string_view characters;  // allowed in an id beside lower-case letters and digits
+  absl::string_view looks;       // of an id, in words
+  absl::string_view reason;      // of NOT_FOUND
+  std::function<Ids(absl::string_view prefix, uint32_t limit)> find;
+  std::function<Ids(absl::string_view id)> near;  // what a wrong id may have meant
+};
+
+Collection Experiments(storage::Store* store) {
+  return {
+      "experiment",
+      "experiments",
+      "-",
+      "lower-case letters, digits and hyphens",
+      "EXPERIMENT_NOT_FOUND",
+      [store](absl::string_view prefix, uint32_t limit) {
+        return store->FindExperiments(prefix, limit);
+      },
+      [store](absl::string_view) -> Ids { return store->FindExperiments("", kNearCandidates); }};
+}
+
+Collection Runs(storage::Store* store) {
+  return {
+      "run",
+      "runs",
+      ".",
+      "lower-case letters, digits and a dot",
+      "RUN_NOT_FOUND",
+      [store](absl::string_view prefix, uint32_t limit) { return store->FindRuns(prefix, limit); },
+      [store](absl::string_view id) -> Ids {
+        return store->FindRuns(id.substr(0, 4), kNearCandidates);
+      }};
+}
+
+bool IsId(absl::string_view id, absl::string_view characters) {
+  return !id.empty() && id.size() <= kMostNameBytes &&
+         std::all_of(id.begin(), id.end(), [characters](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                  absl::StrContains(characters, c);
+         });
+}
+
+absl::Status NotFound(const Collection& collection, absl::string_view id) {
+  std::string message = absl::StrCat("there is no ", collection.singular, " ", Quoted(id));
+  if (const Ids near = collection.near(id); near.ok()) {
+    const std::string nearest = reflect::Nearest(id, *near);
+    if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
+  }
+  return WithReason(absl::NotFoundError(message), collection.reason);
+}
+
+absl::Status Malformed(absl::string_view field, absl::string_view name,
+                       const Collection& collection) {
+  return InvalidField(field,
+                      absl::StrCat(field, " is ", Quoted(name), ": must be ", collection.plural,
+                                   "/ID, an ID or the beginning of one (", collection.looks, ")"));
+}
+
+absl::StatusOr<std::string> Find(const Collection& collection, absl::string_view name,
+                                 absl::string_view field) {
+  if (name.empty()) {
+    return InvalidField(field, absl::StrCat(field, " is missing: must be ", collection.plural,
+                                            "/ID, an ID or the beginning of one"));
+  }
+  absl::string_view id = name;
+  absl::ConsumePrefix(&id, absl::StrCat(collection.plural, "/"));
+  if (!IsId(id, collection.characters)) return Malformed(field, name, collection);
+  Ids found = collection.find(id, kShownCandidates + 1);
+  if (!found.ok()) return found.status();
+  if (found->empty()) return NotFound(collection, id);
+  if (found->size() == 1 || std::find(found->begin(), found->end(), id) != found->end()) {
+    return found->size() == 1 ? std::move(found->front()) : std::string(id);
+  }
+  const bool more = found->size() > kShownCandidates;
+  if (more) found->pop_back();
+  return InvalidField(
+      field, absl::StrCat(field, " is ", Quoted(name), ", which begins several ", collection.plural,
+                          ": ", absl::StrJoin(*found, ", "), more ? " and more" : ""));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_view name,
+                                           absl::string_view field) {
+  return Find(Experiments(store), name, field);
+}
+
+absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
+                                    absl::string_view field) {
+  return Find(Runs(store), name, field);
+}
+
+absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
+                                                   absl::string_view field) {
+  absl::string_view id = name;
+  absl::ConsumePrefix(&id, "datasets/");
+  if (!IsPrintable(id, kMostNameBytes) || absl::StrContains(id, '/')) {
+    return InvalidField(field, absl::StrCat(field, " is ", Quoted(name),
+                                            ": must be datasets/ID or a data set's display name"));
+  }
+  absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(id);
+  if (!absl::IsNotFound(dataset.status())) return dataset;
+  std::string message = absl::StrCat("there is no data set ", Quoted(id));
+  if (const auto all = store->ListDatasets("", kNearCandidates); all.ok()) {
+    std::vector<std::string> names;
+    for (const storage::DatasetRecord& one : *all) {
+      names.push_back(one.id);
+      names.push_back(one.display_name);
+    }
+    const std::string nearest = reflect::Nearest(id, names);
+    if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
+  }
+  return WithReason(absl::NotFoundError(message), "DATASET_NOT_FOUND");
+}
+
+absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,
+                                                   absl::string_view field) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  CheckpointName parsed;
+  const bool fits = parts.size() == 4 && parts[0] == "runs" && IsId(parts[1], ".") &&
+                    parts[2] == "checkpoints" && absl::SimpleAtoi(parts[3], &parsed.step) &&
+                    absl::StrCat(parsed.step) == parts[3];
+  if (!fits) {
+    return InvalidField(field, absl::StrCat(field, " is ", Quoted(name),
+                                            ": must be runs/{run}/checkpoints/{step}"));
+  }
+  parsed.run = std::string(parts[1]);
+  return parsed;
+}
+
+std::string ExperimentName(absl::string_view id) { return absl::StrCat("experiments/", id); }
+std::string RunName(absl::string_view id) { return absl::StrCat("runs/", id); }
+std::string DatasetName(absl::string_view id) { return absl::StrCat("datasets/", id); }
+std::string CheckpointNameOf(absl::string_view run, uint32_t step) {
+  return absl::StrCat("runs/", run, "/checkpoints/", step);
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,39 @@
+// Resource names as people give them: `experiments/ID`, a bare ID, or the beginning of one.
+#ifndef ABLATE_SERVER_SERVICE_NAMES_H_
+#define ABLATE_SERVER_SERVICE_NAMES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+
+// The id that `name` means, in field `field` of the request. INVALID_ARGUMENT if it can't be such a
+// name; NOT_FOUND, with the nearest one if there is one; INVALID_ARGUMENT with candidates if it
+// begins several.
+absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_view name,
+                                           absl::string_view field);
+absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
+                                    absl::string_view field);
+// By id or by a display name that only one data set has.
+absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
+                                                   absl::string_view field);
+
+// `runs/{run}/checkpoints/{step}`.
+struct CheckpointName {
+  std::string run;  // as given: an id or the beginning of one
+  uint32_t step = 0;
+};
+absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name, absl::string_view field);
+
+std::string ExperimentName(absl::string_view id);
+std::string RunName(absl::string_view id);
+std::string DatasetName(absl::string_view id);
+std::string CheckpointNameOf(absl::string_view run, uint32_t step);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_NAMES_H_

@@ -1,0 +1,40 @@
+// Pages of a list: their size and the token that leads to the next.
+#include "server/service/page.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/service/errors.h"
+#include "server/service/limits.h"
+#include "server/service/text.h"
+
+namespace ablate::service {
+
+absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback) {
+  if (asked > kMostPageSize) {
+    return InvalidField("page_size",
+                        absl::StrCat("page_size is ", asked, ": at most ", kMostPageSize));
+  }
+  return asked == 0 ? fallback : asked;
+}
+
+std::string PageToken(absl::string_view list, absl::string_view position) {
+  return absl::WebSafeBase64Escape(absl::StrCat(list, "|", position));
+}
+
+absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_view token) {
+  if (token.empty()) return std::string();
+  std::string plain;
+  absl::string_view position;
+  if (token.size() <= kMostNameBytes && absl::WebSafeBase64Unescape(token, &plain)) {
+    position = plain;
+  }
+  if (!absl::ConsumePrefix(&position, absl::StrCat(list, "|")) || position.empty()) {
+    return InvalidField("page_token",
+                        absl::StrCat("page_token is ", Quoted(token),
+                                     ": take next_page_token of an answer to the same list"));
+  }
+  return std::string(position);
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,138 @@
+// What an experiment would do: its cells, the runs behind them, which of those exist, what the rest
+// costs.
+#include "server/service/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/service/names.h"
+
+namespace ablate::service {
+namespace {
+
+struct Devices {
+  bool cuda = false;   // a GPU worker is known
+  uint32_t lanes = 0;  // of all workers
+};
+
+Devices KnownDevices(schedule::SchedulerThread* scheduler) {
+  Devices devices;
+  scheduler->Run([&devices](schedule::Scheduler& inside) {
+    for (const schedule::WorkerInfo& worker : inside.Workers()) {
+      devices.cuda = devices.cuda || worker.device_kind == "cuda";
+      devices.lanes += worker.lanes;
+    }
+  });
+  if (devices.lanes == 0) devices.lanes = std::max(std::thread::hardware_concurrency(), 1u);
+  return devices;
+}
+
+absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
+  const absl::StatusOr<storage::DatasetRecord> record = FindDataset(store, name, "dataset");
+  if (!record.ok()) return record.status();
+  return spec::DatasetFacts{record->id, record->sha256, record->documents, record->characters};
+}
+
+storage::NewRun ToRun(const spec::ResolvedCell& cell) {
+  storage::NewRun run;
+  run.fingerprint = cell.fingerprint;
+  run.trajectory = cell.trajectory;
+  run.seed = cell.seed;
+  run.steps = cell.run.spec().training().steps();
+  run.parameters = cell.parameters;
+  run.device_kind = cell.device_kind;
+  run.shape = cell.shape;
+  run.spec = cell.run.SerializeAsString();
+  run.dataset_blob = cell.dataset_sha256;
+  return run;
+}
+
+// Fills in runs and run_of_cell; returns the cost of each run.
+std::vector<RunCost> CollectRuns(Plan* plan) {
+  std::map<std::string, size_t> index;
+  std::vector<RunCost> costs;
+  for (const spec::ResolvedCell& cell : plan->resolution.cells) {
+    const auto [place, is_new] = index.emplace(cell.fingerprint, plan->runs.size());
+    plan->run_of_cell.push_back(place->second);
+    if (!is_new) continue;
+    plan->runs.push_back(ToRun(cell));
+    costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes});
+  }
+  return costs;
+}
+
+bool IsReusable(const storage::KnownRun& known) {
+  return !known.run.empty() && known.state != storage::RunState::kFailed &&
+         known.state != storage::RunState::kCancelled;
+}
+
+spec::Problem OverLimit(absl::string_view field, std::string limit, std::string needed,
+                        size_t runs) {
+  spec::Problem problem;
+  problem.field = absl::StrCat("limits.", field);
+  problem.message = absl::StrCat(problem.field, " is ", limit, ", but training ", runs,
+                                 runs == 1 ? " run" : " runs", " needs about ", needed,
+                                 ": raise the limit or ask for less");
+  problem.value = std::move(limit);
+  problem.allowed = absl::StrCat("at least ", needed);
+  return problem;
+}
+
+void CheckLimits(size_t trained, Plan* plan) {
+  const v1::Limits& limits = plan->resolution.spec.limits();
+  const Cost& cost = plan->cost;
+  if (limits.has_device_time()) {
+    const absl::Duration limit = absl::Seconds(limits.device_time().seconds()) +
+                                 absl::Nanoseconds(limits.device_time().nanos());
+    if (cost.device_time > limit) {
+      plan->resolution.problems.push_back(OverLimit(
+          "device_time", google::protobuf::util::TimeUtil::ToString(limits.device_time()),
+          absl::StrCat(absl::ToInt64Seconds(absl::Ceil(cost.device_time, absl::Seconds(1))), "s"),
+          trained));
+    }
+  }
+  if (limits.has_bytes() && cost.bytes > limits.bytes()) {
+    plan->resolution.problems.push_back(
+        OverLimit("bytes", absl::StrCat(limits.bytes()), absl::StrCat(cost.bytes), trained));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperimentRequest& request) {
+  const Devices devices = KnownDevices(backend.scheduler);
+  spec::Surroundings surroundings;
+  surroundings.cuda = devices.cuda;
+  surroundings.find_dataset = [&backend](absl::string_view name) {
+    return LookUpDataset(backend.store, name);
+  };
+  Plan plan;
+  plan.resolution = spec::Resolve(
+      request.spec(), {request.overrides().begin(), request.overrides().end()}, surroundings);
+  if (!plan.resolution.problems.empty()) return plan;
+
+  const std::vector<RunCost> costs = CollectRuns(&plan);
+  absl::StatusOr<std::vector<storage::KnownRun>> known = backend.store->LookUpRuns(plan.runs);
+  if (!known.ok()) return known.status();
+  plan.known = *std::move(known);
+  std::vector<RunCost> trained;
+  for (size_t i = 0; i < plan.runs.size(); ++i) {
+    plan.reused.push_back(!request.fresh() && IsReusable(plan.known[i]));
+    if (!plan.reused.back()) trained.push_back(costs[i]);
+  }
+  const absl::StatusOr<Cost> cost = EstimateCost(
+      trained,
+      [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
+      devices.lanes);
+  if (!cost.ok()) return cost.status();
+  plan.cost = *cost;
+  CheckLimits(trained.size(), &plan);
+  return plan;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,59 @@
+// QueryMetrics: series of many runs and keys, read and written piece by piece.
+#ifndef ABLATE_SERVER_SERVICE_QUERY_METRICS_H_
+#define ABLATE_SERVER_SERVICE_QUERY_METRICS_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/metric.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/service/backend.h"
+#include "server/service/downsample.h"
+#include "server/service/pull_stream.h"
+
+namespace ablate::service {
+
+class QueryMetricsReactor final : public PullStream<v1::Series> {
+ public:
+  // `request` outlives the call.
+  QueryMetricsReactor(Backend* backend, const v1::QueryMetricsRequest* request);
+
+ private:
+  struct Subject {  // whose series are wanted
+    std::string cell;
+    std::string run;
+    uint32_t last_step = 0;  // where its series end
+  };
+
+  absl::StatusOr<bool> Fill(std::deque<v1::Series>* batch) override;
+  absl::Status Open();
+  absl::Status CollectSubjects();
+  absl::Status CollectCells(const std::string& experiment);
+  absl::Status CollectKeys(const Subject& subject);
+  // Each moves on to the next series when this one is read to its end.
+  absl::Status ReadThinned(const Subject& subject, std::deque<v1::Series>* batch);
+  absl::Status ReadFull(const Subject& subject, std::deque<v1::Series>* batch);
+  void Append(const Subject& subject, const std::vector<uint32_t>& steps,
+              const std::vector<double>& values, size_t from, std::deque<v1::Series>* batch);
+  void NextSeries();
+
+  Backend* const backend_;
+  const v1::QueryMetricsRequest* const request_;
+  bool open_ = false;
+  std::vector<Subject> subjects_;
+  size_t subject_ = 0;
+  std::vector<std::string> keys_;  // of the subject
+  bool has_keys_ = false;
+  size_t key_ = 0;
+  // Where the series goes on: points before `step` were sent, and so many at it.
+  uint32_t next_step_ = 0;
+  size_t sent_at_step_ = 0;
+  size_t batch_bytes_ = 0;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_QUERY_METRICS_H_

@@ -1,0 +1,118 @@
+// The Runs service.
+#include "server/service/runs.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/run.grpc.pb.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/service/call.h"
+#include "server/service/convert.h"
+#include "server/service/errors.h"
+#include "server/service/names.h"
+#include "server/service/page.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr uint32_t kDefaultPage = 500;
+
+absl::Status Get(const Backend& backend, const v1::GetRunRequest& request, v1::Run* response) {
+  const auto id = FindRun(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const auto record = backend.store->GetRun(*id);
+  if (!record.ok()) return record.status();
+  const auto summaries = backend.store->Summaries({*id});
+  if (!summaries.ok()) return summaries.status();
+  *response = ToProto(*record, summaries->front());
+  return absl::OkStatus();
+}
+
+// Rows for `cells` while they fit; returns how many did.
+absl::StatusOr<size_t> AddRows(storage::Store* store, const std::vector<storage::CellRecord>& cells,
+                               v1::ListRunsResponse* response) {
+  std::vector<std::string> runs;
+  for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
+  const auto summaries = store->Summaries(runs);
+  if (!summaries.ok()) return summaries.status();
+  Room room(kPageBytes);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    v1::RunRow row = ToRow(cells[i], (*summaries)[i]);
+    if (!room.Take(row.ByteSizeLong())) return i;
+    *response->add_rows() = std::move(row);
+  }
+  return cells.size();
+}
+
+absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
+                  v1::ListRunsResponse* response) {
+  const auto experiment = FindExperiment(backend.store, request.experiment(), "experiment");
+  if (!experiment.ok()) return experiment.status();
+  const auto size = PageSize(request.page_size(), kDefaultPage);
+  if (!size.ok()) return size.status();
+  const std::string list = absl::StrCat("runs of ", *experiment);
+  const auto position = PagePosition(list, request.page_token());
+  if (!position.ok()) return position.status();
+  uint32_t first = 0;
+  if (!position->empty() && !absl::SimpleAtoi(*position, &first)) {
+    return InvalidField("page_token", "page_token is not one of this list");
+  }
+  auto cells = backend.store->ListCells(*experiment, first, *size + 1);
+  if (!cells.ok()) return cells.status();
+  const bool more = cells->size() > *size;
+  if (more) cells->pop_back();
+  const auto added = AddRows(backend.store, *cells, response);
+  if (!added.ok()) return added.status();
+  if (more || *added < cells->size()) {
+    response->set_next_page_token(PageToken(list, absl::StrCat(first + *added)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ListEvents(const Backend& backend, const v1::ListRunEventsRequest& request,
+                        v1::ListRunEventsResponse* response) {
+  const auto id = FindRun(backend.store, request.run(), "run");
+  if (!id.ok()) return id.status();
+  const auto events = backend.store->RunEvents(*id);
+  if (!events.ok()) return events.status();
+  for (const storage::RunEventRecord& event : *events) *response->add_events() = ToProto(event);
+  return absl::OkStatus();
+}
+
+class RunsService final : public v1::Runs::CallbackService {
+ public:
+  explicit RunsService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* GetRun(grpc::CallbackServerContext* context,
+                                   const v1::GetRunRequest* request, v1::Run* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return Get(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
+                                     const v1::ListRunsRequest* request,
+                                     v1::ListRunsResponse* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return List(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* ListRunEvents(grpc::CallbackServerContext* context,
+                                          const v1::ListRunEventsRequest* request,
+                                          v1::ListRunEventsResponse* response) override {
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return ListEvents(*backend_, *request, response); });
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeRunsService(Backend* backend) {
+  return std::make_unique<RunsService>(backend);
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,100 @@
+// The gRPC server: every public service on one socket, the workers' channel on another.
+#include "server/service/server.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/server.h"
+#include "server/service/artifacts.h"
+#include "server/service/attach_stream.h"
+#include "server/service/backend.h"
+#include "server/service/datasets.h"
+#include "server/service/experiments.h"
+#include "server/service/listen.h"
+#include "server/service/metrics.h"
+#include "server/service/runs.h"
+#include "server/service/worker_channel.h"
+#include "server/service/workers.h"
+
+namespace ablate::service {
+namespace {
+
+// They mostly wait for commits.
+constexpr int kThreads = 8;
+// For calls in progress to end by themselves.
+constexpr std::chrono::seconds kPatience{1};
+
+void ShutDown(grpc::Server* server) {
+  server->GetHealthCheckService()->Shutdown();
+  server->Shutdown(std::chrono::system_clock::now() + kPatience);
+}
+
+class GrpcServer final : public Server {
+ public:
+  GrpcServer(const ServerOptions& options, storage::Store* store,
+             schedule::SchedulerThread* scheduler)
+      : pool_(kThreads, kMostWaitingCalls) {
+    backend_.store = workers_.store = store;
+    backend_.scheduler = workers_.scheduler = scheduler;
+    backend_.pool = workers_.pool = &pool_;
+    backend_.owner = options.owner;
+  }
+
+  ~GrpcServer() override {
+    StopClients();
+    if (worker_server_ == nullptr) return;
+    workers_.streams.StopAll();
+    workers_.transfers.StopAll();
+    ShutDown(worker_server_.get());
+  }
+
+  absl::Status Start(const ServerOptions& options) {
+    services_.push_back(MakeExperimentsService(&backend_));
+    services_.push_back(MakeRunsService(&backend_));
+    services_.push_back(MakeMetricsService(&backend_));
+    services_.push_back(MakeDatasetsService(&backend_));
+    services_.push_back(MakeArtifactsService(&backend_));
+    services_.push_back(MakeWorkersService(&backend_));
+    worker_services_.push_back(MakeWorkerChannelService(&workers_));
+    auto clients = Listen(options.client_address, kMostRequestBytes, services_);
+    if (!clients.ok()) return clients.status();
+    client_server_ = *std::move(clients);
+    auto workers = Listen(options.worker_address, kMostWorkerMessageBytes, worker_services_);
+    if (!workers.ok()) return workers.status();
+    worker_server_ = *std::move(workers);
+    return absl::OkStatus();
+  }
+
+  void StopClients() override {
+    if (client_server_ == nullptr) return;
+    backend_.watches.StopAll();
+    backend_.reads.StopAll();
+    backend_.uploads.StopAll();
+    ShutDown(client_server_.get());
+  }
+
+  void Notify(uint64_t) override { backend_.watches.WakeAll(); }
+
+ private:
+  // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
+  Backend backend_;
+  WorkerBackend workers_;
+  WorkPool pool_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<std::unique_ptr<grpc::Service>> worker_services_;
+  std::unique_ptr<grpc::Server> client_server_;
+  std::unique_ptr<grpc::Server> worker_server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, storage::Store* store,
+                                                      schedule::SchedulerThread* scheduler) {
+  auto server = std::make_unique<GrpcServer>(options, store, scheduler);
+  if (const absl::Status started = server->Start(options); !started.ok()) return started;
+  return server;
+}
+
+}  // namespace ablate::service

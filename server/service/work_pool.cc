@@ -1,0 +1,81 @@
+// Threads that do what a gRPC reaction must not: wait for the store.
+#include "server/service/work_pool.h"
+
+#include <utility>
+
+namespace ablate::service {
+
+WorkPool::WorkPool(int threads, size_t most_waiting) : most_waiting_(most_waiting) {
+  threads_.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+  timer_ = std::thread([this] { KeepTime(); });
+}
+
+WorkPool::~WorkPool() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    ready_changed_.SignalAll();
+    later_changed_.SignalAll();
+  }
+  timer_.join();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool WorkPool::TryPost(Task task) {
+  MutexLock lock(&mutex_);
+  if (ready_.size() >= most_waiting_) return false;
+  ready_.push_back(std::move(task));
+  ready_changed_.Signal();
+  return true;
+}
+
+void WorkPool::Post(Task task) {
+  MutexLock lock(&mutex_);
+  ready_.push_back(std::move(task));
+  ready_changed_.Signal();
+}
+
+void WorkPool::PostAfter(absl::Duration delay, Task task) {
+  const Time due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
+  MutexLock lock(&mutex_);
+  later_.emplace(due, std::move(task));
+  later_changed_.Signal();
+}
+
+void WorkPool::Work() {
+  while (true) {
+    Task task;
+    {
+      MutexLock lock(&mutex_);
+      while (ready_.empty() && !stopping_) ready_changed_.Wait(&mutex_);
+      if (ready_.empty()) return;
+      task = std::move(ready_.front());
+      ready_.pop_front();
+    }
+    task();
+  }
+}
+
+void WorkPool::KeepTime() {
+  std::multimap<Time, Task> dropped;  // destroyed outside the lock: a task may own much
+  MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const Time now = std::chrono::steady_clock::now();
+    while (!later_.empty() && later_.begin()->first <= now) {
+      ready_.push_back(std::move(later_.begin()->second));
+      later_.erase(later_.begin());
+      ready_changed_.Signal();
+    }
+    if (later_.empty()) {
+      later_changed_.Wait(&mutex_);
+      continue;
+    }
+    // Rounded up: waking a moment too early would spin.
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(later_.begin()->first - now);
+    later_changed_.WaitFor(&mutex_, left);
+  }
+  dropped.swap(later_);
+}
+
+}  // namespace ablate::service

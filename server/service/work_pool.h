@@ -1,0 +1,54 @@
+// Threads that do what a gRPC reaction must not: wait for the store.
+#ifndef ABLATE_SERVER_SERVICE_WORK_POOL_H_
+#define ABLATE_SERVER_SERVICE_WORK_POOL_H_
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "storage/mutex.h"
+
+namespace ablate::service {
+
+// Thread-safe. Tasks start in the order posted and must not throw.
+class WorkPool {
+ public:
+  using Task = std::function<void()>;
+
+  // `most_waiting` bounds what TryPost accepts.
+  WorkPool(int threads, size_t most_waiting);
+  // Runs what was posted for now, drops what was posted for later.
+  ~WorkPool();
+  WorkPool(const WorkPool&) = delete;
+  WorkPool& operator=(const WorkPool&) = delete;
+
+  // For new calls: false, and nothing is kept, if too many tasks wait already.
+  [[nodiscard]] bool TryPost(Task task);
+  // For calls in progress, of which each has at most one task: always accepted.
+  void Post(Task task);
+  void PostAfter(absl::Duration delay, Task task);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void Work();
+  void KeepTime();
+
+  const size_t most_waiting_;
+  Mutex mutex_;
+  CondVar ready_changed_;
+  CondVar later_changed_;
+  std::deque<Task> ready_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<Time, Task> later_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+  std::thread timer_;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_WORK_POOL_H_

@@ -1,0 +1,51 @@
+// The WorkerChannel service: the side of the server that workers see.
+#include "server/service/worker_channel.h"
+
+#include "ablate/worker/v1/worker.grpc.pb.h"
+#include "server/service/read_blob.h"
+#include "server/service/write_blob.h"
+
+namespace ablate::service {
+namespace {
+
+absl::StatusOr<BlobReader> Open(storage::Store* store, const worker::v1::ReadBlobRequest& request) {
+  if (const absl::Status sha = CheckSha256(request.sha256()); !sha.ok()) return sha;
+  if (const absl::Status lease = CheckLease(store, request.lease()); !lease.ok()) return lease;
+  return BlobReader::Open(store, request.sha256(), 0);
+}
+
+class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackService {
+ public:
+  explicit WorkerChannelService(WorkerBackend* backend) : backend_(backend) {}
+
+  grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>* Attach(
+      grpc::CallbackServerContext* context) override {
+    return AttachReactor::Start(backend_, context);
+  }
+
+  grpc::ServerWriteReactor<worker::v1::BlobChunk>* ReadBlob(
+      grpc::CallbackServerContext*, const worker::v1::ReadBlobRequest* request) override {
+    auto* reactor = new ReadBlobReactor<worker::v1::BlobChunk>(
+        backend_->pool, &backend_->transfers,
+        [this, request] { return Open(backend_->store, *request); });
+    return reactor->Begin();
+  }
+
+  grpc::ServerReadReactor<worker::v1::WriteBlobRequest>* WriteBlob(
+      grpc::CallbackServerContext*, worker::v1::WriteBlobResponse* response) override {
+    auto* reactor = new WriteBlobReactor(backend_->pool, &backend_->transfers, backend_->store,
+                                         &backend_->pins, response);
+    return reactor->Begin();
+  }
+
+ private:
+  WorkerBackend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend) {
+  return std::make_unique<WorkerChannelService>(backend);
+}
+
+}  // namespace ablate::service
