@@ -32,25 +32,6 @@ absl::StatusOr<std::vector<std::string>> WantedKeys(const v1::WatchExperimentReq
   return std::vector<std::string>(request.keys().begin(), request.keys().end());
 }
 
-// Cells may share a run and with it a change number: a page must not end between them.
-void CutBetweenChanges(std::vector<storage::CellRecord>* page) {
-  const uint64_t last = page->back().change;
-  if (page->front().change == last) return;
-  while (page->back().change == last) page->pop_back();
-}
-
-// Changed cells after `after` and whether there are more.
-absl::StatusOr<std::pair<std::vector<storage::CellRecord>, bool>> ReadChanges(
-    storage::Store* store, const std::string& experiment, uint64_t after) {
-  for (uint32_t limit = kCellsAtOnce;; limit *= 2) {
-    auto page = store->ChangedCells(experiment, after, limit);
-    if (!page.ok()) return page.status();
-    if (page->size() < limit) return std::make_pair(*std::move(page), false);
-    CutBetweenChanges(&*page);
-    if (page->size() < limit) return std::make_pair(*std::move(page), true);
-  }
-}
-
 }  // namespace
 
 WatchReactor::WatchReactor(Backend* backend, const v1::WatchExperimentRequest* request)
@@ -101,16 +82,17 @@ void WatchReactor::Round() {
 }
 
 absl::Status WatchReactor::Collect() {
-  auto changes = ReadChanges(backend_->store, experiment_, feed_.seen());
-  if (!changes.ok()) return changes.status();
-  feed_.Changed(changes->first);
+  const auto changed = backend_->store->ChangedCells(experiment_, feed_.seen(), kCellsAtOnce);
+  if (!changed.ok()) return changed.status();
+  feed_.Changed(*changed);
+  const bool full = changed->size() >= kCellsAtOnce;
   // Read after the cells, so that counts are never older than they are. The end must be known
   // before they are read, or a last change could be missed.
   const auto record = backend_->store->GetExperiment(experiment_);
   if (!record.ok()) return record.status();
-  final_ = has_ended_ && !changes->second;
+  final_ = has_ended_ && !full;
   has_ended_ = record->state != storage::ExperimentState::kActive;
-  more_ = changes->second || (has_ended_ && !final_);
+  more_ = full || (has_ended_ && !final_);
   return MakeEvents(feed_.Take(Now(), final_), record->counts);
 }
 

@@ -1,0 +1,199 @@
+// ablated: the server. Flags and wiring only.
+#include <pwd.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/launch/home.h"
+#include "server/launch/local.h"
+#include "server/schedule/scheduler_thread.h"
+#include "server/service/server.h"
+#include "storage/mutex.h"
+#include "storage/store.h"
+
+namespace ablate {
+namespace {
+
+// A worker saves its runs' states before it leaves.
+constexpr absl::Duration kWorkerPatience = absl::Seconds(20);
+
+struct Flags {
+  std::string home;
+  int lanes = 0;  // 0: the worker's own choice
+  std::string worker;
+  bool no_workers = false;
+  double resume_every = 30;
+};
+
+std::string DefaultHome() {
+  const auto set = [](const char* name) {
+    const char* value = getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (!set("ABLATE_HOME").empty()) return set("ABLATE_HOME");
+  // XDG's folders must be absolute; others are to be ignored.
+  if (absl::StartsWith(set("XDG_DATA_HOME"), "/")) {
+    return absl::StrCat(set("XDG_DATA_HOME"), "/ablate");
+  }
+  return absl::StrCat(set("HOME"), "/.local/share/ablate");
+}
+
+void Define(CLI::App& app, Flags& flags) {
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  flags.home = DefaultHome();
+  flags.worker = (self.parent_path() / "ablate-worker").string();
+  app.set_version_flag("--version", absl::StrCat("ablated ", ABLATE_VERSION));
+  app.add_option("--home", flags.home, "folder of everything this server keeps")
+      ->capture_default_str();
+  app.add_option("--lanes", flags.lanes, "runs trained at the same time (default: one a core)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--worker", flags.worker, "program of the local worker")->capture_default_str();
+  app.add_flag("--no-workers", flags.no_workers, "start no local worker");
+  app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+}
+
+std::string UserName() {
+  const passwd* user = getpwuid(geteuid());
+  return user == nullptr ? absl::StrCat("uid ", geteuid()) : user->pw_name;
+}
+
+// Readers see the old content or the new one, never a part.
+absl::Status WriteFile(const std::string& path, const std::string& content) {
+  const std::string draft = absl::StrCat(path, ".new");
+  std::ofstream out(draft, std::ios::trunc);
+  out << content << "\n";
+  out.close();
+  if (!out || std::rename(draft.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("can't write ", path));
+  }
+  return absl::OkStatus();
+}
+
+// Passes the store's commits on while there is a server to hear of them.
+class Commits {
+ public:
+  void PassTo(service::Server* server) {
+    MutexLock lock(&mutex_);
+    server_ = server;
+  }
+  void operator()(uint64_t change) {
+    MutexLock lock(&mutex_);
+    if (server_ != nullptr) server_->Notify(change);
+  }
+
+ private:
+  Mutex mutex_;
+  service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
+launch::WorkerCommand CpuWorker(const Flags& flags, const launch::Home& home) {
+  launch::WorkerCommand command;
+  command.name = "cpu-train";
+  command.program = std::filesystem::absolute(flags.worker).string();
+  command.arguments = {absl::StrCat("--server=unix:", home.worker_socket),
+                       absl::StrCat("--name=", command.name),
+                       absl::StrCat("--lock=", home.run, "/", command.name, ".lock"),
+                       absl::StrCat("--resume-every=", flags.resume_every)};
+  if (flags.lanes > 0) command.arguments.push_back(absl::StrCat("--lanes=", flags.lanes));
+  command.log_file = absl::StrCat(home.log, "/", command.name, ".log");
+  command.pid_file = absl::StrCat(home.run, "/", command.name, ".pid");
+  return command;
+}
+
+void WaitForEnd(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("{}: shutting down", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+// Everything below is destroyed in reverse: server and workers first, then the scheduler, then the
+// store.
+absl::Status Serve(const Flags& flags, const sigset_t& signals) {
+  const auto home = launch::PrepareHome(flags.home);
+  if (!home.ok()) return home.status();
+  Commits commits;
+  storage::StoreOptions store_options;
+  store_options.folder = home->folder;
+  store_options.on_commit = [&commits](uint64_t change) { commits(change); };
+  const auto store = storage::Store::Open(std::move(store_options));
+  if (!store.ok()) return store.status();
+  schedule::Scheduler scheduler(store->get(), &schedule::SteadyClock(), {},
+                                schedule::RandomLeaseId);
+  if (const absl::Status started = scheduler.Start(); !started.ok()) return started;
+  schedule::SchedulerThread thread(&scheduler);
+  // Before the sockets are there: a worker takes longer to warm up.
+  std::vector<launch::WorkerCommand> commands;
+  if (!flags.no_workers) commands.push_back(CpuWorker(flags, *home));
+  const auto workers =
+      launch::LocalWorkers::Start(std::move(commands), [&thread](const launch::ChildExit& exit) {
+        spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
+        thread.Post([exit](schedule::Scheduler& inside) {
+          inside.Exited({exit.worker, exit.by_itself, exit.last_words});
+        });
+      });
+  if (!workers.ok()) return workers.status();
+  const auto server =
+      service::Server::Start({absl::StrCat("unix:", home->client_socket),
+                              absl::StrCat("unix:", home->worker_socket), UserName()},
+                             store->get(), &thread);
+  if (!server.ok()) {
+    (*workers)->Stop(absl::ZeroDuration());
+    return server.status();
+  }
+  commits.PassTo(server->get());
+  absl::Status ready = WriteFile(home->pid_file, absl::StrCat(getpid()));
+  ready.Update(WriteFile(home->address_file, absl::StrCat("unix:", home->client_socket)));
+  if (ready.ok()) {
+    spdlog::info("serving {} on unix:{}", home->folder, home->client_socket);
+    WaitForEnd(signals);
+  }
+  (*server)->StopClients();
+  unlink(home->address_file.c_str());
+  if (!flags.no_workers) {
+    thread.Run([](schedule::Scheduler& inside) { inside.DrainAll(); });
+    (*workers)->Stop(kWorkerPatience);
+  }
+  commits.PassTo(nullptr);
+  unlink(home->pid_file.c_str());
+  return ready;
+}
+
+int Main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("ablated"));
+  CLI::App app("The server of ablate: keeps experiments, trains their runs, answers questions.");
+  Flags flags;
+  Define(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  // Before any thread is made, so that only the one that waits for them gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const absl::Status served = Serve(flags, signals);
+  if (!served.ok()) spdlog::error("{}", std::string(served.message()));
+  return served.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ablate
+
+int main(int argc, char** argv) { return ablate::Main(argc, argv); }
