@@ -217,6 +217,10 @@ void SetField(const FieldDescriptor* field, const Value& value, const std::strin
   }
 }
 
+bool CheckValue(const Value& value, const std::string& path, Problems* problems) {
+  return CheckAnything(value, path, 0, problems);
+}
+
 void FromValue(const Value& value, const std::string& path, Message* message, Problems* problems) {
   message->Clear();
   if (!value.has_null_value()) FillMessage(value, path, 0, message, problems);

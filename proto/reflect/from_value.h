@@ -37,6 +37,11 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
 void FromValue(const google::protobuf::Value& value, const std::string& path,
                google::protobuf::Message* message, std::vector<FieldProblem>* problems);
 
+// Checks a value that is kept as it is: set, finite, in UTF-8, at most 50 deep. False after
+// appending problems.
+bool CheckValue(const google::protobuf::Value& value, const std::string& path,
+                std::vector<FieldProblem>* problems);
+
 // Sets the field at a dotted path (`model.norm.placement`) below `message`. Lists and messages
 // replace what is there, null clears, setting a member of a oneof clears the others. Problems carry
 // `reported_as` (what the user wrote, such as axes[0].settings[1].set["model.norm.placement"]) with

@@ -15,11 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
-#include "proto/reflect/from_value.h"
+#include "server/spec/problems.h"
 
 namespace ablate::spec {
-
-using Problem = reflect::FieldProblem;
 
 // What must be known of a data set to resolve a spec that names it.
 struct DatasetFacts {

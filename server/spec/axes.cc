@@ -1,0 +1,209 @@
+// Reads axes: field and values, or settings; labels, names, and what each point writes.
+#include "server/spec/axes.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/spec/check_fields.h"
+#include "server/spec/conflicts.h"
+#include "server/spec/labels.h"
+
+namespace ablate::spec {
+namespace {
+
+constexpr int kMostAxes = 8;
+constexpr int kMostPoints = 1000;
+constexpr size_t kMostWrites = 100;
+constexpr char kEither[] = "either field and values, or settings";
+
+// Why `path` names no field below BaseSpec; empty if it does.
+std::vector<Problem> PathProblems(const std::string& path, const std::string& source) {
+  v1::BaseSpec scratch;
+  std::vector<Problem> problems;
+  google::protobuf::Value null;
+  null.set_null_value(google::protobuf::NULL_VALUE);
+  reflect::SetPath(path, null, source, &scratch, &problems);
+  for (Problem& problem : problems) problem.value = reflect::ShortText(path);
+  return problems;
+}
+
+class AxisReader {
+ public:
+  AxisReader(const v1::Axis& axis, int index, Problems* problems)
+      : axis_(axis), problems_(problems) {
+    plan_.source = absl::StrCat("axes[", index, "]");
+    plan_.is_field = axis.has_field() || axis.values_size() > 0;
+  }
+
+  AxisPlan Read() {
+    ReadName();
+    if (axis_.settings_size() > 0 && plan_.is_field) {
+      problems_->Add(plan_.source, plan_.name, "field or values and settings are given together",
+                     kEither);
+    } else if (axis_.settings_size() > 0) {
+      ReadSettings();
+    } else if (plan_.is_field) {
+      ReadValues();
+    } else {
+      problems_->Add(plan_.source, plan_.name, "there is nothing to vary", kEither);
+    }
+    if (plan_.points.empty()) plan_.points.emplace_back();
+    return std::move(plan_);
+  }
+
+ private:
+  void ReadName() {
+    const std::string field = absl::StrCat(plan_.source, ".name");
+    if (axis_.has_name() || !axis_.has_field()) {
+      plan_.name = axis_.name();
+      CheckName(field, plan_.name, problems_);
+      return;
+    }
+    plan_.name = axis_.field().substr(axis_.field().rfind('.') + 1);
+  }
+
+  // False after a problem with the number of points.
+  bool CheckSize(const std::string& field, int size) {
+    if (size >= 1 && size <= kMostPoints) return true;
+    problems_->Add(field, absl::StrCat(size),
+                   size == 0 ? std::string("there is no value")
+                             : absl::StrCat("there are ", WithCommas(size), " of them"),
+                   "1 to 1,000");
+    return false;
+  }
+
+  void ReadValues() {
+    const std::string source = absl::StrCat(plan_.source, ".values");
+    if (!CheckSize(source, axis_.values_size()) || !CheckField()) return;
+    for (int i = 0; i < axis_.values_size(); ++i) {
+      ReadValue(axis_.values(i), absl::StrCat(source, "[", i, "]"));
+    }
+  }
+
+  bool CheckField() {
+    const std::string source = absl::StrCat(plan_.source, ".field");
+    if (!axis_.has_field()) {
+      problems_->Add(source, "", "there is no field for the values", "a path below base");
+      return false;
+    }
+    std::vector<Problem> found = PathProblems(axis_.field(), source);
+    const bool ok = found.empty();
+    problems_->Add(std::move(found));
+    return ok;
+  }
+
+  void ReadValue(const google::protobuf::Value& value, const std::string& source) {
+    Point point;
+    if (!HasLabel(value)) {
+      problems_->Add(source, reflect::ShortText(value),
+                     absl::StrCat(reflect::Quoted(value), " has no label"),
+                     "numbers, text and booleans; the rest as settings with labels");
+      return;
+    }
+    point.label = ValueLabel(value);
+    point.part = absl::StrCat(plan_.name, point.label);
+    if (!IsLabel(point.label)) {
+      problems_->Add(source, reflect::ShortText(value),
+                     absl::StrCat(reflect::Quoted(value), " can't be a label"),
+                     absl::StrCat(kLabelGrammar, "; the rest as settings with labels"));
+    } else if (!labels_.insert(point.label).second) {
+      problems_->Add(source, point.label, absl::StrCat(point.label, " is given twice"),
+                     "distinct values");
+    }
+    point.writes.push_back({axis_.field(), value, source});
+    CheckWrites(&point);
+    plan_.points.push_back(std::move(point));
+  }
+
+  void ReadSettings() {
+    const std::string source = absl::StrCat(plan_.source, ".settings");
+    if (!CheckSize(source, axis_.settings_size())) return;
+    for (int i = 0; i < axis_.settings_size(); ++i) {
+      ReadSetting(axis_.settings(i), absl::StrCat(source, "[", i, "]"));
+    }
+  }
+
+  void ReadSetting(const v1::Setting& setting, const std::string& source) {
+    Point point;
+    point.label = setting.label();
+    point.part = point.label;
+    CheckSettingLabel(point.label, absl::StrCat(source, ".label"));
+    if (setting.set().size() > kMostWrites) {
+      problems_->Add(absl::StrCat(source, ".set"), absl::StrCat(setting.set().size()),
+                     absl::StrCat("there are ", WithCommas(setting.set().size()), " paths"),
+                     "at most 100");
+      point.broken = true;
+    } else {
+      const std::map<std::string, google::protobuf::Value> sorted(setting.set().begin(),
+                                                                  setting.set().end());
+      for (const auto& [path, value] : sorted) {
+        const std::string where = absl::StrCat(source, ".set", reflect::Subscript(path));
+        point.writes.push_back({path, value, where});
+      }
+      CheckWrites(&point);
+    }
+    plan_.points.push_back(std::move(point));
+  }
+
+  void CheckSettingLabel(const std::string& label, const std::string& source) {
+    if (label.empty()) {
+      problems_->Add(source, "", "there is no label", kLabelGrammar);
+    } else if (!IsLabel(label)) {
+      problems_->Add(source, reflect::ShortText(label),
+                     absl::StrCat(reflect::Quoted(label), " can't be a label"), kLabelGrammar);
+    } else if (!labels_.insert(label).second) {
+      problems_->Add(source, label, absl::StrCat(reflect::Quoted(label), " is given twice"),
+                     "distinct labels");
+    }
+  }
+
+  // Each write by itself: path, type, range; and no two to one path.
+  void CheckWrites(Point* point) {
+    const size_t before = problems_->size();
+    std::vector<Claim> claims;
+    for (const Write& write : point->writes) {
+      v1::BaseSpec scratch;
+      std::vector<Problem> found;
+      reflect::SetPath(write.path, write.value, write.source, &scratch, &found);
+      problems_->Add(std::move(found));
+      CheckFields(
+          scratch, [&write](const std::string& path) { return WrittenBy({write}, path); },
+          problems_);
+      if (PathProblems(write.path, write.source).empty()) {
+        claims.push_back({write.path, write.source, static_cast<int>(claims.size())});
+      }
+    }
+    if (claims.size() > 1) CheckClaims(claims, problems_);
+    point->broken = problems_->size() > before;
+  }
+
+  const v1::Axis& axis_;
+  Problems* problems_;
+  AxisPlan plan_;
+  std::set<std::string> labels_;
+};
+
+}  // namespace
+
+std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems) {
+  std::vector<AxisPlan> plans;
+  if (spec.axes_size() > kMostAxes) {
+    problems->Add("axes", absl::StrCat(spec.axes_size()),
+                  absl::StrCat("there are ", WithCommas(spec.axes_size()), " axes"), "at most 8");
+    return plans;
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < spec.axes_size(); ++i) {
+    plans.push_back(AxisReader(spec.axes(i), i, problems).Read());
+    const std::string& name = plans.back().name;
+    if (!name.empty() && !names.insert(name).second) {
+      problems->Add(absl::StrCat("axes[", i, "].name"), reflect::ShortText(name),
+                    absl::StrCat(reflect::Quoted(name), " is given twice"), "distinct names");
+    }
+  }
+  return plans;
+}
+
+}  // namespace ablate::spec

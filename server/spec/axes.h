@@ -1,0 +1,34 @@
+// The axes of an experiment as lists of points, each a label and what it writes.
+#ifndef ABLATE_SERVER_SPEC_AXES_H_
+#define ABLATE_SERVER_SPEC_AXES_H_
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/spec.pb.h"
+#include "server/spec/problems.h"
+#include "server/spec/sources.h"
+
+namespace ablate::spec {
+
+// One setting of an axis.
+struct Point {
+  std::string label;
+  std::string part;  // of a cell's name: the label, after the axis's name for a field axis
+  std::vector<Write> writes;
+  bool broken = false;  // some write is a problem: cells with it are not worth checking
+};
+
+struct AxisPlan {
+  std::string name;
+  std::string source;  // axes[0]
+  bool is_field = false;
+  std::vector<Point> points;  // at least one
+};
+
+// One plan an axis, complete if there is no problem.
+std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_AXES_H_

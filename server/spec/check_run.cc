@@ -1,0 +1,202 @@
+// Compares fields with each other.
+#include "server/spec/check_run.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "server/spec/fields.h"
+
+namespace ablate::spec {
+namespace {
+
+// One of the fields that do not fit, and how to say so from its side.
+struct Party {
+  std::string path;
+  std::string value;
+  std::string complaint;
+  std::string allowed;
+};
+
+class RunChecker {
+ public:
+  RunChecker(const RunToCheck& run, Problems* problems) : run_(run), problems_(problems) {}
+
+  void CheckModel() {
+    const v1::ModelSpec& model = run_.filled.model();
+    const uint32_t width = model.width(), heads = model.heads();
+    if (heads > 0 && width % heads != 0) {
+      Report({{"model.heads", Text(heads), absl::StrCat(heads, " does not divide width ", width),
+               "a divisor of width"},
+              {"model.width", Text(width),
+               absl::StrCat(width, " is not divisible by heads ", heads), "a multiple of heads"}});
+    }
+    if (model.tied_head() && model.head_bias()) {
+      Report(
+          {{"model.head_bias", "true", "true does not go with tied_head true", "false or absent"},
+           {"model.tied_head", "true", "true does not go with head_bias true",
+            "false, or head_bias false"}});
+    }
+  }
+
+  void CheckRecall() {
+    if (!run_.filled.task().has_legacy_recall()) return;
+    const uint32_t keys = run_.filled.task().legacy_recall().keys();
+    const uint32_t draw = run_.filled.task().legacy_recall().draw();
+    const uint32_t context = run_.filled.model().context();
+    if (draw > keys) {
+      Report({{"task.legacy_recall.draw", Text(draw),
+               absl::StrCat(draw, " is more than the ", keys, " keys"), "2 to keys, at most 4,096"},
+              {"task.legacy_recall.keys", Text(keys),
+               absl::StrCat(keys, " is less than draw ", draw), "draw to 1,000,000"}});
+    }
+    if (context < draw + 1) {
+      Report({{"model.context", Text(context),
+               absl::StrCat(context, " is less than the task's ", draw + 1, " tokens"),
+               "draw + 1 to 8,192"},
+              {"task.legacy_recall.draw", Text(draw),
+               absl::StrCat(draw, " needs ", draw + 1, " tokens, more than context ", context),
+               "2 to context - 1"}});
+    }
+  }
+
+  void CheckTraining() {
+    const v1::TrainingSpec& training = run_.filled.training();
+    const uint32_t steps = training.steps(), warmup = training.warmup();
+    if (warmup > steps) {
+      Report({{"training.warmup", Text(warmup),
+               absl::StrCat(warmup, " is more than the ", steps, " steps"), "0 to steps"},
+              {"training.steps", Text(steps), absl::StrCat(steps, " is less than warmup ", warmup),
+               "warmup to 10,000,000"}});
+    }
+    const auto& checkpoints = run_.merged.training().checkpoints();
+    for (int i = 0; i < checkpoints.size(); ++i) {
+      if (checkpoints[i] < 0 || static_cast<uint32_t>(checkpoints[i]) <= steps) continue;
+      Report({{absl::StrCat("training.checkpoints[", i, "]"), Text(checkpoints[i]),
+               absl::StrCat(checkpoints[i], " is beyond the ", steps, " steps"),
+               "0 to steps, or -1 for where the run ends"},
+              {"training.steps", Text(steps),
+               absl::StrCat(steps, " is less than checkpoint ", checkpoints[i]),
+               "at least the last checkpoint"}});
+    }
+  }
+
+  // What the optimizer has no use for must not be set, for it would be ignored.
+  void CheckOptimizer() {
+    const v1::TrainingSpec& training = run_.merged.training();
+    const auto optimizer = run_.filled.training().optimizer();
+    const std::string name = v1::Optimizer::Value_Name(optimizer);
+    const auto unused = [&](const char* field, const std::string& value, const char* users) {
+      Report(
+          {{absl::StrCat("training.", field), value,
+            absl::StrCat(field, " ", value, " means nothing to ", name),
+            absl::StrCat("absent, or optimizer ", users)},
+           {"training.optimizer", name, absl::StrCat(name, " has no use for ", field, " ", value),
+            absl::StrCat(users, ", or no ", field)}});
+    };
+    if (optimizer != v1::Optimizer::sgd) {
+      if (training.has_momentum()) unused("momentum", Decimal(training.momentum()), "sgd");
+      return;
+    }
+    if (training.has_eps()) unused("eps", Decimal(training.eps()), "adamw or adam");
+    if (training.betas_size() == 2) {
+      unused("betas",
+             absl::StrCat("[", Decimal(training.betas(0)), ", ", Decimal(training.betas(1)), "]"),
+             "adamw or adam");
+    }
+  }
+
+  void CheckTask(Datasets* datasets) {
+    const v1::TaskSpec& task = run_.filled.task();
+    if (task.kind_case() == v1::TaskSpec::KIND_NOT_SET) {
+      Report({{"task", "", "there is no task", "one of documents, legacy_recall"}});
+    }
+    if (!task.has_documents()) return;
+    if (run_.merged.evaluation().has_batches()) {
+      const uint32_t batches = run_.merged.evaluation().batches();
+      Report({{"evaluation.batches", Text(batches),
+               absl::StrCat(batches, " means nothing to documents, which are evaluated in full"),
+               "absent, or a task that generates its data"}});
+    }
+    if (task.documents().dataset().empty()) {
+      if (task.documents().has_dataset()) return;  // reported as a name
+      Report({{"task.documents.dataset", "", "there is no data set",
+               "the name of an uploaded data set"}});
+      return;
+    }
+    CheckDataset(task.documents(), datasets);
+  }
+
+  void CheckDevice(bool cuda) {
+    if (cuda || run_.filled.training().device() != v1::Device::cuda) return;
+    Report({{"training.device", "cuda", "cuda needs a GPU worker, and this server has none",
+             "auto or cpu"}});
+  }
+
+ private:
+  static std::string Text(int64_t value) { return absl::StrCat(value); }
+  static std::string Decimal(double value) { return reflect::ShortestDecimal(value); }
+
+  void CheckDataset(const v1::DocumentsTask& task, Datasets* datasets) {
+    const char* path = "task.documents.dataset";
+    if (run_.bad.count(path) > 0) return;
+    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(task.dataset());
+    const std::string name = reflect::ShortText(task.dataset());
+    if (!facts.ok()) {
+      const std::string why = reflect::ShortText(absl::StripSuffix(facts.status().message(), "."));
+      Report({{path, name, why, "the name of an uploaded data set"}});
+      return;
+    }
+    if (task.held_out() < facts->documents) return;
+    const uint32_t held_out = task.held_out();
+    const std::string documents = WithCommas(facts->documents);
+    Report({{"task.documents.held_out", Text(held_out),
+             absl::StrCat(held_out, " leaves none of the ", documents, " documents to train on"),
+             "1 to one less than the data set's documents"},
+            {path, name,
+             absl::StrCat(name, " has ", documents, " documents, of which held_out ", held_out,
+                          " leaves none to train on"),
+             "a data set of more documents, or a smaller held_out"}});
+  }
+
+  // Reports the party that was written most particularly; the first of equals.
+  void Report(const std::vector<Party>& parties) {
+    const Party* best = nullptr;
+    Source best_source;
+    for (const Party& party : parties) {
+      if (run_.bad.count(party.path.substr(0, party.path.find('['))) > 0) return;
+      Source source = run_.sources.Find(party.path, run_.merged);
+      if (best == nullptr || source.rank > best_source.rank) {
+        best = &party;
+        best_source = std::move(source);
+      }
+    }
+    problems_->Add(best_source.reported_as, best->value, best->complaint, best->allowed);
+  }
+
+  const RunToCheck& run_;
+  Problems* problems_;
+};
+
+}  // namespace
+
+const absl::StatusOr<DatasetFacts>& Datasets::Find(const std::string& name) {
+  const auto known = found_.find(name);
+  if (known != found_.end()) return known->second;
+  return found_.emplace(name, surroundings_.find_dataset(name)).first->second;
+}
+
+void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
+              Problems* problems) {
+  RunChecker checker(run, problems);
+  checker.CheckTask(datasets);
+  checker.CheckModel();
+  checker.CheckRecall();
+  checker.CheckTraining();
+  checker.CheckOptimizer();
+  checker.CheckDevice(surroundings.cuda);
+}
+
+}  // namespace ablate::spec

@@ -1,0 +1,29 @@
+// Checks of one combination: fields that must fit each other, the data set, the device.
+#ifndef ABLATE_SERVER_SPEC_CHECK_RUN_H_
+#define ABLATE_SERVER_SPEC_CHECK_RUN_H_
+
+#include <set>
+#include <string>
+
+#include "ablate/v1/spec.pb.h"
+#include "server/spec/datasets.h"
+#include "server/spec/problems.h"
+#include "server/spec/sources.h"
+
+namespace ablate::spec {
+
+struct RunToCheck {
+  const v1::BaseSpec& merged;  // what was written
+  const v1::BaseSpec& filled;  // with defaults
+  const Sources& sources;
+  const std::set<std::string>& bad;  // paths that have problems of their own
+};
+
+// Each problem is reported where one of its fields was written most particularly: in a setting
+// before an override before the base. Fields in `bad` are not compared with others.
+void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
+              Problems* problems);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_CHECK_RUN_H_

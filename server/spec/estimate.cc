@@ -1,0 +1,50 @@
+// Counts bytes and operations from a run's config.
+#include "server/spec/estimate.h"
+
+namespace ablate::spec {
+namespace {
+
+constexpr uint64_t kFloat = 4;
+// A step and a double, before compression.
+constexpr uint64_t kPoint = 12;
+// A tensor's entry in a file's header: name, type, shape, offsets.
+constexpr uint64_t kTensorHeader = 120;
+constexpr uint64_t kFileHeader = 1000;
+// Generators and the data's cursor in a resume state.
+constexpr uint64_t kGenerators = 10'000;
+
+uint64_t Points(const engine::RunConfig& config) {
+  const uint64_t steps = config.training.steps;
+  const uint64_t evaluations = 1 + (steps + config.evaluation.every - 1) / config.evaluation.every;
+  return 2 * steps + 2 * evaluations;  // loss and gradient norm; loss and accuracy
+}
+
+// Copies of the parameters in a resume state: themselves and the optimizer's moments.
+uint64_t ResumeCopies(const engine::OptimizerConfig& optimizer) {
+  if (optimizer.kind != engine::OptimizerKind::kSgd) return 3;
+  return optimizer.momentum > 0 ? 2 : 1;
+}
+
+}  // namespace
+
+uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors) {
+  const uint64_t checkpoints =
+      config.training.checkpoints.size() + (config.training.final_checkpoint ? 1 : 0);
+  const uint64_t checkpoint = kFloat * parameters + kTensorHeader * tensors + kFileHeader;
+  const uint64_t resume =
+      ResumeCopies(config.training.optimizer) * kFloat * parameters + kGenerators;
+  return kPoint * Points(config) + checkpoints * checkpoint + resume;
+}
+
+double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
+  const engine::ModelConfig& model = config.model;
+  const double width = model.width, context = model.context;
+  double multiplying = static_cast<double>(parameters);
+  if (!model.tied_head) multiplying -= model.vocabulary * width;  // the embedding is looked up
+  if (model.positions == engine::Positions::kLearned) multiplying -= context * width;
+  const double sequences = config.training.batch;
+  const double attention = 12.0 * model.layers * width * context * context;
+  return sequences * (6 * multiplying * context + attention);
+}
+
+}  // namespace ablate::spec

@@ -1,0 +1,22 @@
+// What a run will store and compute, before it starts.
+#ifndef ABLATE_SERVER_SPEC_ESTIMATE_H_
+#define ABLATE_SERVER_SPEC_ESTIMATE_H_
+
+#include <cstdint>
+
+#include "server/engine/config.h"
+
+namespace ablate::spec {
+
+// Points, checkpoints and the resume state, in bytes. `parameters` and `tensors` as in the model's
+// layout.
+uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors);
+
+// Floating-point operations of one step, forward and backward: 6 for each token and parameter that
+// multiplies, and 12 · width · context² for the products of a layer's attention over a sequence.
+// Sequences count as long as the model's context.
+double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_ESTIMATE_H_

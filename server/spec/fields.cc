@@ -1,0 +1,204 @@
+// The table of fields. A default never changes: fingerprints leave fields equal to it out.
+#include "server/spec/fields.h"
+
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::spec {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using v1::BaseSpec;
+
+template <int kNumber>
+double Always(const BaseSpec&) {
+  return kNumber;
+}
+
+bool IsDocuments(const BaseSpec& base) { return base.task().has_documents(); }
+bool IsRecall(const BaseSpec& base) { return base.task().has_legacy_recall(); }
+bool IsSgd(const BaseSpec& base) { return base.training().optimizer() == v1::Optimizer::sgd; }
+bool IsAdam(const BaseSpec& base) { return !IsSgd(base); }
+
+double Context(const BaseSpec& base) {
+  return IsRecall(base) ? base.task().legacy_recall().draw() + 1.0 : 64;
+}
+double HeadBias(const BaseSpec& base) {
+  return base.model().bias() && !base.model().tied_head() ? 1 : 0;
+}
+double Causal(const BaseSpec& base) { return IsRecall(base) ? 0 : 1; }
+double NormBias(const BaseSpec& base) {
+  return base.model().norm().kind() == v1::NormKind::layer ? 1 : 0;
+}
+double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
+double WeightDecay(const BaseSpec& base) {
+  return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
+}
+double NormEps(const BaseSpec&) { return 1e-5; }
+double LearningRate(const BaseSpec&) { return 1e-3; }
+double AdamEps(const BaseSpec&) { return 1e-8; }
+
+using Standard = double (*)(const BaseSpec&);
+using Applies = bool (*)(const BaseSpec&);
+
+FieldRule Number(const char* path, Standard standard, double low, double high, const char* allowed,
+                 Applies applies = nullptr) {
+  return {path, ScalarField(path), standard, applies, low, high, false, false, allowed};
+}
+
+FieldRule Switch(const char* path, Standard standard) {
+  return {path, ScalarField(path), standard, nullptr, 0, 0, false, false, ""};
+}
+
+FieldRule OpenLow(FieldRule rule) {
+  rule.open_low = true;
+  return rule;
+}
+
+FieldRule OpenHigh(FieldRule rule) {
+  rule.open_high = true;
+  return rule;
+}
+
+void AddTask(std::vector<FieldRule>* rules) {
+  rules->push_back(Number("task.documents.held_out", Always<1000>, 1, UINT32_MAX,
+                          "1 to one less than the data set's documents", IsDocuments));
+  rules->push_back(
+      Number("task.legacy_recall.keys", Always<400>, 2, 1e6, "2 to 1,000,000", IsRecall));
+  rules->push_back(
+      Number("task.legacy_recall.draw", Always<40>, 2, 4096, "2 to keys, at most 4,096", IsRecall));
+}
+
+void AddModel(std::vector<FieldRule>* rules) {
+  rules->push_back(Number("model.layers", Always<4>, 1, 200, "1 to 200"));
+  rules->push_back(Number("model.width", Always<128>, 1, 8192, "1 to 8,192, divisible by heads"));
+  rules->push_back(Number("model.heads", Always<4>, 1, 256, "1 to 256, a divisor of width"));
+  rules->push_back(Number("model.context", Context, 1, 8192, "1 to 8,192"));
+  rules->push_back(Switch("model.positions", Always<v1::Positions::learned>));
+  rules->push_back(Switch("model.bias", Always<1>));
+  rules->push_back(Switch("model.residual", Always<1>));
+  rules->push_back(Switch("model.tied_head", Always<0>));
+  rules->push_back(Switch("model.head_bias", HeadBias));
+  rules->push_back(Switch("model.init.kind", Always<v1::InitKind::pytorch>));
+  rules->push_back(Switch("model.init.streams", Always<v1::InitStreams::by_name>));
+  rules->push_back(Switch("model.attention.causal", Causal));
+  rules->push_back(Switch("model.norm.kind", Always<v1::NormKind::layer>));
+  rules->push_back(Switch("model.norm.placement", Always<v1::NormPlacement::pre>));
+  rules->push_back(Switch("model.norm.attention", Always<1>));
+  rules->push_back(Switch("model.norm.feed_forward", Always<1>));
+  rules->push_back(Switch("model.norm.final", Always<1>));
+  rules->push_back(Number("model.norm.eps", NormEps, 0, 1, "0 to 1"));
+  rules->push_back(Switch("model.norm.gain", Always<1>));
+  rules->push_back(Switch("model.norm.bias", NormBias));
+  rules->push_back(Number("model.feed_forward.hidden", Hidden, 1, 65'536, "1 to 65,536"));
+  rules->push_back(Switch("model.feed_forward.activation", Always<v1::Activation::gelu>));
+}
+
+void AddTraining(std::vector<FieldRule>* rules) {
+  rules->push_back(Number("training.steps", Always<1000>, 1, 1e7, "1 to 10,000,000"));
+  rules->push_back(Number("training.batch", Always<32>, 1, 65'536, "1 to 65,536"));
+  rules->push_back(Switch("training.optimizer", Always<v1::Optimizer::adamw>));
+  rules->push_back(Number("training.learning_rate", LearningRate, 0, 1000, "0 to 1,000"));
+  rules->push_back(OpenHigh(Number("training.momentum", Always<0>, 0, 1, "0 to below 1", IsSgd)));
+  rules->push_back(OpenLow(Number("training.eps", AdamEps, 0, 1, "above 0, at most 1", IsAdam)));
+  rules->push_back(Number("training.weight_decay", WeightDecay, 0, 10, "0 to 10"));
+  rules->push_back(Switch("training.schedule", Always<v1::Schedule::constant>));
+  rules->push_back(Number("training.warmup", Always<0>, 0, 1e7, "0 to steps"));
+  rules->push_back(Number("training.clip", Always<0>, 0, 1e6, "0 to 1,000,000"));
+  rules->push_back(Number("evaluation.every", Always<100>, 1, 1e7, "1 to 10,000,000"));
+  rules->push_back(Number("evaluation.batches", Always<8>, 1, 10'000, "1 to 10,000", IsRecall));
+}
+
+std::vector<FieldRule> MakeRules() {
+  std::vector<FieldRule> rules;
+  AddTask(&rules);
+  AddModel(&rules);
+  AddTraining(&rules);
+  return rules;
+}
+
+}  // namespace
+
+ScalarField::ScalarField(absl::string_view path) {
+  const google::protobuf::Descriptor* type = BaseSpec::descriptor();
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    fields_.push_back(type->FindFieldByName(std::string(name)));
+    type = fields_.back()->message_type();
+  }
+}
+
+bool ScalarField::Has(const BaseSpec& base) const {
+  const Message* message = &base;
+  for (const FieldDescriptor* field : fields_) {
+    if (!message->GetReflection()->HasField(*message, field)) return false;
+    if (field != fields_.back()) message = &message->GetReflection()->GetMessage(*message, field);
+  }
+  return true;
+}
+
+double ScalarField::Get(const BaseSpec& base) const {
+  const Message* message = &base;
+  for (size_t i = 0; i + 1 < fields_.size(); ++i) {
+    message = &message->GetReflection()->GetMessage(*message, fields_[i]);
+  }
+  const auto* reflection = message->GetReflection();
+  switch (fields_.back()->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection->GetDouble(*message, fields_.back());
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection->GetBool(*message, fields_.back()) ? 1 : 0;
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return reflection->GetEnumValue(*message, fields_.back());
+    default:
+      return reflection->GetUInt32(*message, fields_.back());
+  }
+}
+
+void ScalarField::Set(double value, BaseSpec* base) const {
+  Message* message = base;
+  for (size_t i = 0; i + 1 < fields_.size(); ++i) {
+    message = message->GetReflection()->MutableMessage(message, fields_[i]);
+  }
+  const auto* reflection = message->GetReflection();
+  switch (fields_.back()->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection->SetDouble(message, fields_.back(), value);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection->SetBool(message, fields_.back(), value != 0);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return reflection->SetEnumValue(message, fields_.back(), static_cast<int>(value));
+    default:
+      return reflection->SetUInt32(message, fields_.back(), static_cast<uint32_t>(value));
+  }
+}
+
+std::string ScalarField::Text(double value) const {
+  if (fields_.back()->cpp_type() == FieldDescriptor::CPPTYPE_BOOL)
+    return value != 0 ? "true" : "false";
+  if (fields_.back()->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+    const auto* name = fields_.back()->enum_type()->FindValueByNumber(static_cast<int>(value));
+    if (name != nullptr) return name->name();
+  }
+  return reflect::ShortestDecimal(value);
+}
+
+bool ScalarField::is_number() const {
+  return fields_.back()->cpp_type() != FieldDescriptor::CPPTYPE_BOOL &&
+         fields_.back()->cpp_type() != FieldDescriptor::CPPTYPE_ENUM;
+}
+
+bool FieldRule::InRange(double value) const {
+  const bool above = open_low ? value > low : value >= low;
+  const bool below = open_high ? value < high : value <= high;
+  return above && below;  // neither holds for NaN
+}
+
+const std::vector<FieldRule>& FieldRules() {
+  static const auto* const kRules = new std::vector<FieldRule>(MakeRules());
+  return *kRules;
+}
+
+}  // namespace ablate::spec

@@ -1,0 +1,56 @@
+// Every scalar of a run's spec in one table: its range, its default, and when it means anything.
+#ifndef ABLATE_SERVER_SPEC_FIELDS_H_
+#define ABLATE_SERVER_SPEC_FIELDS_H_
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+
+namespace ablate::spec {
+
+// A singular number, boolean or enum below BaseSpec; booleans are 0 and 1, enums their numbers.
+class ScalarField {
+ public:
+  // `path` must name one.
+  explicit ScalarField(absl::string_view path);
+
+  bool Has(const v1::BaseSpec& base) const;
+  double Get(const v1::BaseSpec& base) const;  // 0 if absent
+  void Set(double value, v1::BaseSpec* base) const;
+  // As people write it: pre, true, 0.001.
+  std::string Text(double value) const;
+  bool is_number() const;
+
+ private:
+  std::vector<const google::protobuf::FieldDescriptor*> fields_;
+};
+
+struct FieldRule {
+  std::string path;
+  ScalarField field;
+  // The default; may read fields that come earlier in the table.
+  double (*standard)(const v1::BaseSpec& base);
+  // Whether the field means anything in this spec; null: always. Where it does not, setting it is a
+  // problem (check_run.h) and it stays unset.
+  bool (*applies)(const v1::BaseSpec& base);
+  // Of numbers, both included unless open.
+  double low = 0;
+  double high = 0;
+  bool open_low = false;
+  bool open_high = false;
+  std::string allowed;  // the range in words
+
+  bool Applies(const v1::BaseSpec& base) const { return applies == nullptr || applies(base); }
+  bool InRange(double value) const;
+};
+
+// In the order of defaults. Not in it, for they are no such scalars: task.documents.dataset
+// (required), training.betas, training.checkpoints, training.device (defaults.h).
+const std::vector<FieldRule>& FieldRules();
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_FIELDS_H_

@@ -1,0 +1,98 @@
+// Writes canonical texts and hashes them.
+#include "server/spec/fingerprint.h"
+
+#include <openssl/sha.h>
+
+#include <functional>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
+#include "server/engine/trainer.h"
+#include "server/spec/fields.h"
+
+namespace ablate::spec {
+namespace {
+
+using Lines = std::map<std::string, std::string>;
+
+std::string Join(const Lines& lines, absl::string_view title,
+                 const std::function<bool(absl::string_view key)>& wanted) {
+  std::string text = absl::StrCat("ablate ", title, " 1\n");
+  for (const auto& [key, value] : lines) {
+    if (wanted(key)) absl::StrAppend(&text, key, "=", value, "\n");
+  }
+  return text;
+}
+
+bool InTrajectory(absl::string_view key) {
+  return !absl::StartsWith(key, "evaluation.") && key != "training.checkpoints";
+}
+
+bool InModel(absl::string_view key) {
+  if (key == "task" || key == "data") return true;
+  if (absl::StartsWith(key, "task.")) return key != "task.documents.held_out";
+  return absl::StartsWith(key, "model.") && !absl::StartsWith(key, "model.init.");
+}
+
+bool InShape(absl::string_view key) {
+  return InModel(key) || key == "device" || key == "trainer" || key == "training.batch" ||
+         key == "training.optimizer";
+}
+
+std::string Text(const Lines& lines, uint32_t seed, absl::string_view title,
+                 const std::function<bool(absl::string_view key)>& wanted) {
+  Lines with_seed = lines;
+  with_seed["seed"] = absl::StrCat(seed);
+  return Join(with_seed, title, wanted);
+}
+
+}  // namespace
+
+Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256) {
+  lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
+  lines_["trainer"] = "torch";
+  lines_["device"] = v1::Device::Value_Name(filled.training().device());
+  lines_["task"] = filled.task().has_documents() ? "documents" : "legacy_recall";
+  if (!dataset_sha256.empty()) lines_["data"] = dataset_sha256;
+  for (const FieldRule& rule : FieldRules()) {
+    if (!rule.Applies(filled)) continue;
+    const double value = rule.field.Get(filled);
+    if (value != rule.standard(filled)) lines_[rule.path] = rule.field.Text(value);
+  }
+  std::vector<std::string> betas;
+  for (const double beta : filled.training().betas()) {
+    betas.push_back(reflect::ShortestDecimal(beta));
+  }
+  const std::string joined = absl::StrJoin(betas, ",");
+  if (!joined.empty() && joined != "0.9,0.999") lines_["training.betas"] = joined;
+  const std::string checkpoints = absl::StrJoin(filled.training().checkpoints(), ",");
+  if (checkpoints != "-1") lines_["training.checkpoints"] = checkpoints;
+}
+
+std::string Canonical::RunText(uint32_t seed) const {
+  return Text(lines_, seed, "run", [](absl::string_view) { return true; });
+}
+
+std::string Canonical::TrajectoryText(uint32_t seed) const {
+  return Text(lines_, seed, "trajectory", InTrajectory);
+}
+
+std::string Canonical::ShapeText() const { return Join(lines_, "shape", InShape); }
+
+std::string Canonical::ModelText() const { return Join(lines_, "model", InModel); }
+
+std::string ShortHash(absl::string_view text) {
+  constexpr char kDigits[] = "abcdefghijklmnopqrstuvwxyz234567";
+  unsigned char hash[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash);
+  uint64_t bits = 0;
+  for (int i = 0; i < 8; ++i) bits = bits << 8 | hash[i];
+  std::string digits;
+  for (int i = 0; i < 12; ++i) digits += kDigits[bits >> (59 - 5 * i) & 31];
+  return digits;
+}
+
+}  // namespace ablate::spec

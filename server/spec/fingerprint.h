@@ -1,0 +1,54 @@
+// What makes two runs the same: a canonical text and its hash. Changing anything here makes every
+// stored run unfindable.
+//
+// The canonical text is lines of `key=value`, each ended by a line feed, sorted by bytes, after one
+// line that says what it is: "ablate run 1", "ablate trajectory 1" or "ablate shape 1". The keys of
+// a run:
+//   numerics      engine::kNumericsVersion
+//   trainer       torch
+//   device        cpu or cuda
+//   seed          the run's seed
+//   task          documents or legacy_recall
+//   data          SHA-256 of the data set, 64 hex digits, if the task has one; its name is left out
+//   and every field of the resolved spec by its path below BaseSpec (model.norm.eps), unless it is
+//   equal to its default given the others, or means nothing in this spec (fields.h).
+// Numbers are shortest decimals (reflect::ShortestDecimal), booleans true or false, enums their
+// names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
+// likewise, ascending with -1 last, left out if -1 alone.
+// A trajectory is the same without evaluation.* and training.checkpoints. A shape has device,
+// trainer, task, data, the fields of the task but held_out, of the model but init, training.batch
+// and training.optimizer.
+// The hash is the first 60 bits of the text's SHA-256 in base 32, digits a-z and 2-7.
+#ifndef ABLATE_SERVER_SPEC_FINGERPRINT_H_
+#define ABLATE_SERVER_SPEC_FINGERPRINT_H_
+
+#include <map>
+#include <string>
+
+#include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::spec {
+
+// The canonical lines of one combination, ready for its seeds.
+class Canonical {
+ public:
+  // `filled` as FillDefaults leaves it; `dataset_sha256` is empty if the task has no data set.
+  Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256);
+
+  std::string RunText(uint32_t seed) const;
+  std::string TrajectoryText(uint32_t seed) const;
+  std::string ShapeText() const;
+  // The part of the shape that fixes the parameters: task, data and model.
+  std::string ModelText() const;
+
+ private:
+  std::map<std::string, std::string> lines_;  // without seed
+};
+
+// 12 characters of [a-z2-7].
+std::string ShortHash(absl::string_view text);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_FINGERPRINT_H_

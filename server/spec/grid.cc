@@ -1,0 +1,197 @@
+// Seeds, exclusions, the count of cells, and the walk over combinations.
+#include "server/spec/grid.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/spec/labels.h"
+
+namespace ablate::spec {
+namespace {
+
+constexpr int kMostSeeds = 10'000;
+constexpr int kMostExclusions = 1000;
+constexpr uint64_t kMostCells = 100'000;
+constexpr uint32_t kDefaultCells = 1000;
+constexpr uint64_t kPlenty = uint64_t{1} << 60;  // where counting saturates
+
+uint64_t Times(uint64_t a, uint64_t b) { return b != 0 && a > kPlenty / b ? kPlenty : a * b; }
+
+void CheckList(const v1::Seeds& seeds, Problems* problems) {
+  if (seeds.has_first() || seeds.has_count()) {
+    problems->Add("seeds", "", "a list and first or count are given together",
+                  "either first and count, or a list");
+  }
+  if (seeds.list_size() > kMostSeeds) {
+    problems->Add("seeds.list", absl::StrCat(seeds.list_size()),
+                  absl::StrCat("there are ", WithCommas(seeds.list_size()), " seeds"),
+                  "at most 10,000");
+    return;
+  }
+  std::set<uint32_t> seen;
+  for (int i = 0; i < seeds.list_size(); ++i) {
+    if (seen.insert(seeds.list(i)).second) continue;
+    problems->Add(absl::StrCat("seeds.list[", i, "]"), absl::StrCat(seeds.list(i)),
+                  absl::StrCat(seeds.list(i), " is given twice"), "distinct seeds");
+  }
+}
+
+// The index of the point that `value` names, or −1 after a problem.
+int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const std::string& source,
+              Problems* problems) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < axis.points.size(); ++i) {
+    if (HasLabel(value) && ValueLabel(value) == axis.points[i].label) return static_cast<int>(i);
+    labels.push_back(axis.points[i].label);
+  }
+  const std::string near =
+      value.has_string_value() ? reflect::Nearest(value.string_value(), labels) : "";
+  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  if (labels.size() > 20) labels.resize(20);
+  problems->Add(source, reflect::ShortText(value),
+                absl::StrCat(reflect::Quoted(value), " is no setting of ", axis.name, guess),
+                absl::StrJoin(labels, ", "));
+  return -1;
+}
+
+Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan>& axes,
+                      const std::string& source, Problems* problems) {
+  Indexes indexes(axes.size(), -1);
+  if (exclusion.where().empty()) {
+    problems->Add(source, "", "there is no axis", "at least one axis and its label");
+  }
+  std::vector<std::string> names;
+  for (const AxisPlan& axis : axes) names.push_back(axis.name);
+  const std::map<std::string, google::protobuf::Value> sorted(exclusion.where().begin(),
+                                                              exclusion.where().end());
+  for (const auto& [name, value] : sorted) {
+    const std::string where = absl::StrCat(source, reflect::Subscript(name));
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      const std::string near = reflect::Nearest(name, names);
+      problems->Add(where, reflect::ShortText(value),
+                    absl::StrCat("there is no such axis",
+                                 near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)")),
+                    names.empty() ? "nothing without axes" : absl::StrJoin(names, ", "));
+      continue;
+    }
+    const auto axis = static_cast<size_t>(found - names.begin());
+    indexes[axis] = FindPoint(value, axes[axis], where, problems);
+  }
+  return indexes;
+}
+
+bool Excluded(const Indexes& indexes, const std::vector<Indexes>& exclusions) {
+  const auto matches = [&indexes](const Indexes& exclusion) {
+    for (size_t i = 0; i < indexes.size(); ++i) {
+      if (exclusion[i] >= 0 && exclusion[i] != indexes[i]) return false;
+    }
+    return true;
+  };
+  return std::any_of(exclusions.begin(), exclusions.end(), matches);
+}
+
+// "3 placement × 5 lr × 12 seeds".
+std::string Shape(const Grid& grid) {
+  std::vector<std::string> factors;
+  for (const AxisPlan& axis : grid.axes) {
+    factors.push_back(absl::StrCat(WithCommas(axis.points.size()), " ", axis.name));
+  }
+  const size_t seeds = grid.seeds.size();
+  factors.push_back(absl::StrCat(WithCommas(seeds), seeds == 1 ? " seed" : " seeds"));
+  return absl::StrJoin(factors, " × ");
+}
+
+}  // namespace
+
+std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems) {
+  if (seeds.list_size() > 0) {
+    CheckList(seeds, problems);
+    const int size = std::min(seeds.list_size(), kMostSeeds);
+    return {seeds.list().begin(), seeds.list().begin() + size};
+  }
+  const uint64_t first = seeds.first();
+  const uint64_t count = seeds.has_count() ? seeds.count() : 1;
+  if (count < 1 || count > kMostSeeds) {
+    problems->Add("seeds.count", absl::StrCat(count), absl::StrCat(count, " is out of range"),
+                  "1 to 10,000");
+    return {seeds.first()};
+  }
+  if (first + count - 1 > UINT32_MAX) {
+    problems->Add("seeds.first", absl::StrCat(first),
+                  absl::StrCat(first, " and the ", count, " seeds from it go beyond 4294967295"),
+                  "seeds up to 4294967295");
+    return {seeds.first()};
+  }
+  std::vector<uint32_t> list;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    list.push_back(static_cast<uint32_t>(seed));
+  }
+  return list;
+}
+
+std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
+                                    const std::vector<AxisPlan>& axes, Problems* problems) {
+  std::vector<Indexes> exclusions;
+  if (spec.exclude_size() > kMostExclusions) {
+    problems->Add("exclude", absl::StrCat(spec.exclude_size()),
+                  absl::StrCat("there are ", WithCommas(spec.exclude_size()), " of them"),
+                  "at most 1,000");
+    return exclusions;
+  }
+  for (int i = 0; i < spec.exclude_size(); ++i) {
+    const size_t before = problems->size();
+    Indexes indexes =
+        ReadExclusion(spec.exclude(i), axes, absl::StrCat("exclude[", i, "].where"), problems);
+    if (problems->size() == before) exclusions.push_back(std::move(indexes));
+  }
+  return exclusions;
+}
+
+bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
+  uint64_t combinations = 1;
+  for (const AxisPlan& axis : grid.axes) combinations = Times(combinations, axis.points.size());
+  if (!grid.exclusions.empty() && combinations <= kMostCells) {
+    combinations = 0;
+    VisitGrid(grid, [&combinations](const Indexes&, size_t) { ++combinations; });
+    if (combinations == 0) {
+      problems->Add("exclude", "", "no cell is left", "exclusions that leave at least one cell");
+      return false;
+    }
+  }
+  const uint64_t cells = Times(combinations, grid.seeds.size());
+  const uint64_t limit = limits.runs() > 0 ? limits.runs() : kDefaultCells;
+  const uint64_t most = std::min(limit, kMostCells);
+  if (cells <= most) return true;
+  const std::string count = cells == kPlenty ? "more than 10^18" : WithCommas(cells);
+  const std::string more = most < kMostCells ? ", or a higher limit up to 100,000" : "";
+  problems->Add("limits.runs", count,
+                absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")"),
+                absl::StrCat("at most ", WithCommas(most), more));
+  return false;
+}
+
+void VisitGrid(const Grid& grid,
+               const std::function<void(const Indexes& indexes, size_t changed)>& visit) {
+  Indexes indexes(grid.axes.size(), 0);
+  size_t changed = 0;
+  while (true) {
+    if (!Excluded(indexes, grid.exclusions)) {
+      visit(indexes, changed);
+      changed = indexes.size();
+    }
+    size_t axis = indexes.size();
+    while (axis > 0 &&
+           indexes[axis - 1] + 1 == static_cast<int>(grid.axes[axis - 1].points.size())) {
+      indexes[--axis] = 0;
+    }
+    if (axis == 0) return;
+    ++indexes[axis - 1];
+    changed = std::min(changed, axis - 1);
+  }
+}
+
+}  // namespace ablate::spec

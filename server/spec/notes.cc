@@ -1,0 +1,175 @@
+// Finds settings that change more than one thing, unequal sizes, and cells that are one run.
+#include "server/spec/notes.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/text_format.h"
+#include "server/spec/defaults.h"
+
+namespace ablate::spec {
+namespace {
+
+using google::protobuf::Message;
+
+// The value at `path` as comparable text; empty if it is not set.
+std::string ValueAt(const v1::BaseSpec& base, const std::string& path) {
+  const Message* message = &base;
+  const std::vector<std::string> names = absl::StrSplit(path, '.');
+  for (size_t i = 0; i + 1 < names.size(); ++i) {
+    message = &message->GetReflection()->GetMessage(
+        *message, message->GetDescriptor()->FindFieldByName(names[i]));
+  }
+  const auto* field = message->GetDescriptor()->FindFieldByName(names.back());
+  const auto* reflection = message->GetReflection();
+  if (!field->is_repeated() && !reflection->HasField(*message, field)) return "";
+  const int first = field->is_repeated() ? 0 : -1;
+  const int end = field->is_repeated() ? reflection->FieldSize(*message, field) : 0;
+  std::string text;
+  for (int i = first; i < end; ++i) {
+    std::string element;
+    google::protobuf::TextFormat::PrintFieldValueToString(*message, field, i, &element);
+    absl::StrAppend(&text, element, ";");
+  }
+  return text;
+}
+
+v1::BaseSpec Filled(v1::BaseSpec base, const Point& point) {
+  std::vector<Problem> problems;
+  Apply(point.writes, &base, &problems);
+  FillDefaults(false, &base);
+  return base;
+}
+
+// For each path that some setting changes: setting index → value.
+using Changes = std::map<std::string, std::map<size_t, std::string>>;
+
+Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
+  const v1::BaseSpec baseline = Filled(base, axis.points.front());
+  Changes changes;
+  for (size_t i = 1; i < axis.points.size(); ++i) {
+    const v1::BaseSpec changed = Filled(base, axis.points[i]);
+    for (const Write& write : axis.points[i].writes) {
+      const std::string value = ValueAt(changed, write.path);
+      if (value != ValueAt(baseline, write.path)) changes[write.path][i] = value;
+    }
+  }
+  return changes;
+}
+
+// How much `path` looks like what the axis is about; the greatest wins.
+std::tuple<bool, size_t, size_t> Weight(const AxisPlan& axis, const std::string& path,
+                                        const std::map<size_t, std::string>& values) {
+  const std::string last = path.substr(path.rfind('.') + 1);
+  std::set<std::string> distinct;
+  for (const auto& [setting, value] : values) distinct.insert(value);
+  return {last == absl::StrReplaceAll(axis.name, {{"-", "_"}}), distinct.size(), values.size()};
+}
+
+void AddExtras(const AxisPlan& axis, const Changes& changes, std::vector<std::string>* notes) {
+  std::map<std::string, std::vector<std::string>> extras;  // path → labels
+  for (size_t i = 1; i < axis.points.size(); ++i) {
+    std::vector<std::string> paths;
+    for (const auto& [path, values] : changes) {
+      if (values.count(i) > 0) paths.push_back(path);
+    }
+    if (paths.size() < 2) continue;
+    const auto main = std::max_element(
+        paths.begin(), paths.end(), [&](const std::string& a, const std::string& b) {
+          return Weight(axis, a, changes.at(a)) < Weight(axis, b, changes.at(b));
+        });
+    for (const std::string& path : paths) {
+      if (path != *main) extras[path].push_back(axis.points[i].label);
+    }
+  }
+  for (const auto& [path, labels] : extras) {
+    notes->push_back(absl::StrCat(absl::StrJoin(labels, ", "), " also ",
+                                  labels.size() == 1 ? "changes " : "change ", path));
+  }
+}
+
+// Axes whose label in `row` is not their baseline's.
+std::vector<size_t> Moved(const std::vector<AxisPlan>& axes, const v1::SettingParameters& row) {
+  std::vector<size_t> moved;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (row.labels().at(axes[i].name) != axes[i].points.front().label) moved.push_back(i);
+  }
+  return moved;
+}
+
+std::string ParametersByLabel(const AxisPlan& axis, const std::map<std::string, uint64_t>& counts) {
+  constexpr size_t kMostLabels = 8;
+  std::vector<std::string> parts;
+  for (const Point& point : axis.points) {
+    const auto found = counts.find(point.label);
+    if (found == counts.end()) continue;
+    if (parts.size() == kMostLabels) {
+      parts.push_back("…");
+      break;
+    }
+    parts.push_back(absl::StrCat(point.label, " ", WithCommas(found->second)));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace
+
+std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base) {
+  std::vector<std::string> notes;
+  for (const AxisPlan& axis : axes) {
+    if (axis.is_field) continue;
+    v1::BaseSpec below = base;
+    std::vector<Problem> problems;
+    for (const AxisPlan& other : axes) {
+      if (&other != &axis) Apply(other.points.front().writes, &below, &problems);
+    }
+    AddExtras(axis, FindChanges(axis, below), &notes);
+  }
+  return notes;
+}
+
+std::vector<std::string> ParameterMismatches(const std::vector<AxisPlan>& axes,
+                                             const std::vector<v1::SettingParameters>& parameters) {
+  std::vector<std::map<std::string, uint64_t>> counts(axes.size());
+  for (const v1::SettingParameters& row : parameters) {
+    const std::vector<size_t> moved = Moved(axes, row);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const bool along = moved.empty() || (moved.size() == 1 && moved.front() == i);
+      if (along) counts[i][row.labels().at(axes[i].name)] = row.parameters();
+    }
+  }
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    std::set<uint64_t> distinct;
+    for (const auto& [label, count] : counts[i]) distinct.insert(count);
+    if (distinct.size() < 2) continue;
+    notes.push_back(
+        absl::StrCat(axes[i].name, ": parameters differ: ", ParametersByLabel(axes[i], counts[i])));
+  }
+  return notes;
+}
+
+std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells) {
+  std::unordered_map<std::string, const ResolvedCell*> first;
+  std::string example;
+  size_t shared = 0;
+  for (const ResolvedCell& cell : cells) {
+    const auto [known, fresh] = first.emplace(cell.fingerprint, &cell);
+    if (fresh) continue;
+    if (++shared == 1) example = absl::StrCat(known->second->name, " and ", cell.name);
+  }
+  if (shared == 0) return {};
+  const std::string more =
+      shared == 1 ? "" : absl::StrCat(", and ", WithCommas(shared - 1), " more cells likewise");
+  return {absl::StrCat(example, " are one run, trained once", more)};
+}
+
+}  // namespace ablate::spec

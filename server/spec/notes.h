@@ -1,0 +1,29 @@
+// Things worth knowing about a grid that are no problems.
+#ifndef ABLATE_SERVER_SPEC_NOTES_H_
+#define ABLATE_SERVER_SPEC_NOTES_H_
+
+#include <string>
+#include <vector>
+
+#include "server/spec/axes.h"
+#include "server/spec/resolve.h"
+
+namespace ablate::spec {
+
+// "post, none also change model.norm.final": settings that write more than the one path their axis
+// is about. That path is the one named like the axis, else the one with the most different values,
+// else the one that most settings write. A write counts only if it differs from what the axis's
+// baseline has, with `base` below both.
+std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base);
+
+// "placement: parameters differ: pre 25,968, post 25,952, none 25,696": learned parameters along
+// each axis, with the other axes at their baselines.
+std::vector<std::string> ParameterMismatches(const std::vector<AxisPlan>& axes,
+                                             const std::vector<v1::SettingParameters>& parameters);
+
+// "a-s1 and b-s1 are the same run (12 such cells)".
+std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_NOTES_H_

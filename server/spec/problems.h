@@ -1,0 +1,42 @@
+// Problems as they are found: each sentence once, and not without end.
+#ifndef ABLATE_SERVER_SPEC_PROBLEMS_H_
+#define ABLATE_SERVER_SPEC_PROBLEMS_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/reflect/from_value.h"
+
+namespace ablate::spec {
+
+using Problem = reflect::FieldProblem;
+
+class Problems {
+ public:
+  // Beyond this many nothing is kept: whoever mends a spec starts with the first.
+  static constexpr size_t kMost = 1000;
+
+  // See reflect::MakeProblem. A sentence that is known already is left out.
+  void Add(const std::string& field, const std::string& value, absl::string_view complaint,
+           absl::string_view allowed);
+  void Add(Problem problem);
+  void Add(std::vector<Problem> problems);
+
+  bool empty() const { return list_.empty(); }
+  size_t size() const { return list_.size(); }
+  std::vector<Problem> Take() { return std::move(list_); }
+
+ private:
+  std::set<std::string> known_;
+  std::vector<Problem> list_;
+};
+
+// 1,000,000.
+std::string WithCommas(uint64_t number);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_PROBLEMS_H_

@@ -1,0 +1,171 @@
+// Resolves an experiment: checks it, applies overrides, expands the grid.
+#include "server/spec/resolve.h"
+
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/spec/axes.h"
+#include "server/spec/check_fields.h"
+#include "server/spec/conflicts.h"
+#include "server/spec/datasets.h"
+#include "server/spec/expand.h"
+#include "server/spec/grid.h"
+#include "server/spec/notes.h"
+#include "server/spec/problems.h"
+#include "server/spec/validate.h"
+
+namespace ablate::spec {
+namespace {
+
+using Overrides = std::map<std::string, google::protobuf::Value>;
+
+constexpr size_t kMostOverrides = 100;
+constexpr char kDatasetPath[] = "task.documents.dataset";
+
+class Resolver {
+ public:
+  Resolver(const v1::ExperimentSpec& spec, const Surroundings& surroundings)
+      : surroundings_(surroundings), datasets_(surroundings) {
+    resolution_.spec = spec;
+  }
+
+  Resolution Run(const Overrides& overrides) {
+    CheckWellFormed(resolution_.spec, &problems_);
+    const bool well_formed = problems_.empty();
+    CheckExperiment(resolution_.spec, &problems_);
+    ReadOverrides(overrides);
+    ReadGrid();
+    CheckWriters();
+    const bool small = CheckSize(grid_, resolution_.spec.limits(), &problems_);
+    if (well_formed && small) {
+      Expand({resolution_.spec.base(), grid_, overrides_, bad_}, surroundings_, &datasets_,
+             &problems_, &resolution_);
+    }
+    Finish();
+    return std::move(resolution_);
+  }
+
+ private:
+  void ReadOverrides(const Overrides& overrides) {
+    v1::BaseSpec* base = resolution_.spec.mutable_base();
+    if (overrides.size() > kMostOverrides) {
+      problems_.Add("overrides", absl::StrCat(overrides.size()),
+                    absl::StrCat("there are ", WithCommas(overrides.size()), " of them"),
+                    "at most 100");
+    } else {
+      for (const auto& [path, value] : overrides) {
+        overrides_.push_back({path, value, absl::StrCat("overrides", reflect::Subscript(path))});
+      }
+    }
+    std::vector<Problem> found;
+    for (const Write& write : overrides_) {
+      // An override that can't be applied must not be mistaken for a writer later on.
+      const size_t before = found.size();
+      reflect::SetPath(write.path, write.value, write.source, base, &found);
+      if (found.size() == before) applied_.push_back(write);
+    }
+    problems_.Add(std::move(found));
+    overrides_ = std::move(applied_);
+    bad_ = CheckFields(
+        *base,
+        [this](const std::string& path) {
+          const std::string source = WrittenBy(overrides_, path);
+          return source.empty() ? absl::StrCat("base.", path) : source;
+        },
+        &problems_);
+  }
+
+  void ReadGrid() {
+    grid_.axes = ReadAxes(resolution_.spec, &problems_);
+    grid_.exclusions = ReadExclusions(resolution_.spec, grid_.axes, &problems_);
+    grid_.seeds = ReadSeeds(resolution_.spec.seeds(), &problems_);
+  }
+
+  // Axes first, so that an override that meets an axis is what is reported.
+  void CheckWriters() {
+    std::vector<Claim> claims;
+    int writer = 0;
+    for (const AxisPlan& axis : grid_.axes) {
+      for (const Point& point : axis.points) {
+        if (point.broken) continue;
+        for (const Write& write : point.writes) {
+          const std::string source =
+              axis.is_field ? absl::StrCat(axis.source, ".field") : write.source;
+          claims.push_back({write.path, source, writer});
+        }
+      }
+      ++writer;
+    }
+    for (const Write& write : overrides_) claims.push_back({write.path, write.source, writer++});
+    CheckClaims(claims, &problems_);
+  }
+
+  void Finish() {
+    if (!problems_.empty()) {
+      resolution_.problems = problems_.Take();
+      resolution_.cells.clear();
+      resolution_.parameters.clear();
+      return;
+    }
+    const auto add = [this](std::vector<std::string> notes) {
+      resolution_.notes.insert(resolution_.notes.end(), notes.begin(), notes.end());
+    };
+    add(ExtraChanges(grid_.axes, resolution_.spec.base()));
+    add(ParameterMismatches(grid_.axes, resolution_.parameters));
+    add(SharedRuns(resolution_.cells));
+    NameDatasets();
+  }
+
+  // Display names may come to mean something else; datasets/ID does not.
+  void NameDatasets() {
+    v1::TaskSpec* task = resolution_.spec.mutable_base()->mutable_task();
+    if (task->documents().has_dataset()) {
+      Rename(task->mutable_documents()->mutable_dataset());
+    }
+    for (v1::Axis& axis : *resolution_.spec.mutable_axes()) {
+      for (v1::Setting& setting : *axis.mutable_settings()) {
+        for (auto& [path, value] : *setting.mutable_set()) RenameIn(path, &value);
+      }
+    }
+  }
+
+  // A setting may name the data set below a message that it replaces.
+  void RenameIn(absl::string_view path, google::protobuf::Value* value) {
+    absl::string_view rest = kDatasetPath;
+    if (!absl::ConsumePrefix(&rest, path)) return;
+    while (!rest.empty() && value->has_struct_value()) {
+      rest.remove_prefix(1);
+      const std::string name(rest.substr(0, rest.find('.')));
+      rest.remove_prefix(name.size());
+      const auto member = value->mutable_struct_value()->mutable_fields()->find(name);
+      if (member == value->mutable_struct_value()->mutable_fields()->end()) return;
+      value = &member->second;
+    }
+    if (rest.empty() && value->has_string_value()) Rename(value->mutable_string_value());
+  }
+
+  void Rename(std::string* name) {
+    const auto& facts = datasets_.Find(*name);
+    if (facts.ok()) *name = absl::StrCat("datasets/", facts->id);
+  }
+
+  const Surroundings& surroundings_;
+  Datasets datasets_;
+  Problems problems_;
+  std::vector<Write> overrides_;
+  std::vector<Write> applied_;
+  std::set<std::string> bad_;
+  Grid grid_;
+  Resolution resolution_;
+};
+
+}  // namespace
+
+Resolution Resolve(const v1::ExperimentSpec& spec, const Overrides& overrides,
+                   const Surroundings& surroundings) {
+  return Resolver(spec, surroundings).Run(overrides);
+}
+
+}  // namespace ablate::spec

@@ -1,0 +1,54 @@
+// What writes a field of a run's spec, and where the user said so: problems are reported there.
+#ifndef ABLATE_SERVER_SPEC_SOURCES_H_
+#define ABLATE_SERVER_SPEC_SOURCES_H_
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/spec.pb.h"
+#include "google/protobuf/struct.pb.h"
+#include "server/spec/problems.h"
+
+namespace ablate::spec {
+
+// One assignment that an override or a setting makes.
+struct Write {
+  std::string path;  // below BaseSpec
+  google::protobuf::Value value;
+  std::string source;  // such as axes[0].settings[1].set["model.norm.placement"]
+};
+
+// How particular the place is that a field comes from; the greater, the better a place to report.
+enum class Rank { kDefault, kBase, kOverride, kAxis };
+
+struct Source {
+  Rank rank = Rank::kDefault;
+  std::string reported_as;
+};
+
+// Where `path` (which may go on with [2]) comes from if one of `writes` wrote it or a message
+// around it, else nothing.
+std::string WrittenBy(const std::vector<Write>& writes, const std::string& path);
+
+// The sources of one combination: overrides and one point an axis over a base. No two of them may
+// write one path (conflicts.h).
+class Sources {
+ public:
+  // Both must outlive it.
+  Sources(const std::vector<Write>& overrides, const std::vector<const std::vector<Write>*>& points)
+      : overrides_(overrides), points_(points) {}
+
+  // `merged` tells what is set at all.
+  Source Find(const std::string& path, const v1::BaseSpec& merged) const;
+
+ private:
+  const std::vector<Write>& overrides_;
+  const std::vector<const std::vector<Write>*>& points_;
+};
+
+// Applies writes in order.
+void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Problem>* problems);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_SOURCES_H_

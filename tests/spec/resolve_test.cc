@@ -1,0 +1,218 @@
+// Resolve: from a spec and overrides to named cells in grid order.
+#include "server/spec/resolve.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+std::vector<std::string> Names(const Resolution& resolution) {
+  std::vector<std::string> names;
+  for (const ResolvedCell& cell : resolution.cells) names.push_back(cell.name);
+  return names;
+}
+
+TEST(ResolveTest, ExpandsAxesInOrderWithSeedsFastest) {
+  const Resolution resolution = Resolved(NamesNorm());
+  ASSERT_THAT(resolution.cells, SizeIs(180));
+  EXPECT_EQ(resolution.cells[0].name, "pre-lr0.001-s42");
+  EXPECT_EQ(resolution.cells[1].name, "pre-lr0.001-s43");
+  EXPECT_EQ(resolution.cells[12].name, "pre-lr0.002-s42");
+  EXPECT_EQ(resolution.cells[60].name, "post-lr0.001-s42");
+  EXPECT_EQ(resolution.cells[179].name, "none-lr0.02-s53");
+  EXPECT_THAT(resolution.cells[60].labels,
+              ElementsAre(Pair("placement", "post"), Pair("lr", "0.001")));
+  std::set<std::string> fingerprints;
+  for (const ResolvedCell& cell : resolution.cells) fingerprints.insert(cell.fingerprint);
+  EXPECT_THAT(fingerprints, SizeIs(180));
+}
+
+TEST(ResolveTest, CountsParametersOfEachSetting) {
+  const Resolution resolution = Resolved(NamesNorm());
+  ASSERT_THAT(resolution.parameters, SizeIs(15));
+  EXPECT_EQ(resolution.parameters[0].parameters(), 25'968u);
+  EXPECT_EQ(resolution.parameters[5].parameters(), 25'952u);
+  EXPECT_EQ(resolution.parameters[10].parameters(), 25'696u);
+}
+
+TEST(ResolveTest, NotesWhatElseChanges) {
+  EXPECT_THAT(Resolved(NamesNorm()).notes,
+              ElementsAre("post, none also change model.norm.final",
+                          "placement: parameters differ: pre 25,968, post 25,952, none 25,696"));
+}
+
+TEST(ResolveTest, ASpecWithoutAxesHasOneCell) {
+  const Resolution resolution = Resolved(SmallSpec());
+  EXPECT_THAT(Names(resolution), ElementsAre("s0"));
+  EXPECT_THAT(resolution.cells[0].labels, IsEmpty());
+  EXPECT_THAT(resolution.notes, IsEmpty());
+  EXPECT_THAT(resolution.parameters, SizeIs(1));
+}
+
+TEST(ResolveTest, TakesSeedsFromAList) {
+  v1::ExperimentSpec spec = SmallSpec();
+  for (const uint32_t seed : {7u, 3u, 4294967295u}) spec.mutable_seeds()->add_list(seed);
+  EXPECT_THAT(Names(Resolved(spec)), ElementsAre("s7", "s3", "s4294967295"));
+}
+
+TEST(ResolveTest, LabelsFieldAxesByShortestDecimals) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_field("training.learning_rate");
+  for (const double value : {0.0001, 5e-5, 0.5, 1.0, 100.0}) {
+    axis->add_values()->set_number_value(value);
+  }
+  EXPECT_THAT(Names(Resolved(spec)),
+              ElementsAre("learning_rate0.0001-s0", "learning_rate5e-05-s0", "learning_rate0.5-s0",
+                          "learning_rate1-s0", "learning_rate100-s0"));
+}
+
+TEST(ResolveTest, LabelsBooleansAndNames) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_field("model.residual");
+  axis->add_values()->set_bool_value(true);
+  axis->add_values()->set_bool_value(false);
+  axis = spec.add_axes();
+  axis->set_name("act");
+  axis->set_field("model.feed_forward.activation");
+  axis->add_values()->set_string_value("relu");
+  axis->add_values()->set_string_value("gelu_tanh");
+  const Resolution resolution = Resolved(spec);
+  EXPECT_THAT(Names(resolution),
+              ElementsAre("residualtrue-actrelu-s0", "residualtrue-actgelu_tanh-s0",
+                          "residualfalse-actrelu-s0", "residualfalse-actgelu_tanh-s0"));
+  EXPECT_FALSE(resolution.cells[2].run.spec().model().residual());
+  EXPECT_EQ(resolution.cells[3].run.spec().model().feed_forward().activation(),
+            v1::Activation::gelu_tanh);
+}
+
+TEST(ResolveTest, LeavesOutWhatIsExcluded) {
+  v1::ExperimentSpec spec = NamesNorm();
+  auto& where = *spec.add_exclude()->mutable_where();
+  where["placement"].set_string_value("post");
+  where["lr"].set_number_value(0.02);
+  (*spec.add_exclude()->mutable_where())["lr"].set_string_value("0.001");
+  const Resolution resolution = Resolved(spec);
+  EXPECT_THAT(resolution.cells, SizeIs((15 - 1 - 3) * 12));
+  EXPECT_THAT(resolution.parameters, SizeIs(11));
+  for (const ResolvedCell& cell : resolution.cells) {
+    EXPECT_NE(cell.labels[1].second, "0.001");
+    EXPECT_FALSE(cell.labels[0].second == "post" && cell.labels[1].second == "0.02") << cell.name;
+  }
+}
+
+TEST(ResolveTest, ExclusionsMakeALargeGridFit) {
+  v1::ExperimentSpec spec = NamesNorm();
+  spec.mutable_limits()->set_runs(60);
+  (*spec.add_exclude()->mutable_where())["placement"].set_string_value("post");
+  (*spec.add_exclude()->mutable_where())["placement"].set_string_value("none");
+  EXPECT_THAT(Resolved(spec).cells, SizeIs(60));
+}
+
+TEST(ResolveTest, AppliesOverridesBeforeAxes) {
+  const Resolution resolution = Resolved(
+      NamesNorm(), {{"training.steps", Json("500")}, {"model.norm.kind", Json("\"layer\"")}});
+  EXPECT_EQ(resolution.spec.base().training().steps(), 500u);
+  for (const ResolvedCell& cell : resolution.cells) {
+    EXPECT_EQ(cell.run.spec().training().steps(), 500u);
+    EXPECT_EQ(cell.run.spec().model().norm().kind(), v1::NormKind::layer);
+  }
+  EXPECT_EQ(resolution.cells[60].run.spec().model().norm().placement(), v1::NormPlacement::post);
+}
+
+TEST(ResolveTest, NullInAnOverrideRestoresTheDefault) {
+  const Resolution resolution = Resolved(NamesNorm(), {{"training.betas", Json("null")}});
+  EXPECT_THAT(resolution.spec.base().training().betas(), IsEmpty());
+  EXPECT_THAT(resolution.cells[0].run.spec().training().betas(), ElementsAre(0.9, 0.999));
+}
+
+TEST(ResolveTest, SettingsReplaceListsAndMessages) {
+  v1::ExperimentSpec spec = NamesNorm();
+  auto& set = *spec.mutable_axes(0)->mutable_settings(1)->mutable_set();
+  set.clear();
+  set["model.norm"] = Json(R"({"placement": "post"})");
+  set["training.betas"] = Json("[0.5, 0.6]");
+  const v1::BaseSpec post = Resolved(spec).cells[60].run.spec();
+  EXPECT_EQ(post.model().norm().kind(), v1::NormKind::layer);
+  EXPECT_TRUE(post.model().norm().final());
+  EXPECT_THAT(post.training().betas(), ElementsAre(0.5, 0.6));
+}
+
+TEST(ResolveTest, ASettingMaySwitchTheTask) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("task");
+  axis->add_settings()->set_label("recall");
+  v1::Setting* names = axis->add_settings();
+  names->set_label("names");
+  (*names->mutable_set())["task"] = Json(R"({"documents": {"dataset": "names"}})");
+  const Resolution resolution = Resolved(spec);
+  ASSERT_THAT(resolution.cells, SizeIs(2));
+  EXPECT_EQ(resolution.cells[0].run.spec().model().context(), 41u);
+  EXPECT_FALSE(resolution.cells[0].run.spec().model().attention().causal());
+  EXPECT_EQ(resolution.cells[0].dataset_sha256, "");
+  EXPECT_EQ(resolution.cells[1].run.spec().model().context(), 64u);
+  EXPECT_TRUE(resolution.cells[1].run.spec().model().attention().causal());
+  EXPECT_EQ(resolution.cells[1].dataset_sha256, std::string(63, '0') + "1");
+}
+
+TEST(ResolveTest, NamesDataSetsById) {
+  v1::ExperimentSpec spec = NamesNorm();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("data");
+  axis->add_settings()->set_label("names");
+  v1::Setting* tiny = axis->add_settings();
+  tiny->set_label("tiny");
+  (*tiny->mutable_set())["task"] = Json(R"({"documents": {"dataset": "tiny", "held_out": 2}})");
+  const Resolution resolution = Resolved(spec);
+  EXPECT_EQ(resolution.spec.base().task().documents().dataset(), "datasets/names-0a30b5");
+  EXPECT_EQ(reflect::ShortText(resolution.spec.axes(2).settings(1).set().at("task")),
+            "{documents: {dataset: datasets/tiny-000000, held_out: 2}}");
+  EXPECT_EQ(resolution.cells[12].run.spec().task().documents().dataset(), "datasets/tiny-000000");
+}
+
+TEST(ResolveTest, LooksEachDataSetUpOnce) {
+  Surroundings surroundings = TestSurroundings();
+  int calls = 0;
+  surroundings.find_dataset = [&calls](absl::string_view name) {
+    ++calls;
+    return TestSurroundings().find_dataset(name);
+  };
+  EXPECT_THAT(Resolve(NamesNorm(), {}, surroundings).cells, SizeIs(180));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(ResolveTest, EqualCellsAreOneRun) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("width");
+  axis->add_settings()->set_label("default");
+  v1::Setting* same = axis->add_settings();
+  same->set_label("same");
+  (*same->mutable_set())["model.width"] = Json("128");
+  const Resolution resolution = Resolved(spec);
+  ASSERT_THAT(resolution.cells, SizeIs(2));
+  EXPECT_EQ(resolution.cells[0].fingerprint, resolution.cells[1].fingerprint);
+  EXPECT_THAT(resolution.notes, ElementsAre("default-s0 and same-s0 are one run, trained once"));
+}
+
+TEST(ResolveTest, AutoBecomesTheDeviceThatThereIs) {
+  Surroundings surroundings = TestSurroundings();
+  EXPECT_EQ(Resolve(SmallSpec(), {}, surroundings).cells[0].device_kind, "cpu");
+  surroundings.cuda = true;
+  const Resolution resolution = Resolve(SmallSpec(), {}, surroundings);
+  EXPECT_EQ(resolution.cells[0].device_kind, "cuda");
+  EXPECT_EQ(resolution.cells[0].run.spec().training().device(), v1::Device::cuda);
+}
+
+}  // namespace
+}  // namespace ablate::spec

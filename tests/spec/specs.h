@@ -1,0 +1,107 @@
+// Specs and surroundings that the tests resolve.
+#ifndef ABLATE_TESTS_SPEC_SPECS_H_
+#define ABLATE_TESTS_SPEC_SPECS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/spec.pb.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "server/spec/resolve.h"
+
+namespace ablate::spec {
+
+using Overrides = std::map<std::string, google::protobuf::Value>;
+
+// A server that has the data set datasets/names-0a30b5 (32,033 names, also known as names and
+// names.txt) and datasets/tiny-000000 (10 documents).
+inline Surroundings TestSurroundings() {
+  Surroundings surroundings;
+  surroundings.find_dataset = [](absl::string_view name) -> absl::StatusOr<DatasetFacts> {
+    if (name == "names" || name == "names.txt" || name == "names-0a30b5" ||
+        name == "datasets/names-0a30b5") {
+      return DatasetFacts{"names-0a30b5", std::string(63, '0') + "1", 32'033, 26};
+    }
+    if (name == "tiny") return DatasetFacts{"tiny-000000", std::string(63, '0') + "2", 10, 5};
+    return absl::NotFoundError("there is no data set of that name.");
+  };
+  return surroundings;
+}
+
+// The experiment that textproto `text` says.
+inline v1::ExperimentSpec FromText(const std::string& text) {
+  v1::ExperimentSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+// Small, valid, of one cell.
+inline v1::ExperimentSpec SmallSpec() {
+  return FromText(R"(name: "small" base { task { legacy_recall {} } })");
+}
+
+// The experiment on names that comes as an example: 3 placements × 5 rates × 12 seeds.
+inline v1::ExperimentSpec NamesNorm() {
+  return FromText(R"(
+    name: "names-norm"
+    base {
+      task { documents { dataset: "names" held_out: 2000 } }
+      model {
+        layers: 8 width: 16 heads: 4 context: 16 bias: false
+        init { streams: sequential } norm { kind: rms placement: pre final: true eps: 1e-5 }
+        feed_forward { hidden: 64 activation: relu }
+      }
+      training {
+        steps: 1000 batch: 1 optimizer: adamw learning_rate: 0.01 betas: [0.85, 0.99]
+        weight_decay: 0.01 schedule: linear checkpoints: [0, 100, 500, -1]
+      }
+      evaluation { every: 100 }
+    }
+    axes {
+      name: "placement"
+      settings { label: "pre" }
+      settings {
+        label: "post"
+        set { key: "model.norm.placement" value { string_value: "post" } }
+        set { key: "model.norm.final" value { bool_value: false } }
+      }
+      settings {
+        label: "none"
+        set { key: "model.norm.placement" value { string_value: "none" } }
+        set { key: "model.norm.final" value { bool_value: false } }
+      }
+    }
+    axes {
+      name: "lr" field: "training.learning_rate" tune: true
+      values { number_value: 0.001 } values { number_value: 0.002 } values { number_value: 0.004 }
+      values { number_value: 0.01 } values { number_value: 0.02 }
+    }
+    seeds { first: 42 count: 12 })");
+}
+
+inline google::protobuf::Value Json(const std::string& json) {
+  google::protobuf::Value value;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &value).ok()) << json;
+  return value;
+}
+
+inline std::vector<std::string> Messages(const Resolution& resolution) {
+  std::vector<std::string> messages;
+  for (const Problem& problem : resolution.problems) messages.push_back(problem.message);
+  return messages;
+}
+
+// Resolves what must be valid.
+inline Resolution Resolved(const v1::ExperimentSpec& spec, const Overrides& overrides = {}) {
+  Resolution resolution = Resolve(spec, overrides, TestSurroundings());
+  EXPECT_EQ(Messages(resolution), std::vector<std::string>());
+  return resolution;
+}
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_TESTS_SPEC_SPECS_H_
