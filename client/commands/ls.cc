@@ -1,0 +1,83 @@
+// `ablate ls`: the experiments, newest first.
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/follow.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/table.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr uint32_t kPageSize = 1000;
+
+struct Options {
+  std::optional<uint32_t> limit = 100;
+  bool json = false;
+};
+
+// The newest `limit` experiments over as many pages as that takes. The page token of the last one
+// stays, so that one sees that there are more.
+absl::StatusOr<v1::ListExperimentsResponse> List(Connection* connection, uint32_t limit) {
+  v1::ListExperimentsResponse all;
+  v1::ListExperimentsRequest request;
+  do {
+    const auto missing = limit - static_cast<uint32_t>(all.experiments_size());
+    request.set_page_size(std::min(kPageSize, missing));
+    absl::StatusOr<v1::ListExperimentsResponse> page = connection->ListExperiments(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (v1::Experiment& experiment : *page->mutable_experiments()) {
+      *all.add_experiments() = std::move(experiment);
+    }
+  } while (!request.page_token().empty() && static_cast<uint32_t>(all.experiments_size()) < limit);
+  all.set_next_page_token(request.page_token());
+  return all;
+}
+
+int Ls(const Options& options, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const bool everything = options.limit == 0u;
+  const uint32_t limit = everything ? std::numeric_limits<int32_t>::max() : *options.limit;
+  const absl::StatusOr<v1::ListExperimentsResponse> list = List(connection->get(), limit);
+  if (!list.ok()) return Fail(context, list.status());
+  if (options.json) {
+    *context.console.out << ToJson(*list);
+    return kSuccess;
+  }
+  if (list->experiments().empty()) {
+    context.console.Say("no experiments yet: `ablate submit FILE` creates one");
+    return kSuccess;
+  }
+  Table table({{"experiment"}, {"state"}, {"runs"}, {"created"}, {"question"}});
+  for (const v1::Experiment& experiment : list->experiments()) {
+    table.Add({Id(experiment.name()), v1::ExperimentState::Value_Name(experiment.state()),
+               CountsText(experiment.counts()),
+               Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
+               experiment.spec().question()});
+  }
+  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddLs(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("ls", "List experiments, newest first");
+  command.Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
+  command.Flag(&options->json, "--json", "print the server's message");
+  command.Footer("Example:\n  ablate ls --json | jq -r '.experiments[].name'");
+  command.Do([options](const Context& context) { return Ls(*options, context); });
+}
+
+}  // namespace ablate::client

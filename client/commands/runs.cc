@@ -1,0 +1,70 @@
+// `ablate runs EXP`: a line a cell.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/follow.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/setting_table.h"
+#include "client/table.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string experiment;
+  bool json = false;
+};
+
+std::string LastValue(const v1::RunRow& row, const std::string& key) {
+  const v1::Summary* summary = FindSummary(row, key);
+  return summary != nullptr && summary->has_last() ? Short(summary->last()) : "";
+}
+
+int PrintTable(Connection* connection, const Context& context, const v1::ListRunsResponse& runs,
+               const std::string& experiment_name) {
+  v1::GetExperimentRequest request;
+  request.set_name(experiment_name);
+  const absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);
+  if (!experiment.ok()) return Fail(context, experiment.status());
+  const std::string primary = PrimaryMetric(experiment->spec());
+  bool any_failure = false;
+  for (const v1::RunRow& row : runs.rows()) any_failure |= !row.failure().empty();
+  std::vector<Column> columns = {{"cell"}, {"run"}, {"state"}, {"step", true}, {primary, true}};
+  if (any_failure) columns.push_back({"failure"});
+  Table table(std::move(columns));
+  for (const v1::RunRow& row : runs.rows()) {
+    table.Add({row.cell(), Id(row.run()), v1::RunState::Value_Name(row.state()),
+               absl::StrCat(row.step(), "/", row.steps()), LastValue(row, primary), row.failure()});
+  }
+  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  return kSuccess;
+}
+
+int Runs(const Options& options, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const std::string name = ExperimentName(options.experiment);
+  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection->get(), name);
+  if (!runs.ok()) return Fail(context, runs.status());
+  if (!options.json) return PrintTable(connection->get(), context, *runs, name);
+  *context.console.out << ToJson(*runs);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddRuns(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("runs", "List an experiment's cells and their runs");
+  command.Argument(&options->experiment, "EXP", "experiment");
+  command.Flag(&options->json, "--json", "print the server's message, all pages as one");
+  command.Footer("Example:\n  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");
+  command.Do([options](const Context& context) { return Runs(*options, context); });
+}
+
+}  // namespace ablate::client

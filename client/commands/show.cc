@@ -1,0 +1,101 @@
+// `ablate show EXP`: what an experiment asks, how far it is, and what its settings came to.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/follow.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/setting_table.h"
+#include "client/utf8.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string experiment;
+  bool json = false;
+};
+
+// The first cell in a state, or an empty text.
+std::string FirstCell(const v1::ListRunsResponse& runs, v1::RunState::Value state) {
+  for (const v1::RunRow& row : runs.rows()) {
+    if (row.state() == state) return row.cell();
+  }
+  return "";
+}
+
+std::vector<std::string> NextSteps(const v1::Experiment& experiment,
+                                   const v1::ListRunsResponse& runs) {
+  const std::string id = Id(experiment.name());
+  std::vector<std::string> steps;
+  const std::string failed = FirstCell(runs, v1::RunState::FAILED);
+  if (!failed.empty()) steps.push_back(absl::StrCat("ablate logs ", id, "/", failed));
+  if (experiment.state() == v1::ExperimentState::ACTIVE) {
+    steps.push_back(absl::StrCat("ablate watch ", id));
+  }
+  const std::string done = FirstCell(runs, v1::RunState::DONE);
+  if (done.empty()) return steps;
+  steps.push_back(absl::StrCat("ablate runs ", id));
+  steps.push_back(
+      absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));
+  steps.push_back(
+      absl::StrCat("ablate artifact get ", id, "/", done, " checkpoint -o model.safetensors"));
+  return steps;
+}
+
+void Print(const Context& context, const v1::Experiment& experiment,
+           const v1::ListRunsResponse& runs) {
+  std::ostream& out = *context.console.out;
+  const int width = context.console.out_is_terminal ? context.console.width : 0;
+  out << Id(experiment.name()) << "   " << v1::ExperimentState::Value_Name(experiment.state())
+      << "   " << CountsText(experiment.counts()) << "   created "
+      << Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()) << "\n";
+  if (!experiment.spec().question().empty()) {
+    out << Printable(experiment.spec().question()) << "\n";
+  }
+  const std::string primary = PrimaryMetric(experiment.spec());
+  const std::vector<SettingResult> results = SettingResults(runs, primary);
+  out << "\n" << SettingTable(experiment.spec(), results, primary, width);
+  const std::vector<std::string> steps = NextSteps(experiment, runs);
+  if (steps.empty()) return;
+  out << "\nnext:\n";
+  for (const std::string& step : steps) out << "  " << Printable(step) << "\n";
+}
+
+int Show(const Options& options, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  v1::GetExperimentRequest request;
+  request.set_name(ExperimentName(options.experiment));
+  const absl::StatusOr<v1::Experiment> experiment = (*connection)->GetExperiment(request);
+  if (!experiment.ok()) return Fail(context, experiment.status());
+  if (options.json) {
+    *context.console.out << ToJson(*experiment);
+    return kSuccess;
+  }
+  const absl::StatusOr<v1::ListRunsResponse> runs =
+      ListAllRuns(connection->get(), experiment->name());
+  if (!runs.ok()) return Fail(context, runs.status());
+  Print(context, *experiment, *runs);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddShow(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("show", "Show an experiment: question, state, results per setting");
+  command.Argument(&options->experiment, "EXP", "experiment");
+  command.Flag(&options->json, "--json", "print the server's message");
+  command.Footer(
+      "The mean is over the DONE cells of a setting, of the last value of report.primary.\n\n"
+      "Example:\n  ablate show names-norm");
+  command.Do([options](const Context& context) { return Show(*options, context); });
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,117 @@
+// `ablate submit FILE`: create an experiment, or say what it would be.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/follow.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/submission.h"
+#include "client/submit_text.h"
+
+namespace ablate::client {
+namespace {
+
+// Every problem on a line of its own, then how many there are.
+int ReportProblems(const Context& context, const std::string& file,
+                   const std::vector<Diagnostic>& problems) {
+  for (const Diagnostic& problem : problems) context.console.Say(ToString(problem, file));
+  context.console.Error(absl::StrCat(Count(problems.size(), "problem"), "; nothing was created"));
+  return kFailure;
+}
+
+// A refused request is asked again for all of its problems: an error carries only a few.
+int Explain(Connection* connection, const Context& context, const Submission& submission,
+            v1::CreateExperimentRequest request, const absl::Status& refusal) {
+  if (!absl::IsInvalidArgument(refusal)) return Fail(context, refusal);
+  request.set_validate_only(true);
+  request.clear_request_id();
+  const absl::StatusOr<v1::CreateExperimentResponse> checked =
+      connection->CreateExperiment(request);
+  if (!checked.ok() || checked->problems().empty()) return Fail(context, refusal);
+  return ReportProblems(context, submission.file.name, Locate(checked->problems(), submission));
+}
+
+int ShowDryRun(const Context& context, const SubmitOptions& options, const Submission& submission,
+               const v1::CreateExperimentResponse& response) {
+  if (options.json) *context.console.out << ToJson(response);
+  if (!response.problems().empty()) {
+    return ReportProblems(context, submission.file.name, Locate(response.problems(), submission));
+  }
+  if (options.json) return kSuccess;
+  const int width = context.console.out_is_terminal ? context.console.width : 0;
+  *context.console.out << Headline(response) << "\n\n" << GridTable(response, width);
+  return kSuccess;
+}
+
+int Submit(const SubmitOptions& options, const Context& context) {
+  absl::StatusOr<Submission> submission = ReadSubmission(options, *context.console.in);
+  if (!submission.ok()) {
+    context.console.Error(submission.status().message());
+    return kUsage;
+  }
+  const std::string& file = submission->file.name;
+  if (!submission->file.problems.empty()) {
+    return ReportProblems(context, file, submission->file.problems);
+  }
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const absl::Status uploaded = UploadDatasets(connection->get(), context, &*submission);
+  if (!uploaded.ok()) return Fail(context, uploaded);
+  if (!submission->file.problems.empty()) {
+    return ReportProblems(context, file, submission->file.problems);
+  }
+
+  const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
+  const auto response = (*connection)->CreateExperiment(request);
+  if (!response.ok()) {
+    return Explain(connection->get(), context, *submission, request, response.status());
+  }
+  int code = kSuccess;
+  if (options.dry_run) {
+    code = ShowDryRun(context, options, *submission, *response);
+  } else if (options.json) {
+    *context.console.out << ToJson(*response) << std::flush;
+  } else {
+    *context.console.out << Headline(*response) << std::endl;
+  }
+  for (const std::string& note : response->notes()) context.console.Note(note);
+  const std::string evaluation = EvaluationText(*response);
+  if (!evaluation.empty()) context.console.Note(evaluation);
+  if (options.dry_run || !options.wait) return code;
+
+  const absl::StatusOr<v1::Experiment> ended =
+      FollowWithProgress(connection->get(), context, response->experiment(), context.console.err,
+                         context.console.err_is_terminal);
+  if (!ended.ok()) return Fail(context, ended.status());
+  SayHowItEnded(context, *ended);
+  return ExitCodeOf(*ended);
+}
+
+}  // namespace
+
+void AddSubmit(Command root) {
+  auto options = std::make_shared<SubmitOptions>();
+  Command command = root.Add("submit", "Create an experiment from a file and queue its runs");
+  command.Argument(&options->file, "FILE",
+                   "experiment file (.yaml, .json, .textproto); - is YAML or JSON from stdin");
+  command.Options(&options->set, "--set", "PATH=VALUE",
+                  "change a field of base, such as training.steps=100; null clears; repeatable");
+  command.Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
+  command.Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
+  command.Flag(&options->dry_run, "--dry-run",
+               "create nothing: print the grid, what is reused, an estimate and all problems");
+  command.Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
+  command.Flag(&options->json, "--json", "print the server's message");
+  command.Footer(
+      "Paths of data sets are relative to the file, also those of --set; files that the server "
+      "lacks are uploaded.\n\n"
+      "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=200");
+  command.Do([options](const Context& context) { return Submit(*options, context); });
+}
+
+}  // namespace ablate::client

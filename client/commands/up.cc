@@ -1,0 +1,136 @@
+// `ablate up`: a personal server in the background.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/json.h"
+#include "client/server_process.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(10);
+constexpr absl::Duration kPause = absl::Milliseconds(50);
+constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+constexpr size_t kLogLines = 15;
+
+struct Options {
+  std::string home;
+  std::optional<uint32_t> lanes;
+  std::string resume_every;
+  bool json = false;
+};
+
+// The workers of the server in `home`, if it answers.
+absl::StatusOr<v1::ListWorkersResponse> Ask(const Home& home, const Context& context) {
+  const absl::StatusOr<std::string> address = ReadAddress(home);
+  if (!address.ok()) return address.status();
+  return Connection(*address, context.sleep).ListWorkers(kAnswerTime);
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  // Nobody else may read what is in it; the server refuses a folder that is open to others.
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
+}
+
+absl::StatusOr<Child> Start(const Home& home, const Options& options, const Context& context) {
+  const absl::StatusOr<std::string> program = FindServerProgram(context.environment);
+  if (!program.ok()) return program.status();
+  for (const std::string& folder : {home.folder, home.log_folder}) {
+    if (const absl::Status status = MakeFolder(folder); !status.ok()) return status;
+  }
+  std::vector<std::string> arguments = {"--home", home.folder};
+  if (options.lanes) arguments.insert(arguments.end(), {"--lanes", absl::StrCat(*options.lanes)});
+  if (!options.resume_every.empty()) {
+    arguments.insert(arguments.end(), {"--resume-every", options.resume_every});
+  }
+  return SpawnServer(*program, arguments, home.log_file);
+}
+
+void ShowLog(const Home& home, uint64_t from, const Context& context) {
+  for (const std::string& line : LastLines(home.log_file, from, kLogLines)) {
+    context.console.Say(absl::StrCat("  ", line));
+  }
+  context.console.Say(absl::StrCat("its log: ", home.log_file));
+}
+
+// Waits until the server answers; `child` is empty if someone else started it.
+absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Context& context,
+                                                      std::optional<Child> child) {
+  const absl::Time give_up = context.now() + kPatience;
+  while (true) {
+    absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home, context);
+    if (answer.ok()) return answer;
+    if (child) {
+      const std::optional<std::string> end = child->Ended();
+      // Two that start at once: one gets the folder, the other ends, and both callers are served.
+      if (end && ServerProcess::Find(home).ok()) child.reset();
+      if (end && child) return absl::FailedPreconditionError("ablated ended with " + *end);
+    }
+    if (context.now() >= give_up) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "ablated has not answered for ", absl::FormatDuration(kPatience), "; it still runs"));
+    }
+    context.sleep(kPause);
+  }
+}
+
+int Up(const Options& options, const Context& context) {
+  const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
+  if (!home.ok()) return Fail(context, home.status());
+  const uint64_t log_before = FileSize(home->log_file);
+  absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
+  const bool was_up = answer.ok();
+  if (!was_up) {
+    std::optional<Child> child;
+    if (!ServerProcess::Find(*home).ok()) {
+      const absl::StatusOr<Child> started = Start(*home, options, context);
+      if (!started.ok()) return Fail(context, started.status());
+      child = *started;
+    }
+    answer = WaitForAnswer(*home, context, child);
+  }
+  if (!answer.ok()) {
+    const int code = Fail(context, answer.status());
+    ShowLog(*home, log_before, context);
+    return code;
+  }
+  if (options.json) *context.console.out << ToJson(*answer);
+  context.console.Say(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
+  if (was_up && (options.lanes || !options.resume_every.empty())) {
+    context.console.Note("it keeps the options it was started with: `ablate down` first");
+  }
+  if (const auto address = context.environment("ABLATE_SERVER")) {
+    context.console.Note("ABLATE_SERVER is set: other commands talk to " + *address);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddUp(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("up", "Start a personal server in the background, if none runs");
+  command.Option(&options->home, "--home", "FOLDER",
+                 "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]");
+  command.Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
+  command.Option(&options->resume_every, "--resume-every", "SECONDS",
+                 "how often a run's state is saved, to continue after a crash [30]");
+  command.Flag(&options->json, "--json", "print the server's workers");
+  command.Footer("Its log is FOLDER/log/ablated.log.\n\nExample:\n  ablate up --lanes 2");
+  command.Do([options](const Context& context) { return Up(*options, context); });
+}
+
+}  // namespace ablate::client

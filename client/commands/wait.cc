@@ -1,0 +1,50 @@
+// `ablate wait EXP`: return when an experiment has ended, with an exit code that says how.
+#include <memory>
+#include <string>
+
+#include "client/commands/commands.h"
+#include "client/follow.h"
+#include "client/json.h"
+#include "client/names.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string experiment;
+  bool json = false;
+};
+
+int Wait(const Options& options, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  v1::GetExperimentRequest request;
+  request.set_name(ExperimentName(options.experiment));
+  absl::StatusOr<v1::Experiment> experiment = (*connection)->GetExperiment(request);
+  if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
+    // On a terminal someone looks; a script wants only the outcome.
+    experiment =
+        context.console.err_is_terminal
+            ? FollowWithProgress(connection->get(), context, *experiment, context.console.err, true)
+            : Follow(connection->get(), context, *experiment, [](const v1::ExperimentEvent&) {});
+  }
+  if (!experiment.ok()) return Fail(context, experiment.status());
+  if (options.json) *context.console.out << ToJson(*experiment);
+  SayHowItEnded(context, *experiment);
+  return ExitCodeOf(*experiment);
+}
+
+}  // namespace
+
+void AddWait(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("wait", "Wait until an experiment has ended");
+  command.Argument(&options->experiment, "EXP", "experiment");
+  command.Flag(&options->json, "--json", "print the experiment as it ended");
+  command.Footer(
+      "Exit codes: 0 every run is DONE or DIVERGED, 1 a run FAILED, 2 it was cancelled.\n\n"
+      "Example:\n  ablate wait names-norm && ablate show names-norm");
+  command.Do([options](const Context& context) { return Wait(*options, context); });
+}
+
+}  // namespace ablate::client

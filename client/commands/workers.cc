@@ -1,0 +1,49 @@
+// `ablate workers`: the devices that train.
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/table.h"
+
+namespace ablate::client {
+namespace {
+
+int Workers(bool json, const Context& context) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const absl::StatusOr<v1::ListWorkersResponse> list = (*connection)->ListWorkers();
+  if (!list.ok()) return Fail(context, list.status());
+  if (json) {
+    *context.console.out << ToJson(*list);
+    return kSuccess;
+  }
+  Table table(
+      {{"worker"}, {"state"}, {"device"}, {"lanes", true}, {"runs", true}, {"since"}, {"build"}});
+  for (const v1::Worker& worker : list->workers()) {
+    const std::string since =
+        worker.has_attach_time()
+            ? Ago(absl::FromUnixSeconds(worker.attach_time().seconds()), context.now())
+            : "";
+    table.Add({Id(worker.name()), v1::WorkerState::Value_Name(worker.state()), worker.device(),
+               Grouped(worker.lanes()), Grouped(static_cast<uint64_t>(worker.runs_size())), since,
+               worker.build()});
+  }
+  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddWorkers(Command root) {
+  auto json = std::make_shared<bool>(false);
+  Command command = root.Add("workers", "List the devices that train");
+  command.Flag(json.get(), "--json", "print the server's message");
+  command.Footer("Example:\n  ablate workers");
+  command.Do([json](const Context& context) { return Workers(*json, context); });
+}
+
+}  // namespace ablate::client

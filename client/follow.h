@@ -1,0 +1,43 @@
+// Watches an experiment until it has ended, through restarts of the server.
+#ifndef ABLATE_CLIENT_FOLLOW_H_
+#define ABLATE_CLIENT_FOLLOW_H_
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "ablate/v1/experiment.pb.h"
+#include "absl/status/statusor.h"
+#include "client/connection.h"
+#include "client/context.h"
+
+namespace ablate::client {
+
+using OnEvent = std::function<void(const v1::ExperimentEvent&)>;
+
+// The experiment as it is when every run has ended. A server that went away is given 60 s to come
+// back; the watch goes on where it was, or from the start if the server has forgotten where that
+// is.
+absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
+                                      const v1::Experiment& experiment, const OnEvent& on_event);
+
+// Follow with progress on `out`, live if that is a terminal.
+absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const Context& context,
+                                                  const v1::Experiment& experiment,
+                                                  std::ostream* out, bool live);
+
+// The metric that an experiment is about.
+std::string PrimaryMetric(const v1::ExperimentSpec& spec);
+
+// kFailure if a run FAILED, kCancelled if the experiment or a run was cancelled, else kSuccess.
+int ExitCodeOf(const v1::Experiment& experiment);
+
+// Such as "178 done, 2 diverged".
+std::string CountsText(const v1::RunCounts& counts);
+
+// A line about how it ended, with what to do about failed runs.
+void SayHowItEnded(const Context& context, const v1::Experiment& experiment);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_FOLLOW_H_

@@ -1,0 +1,72 @@
+// Where a personal server lives and how to reach it.
+#include "client/home.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace ablate::client {
+namespace {
+
+bool IsLocal(absl::string_view address) {
+  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "localhost:") ||
+         absl::StartsWith(address, "127.0.0.1:") || absl::StartsWith(address, "[::1]:");
+}
+
+}  // namespace
+
+absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment) {
+  std::filesystem::path path = folder;
+  if (path.empty()) path = environment("ABLATE_HOME").value_or("");
+  if (path.empty()) {
+    if (const auto data = environment("XDG_DATA_HOME")) {
+      path = std::filesystem::path(*data) / "ablate";
+    } else if (const auto user = environment("HOME")) {
+      path = std::filesystem::path(*user) / ".local/share/ablate";
+    } else {
+      return absl::FailedPreconditionError(
+          "no folder for the personal server: set ABLATE_HOME or HOME");
+    }
+  }
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error).lexically_normal();
+  if (error)
+    return absl::FailedPreconditionError(absl::StrCat(path.string(), ": ", error.message()));
+  Home home;
+  home.folder = absolute.string();
+  home.address_file = absolute / "run/address";
+  home.pid_file = absolute / "run/ablated.pid";
+  home.log_folder = absolute / "log";
+  home.log_file = absolute / "log/ablated.log";
+  return home;
+}
+
+absl::StatusOr<std::string> ReadAddress(const Home& home) {
+  std::ifstream in(home.address_file);
+  std::string line;
+  std::getline(in, line);
+  const absl::string_view address = absl::StripAsciiWhitespace(line);
+  if (!IsLocal(address)) {
+    return absl::UnavailableError(
+        absl::StrCat("no server runs in ", home.folder, ": run `ablate up`"));
+  }
+  return std::string(address);
+}
+
+absl::StatusOr<std::string> FindServer(const Environment& environment) {
+  if (const auto address = environment("ABLATE_SERVER")) {
+    if (IsLocal(*address)) return *address;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ABLATE_SERVER is \"", *address,
+        "\"; allowed: unix:PATH or localhost:PORT (servers elsewhere need TLS, which this version "
+        "does not have)"));
+  }
+  const absl::StatusOr<Home> home = FindHome("", environment);
+  if (!home.ok()) return home.status();
+  return ReadAddress(*home);
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,77 @@
+// Names of resources as people type them.
+#include "client/names.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "proto/reflect/from_value.h"
+
+namespace ablate::client {
+namespace {
+
+std::string WithPrefix(absl::string_view prefix, absl::string_view text) {
+  return absl::StartsWith(text, prefix) ? std::string(text) : absl::StrCat(prefix, text);
+}
+
+}  // namespace
+
+std::string ExperimentName(absl::string_view text) { return WithPrefix("experiments/", text); }
+std::string RunName(absl::string_view text) { return WithPrefix("runs/", text); }
+std::string DatasetName(absl::string_view text) { return WithPrefix("datasets/", text); }
+
+std::string Id(absl::string_view name) {
+  const size_t slash = name.find('/');
+  return std::string(slash == absl::string_view::npos ? name : name.substr(slash + 1));
+}
+
+std::optional<CellName> ParseCellName(absl::string_view text) {
+  if (absl::StartsWith(text, "runs/")) return std::nullopt;
+  absl::ConsumePrefix(&text, "experiments/");
+  const size_t slash = text.find('/');
+  if (slash == absl::string_view::npos) return std::nullopt;
+  return CellName{ExperimentName(text.substr(0, slash)), std::string(text.substr(slash + 1))};
+}
+
+absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
+                                                 const std::string& experiment) {
+  v1::ListRunsRequest request;
+  request.set_experiment(experiment);
+  request.set_page_size(1000);
+  v1::ListRunsResponse all;
+  do {
+    absl::StatusOr<v1::ListRunsResponse> page = connection->ListRuns(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (v1::RunRow& row : *page->mutable_rows()) *all.add_rows() = std::move(row);
+  } while (!request.page_token().empty());
+  return all;
+}
+
+absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name) {
+  absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, name.experiment);
+  if (!runs.ok()) return runs.status();
+  std::vector<std::string> cells;
+  for (v1::RunRow& row : *runs->mutable_rows()) {
+    if (row.cell() == name.cell) return std::move(row);
+    cells.push_back(row.cell());
+  }
+  const std::string nearest = reflect::Nearest(name.cell, cells);
+  const std::string hint = nearest.empty()
+                               ? absl::StrCat("`ablate runs ", Id(name.experiment), "` lists them")
+                               : absl::StrCat("did you mean \"", nearest, "\"?");
+  return absl::NotFoundError(
+      absl::StrCat("no cell \"", name.cell, "\" in ", Id(name.experiment), "; ", hint));
+}
+
+absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text) {
+  const std::optional<CellName> cell = ParseCellName(text);
+  if (!cell) return RunName(text);
+  const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
+  if (!row.ok()) return row.status();
+  return row->run();
+}
+
+}  // namespace ablate::client

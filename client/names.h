@@ -1,0 +1,43 @@
+// Names of resources as people type them.
+#ifndef ABLATE_CLIENT_NAMES_H_
+#define ABLATE_CLIENT_NAMES_H_
+
+#include <optional>
+#include <string>
+
+#include "ablate/v1/run.pb.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/connection.h"
+
+namespace ablate::client {
+
+// `experiments/ID` of `experiments/ID`, an id or the beginning of one, which the server completes.
+std::string ExperimentName(absl::string_view text);
+std::string RunName(absl::string_view text);
+std::string DatasetName(absl::string_view text);
+
+// What stands behind the first slash: the id.
+std::string Id(absl::string_view name);
+
+struct CellName {
+  std::string experiment;  // experiments/ID
+  std::string cell;
+};
+
+// Of `EXP/CELL` or `experiments/EXP/CELL`; nothing if `text` is neither, such as `runs/ID`.
+std::optional<CellName> ParseCellName(absl::string_view text);
+
+// Every row of an experiment, over all pages.
+absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
+                                                 const std::string& experiment);
+
+// The row of a cell. NOT_FOUND with the nearest name.
+absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name);
+
+// The run that `EXP/CELL`, `runs/ID` or a run's id means.
+absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_NAMES_H_

@@ -1,0 +1,113 @@
+// The text of an experiment file: read with limits, checked, and addressed by line and column.
+#include "client/source_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/utf8.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+absl::Status TooLarge() {
+  return absl::InvalidArgumentError("the file is larger than 1 MiB, the most an experiment may be");
+}
+
+}  // namespace
+
+std::string ToString(const Diagnostic& diagnostic, absl::string_view file) {
+  const std::string message = Printable(diagnostic.message);
+  if (!diagnostic.where.empty()) return absl::StrCat(Printable(diagnostic.where), ": ", message);
+  if (diagnostic.position.line == 0) return absl::StrCat(Printable(file), ": ", message);
+  return absl::StrCat(Printable(file), ":", diagnostic.position.line, ":",
+                      diagnostic.position.column, ": ", message);
+}
+
+void SortByPosition(std::vector<Diagnostic>* diagnostics) {
+  std::stable_sort(diagnostics->begin(), diagnostics->end(),
+                   [](const Diagnostic& a, const Diagnostic& b) {
+                     return std::tie(a.where, a.position.line, a.position.column, a.message) <
+                            std::tie(b.where, b.position.line, b.position.column, b.message);
+                   });
+}
+
+SourceText::SourceText(std::string text) : text_(std::move(text)) {
+  if (absl::StartsWith(text_, kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
+  line_starts_.push_back(0);
+  for (size_t i = 0; i < text_.size(); ++i) {
+    if (text_[i] == '\n') line_starts_.push_back(i + 1);
+  }
+}
+
+Position SourceText::At(size_t offset) const {
+  offset = std::min(offset, text_.size());
+  const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  const size_t start = *std::prev(next);
+  Position position{static_cast<int>(next - line_starts_.begin()), 1};
+  absl::string_view rest = absl::string_view(text_).substr(start, offset - start);
+  while (!rest.empty()) {
+    rest.remove_prefix(FirstCharacter(rest).bytes);
+    ++position.column;
+  }
+  return position;
+}
+
+size_t SourceText::Offset(int line, int byte_column) const {
+  if (line < 0 || static_cast<size_t>(line) >= line_starts_.size()) return text_.size();
+  return std::min(line_starts_[line] + static_cast<size_t>(std::max(byte_column, 0)), text_.size());
+}
+
+std::vector<Diagnostic> SourceText::Check() const {
+  if (text_.size() > kMaxFileBytes) return {{{}, std::string(TooLarge().message()), ""}};
+  for (size_t i = 0; i < text_.size();) {
+    const Character c = FirstCharacter(absl::string_view(text_).substr(i));
+    if (!c.valid) {
+      return {
+          {At(i), absl::StrFormat("byte 0x%02x is not UTF-8: save the file as UTF-8", c.code), ""}};
+    }
+    const bool allowed = c.code == '\t' || c.code == '\n' || c.code == '\r';
+    if (IsControl(c.code) && !allowed) {
+      return {{At(i), absl::StrFormat("control character U+%04X is not allowed", c.code), ""}};
+    }
+    i += c.bytes;
+  }
+  return {};
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError("no such file");
+  }
+  if (error) return absl::PermissionDeniedError(error.message());
+  if (std::filesystem::is_directory(status)) return absl::InvalidArgumentError("is a folder");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return absl::PermissionDeniedError(absl::StrCat("can't be read: ", std::strerror(errno)));
+  return ReadText(in);
+}
+
+absl::StatusOr<std::string> ReadText(std::istream& in) {
+  std::string text(kMaxFileBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (in.bad()) return absl::DataLossError("reading failed");
+  if (text.size() > kMaxFileBytes) return TooLarge();
+  return text;
+}
+
+}  // namespace ablate::client

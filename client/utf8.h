@@ -1,0 +1,39 @@
+// UTF-8, one character at a time, and how texts from elsewhere are made fit for a terminal.
+#ifndef ABLATE_CLIENT_UTF8_H_
+#define ABLATE_CLIENT_UTF8_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace ablate::client {
+
+struct Character {
+  uint32_t code = 0;
+  size_t bytes = 1;    // 1 for an invalid byte
+  bool valid = false;  // not overlong, no surrogate, at most U+10FFFF
+};
+
+// The first character of `text`, which must not be empty.
+Character FirstCharacter(absl::string_view text);
+
+// Controls of C0 and C1, and DEL.
+bool IsControl(uint32_t code);
+
+// `text` on one line and without anything that moves a cursor or turns the direction of writing:
+// white space becomes a space, other controls, bidirectional marks and invalid bytes are shown as
+// \x1b or \u202e.
+std::string Printable(absl::string_view text);
+
+// Columns that `text` takes on a terminal: 2 for East Asian wide characters and emoji, 0 for
+// combining ones.
+int DisplayWidth(absl::string_view text);
+
+// `text`, or as much of it as fits into `width` columns with an ellipsis.
+std::string Truncate(absl::string_view text, int width);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_UTF8_H_
