@@ -28,6 +28,7 @@ TEST_P(NamesTest, BeginsWithTheSourcesLosses) {
   std::get<DocumentsTask>(run.task).held_out = 0;
   EXPECT_EQ(MakeLayout(run.model).size, GetParam().parameters);
 
+  PrepareLaneThread();
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const std::atomic<bool> go{false};

@@ -19,6 +19,7 @@ namespace {
 const std::atomic<bool> kGo{false};
 
 std::unique_ptr<Trainer> Make(const std::vector<RunConfig>& stack) {
+  PrepareLaneThread();
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer(stack);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   return *std::move(trainer);

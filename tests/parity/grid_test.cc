@@ -15,6 +15,7 @@
 #include "server/engine/train/gradient.h"
 #include "server/engine/train/optimizer.h"
 #include "server/engine/train/schedule.h"
+#include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 
 namespace ablate::engine {
@@ -153,6 +154,7 @@ TEST(GridParityTest, MatchesPyTorchInEveryQuantity) {
   for (const GridCase& settings : grid) WriteGridCase(folder.path(), settings);
   const std::string missing = RunReference("grid", folder.path());
   if (!missing.empty()) GTEST_SKIP() << missing;
+  PrepareLaneThread();
   for (const GridCase& settings : grid) {
     SCOPED_TRACE(settings.name);
     const TensorMap theirs = ReadAnswer(folder.path(), settings.name);

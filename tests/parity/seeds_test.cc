@@ -23,6 +23,7 @@ struct Trained {
 Trained TrainSteps(RunConfig run, uint32_t steps) {
   run.training.checkpoints = {0};
   run.evaluation.every = run.training.steps;
+  PrepareLaneThread();
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   const std::atomic<bool> go{false};

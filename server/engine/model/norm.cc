@@ -23,11 +23,11 @@ Standardised Standardise(const at::Tensor& x, NormKind kind, double eps) {
   return {centred * inverse, inverse};
 }
 
-at::Tensor ComposedForward(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift,
-                           NormKind kind, double eps) {
-  at::Tensor y = Standardise(x, kind, eps).z;           // [R, N, d]
-  if (gain.defined()) y = y * gain.unsqueeze(1);        // [R, N, d]
-  return shift.defined() ? y + shift.unsqueeze(1) : y;  // [R, N, d]
+at::Tensor ComposedForward(const at::Tensor& x, const NormParameters& parameters, NormKind kind,
+                           double eps) {
+  at::Tensor y = Standardise(x, kind, eps).z;                           // [R, N, d]
+  if (parameters.gain.defined()) y = y * parameters.gain.unsqueeze(1);  // [R, N, d]
+  return parameters.shift.defined() ? y + parameters.shift.unsqueeze(1) : y;
 }
 
 variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
@@ -42,6 +42,61 @@ variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool
   return {dx * inverse, dgain, dshift};
 }
 
+// A run's row of an optional [R, d] tensor, or null.
+template <typename Scalar>
+const Scalar* RowOf(const at::Tensor& tensor, int64_t run) {
+  if (!tensor.defined()) return nullptr;
+  TORCH_CHECK(tensor.stride(1) == 1, "a norm's parameters must lie side by side");
+  return tensor.const_data_ptr<Scalar>() + run * tensor.stride(0);
+}
+
+// The kernel's arguments for one run of x [R, N, d].
+template <typename Scalar>
+NormRows<Scalar> RowsOf(const at::Tensor& x, const NormParameters& parameters, NormKind kind,
+                        double eps, int64_t run) {
+  const int64_t rows = x.size(1), d = x.size(2);
+  return {x.const_data_ptr<Scalar>() + run * rows * d,
+          RowOf<Scalar>(parameters.gain, run),
+          RowOf<Scalar>(parameters.shift, run),
+          rows,
+          d,
+          kind,
+          static_cast<Scalar>(eps)};
+}
+
+template <typename Scalar>
+at::Tensor FusedForward(const at::Tensor& x, const NormParameters& parameters, NormKind kind,
+                        double eps) {
+  const at::Tensor rows = x.contiguous();
+  at::Tensor y = at::empty(x.sizes(), x.options());  // [R, N, d]
+  for (int64_t run = 0; run < x.size(0); ++run) {
+    NormForward(RowsOf<Scalar>(rows, parameters, kind, eps, run),
+                y.mutable_data_ptr<Scalar>() + run * x.size(1) * x.size(2));
+  }
+  return y;
+}
+
+template <typename Scalar>
+variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
+                            const at::Tensor& gradient, NormKind kind, double eps) {
+  const at::Tensor rows = x.contiguous();
+  const at::Tensor g = gradient.contiguous();         // [R, N, d]
+  at::Tensor dx = at::empty(x.sizes(), x.options());  // [R, N, d]
+  at::Tensor dgain, dshift;
+  if (gain.defined()) dgain = at::zeros({x.size(0), x.size(2)}, x.options());  // [R, d]
+  if (has_shift) dshift = at::zeros({x.size(0), x.size(2)}, x.options());      // [R, d]
+  const auto row = [](const at::Tensor& sum, int64_t run) {
+    return sum.defined() ? sum.mutable_data_ptr<Scalar>() + run * sum.size(1) : nullptr;
+  };
+  for (int64_t run = 0; run < x.size(0); ++run) {
+    const int64_t block = run * x.size(1) * x.size(2);
+    NormBackward(RowsOf<Scalar>(rows, {gain, {}}, kind, eps, run),
+                 g.const_data_ptr<Scalar>() + block, dx.mutable_data_ptr<Scalar>() + block,
+                 row(dgain, run), row(dshift, run));
+  }
+  return {dx, dgain, dshift};
+}
+
 class NormFunction : public torch::autograd::Function<NormFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
@@ -52,8 +107,10 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     ctx->saved_data["kind"] = static_cast<int64_t>(kind);
     ctx->saved_data["eps"] = eps;
     ctx->saved_data["has_shift"] = shift.has_value();
-    return x.is_cpu() ? NormForwardCpu(x, parameters.gain, parameters.shift, kind, eps)
-                      : ComposedForward(x, parameters.gain, parameters.shift, kind, eps);
+    const auto compute = !x.is_cpu()                      ? ComposedForward
+                         : x.scalar_type() == at::kDouble ? FusedForward<double>
+                                                          : FusedForward<float>;
+    return compute(x, parameters, kind, eps);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
@@ -61,10 +118,11 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const NormKind kind = static_cast<NormKind>(ctx->saved_data["kind"].toInt());
     const double eps = ctx->saved_data["eps"].toDouble();
     const bool has_shift = ctx->saved_data["has_shift"].toBool();
-    const bool composed = at::GradMode::is_enabled() || !saved[0].is_cpu();
-    variable_list result =
-        composed ? ComposedBackward(saved[0], saved[1], has_shift, gradients[0], kind, eps)
-                 : NormBackwardCpu(saved[0], saved[1], has_shift, gradients[0], kind, eps);
+    const at::Tensor& x = saved[0];
+    const auto compute = at::GradMode::is_enabled() || !x.is_cpu() ? ComposedBackward
+                         : x.scalar_type() == at::kDouble          ? FusedBackward<double>
+                                                                   : FusedBackward<float>;
+    variable_list result = compute(x, saved[1], has_shift, gradients[0], kind, eps);
     result.resize(5);  // kind and eps have none
     return result;
   }

@@ -1,22 +1,34 @@
-// Fused loops of the norm's forward and backward on the CPU, float32 and float64.
+// Fused loops of the norm's forward and backward on the CPU. Torch-free: compiled apart, for
+// vectors.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_NORM_KERNEL_H_
 #define ABLATE_SERVER_ENGINE_MODEL_NORM_KERNEL_H_
 
-#include <ATen/ATen.h>
-
-#include <vector>
+#include <cstdint>
 
 #include "server/engine/config.h"
 
 namespace ablate::engine {
 
-// x [R, N, d]; gain and shift [R, d] or undefined → [R, N, d].
-at::Tensor NormForwardCpu(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& shift,
-                          NormKind kind, double eps);
+// One run's norm over rows of d features. Scalar is float or double.
+template <typename Scalar>
+struct NormRows {
+  const Scalar* x;      // [rows, d]
+  const Scalar* gain;   // [d], or null for 1
+  const Scalar* shift;  // [d], or null for 0
+  int64_t rows;
+  int64_t d;
+  NormKind kind;
+  Scalar eps;
+};
 
-// Gradients of x, gain and shift given `gradient` [R, N, d]; undefined for what does not exist.
-std::vector<at::Tensor> NormBackwardCpu(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
-                                        const at::Tensor& gradient, NormKind kind, double eps);
+// y [rows, d].
+template <typename Scalar>
+void NormForward(const NormRows<Scalar>& norm, Scalar* y);
+
+// Given g [rows, d]: dx [rows, d] is written; dgain and dshift [d], where not null, are added to.
+template <typename Scalar>
+void NormBackward(const NormRows<Scalar>& norm, const Scalar* g, Scalar* dx, Scalar* dgain,
+                  Scalar* dshift);
 
 }  // namespace ablate::engine
 

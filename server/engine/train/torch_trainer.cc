@@ -4,7 +4,11 @@
 #include <ATen/Parallel.h>
 #include <torch/headeronly/version.h>
 
+#include <limits>
 #include <utility>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/train/boundary.h"
@@ -107,6 +111,15 @@ absl::string_view TorchTrainerName() { return "torch"; }
 
 std::string TorchVersion() { return TORCH_VERSION; }
 
-void PrepareLaneThread() { at::set_num_threads(1); }
+void PrepareLaneThread() {
+  at::set_num_threads(1);
+#ifdef __GLIBC__
+  // A step allocates and frees the same activations again and again: returning them to the system
+  // in between costs 5 % (width 128) to 15 % (recall) of it in page faults.
+  constexpr int kLargestThreshold = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
 
 }  // namespace ablate::engine
