@@ -144,7 +144,7 @@ void Writer::Commit(Group* group, Transaction* transaction) {
 
 // Leaves a transaction open only if it fails.
 absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
-  db_->Execute("BEGIN IMMEDIATE");
+  Statement(*db_, "BEGIN IMMEDIATE").Run();
   const uint64_t first_change = transaction->change;
   for (Request& request : *group) {
     request.status = RunOne(request.work, group->size() == 1, transaction);
@@ -162,7 +162,7 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
   if (transaction->change != first_change) {
     Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
   }
-  db_->Execute("COMMIT");
+  Statement(*db_, "COMMIT").Run();
   return db_->error();
 }
 
@@ -170,7 +170,7 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
 // the group with it (then the connection keeps it).
 absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transaction) {
   const size_t actions = transaction->after_commit.size();
-  if (!alone) db_->Execute("SAVEPOINT request");
+  if (!alone) Statement(*db_, "SAVEPOINT request").Run();
   absl::Status status = work(*transaction);
   const absl::Status error = db_->error();
   if (!error.ok()) status = error;
@@ -178,7 +178,8 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
   if (error.code() == absl::StatusCode::kDataLoss || !db_->in_transaction()) return status;
   db_->ClearError();
   if (alone) return status;
-  db_->Execute(status.ok() ? "RELEASE request" : "ROLLBACK TO request; RELEASE request");
+  if (!status.ok()) Statement(*db_, "ROLLBACK TO request").Run();
+  Statement(*db_, "RELEASE request").Run();
   return status;
 }
 
