@@ -16,24 +16,6 @@ using google::protobuf::Value;
 // Whole numbers up to here are exact in a double.
 constexpr int64_t kExact = int64_t{1} << 53;
 
-// A whole number that a double holds exactly.
-std::optional<int64_t> Whole(const Value& value, const std::string& allowed, Refusal* refusal) {
-  const bool whole = value.has_number_value() &&
-                     std::trunc(value.number_value()) == value.number_value() &&
-                     !std::isinf(value.number_value());
-  if (!whole) {
-    *refusal = {absl::StrCat(Quoted(value), " is not a whole number"), allowed};
-    return std::nullopt;
-  }
-  if (std::fabs(value.number_value()) > static_cast<double>(kExact)) {
-    *refusal = {
-        absl::StrCat(Quoted(value), value.number_value() < 0 ? " is too small" : " is too large"),
-        allowed};
-    return std::nullopt;
-  }
-  return static_cast<int64_t>(value.number_value());
-}
-
 // Whether `text` is an integer as proto JSON writes it, without blanks or a plus.
 bool LooksWhole(absl::string_view text, bool is_signed) {
   if (is_signed && !text.empty() && text.front() == '-') text.remove_prefix(1);
@@ -41,13 +23,14 @@ bool LooksWhole(absl::string_view text, bool is_signed) {
 }
 
 template <typename T>
-std::optional<T> FromDigits(const Value& value, const std::string& allowed, Refusal* refusal) {
+std::optional<T> FromDigits(const Value& value, Refusal* refusal) {
   T number = 0;
   if (LooksWhole(value.string_value(), std::numeric_limits<T>::is_signed) &&
       absl::SimpleAtoi(value.string_value(), &number)) {
     return number;
   }
-  *refusal = {absl::StrCat(Quoted(value), " is not a whole number in range"), allowed};
+  *refusal = {absl::StrCat(Quoted(value), " is not a whole number in range"),
+              absl::StrCat(std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max())};
   return std::nullopt;
 }
 
@@ -65,32 +48,32 @@ bool ParseSeconds(absl::string_view text, int64_t* seconds, int32_t* nanos) {
 }  // namespace
 
 std::optional<int64_t> ToInt(const Value& value, int64_t low, int64_t high, Refusal* refusal) {
-  const std::string allowed = low == 0
-                                  ? absl::StrCat("a whole number, 0 or more and at most ", high)
-                                  : absl::StrCat("a whole number from ", low, " to ", high);
-  const std::optional<int64_t> number = Whole(value, allowed, refusal);
-  if (!number.has_value() || (*number >= low && *number <= high)) return number;
-  const char* complaint =
-      *number > high ? " is too large" : (low == 0 ? " is negative" : " is too small");
-  *refusal = {absl::StrCat(*number, complaint), allowed};
+  const double number = value.number_value();
+  if (!value.has_number_value() || std::isinf(number) || std::trunc(number) != number) {
+    *refusal = {absl::StrCat(Quoted(value), " is not a whole number"), "a whole number"};
+  } else if (number > static_cast<double>(high)) {
+    const char* wider = high == kExact ? ", or more in quotes" : "";
+    *refusal = {absl::StrCat(Quoted(value), " is too large"),
+                absl::StrCat("at most ", high, wider)};
+  } else if (number < static_cast<double>(low)) {
+    *refusal = low == 0 ? Refusal{Quoted(value) + " is negative", "a whole number, 0 or more"}
+                        : Refusal{Quoted(value) + " is too small", absl::StrCat("at least ", low)};
+  } else {
+    return static_cast<int64_t>(number);
+  }
   return std::nullopt;
 }
 
 std::optional<int64_t> ToInt64(const Value& value, Refusal* refusal) {
-  static constexpr char kAllowed[] = "a whole number, in quotes if it is beyond 9007199254740992";
-  if (value.has_string_value()) return FromDigits<int64_t>(value, kAllowed, refusal);
-  return Whole(value, kAllowed, refusal);
+  return value.has_string_value() ? FromDigits<int64_t>(value, refusal)
+                                  : ToInt(value, -kExact, kExact, refusal);
 }
 
 std::optional<uint64_t> ToUint64(const Value& value, Refusal* refusal) {
-  static constexpr char kAllowed[] =
-      "a whole number, 0 or more, in quotes if it is beyond 9007199254740992";
-  if (value.has_string_value()) return FromDigits<uint64_t>(value, kAllowed, refusal);
-  const std::optional<int64_t> number = Whole(value, kAllowed, refusal);
+  if (value.has_string_value()) return FromDigits<uint64_t>(value, refusal);
+  const std::optional<int64_t> number = ToInt(value, 0, kExact, refusal);
   if (!number.has_value()) return std::nullopt;
-  if (*number >= 0) return static_cast<uint64_t>(*number);
-  *refusal = {absl::StrCat(*number, " is negative"), kAllowed};
-  return std::nullopt;
+  return static_cast<uint64_t>(*number);
 }
 
 std::optional<double> ToDouble(const Value& value, double largest, Refusal* refusal) {

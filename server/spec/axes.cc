@@ -16,7 +16,11 @@ namespace {
 constexpr int kMostAxes = 8;
 constexpr int kMostPoints = 1000;
 constexpr size_t kMostWrites = 100;
+constexpr size_t kLongestLabel = 40;
 constexpr char kEither[] = "either field and values, or settings";
+
+// A name or label as later messages and cells show it: what is refused may be huge.
+std::string Shown(absl::string_view text) { return reflect::ShortText(text, kLongestLabel); }
 
 // Why `path` names no field below BaseSpec; empty if it does.
 std::vector<Problem> PathProblems(const std::string& path, const std::string& source) {
@@ -55,13 +59,12 @@ class AxisReader {
 
  private:
   void ReadName() {
-    const std::string field = absl::StrCat(plan_.source, ".name");
     if (axis_.has_name() || !axis_.has_field()) {
-      plan_.name = axis_.name();
-      CheckName(field, plan_.name, problems_);
-      return;
+      CheckName(absl::StrCat(plan_.source, ".name"), axis_.name(), problems_);
+      plan_.name = Shown(axis_.name());
+    } else {
+      plan_.name = Shown(absl::string_view(axis_.field()).substr(axis_.field().rfind('.') + 1));
     }
-    plan_.name = axis_.field().substr(axis_.field().rfind('.') + 1);
   }
 
   // False after a problem with the number of points.
@@ -102,9 +105,10 @@ class AxisReader {
                      "numbers, text and booleans; the rest as settings with labels");
       return;
     }
-    point.label = ValueLabel(value);
+    const std::string label = ValueLabel(value);
+    point.label = Shown(label);
     point.part = absl::StrCat(plan_.name, point.label);
-    if (!IsLabel(point.label)) {
+    if (!IsLabel(label)) {
       problems_->Add(source, reflect::ShortText(value),
                      absl::StrCat(reflect::Quoted(value), " can't be a label"),
                      absl::StrCat(kLabelGrammar, "; the rest as settings with labels"));
@@ -127,9 +131,9 @@ class AxisReader {
 
   void ReadSetting(const v1::Setting& setting, const std::string& source) {
     Point point;
-    point.label = setting.label();
+    point.label = Shown(setting.label());
     point.part = point.label;
-    CheckSettingLabel(point.label, absl::StrCat(source, ".label"));
+    CheckSettingLabel(setting.label(), absl::StrCat(source, ".label"));
     if (setting.set().size() > kMostWrites) {
       problems_->Add(absl::StrCat(source, ".set"), absl::StrCat(setting.set().size()),
                      absl::StrCat("there are ", WithCommas(setting.set().size()), " paths"),

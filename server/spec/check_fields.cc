@@ -40,8 +40,8 @@ class FieldChecker {
     const std::string path = "training.betas";
     const auto& betas = base_.training().betas();
     if (!betas.empty() && betas.size() != 2) {
-      Add(path, path, absl::StrCat(betas.size(), " values"),
-          absl::StrCat("there are ", betas.size(), " values"), "none or two");
+      Add(path, path, absl::StrCat(betas.size()),
+          absl::StrCat("the list has length ", betas.size()), "two values, or none");
     }
     for (int i = 0; i < betas.size(); ++i) {
       if (betas[i] >= 0 && betas[i] < 1) continue;
@@ -55,8 +55,8 @@ class FieldChecker {
     const std::string path = "training.checkpoints";
     const auto& steps = base_.training().checkpoints();
     if (steps.size() > kMostCheckpoints) {
-      Add(path, path, absl::StrCat(steps.size(), " steps"),
-          absl::StrCat("there are ", steps.size(), " steps"), "at most 200");
+      Add(path, path, absl::StrCat(steps.size()),
+          absl::StrCat("the list has length ", WithCommas(steps.size())), "at most 200 steps");
     }
     for (int i = 0; i < steps.size(); ++i) {
       if (steps[i] >= -1) continue;

@@ -105,41 +105,44 @@ class Expander {
     return sizes_.emplace(key, size).first->second;
   }
 
-  // All but name and seed.
-  ResolvedCell MakeCell(const Indexes& indexes, v1::BaseSpec filled) {
+  // All but what depends on the seed.
+  ResolvedCell MakeCell(const Indexes& indexes, v1::BaseSpec filled, DatasetFacts* facts) {
     ResolvedCell cell;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
     }
-    DatasetFacts facts;
     if (filled.task().has_documents()) {
       v1::DocumentsTask* task = filled.mutable_task()->mutable_documents();
-      facts = *datasets_->Find(task->dataset());
-      task->set_dataset(absl::StrCat("datasets/", facts.id));
+      *facts = *datasets_->Find(task->dataset());
+      task->set_dataset(absl::StrCat("datasets/", facts->id));
     }
-    cell.dataset_sha256 = facts.sha256;
+    cell.dataset_sha256 = facts->sha256;
+    cell.device_kind = v1::Device::Value_Name(filled.training().device());
     *cell.run.mutable_spec() = std::move(filled);
-    const v1::BaseSpec& spec = cell.run.spec();
-    cell.device_kind = v1::Device::Value_Name(spec.training().device());
-    const engine::RunConfig config = ToEngineConfig(cell.run, ShapeOf(spec.task(), facts));
-    const ModelSize& size = SizeOf(config.model, Canonical(spec, cell.dataset_sha256).ModelText());
-    cell.parameters = size.parameters;
-    cell.bytes = StoredBytes(config, size.parameters, size.tensors);
-    cell.flops_per_step = FlopsPerStep(config, size.parameters);
     return cell;
   }
 
+  void AddCosts(const DatasetFacts& facts, const Canonical& canonical, ResolvedCell* cell) {
+    const engine::RunConfig config =
+        ToEngineConfig(cell->run, ShapeOf(cell->run.spec().task(), facts));
+    const ModelSize& size = SizeOf(config.model, canonical.ModelText());
+    cell->parameters = size.parameters;
+    cell->bytes = StoredBytes(config, size.parameters, size.tensors);
+    cell->flops_per_step = FlopsPerStep(config, size.parameters);
+    cell->shape = ShortHash(canonical.ShapeText());
+  }
+
   void AddCells(const Indexes& indexes, v1::BaseSpec filled) {
-    const ResolvedCell pattern = MakeCell(indexes, std::move(filled));
+    DatasetFacts facts;
+    ResolvedCell pattern = MakeCell(indexes, std::move(filled), &facts);
     const Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
-    const std::string shape = ShortHash(canonical.ShapeText());
+    AddCosts(facts, canonical, &pattern);
     const std::string name = NameOf(indexes);
     for (const uint32_t seed : input_.grid.seeds) {
       ResolvedCell cell = pattern;
       cell.name = absl::StrCat(name, name.empty() ? "s" : "-s", seed);
       cell.seed = seed;
       cell.run.set_seed(seed);
-      cell.shape = shape;
       cell.fingerprint = ShortHash(canonical.RunText(seed));
       cell.trajectory = ShortHash(canonical.TrajectoryText(seed));
       resolution_->cells.push_back(std::move(cell));

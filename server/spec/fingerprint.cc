@@ -3,7 +3,6 @@
 
 #include <openssl/sha.h>
 
-#include <functional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,14 +17,34 @@ namespace {
 
 using Lines = std::map<std::string, std::string>;
 
-std::string Join(const Lines& lines, absl::string_view title,
-                 const std::function<bool(absl::string_view key)>& wanted) {
-  std::string text = absl::StrCat("ablate ", title, " 1\n");
-  for (const auto& [key, value] : lines) {
-    if (wanted(key)) absl::StrAppend(&text, key, "=", value, "\n");
+using Wanted = bool (*)(absl::string_view key);
+
+// Appends the wanted lines of a range.
+void Append(Lines::const_iterator line, Lines::const_iterator end, Wanted wanted,
+            std::string* text) {
+  for (; line != end; ++line) {
+    if (wanted(line->first)) absl::StrAppend(text, line->first, "=", line->second, "\n");
   }
+}
+
+std::string Join(const Lines& lines, absl::string_view title, Wanted wanted) {
+  std::string text = absl::StrCat("ablate ", title, " 1\n");
+  Append(lines.begin(), lines.end(), wanted, &text);
   return text;
 }
+
+// The same with the seed's line in its place.
+std::string JoinWithSeed(const Lines& lines, uint32_t seed, absl::string_view title,
+                         Wanted wanted) {
+  const auto place = lines.lower_bound("seed");
+  std::string text = absl::StrCat("ablate ", title, " 1\n");
+  Append(lines.begin(), place, wanted, &text);
+  absl::StrAppend(&text, "seed=", seed, "\n");
+  Append(place, lines.end(), wanted, &text);
+  return text;
+}
+
+bool Everything(absl::string_view) { return true; }
 
 bool InTrajectory(absl::string_view key) {
   return !absl::StartsWith(key, "evaluation.") && key != "training.checkpoints";
@@ -40,13 +59,6 @@ bool InModel(absl::string_view key) {
 bool InShape(absl::string_view key) {
   return InModel(key) || key == "device" || key == "trainer" || key == "training.batch" ||
          key == "training.optimizer";
-}
-
-std::string Text(const Lines& lines, uint32_t seed, absl::string_view title,
-                 const std::function<bool(absl::string_view key)>& wanted) {
-  Lines with_seed = lines;
-  with_seed["seed"] = absl::StrCat(seed);
-  return Join(with_seed, title, wanted);
 }
 
 }  // namespace
@@ -73,11 +85,11 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
 }
 
 std::string Canonical::RunText(uint32_t seed) const {
-  return Text(lines_, seed, "run", [](absl::string_view) { return true; });
+  return JoinWithSeed(lines_, seed, "run", Everything);
 }
 
 std::string Canonical::TrajectoryText(uint32_t seed) const {
-  return Text(lines_, seed, "trajectory", InTrajectory);
+  return JoinWithSeed(lines_, seed, "trajectory", InTrajectory);
 }
 
 std::string Canonical::ShapeText() const { return Join(lines_, "shape", InShape); }

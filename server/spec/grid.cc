@@ -50,7 +50,11 @@ int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const 
   const std::string near =
       value.has_string_value() ? reflect::Nearest(value.string_value(), labels) : "";
   const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
-  if (labels.size() > 20) labels.resize(20);
+  constexpr size_t kMostLabels = 20;
+  if (labels.size() > kMostLabels) {
+    labels.resize(kMostLabels);
+    labels.push_back("…");
+  }
   problems->Add(source, reflect::ShortText(value),
                 absl::StrCat(reflect::Quoted(value), " is no setting of ", axis.name, guess),
                 absl::StrJoin(labels, ", "));

@@ -85,8 +85,10 @@ void CheckLimits(const v1::Limits& limits, Problems* problems) {
   const bool valid = time.seconds() >= 0 && time.seconds() <= 315'576'000'000 &&
                      time.nanos() >= 0 && time.nanos() < 1'000'000'000;
   if (!valid) {
-    const std::string text = absl::StrCat(time.seconds(), " s and ", time.nanos(), " ns");
-    problems->Add("limits.device_time", text, absl::StrCat(text, " is out of range"),
+    const std::string text = absl::StrCat(time.seconds(), "s");
+    const std::string nanos =
+        time.nanos() == 0 ? "" : absl::StrCat(" with ", time.nanos(), " nanoseconds");
+    problems->Add("limits.device_time", text, absl::StrCat(text, nanos, " is out of range"),
                   "0s to 315576000000s");
   }
 }

@@ -76,11 +76,10 @@ TEST(FromValueTest, NullMeansAbsent) {
 }
 
 TEST(FromValueTest, SuggestsTheNearestField) {
-  EXPECT_THAT(
-      SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
-      ElementsAre("base.training.batchs: there is no such field (did you mean batch?); allowed: "
-                  "steps, batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, "
-                  "schedule, warmup, clip, checkpoints, device"));
+  EXPECT_THAT(SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
+              ElementsAre("base.training.batchs: there is no such field (did you mean batch?); "
+                          "allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, "
+                          "weight_decay, schedule, warmup, clip, checkpoints, device"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
@@ -91,21 +90,16 @@ TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
 
 TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
   v1::ModelSpec model;
-  EXPECT_THAT(
-      Problems(R"({"width": 2.5, "layers": -1, "heads": 4294967296, "context": "3",
+  EXPECT_THAT(Problems(R"({"width": 2.5, "layers": -1, "heads": 4294967296, "context": "3",
                    "positions": 1, "bias": 1, "tied_head": "true"})",
-               &model),
-      ElementsAre(
-          "bias: 1 is not a boolean; allowed: true or false",
-          "context: \"3\" is not a whole number; allowed: a whole number, 0 or more and at most "
-          "4294967295",
-          "heads: 4294967296 is too large; allowed: a whole number, 0 or more and at most "
-          "4294967295",
-          "layers: -1 is negative; allowed: a whole number, 0 or more and at most 4294967295",
-          "positions: 1 is unknown; allowed: learned, none",
-          "tied_head: \"true\" is not a boolean; allowed: true or false",
-          "width: 2.5 is not a whole number; allowed: a whole number, 0 or more and at most "
-          "4294967295"));
+                       &model),
+              ElementsAre("bias: 1 is not a boolean; allowed: true or false",
+                          "context: \"3\" is not a whole number; allowed: a whole number",
+                          "heads: 4294967296 is too large; allowed: at most 4294967295",
+                          "layers: -1 is negative; allowed: a whole number, 0 or more",
+                          "positions: 1 is unknown; allowed: learned, none",
+                          "tied_head: \"true\" is not a boolean; allowed: true or false",
+                          "width: 2.5 is not a whole number; allowed: a whole number"));
 }
 
 TEST(FromValueTest, RefusesBooleansAndTextAsNumbers) {
@@ -114,8 +108,7 @@ TEST(FromValueTest, RefusesBooleansAndTextAsNumbers) {
       Problems(R"({"steps": true, "learning_rate": "0.1", "clip": null, "eps": [1]})", &training),
       ElementsAre("eps: [1] is not a number; allowed: a number",
                   "learning_rate: \"0.1\" is not a number; allowed: a number",
-                  "steps: true is not a whole number; allowed: a whole number, 0 or more "
-                  "and at most 4294967295"));
+                  "steps: true is not a whole number; allowed: a whole number"));
 }
 
 TEST(FromValueTest, RefusesNumbersThatAreNotFinite) {
@@ -129,34 +122,33 @@ TEST(FromValueTest, RefusesNumbersThatAreNotFinite) {
   EXPECT_THAT(
       Messages(problems),
       ElementsAre("base.training.learning_rate: nan is not finite; allowed: a finite number",
-                  "base.training.steps: inf is not a whole number; allowed: a whole "
-                  "number, 0 or more and at most 4294967295"));
+                  "base.training.steps: inf is not a whole number; allowed: a whole number"));
 }
 
 TEST(FromValueTest, TakesWideIntegersInQuotes) {
   v1::Limits limits;
   EXPECT_THAT(Problems(R"({"bytes": 9007199254740992})", &limits), IsEmpty());
   EXPECT_EQ(limits.bytes(), uint64_t{1} << 53);
-  constexpr char kAllowed[] =
-      "; allowed: a whole number, 0 or more, in quotes if it is beyond 9007199254740992";
-  EXPECT_THAT(Problems(R"({"bytes": 1e17})", &limits),
-              ElementsAre(std::string("bytes: 1e+17 is too large") + kAllowed));
   EXPECT_THAT(
-      Problems(R"({"bytes": "18446744073709551616"})", &limits),
-      ElementsAre(std::string("bytes: \"18446744073709551616\" is not a whole number in range") +
-                  kAllowed));
-  EXPECT_THAT(Problems(R"({"bytes": " 1"})", &limits),
-              ElementsAre(std::string("bytes: \" 1\" is not a whole number in range") + kAllowed));
+      Problems(R"({"bytes": 1e17})", &limits),
+      ElementsAre(
+          "bytes: 1e+17 is too large; allowed: at most 9007199254740992, or more in quotes"));
   EXPECT_THAT(Problems(R"({"bytes": -1})", &limits),
-              ElementsAre(std::string("bytes: -1 is negative") + kAllowed));
+              ElementsAre("bytes: -1 is negative; allowed: a whole number, 0 or more"));
+  for (const char* text :
+       {"\"18446744073709551616\"", "\" 1\"", "\"+1\"", "\"-1\"", "\"1.0\"", "\"\""}) {
+    EXPECT_THAT(Problems(std::string(R"({"bytes": )") + text + "}", &limits),
+                ElementsAre(std::string("bytes: ") + text +
+                            " is not a whole number in range; allowed: 0 to 18446744073709551615"));
+  }
 }
 
 TEST(FromValueTest, SuggestsTheNearestEnumValue) {
   v1::NormSpec norm;
-  EXPECT_THAT(Problems(R"({"placement": "PRE", "kind": "batch"})", &norm),
-              ElementsAre("kind: \"batch\" is unknown; allowed: layer, rms",
-                          "placement: \"PRE\" is unknown (did you mean pre?); allowed: pre, post, "
-                          "none"));
+  EXPECT_THAT(
+      Problems(R"({"placement": "PRE", "kind": "batch"})", &norm),
+      ElementsAre("kind: \"batch\" is unknown; allowed: layer, rms",
+                  "placement: \"PRE\" is unknown (did you mean pre?); allowed: pre, post, none"));
   EXPECT_THAT(Problems(R"({"kind": "unspecified"})", &norm),
               ElementsAre("kind: \"unspecified\" is unknown; allowed: layer, rms"));
 }
@@ -199,8 +191,8 @@ TEST(FromValueTest, RefusesWhatIsNoDuration) {
 
 TEST(FromValueTest, RefusesTwoMembersOfAOneof) {
   EXPECT_THAT(SpecProblems(R"({"base": {"task": {"documents": {}, "legacy_recall": {}}}})"),
-              ElementsAre("base.task: documents, legacy_recall are given together; allowed: one "
-                          "of documents, legacy_recall"));
+              ElementsAre("base.task: documents, legacy_recall are given together; allowed: one of "
+                          "documents, legacy_recall"));
 }
 
 TEST(FromValueTest, ANullMemberOfAOneofCountsAsAbsent) {
@@ -209,24 +201,22 @@ TEST(FromValueTest, ANullMemberOfAOneofCountsAsAbsent) {
 }
 
 TEST(FromValueTest, RefusesWrongShapes) {
-  EXPECT_THAT(SpecProblems(R"({"axes": {}, "base": [], "exclude": [{"where": 3}], "name": 7,
+  EXPECT_THAT(
+      SpecProblems(R"({"axes": {}, "base": [], "exclude": [{"where": 3}], "name": 7,
                                "seeds": {"list": [1, null, {}]}})"),
-              ElementsAre("axes: {} is not a list; allowed: a list, such as [a, b]",
-                          "base: [] has no fields; allowed: the fields task, model, training, "
-                          "evaluation",
-                          "exclude[0].where: 3 has no keys; allowed: keys and their values",
-                          "name: 7 is not text; allowed: text, in quotes if it looks like "
-                          "something else",
-                          "seeds.list[1]: null is not a whole number; allowed: a whole number, 0 "
-                          "or more and at most 4294967295",
-                          "seeds.list[2]: {} is not a whole number; allowed: a whole number, 0 "
-                          "or more and at most 4294967295"));
+      ElementsAre("axes: {} is not a list; allowed: a list, such as [a, b]",
+                  "base: [] has no fields; allowed: the fields task, model, training, evaluation",
+                  "exclude[0].where: 3 has no keys; allowed: keys and their values",
+                  "name: 7 is not text; allowed: text, in quotes if it looks like something else",
+                  "seeds.list[1]: null is not a whole number; allowed: a whole number",
+                  "seeds.list[2]: {} is not a whole number; allowed: a whole number"));
 }
 
 TEST(FromValueTest, RefusesAnEmptyElementOfAListOfMessages) {
-  EXPECT_THAT(SpecProblems(R"({"axes": [null]})"),
-              ElementsAre("axes[0]: null has no fields; allowed: the fields name, field, values, "
-                          "settings, tune"));
+  EXPECT_THAT(
+      SpecProblems(R"({"axes": [null]})"),
+      ElementsAre(
+          "axes[0]: null has no fields; allowed: the fields name, field, values, settings, tune"));
 }
 
 TEST(FromValueTest, RefusesTextThatIsNotUtf8) {

@@ -1,0 +1,80 @@
+// The experiment files that come with the program resolve to what they say.
+#include <cstdlib>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "server/spec/resolve.h"
+#include "tests/spec/specs.h"
+#include "yaml-cpp/yaml.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::google::protobuf::Value;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Enough YAML for files that are known to be good.
+Value ToValue(const YAML::Node& node) {
+  Value value;
+  if (node.IsMap()) {
+    for (const auto& member : node) {
+      (*value.mutable_struct_value()->mutable_fields())[member.first.Scalar()] =
+          ToValue(member.second);
+    }
+  } else if (node.IsSequence()) {
+    for (const auto& element : node) *value.mutable_list_value()->add_values() = ToValue(element);
+  } else {
+    const std::string& text = node.Scalar();
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (text == "true" || text == "false") {
+      value.set_bool_value(text == "true");
+    } else if (end != text.c_str() && *end == '\0') {
+      value.set_number_value(number);
+    } else {
+      value.set_string_value(text);
+    }
+  }
+  return value;
+}
+
+v1::ExperimentSpec ReadExample(const std::string& name) {
+  const Value value = ToValue(YAML::LoadFile(std::string(ABLATE_EXAMPLES) + "/" + name));
+  v1::ExperimentSpec spec;
+  std::vector<Problem> problems;
+  reflect::FromValue(value, "", &spec, &problems);
+  EXPECT_THAT(problems, IsEmpty()) << problems.front().message;
+  return spec;
+}
+
+TEST(ExamplesTest, NamesNormIsTheExperimentThatTheTestsKnow) {
+  v1::ExperimentSpec spec = ReadExample("names-norm.yaml");
+  EXPECT_EQ(spec.base().task().documents().dataset(), "data/names.txt");
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset("names");
+  const Resolution resolution = Resolved(spec);
+  const Resolution known = Resolved(NamesNorm());
+  ASSERT_THAT(resolution.cells, SizeIs(180));
+  for (size_t i = 0; i < resolution.cells.size(); ++i) {
+    EXPECT_EQ(resolution.cells[i].name, known.cells[i].name);
+    EXPECT_EQ(resolution.cells[i].fingerprint, known.cells[i].fingerprint);
+  }
+}
+
+TEST(ExamplesTest, RecallLegacyHasThePublishedSizes) {
+  const Resolution resolution = Resolved(ReadExample("recall-legacy.yaml"));
+  ASSERT_THAT(resolution.cells, SizeIs(64));
+  EXPECT_EQ(resolution.cells[0].name, "layernorm-lr5e-05-s0");
+  EXPECT_EQ(resolution.parameters[0].parameters(), 301'586u);
+  EXPECT_EQ(resolution.parameters[4].parameters(), 301'074u);
+  EXPECT_EQ(resolution.spec.limits().priority(), v1::Priority::background);
+  EXPECT_THAT(resolution.notes,
+              ElementsAre("norm: parameters differ: layernorm 301,586, none 301,074"));
+  const v1::BaseSpec& spec = resolution.cells[0].run.spec();
+  EXPECT_EQ(spec.model().context(), 41u);
+  EXPECT_EQ(spec.training().weight_decay(), 0);
+}
+
+}  // namespace
+}  // namespace ablate::spec

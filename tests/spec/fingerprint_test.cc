@@ -1,0 +1,267 @@
+// Fingerprints: pinned values, and what changes them or must not.
+#include "server/spec/fingerprint.h"
+
+#include <regex>
+
+#include "gmock/gmock.h"
+#include "server/spec/defaults.h"
+#include "server/spec/fields.h"
+#include "server/spec/resolve.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+ResolvedCell CellNamed(const Resolution& resolution, const std::string& name) {
+  for (const ResolvedCell& cell : resolution.cells) {
+    if (cell.name == name) return cell;
+  }
+  ADD_FAILURE() << "no cell " << name;
+  return {};
+}
+
+ResolvedCell Only(const v1::ExperimentSpec& spec) { return Resolved(spec).cells.at(0); }
+
+// These may only ever change together with engine::kNumericsVersion: every stored run is found by
+// them.
+TEST(FingerprintTest, IsPinned) {
+  const Resolution names = Resolved(NamesNorm());
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "xom33grykhlo");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "5wejopsrgqys");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").shape, "cjdodnh2cqke");
+  EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "brbmlrtssrnj");
+  EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "cemczf264sdz");
+  EXPECT_EQ(Only(SmallSpec()).fingerprint, "o5wkzymb5euh");
+}
+
+TEST(FingerprintTest, IsTheHashOfACanonicalText) {
+  const ResolvedCell cell = CellNamed(Resolved(NamesNorm()), "post-lr0.002-s43");
+  const Canonical canonical(cell.run.spec(), cell.dataset_sha256);
+  EXPECT_EQ(canonical.RunText(43), R"(ablate run 1
+data=0000000000000000000000000000000000000000000000000000000000000001
+device=cpu
+model.bias=false
+model.context=16
+model.feed_forward.activation=relu
+model.init.streams=sequential
+model.layers=8
+model.norm.final=false
+model.norm.kind=rms
+model.norm.placement=post
+model.width=16
+numerics=1
+seed=43
+task=documents
+task.documents.held_out=2000
+trainer=torch
+training.batch=1
+training.betas=0.85,0.99
+training.checkpoints=0,100,500,-1
+training.learning_rate=0.002
+training.schedule=linear
+)");
+  EXPECT_EQ(cell.fingerprint, ShortHash(canonical.RunText(43)));
+  EXPECT_EQ(cell.trajectory, ShortHash(canonical.TrajectoryText(43)));
+  EXPECT_EQ(cell.shape, ShortHash(canonical.ShapeText()));
+}
+
+TEST(FingerprintTest, ADefaultSpecSaysAlmostNothing) {
+  const ResolvedCell cell = Only(SmallSpec());
+  EXPECT_EQ(Canonical(cell.run.spec(), "").RunText(0),
+            "ablate run 1\ndevice=cpu\nnumerics=1\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
+}
+
+TEST(FingerprintTest, IsTwelveCharactersOfBase32) {
+  // Of SHA-256("abc"): ba7816bf8f01cfea…
+  EXPECT_EQ(ShortHash("abc"), "xj4bnp4pahh6");
+  EXPECT_TRUE(std::regex_match(Only(SmallSpec()).fingerprint, std::regex("[a-z2-7]{12}")));
+}
+
+// What resolves to the same must be the same, however it is written.
+TEST(FingerprintTest, WritingDefaultsOutChangesNothing) {
+  for (const v1::ExperimentSpec& spec : {SmallSpec(), NamesNorm()}) {
+    const ResolvedCell cell = Only(spec);
+    v1::ExperimentSpec written = SmallSpec();
+    *written.mutable_base() = cell.run.spec();
+    written.mutable_seeds()->add_list(cell.seed);
+    const ResolvedCell again = Only(written);
+    EXPECT_EQ(again.fingerprint, cell.fingerprint);
+    EXPECT_EQ(again.trajectory, cell.trajectory);
+    EXPECT_EQ(again.shape, cell.shape);
+  }
+}
+
+TEST(FingerprintTest, WhatIsSaidAboutAnExperimentChangesNothing) {
+  v1::ExperimentSpec spec = NamesNorm();
+  const std::string before = Only(spec).fingerprint;
+  spec.set_name("other");
+  spec.set_question("What else?");
+  spec.mutable_report()->set_primary("train/loss");
+  spec.mutable_limits()->set_priority(v1::Priority::background);
+  spec.mutable_axes(0)->set_name("norm");
+  spec.mutable_axes(0)->mutable_settings(0)->set_label("before");
+  spec.mutable_axes(1)->set_tune(false);
+  EXPECT_EQ(Only(spec).fingerprint, before);
+}
+
+TEST(FingerprintTest, TheWayToAValueChangesNothing) {
+  v1::ExperimentSpec direct = SmallSpec();
+  direct.mutable_base()->mutable_training()->set_learning_rate(1e-4);
+  v1::ExperimentSpec by_axis = SmallSpec();
+  by_axis.add_axes()->set_field("training.learning_rate");
+  *by_axis.mutable_axes(0)->add_values() = Json("0.0001");
+  const std::string expected = Only(direct).fingerprint;
+  EXPECT_EQ(Only(by_axis).fingerprint, expected);
+  const Overrides overrides = {{"training.learning_rate", Json("1E-4")}};
+  EXPECT_EQ(Resolved(SmallSpec(), overrides).cells.at(0).fingerprint, expected);
+}
+
+TEST(FingerprintTest, TheOrderOfASetChangesNothing) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.add_axes()->set_name("a");
+  for (const bool forward : {true, false}) {
+    v1::Setting* setting = spec.mutable_axes(0)->add_settings();
+    setting->set_label(forward ? "forward" : "backward");
+    auto& set = *setting->mutable_set();
+    for (const char* path : {forward ? "model.width" : "model.feed_forward.hidden",
+                             forward ? "model.feed_forward.hidden" : "model.width"}) {
+      set[path] = Json("64");
+    }
+  }
+  const Resolution resolution = Resolved(spec);
+  EXPECT_EQ(resolution.cells[0].fingerprint, resolution.cells[1].fingerprint);
+}
+
+TEST(FingerprintTest, TheNameOfADataSetChangesNothing) {
+  v1::ExperimentSpec spec = NamesNorm();
+  const std::string before = Only(spec).fingerprint;
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset("datasets/names-0a30b5");
+  EXPECT_EQ(Only(spec).fingerprint, before);
+}
+
+TEST(FingerprintTest, CheckpointsAreASet) {
+  v1::ExperimentSpec spec = SmallSpec();
+  for (const int step : {-1, 100, 0, 100, 1000}) {
+    spec.mutable_base()->mutable_training()->add_checkpoints(step);
+  }
+  v1::ExperimentSpec sorted = SmallSpec();
+  for (const int step : {0, 100, -1}) {
+    sorted.mutable_base()->mutable_training()->add_checkpoints(step);
+  }
+  EXPECT_EQ(Only(spec).fingerprint, Only(sorted).fingerprint);
+}
+
+// Two bases between which every field applies.
+std::vector<v1::BaseSpec> FilledBases() {
+  v1::ExperimentSpec sgd = SmallSpec();
+  sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
+  return {Only(sgd).run.spec(), Only(NamesNorm()).run.spec()};
+}
+
+// Another value of the rule's field than `value`; fit to be told apart, not to be trained.
+double Other(const FieldRule& rule, double value) {
+  if (rule.field.is_number()) return value + (rule.high <= 1 ? 0.25 : 1);
+  if (rule.field.Text(value) == "false") return 1;
+  if (rule.field.Text(value) == "true") return 0;
+  return value == 1 ? 2 : 1;
+}
+
+TEST(FingerprintTest, EveryFieldCounts) {
+  size_t changed = 0;
+  for (const v1::BaseSpec& base : FilledBases()) {
+    const Canonical before(base, "0");
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.Applies(base)) continue;
+      v1::BaseSpec other = base;
+      rule.field.Set(Other(rule, rule.field.Get(base)), &other);
+      const Canonical after(other, "0");
+      EXPECT_NE(after.RunText(1), before.RunText(1)) << rule.path;
+      const bool evaluation = rule.path.rfind("evaluation.", 0) == 0;
+      EXPECT_EQ(after.TrajectoryText(1) == before.TrajectoryText(1), evaluation) << rule.path;
+      ++changed;
+    }
+  }
+  EXPECT_GT(changed, FieldRules().size());
+}
+
+TEST(FingerprintTest, WhatIsNoScalarCountsToo) {
+  const v1::BaseSpec base = FilledBases()[1];
+  const Canonical before(base, "0");
+  v1::BaseSpec betas = base;
+  betas.mutable_training()->set_betas(1, 0.5);
+  EXPECT_NE(Canonical(betas, "0").TrajectoryText(1), before.TrajectoryText(1));
+  v1::BaseSpec device = base;
+  device.mutable_training()->set_device(v1::Device::cuda);
+  EXPECT_NE(Canonical(device, "0").TrajectoryText(1), before.TrajectoryText(1));
+  EXPECT_NE(Canonical(device, "0").ShapeText(), before.ShapeText());
+  EXPECT_NE(Canonical(base, "1").TrajectoryText(1), before.TrajectoryText(1));
+  EXPECT_NE(before.TrajectoryText(2), before.TrajectoryText(1));
+  v1::BaseSpec checkpoints = base;
+  checkpoints.mutable_training()->add_checkpoints(7);
+  EXPECT_NE(Canonical(checkpoints, "0").RunText(1), before.RunText(1));
+  EXPECT_EQ(Canonical(checkpoints, "0").TrajectoryText(1), before.TrajectoryText(1));
+}
+
+TEST(FingerprintTest, ADefaultThatDependsOnOthersFollowsThem) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_model()->set_width(64);
+  const std::string implicit = Only(spec).fingerprint;
+  spec.mutable_base()->mutable_model()->mutable_feed_forward()->set_hidden(256);
+  EXPECT_EQ(Only(spec).fingerprint, implicit);
+  spec.mutable_base()->mutable_model()->mutable_feed_forward()->set_hidden(512);
+  EXPECT_NE(Only(spec).fingerprint, implicit);
+}
+
+TEST(FingerprintTest, AShapeIsWhatAStepCosts) {
+  const std::string before = Only(NamesNorm()).shape;
+  const auto shape_with = [](const std::string& path, const std::string& json) {
+    return Resolved(NamesNorm(), {{path, Json(json)}}).cells.at(0).shape;
+  };
+  for (const char* path : {"training.steps", "training.warmup", "evaluation.every"}) {
+    EXPECT_EQ(shape_with(path, "500"), before) << path;
+  }
+  EXPECT_EQ(shape_with("model.init.kind", "\"gpt2\""), before);
+  EXPECT_EQ(shape_with("task.documents.held_out", "7"), before);
+  EXPECT_NE(shape_with("model.width", "32"), before);
+  EXPECT_NE(shape_with("training.batch", "2"), before);
+  EXPECT_NE(shape_with("task.documents", R"({"dataset": "tiny", "held_out": 2})"), before);
+}
+
+// Every scalar of BaseSpec is in the table of fields or one of the few that are handled apart, so
+// that a new one can't be forgotten.
+void CollectLeaves(const google::protobuf::Descriptor* type, const std::string& path,
+                   std::vector<std::string>* leaves) {
+  for (int i = 0; i < type->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = type->field(i);
+    const std::string below = path.empty() ? field->name() : path + "." + field->name();
+    if (field->message_type() != nullptr) {
+      CollectLeaves(field->message_type(), below, leaves);
+    } else {
+      leaves->push_back(below);
+    }
+  }
+}
+
+TEST(FieldRulesTest, CoverBaseSpec) {
+  std::vector<std::string> leaves, known = {"task.documents.dataset", "training.betas",
+                                            "training.checkpoints", "training.device"};
+  CollectLeaves(v1::BaseSpec::descriptor(), "", &leaves);
+  for (const FieldRule& rule : FieldRules()) known.push_back(rule.path);
+  EXPECT_THAT(known, ::testing::UnorderedElementsAreArray(leaves));
+}
+
+TEST(FieldRulesTest, DefaultsAreInRange) {
+  for (const v1::BaseSpec& base : FilledBases()) {
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.field.is_number() || !rule.Applies(base)) continue;
+      EXPECT_TRUE(rule.InRange(rule.standard(base))) << rule.path;
+      EXPECT_THAT(rule.allowed, Not(IsEmpty())) << rule.path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ablate::spec

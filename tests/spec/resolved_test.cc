@@ -1,0 +1,298 @@
+// What is in a resolved cell: defaults, the engine's config, costs; and notes about the grid.
+#include <algorithm>
+
+#include "gmock/gmock.h"
+#include "server/engine/layout.h"
+#include "server/spec/engine_config.h"
+#include "server/spec/estimate.h"
+#include "server/spec/resolve.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+v1::ExperimentSpec WithBase(const std::string& base) {
+  return FromText("name: \"x\" base { " + base + " }");
+}
+
+v1::BaseSpec FilledBase(const std::string& base) {
+  return Resolved(WithBase(base)).cells.at(0).run.spec();
+}
+
+TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
+  const v1::BaseSpec base = FilledBase("task { legacy_recall {} }");
+  v1::BaseSpec expected;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    task { legacy_recall { keys: 400 draw: 40 } }
+    model {
+      layers: 4 width: 128 heads: 4 context: 41 positions: learned bias: true residual: true
+      tied_head: false head_bias: true init { kind: pytorch streams: by_name }
+      attention { causal: false }
+      norm {
+        kind: layer placement: pre attention: true feed_forward: true final: true eps: 1e-5
+        gain: true bias: true
+      }
+      feed_forward { hidden: 512 activation: gelu }
+    }
+    training {
+      steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
+      weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
+    }
+    evaluation { every: 100 batches: 8 })",
+                                                            &expected));
+  EXPECT_EQ(base.DebugString(), expected.DebugString());
+}
+
+TEST(DefaultsTest, OfDocumentsDiffer) {
+  const v1::BaseSpec base = FilledBase(R"(task { documents { dataset: "names" } })");
+  EXPECT_EQ(base.task().documents().held_out(), 1000u);
+  EXPECT_EQ(base.model().context(), 64u);
+  EXPECT_TRUE(base.model().attention().causal());
+  EXPECT_FALSE(base.evaluation().has_batches());
+}
+
+TEST(DefaultsTest, FollowOtherFields) {
+  const std::string task = "task { legacy_recall { draw: 9 } } ";
+  EXPECT_EQ(FilledBase(task).model().context(), 10u);
+  EXPECT_EQ(FilledBase(task + "model { width: 64 }").model().feed_forward().hidden(), 256u);
+  EXPECT_FALSE(FilledBase(task + "model { norm { kind: rms } }").model().norm().bias());
+  EXPECT_FALSE(FilledBase(task + "model { tied_head: true }").model().head_bias());
+  EXPECT_FALSE(FilledBase(task + "model { bias: false }").model().head_bias());
+  EXPECT_EQ(FilledBase(task + "training { optimizer: adam }").training().weight_decay(), 0);
+}
+
+TEST(DefaultsTest, LeaveOutWhatTheOptimizerDoesNotHave) {
+  const v1::TrainingSpec sgd =
+      FilledBase("task { legacy_recall {} } training { optimizer: sgd }").training();
+  EXPECT_EQ(sgd.momentum(), 0);
+  EXPECT_TRUE(sgd.has_momentum());
+  EXPECT_THAT(sgd.betas(), IsEmpty());
+  EXPECT_FALSE(sgd.has_eps());
+  EXPECT_EQ(sgd.weight_decay(), 0);
+  EXPECT_FALSE(FilledBase("task { legacy_recall {} }").training().has_momentum());
+}
+
+TEST(EngineConfigTest, CarriesEveryField) {
+  const v1::BaseSpec base = FilledBase(R"(
+    task { legacy_recall { keys: 50 draw: 7 } }
+    model {
+      layers: 3 width: 24 heads: 6 context: 20 positions: none bias: false residual: false
+      tied_head: true init { kind: xavier streams: sequential } attention { causal: true }
+      norm {
+        kind: rms placement: post attention: false feed_forward: false final: false eps: 0.25
+        gain: false bias: true
+      }
+      feed_forward { hidden: 30 activation: gelu_tanh }
+    }
+    training {
+      steps: 77 batch: 5 optimizer: sgd learning_rate: 0.5 momentum: 0.75 weight_decay: 0.125
+      schedule: cosine warmup: 11 clip: 3 checkpoints: [70, 0, 70]
+    }
+    evaluation { every: 13 batches: 4 })");
+  v1::RunSpec run;
+  *run.mutable_spec() = base;
+  run.set_seed(9);
+  const engine::RunConfig config =
+      ToEngineConfig(run, engine::LegacyRecallShape(engine::LegacyRecallTask{50, 7}));
+  EXPECT_EQ(std::get<engine::LegacyRecallTask>(config.task).keys, 50);
+  EXPECT_EQ(std::get<engine::LegacyRecallTask>(config.task).draw, 7);
+  const engine::ModelConfig& model = config.model;
+  EXPECT_EQ(model.vocabulary, 52);
+  EXPECT_EQ(model.layers, 3);
+  EXPECT_EQ(model.width, 24);
+  EXPECT_EQ(model.heads, 6);
+  EXPECT_EQ(model.context, 20);
+  EXPECT_EQ(model.positions, engine::Positions::kNone);
+  EXPECT_FALSE(model.bias);
+  EXPECT_FALSE(model.residual);
+  EXPECT_TRUE(model.tied_head);
+  EXPECT_FALSE(model.head_bias);
+  EXPECT_TRUE(model.causal);
+  EXPECT_EQ(model.activation, engine::Activation::kGeluTanh);
+  EXPECT_EQ(model.hidden, 30);
+  EXPECT_EQ(model.loss, engine::LossPositions::kLast);
+  EXPECT_EQ(model.init.kind, engine::InitKind::kXavier);
+  EXPECT_EQ(model.init.streams, engine::InitStreams::kSequential);
+  EXPECT_EQ(model.norm.kind, engine::NormKind::kRms);
+  EXPECT_EQ(model.norm.placement, engine::NormPlacement::kPost);
+  EXPECT_FALSE(model.norm.attention);
+  EXPECT_FALSE(model.norm.feed_forward);
+  EXPECT_FALSE(model.norm.final);
+  EXPECT_EQ(model.norm.eps, 0.25);
+  EXPECT_FALSE(model.norm.gain);
+  EXPECT_TRUE(model.norm.bias);
+  const engine::TrainingConfig& training = config.training;
+  EXPECT_EQ(training.steps, 77u);
+  EXPECT_EQ(training.batch, 5u);
+  EXPECT_EQ(training.optimizer.kind, engine::OptimizerKind::kSgd);
+  EXPECT_EQ(training.optimizer.learning_rate, 0.5);
+  EXPECT_EQ(training.optimizer.momentum, 0.75);
+  EXPECT_EQ(training.optimizer.weight_decay, 0.125);
+  EXPECT_EQ(training.schedule.kind, engine::ScheduleKind::kCosine);
+  EXPECT_EQ(training.schedule.warmup, 11u);
+  EXPECT_EQ(training.clip, 3);
+  EXPECT_THAT(training.checkpoints, ElementsAre(0u, 70u));
+  EXPECT_FALSE(training.final_checkpoint);
+  EXPECT_EQ(config.evaluation.every, 13u);
+  EXPECT_EQ(config.evaluation.batches, 4u);
+  EXPECT_EQ(config.seed, 9u);
+  EXPECT_EQ(config.device, engine::Device::kCpu);
+}
+
+TEST(EngineConfigTest, CarriesWhatDocumentsAndAdamHave) {
+  const ResolvedCell cell = Resolved(NamesNorm()).cells.at(0);
+  engine::DocumentFacts facts;
+  facts.characters = 26;
+  const engine::RunConfig config = ToEngineConfig(cell.run, engine::DocumentsShape(facts));
+  EXPECT_EQ(std::get<engine::DocumentsTask>(config.task).held_out, 2000u);
+  EXPECT_EQ(config.model.vocabulary, 27);
+  EXPECT_EQ(config.model.loss, engine::LossPositions::kAll);
+  EXPECT_EQ(config.model.activation, engine::Activation::kRelu);
+  EXPECT_EQ(config.training.optimizer.kind, engine::OptimizerKind::kAdamW);
+  EXPECT_EQ(config.training.optimizer.beta1, 0.85);
+  EXPECT_EQ(config.training.optimizer.beta2, 0.99);
+  EXPECT_EQ(config.training.optimizer.eps, 1e-8);
+  EXPECT_EQ(config.training.schedule.kind, engine::ScheduleKind::kLinear);
+  EXPECT_THAT(config.training.checkpoints, ElementsAre(0u, 100u, 500u));
+  EXPECT_TRUE(config.training.final_checkpoint);
+}
+
+TEST(EstimateTest, CountsBytes) {
+  // 2·1000 training points and 2·11 of evaluation at 12 bytes; four checkpoints of 25,968 floats in
+  // 52 tensors; a resume state of three such copies.
+  const uint64_t checkpoint = 4 * 25'968 + 52 * 120 + 1000;
+  EXPECT_EQ(Resolved(NamesNorm()).cells.at(0).bytes,
+            12 * 2022 + 4 * checkpoint + 3 * 4 * 25'968 + 10'000);
+}
+
+TEST(EstimateTest, CountsOperations) {
+  // Sixteen positions; all but the embeddings (27 + 16 rows of 16) multiply.
+  EXPECT_EQ(Resolved(NamesNorm()).cells.at(0).flops_per_step,
+            6.0 * (25'968 - 43 * 16) * 16 + 12.0 * 8 * 16 * 16 * 16);
+}
+
+TEST(EstimateTest, GrowsWithWhatIsAskedFor) {
+  engine::RunConfig config;
+  config.training.checkpoints = {};
+  const uint64_t adam = StoredBytes(config, 1000, 10);
+  config.training.optimizer.kind = engine::OptimizerKind::kSgd;
+  EXPECT_EQ(adam - StoredBytes(config, 1000, 10), 2 * 4 * 1000u);
+  config.training.optimizer.momentum = 0.9;
+  EXPECT_EQ(adam - StoredBytes(config, 1000, 10), 4 * 1000u);
+  config.training.checkpoints = {0};
+  config.training.final_checkpoint = false;
+  EXPECT_EQ(adam - StoredBytes(config, 1000, 10), 4 * 1000u);
+  config.model.tied_head = true;
+  EXPECT_GT(FlopsPerStep(config, 1'000'000), 0);
+}
+
+TEST(EstimateTest, ModelSizesDoNotOverflow) {
+  const ResolvedCell cell =
+      Resolved(WithBase("task { legacy_recall {} } model { layers: 200 width: 8192 heads: 8 "
+                        "feed_forward { hidden: 65536 } }"))
+          .cells.at(0);
+  EXPECT_GT(cell.parameters, 260'000'000'000u);
+  EXPECT_GT(cell.bytes, 4 * cell.parameters);
+}
+
+// Adds an axis of settings, each a label and `path: json` pairs.
+struct SettingText {
+  std::string label;
+  std::vector<std::pair<std::string, std::string>> set;
+};
+
+void AddSettings(const std::string& name, const std::vector<SettingText>& settings,
+                 v1::ExperimentSpec* spec) {
+  v1::Axis* axis = spec->add_axes();
+  axis->set_name(name);
+  for (const SettingText& text : settings) {
+    v1::Setting* setting = axis->add_settings();
+    setting->set_label(text.label);
+    for (const auto& [path, json] : text.set) (*setting->mutable_set())[path] = Json(json);
+  }
+}
+
+std::vector<std::string> ChangeNotes(const v1::ExperimentSpec& spec) {
+  std::vector<std::string> notes = Resolved(spec).notes;
+  notes.erase(std::remove_if(notes.begin(), notes.end(),
+                             [](const std::string& note) {
+                               return note.find(" also change") == std::string::npos;
+                             }),
+              notes.end());
+  return notes;
+}
+
+TEST(NotesTest, NameSettingsThatChangeMoreThanTheRest) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("norm",
+              {{"pre", {}},
+               {"post", {{"model.norm.placement", "\"post\""}, {"model.norm.final", "false"}}},
+               {"rms", {{"model.norm.kind", "\"rms\""}}},
+               {"none", {{"model.norm.placement", "\"none\""}, {"model.norm.final", "false"}}}},
+              &spec);
+  EXPECT_THAT(ChangeNotes(spec), ElementsAre("post, none also change model.norm.final"));
+}
+
+TEST(NotesTest, AnAxisIsAboutThePathOfItsName) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("layers",
+              {{"four", {}},
+               {"two", {{"model.layers", "2"}, {"training.learning_rate", "0.1"}}},
+               {"two-b", {{"model.layers", "2"}, {"training.learning_rate", "0.2"}}}},
+              &spec);
+  EXPECT_THAT(ChangeNotes(spec), ElementsAre("two, two-b also change training.learning_rate"));
+}
+
+TEST(NotesTest, OneSettingChanges) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("a",
+              {{"x", {}},
+               {"y", {{"model.width", "64"}}},
+               {"z", {{"model.width", "32"}, {"training.betas", "[0.5, 0.6]"}}}},
+              &spec);
+  EXPECT_THAT(ChangeNotes(spec), ElementsAre("z also changes training.betas"));
+}
+
+TEST(NotesTest, WritingWhatTheBaselineHasIsNoChange) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("norm",
+              {{"pre", {{"model.norm.placement", "\"pre\""}, {"model.norm.final", "true"}}},
+               {"post", {{"model.norm.placement", "\"post\""}, {"model.norm.final", "true"}}}},
+              &spec);
+  EXPECT_THAT(ChangeNotes(spec), IsEmpty());
+}
+
+TEST(NotesTest, ComparesWithTheOtherAxesAtTheirBaselines) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("opt", {{"adam", {}}, {"sgd", {{"training.optimizer", "\"sgd\""}}}}, &spec);
+  AddSettings("size", {{"small", {{"model.width", "32"}}}, {"large", {{"model.width", "64"}}}},
+              &spec);
+  EXPECT_THAT(Resolved(spec).notes,
+              ElementsAre("size: parameters differ: small 78,322, large 254,546"));
+}
+
+TEST(NotesTest, ListsOnlyTheFirstOfManySizes) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_field("model.layers");
+  for (int i = 1; i <= 12; ++i) axis->add_values()->set_number_value(i);
+  const std::vector<std::string> notes = Resolved(spec).notes;
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(std::count(notes[0].begin(), notes[0].end(), ':'), 2);
+  EXPECT_THAT(notes[0], ::testing::HasSubstr(", 8 "));
+  EXPECT_THAT(notes[0], ::testing::EndsWith(", …"));
+}
+
+TEST(NotesTest, CountsCellsThatAreOneRun) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_seeds()->set_count(3);
+  AddSettings("a", {{"x", {}}, {"y", {{"model.bias", "true"}}}}, &spec);
+  EXPECT_THAT(Resolved(spec).notes,
+              ElementsAre("x-s0 and y-s0 are one run, trained once, and 2 more cells likewise"));
+}
+
+}  // namespace
+}  // namespace ablate::spec
