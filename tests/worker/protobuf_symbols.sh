@@ -14,12 +14,16 @@ own_names() {
     grep -E '^_Z(N[KVrRO]*|T[VTISC]N?|GVN[KVrRO]*|ZN[KVrRO]*)6google8protobuf' | sort -u
 }
 
-own_names "$worker" >"$folder/worker"
-own_names --defined-only "$torch" >"$folder/torch" || true
-if ! [ -s "$folder/worker" ]; then
-  echo "no symbol of google::protobuf was found in $worker: this test looks in the wrong place" >&2
+# What the worker itself has, and what the shared protobuf has that it loads.
+own_names "$worker" >"$folder/linked"
+loaded=$(ldd "$worker" | awk '$1 ~ /^libprotobuf\.so/ {print $3}')
+if ! [ -s "$folder/linked" ] || ! [ -f "$loaded" ]; then
+  echo "$worker has no symbol of google::protobuf or loads no libprotobuf.so: this test looks in the wrong place" >&2
   exit 1
 fi
+own_names --defined-only "$loaded" >"$folder/loaded"
+sort -u "$folder/linked" "$folder/loaded" >"$folder/worker"
+own_names --defined-only "$torch" >"$folder/torch" || true
 comm -12 "$folder/worker" "$folder/torch" >"$folder/common"
 if [ -s "$folder/common" ]; then
   echo "$worker and $torch share these symbols:" >&2

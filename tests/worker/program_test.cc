@@ -1,0 +1,174 @@
+// The program itself, with the reference trainer, attached to a fake server.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "server/launch/process.h"
+#include "tests/worker/worker_fixture.h"
+
+namespace ablate::worker {
+namespace {
+
+using testing::HasSubstr;
+
+class ProgramTest : public WorkerTest {
+ protected:
+  ~ProgramTest() override {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  pid_t Spawn(std::vector<std::string> more = {}) {
+    launch::WorkerCommand command;
+    const char* program = getenv("ABLATE_WORKER");
+    command.name = "cpu-train";
+    command.program = program != nullptr ? program : "ABLATE_WORKER is not set";
+    command.arguments = {"--server", server_->address(), "--lock", folder_ + "/lock"};
+    command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+    command.log_file = folder_ + "/log";
+    const auto process = launch::Spawn(command);
+    EXPECT_TRUE(process.ok()) << process.status();
+    return process.ok() ? process->pid : 0;
+  }
+  void StartProgram(std::vector<std::string> more = {}) { pid_ = Spawn(std::move(more)); }
+
+  static int ExitCode(pid_t pid) {
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+  }
+  int EndProgram() {
+    kill(pid_, SIGTERM);
+    const int code = ExitCode(pid_);
+    pid_ = 0;
+    return code;
+  }
+
+  pid_t pid_ = 0;
+};
+
+TEST_F(ProgramTest, TrainsWithTheReferenceTrainer) {
+  StartProgram({"--lanes", "2"});
+  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20)});
+  WaitForRun(1);
+  const ServerState state = WaitForRun(2);
+  ASSERT_EQ(state.hellos.size(), 1u);
+  EXPECT_EQ(state.hellos[0].worker(), "cpu-train");
+  EXPECT_EQ(state.hellos[0].device_kind(), "cpu");
+  EXPECT_EQ(state.hellos[0].lanes(), 2u);
+  EXPECT_EQ(state.hellos[0].trainer(), "torch");
+  EXPECT_THAT(state.hellos[0].build(), HasSubstr("torch 2."));
+  EXPECT_EQ(state.hellos[0].incarnation().size(), 32u);
+  for (const uint32_t seed : {1, 2}) {
+    EXPECT_EQ(Series(state, NameOf(seed), "train/loss").size(), 20u);
+    EXPECT_GE(Series(state, NameOf(seed), "eval/loss").size(), 2u);
+    EXPECT_TRUE(Has(state, NameOf(seed), v1::Event::kCheckpoint));
+    EXPECT_TRUE(EventsOf(state, NameOf(seed)).back().has_finished());
+  }
+  EXPECT_EQ(EndProgram(), 0);
+}
+
+TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
+  constexpr uint32_t kSteps = 800;
+  StartProgram({"--resume-every", "0.01", "--flush-every", "0"});
+  server_->Grant("whole", {RecallRun(1, kSteps)});
+  const ServerState whole = WaitForRun(1);
+  EXPECT_EQ(EndProgram(), 0);
+
+  // A run of another name with the same spec, interrupted.
+  v1::GrantedRun run = RecallRun(1, kSteps);
+  run.set_run("interrupted");
+  StartProgram({"--resume-every", "0.01", "--flush-every", "0"});
+  server_->Grant("first", {run});
+  server_->WaitUntil(
+      [](const ServerState& state) { return Has(state, "interrupted", v1::Event::kResumeState); });
+  EXPECT_EQ(EndProgram(), 0);
+  const ServerState saved = server_->state();
+  const auto events = EventsOf(saved, "interrupted");
+  ASSERT_TRUE(events.back().has_released() && events[events.size() - 2].has_resume_state());
+  const v1::ResumeState& state = events[events.size() - 2].resume_state();
+  ASSERT_LT(state.step(), kSteps);
+  run.set_resume_blob(state.blob());
+  run.set_resume_step(state.step());
+  StartProgram();
+  server_->Grant("second", {run});
+  const ServerState end = server_->WaitUntil(
+      [](const ServerState& s) { return Has(s, "interrupted", v1::Event::kFinished); });
+  for (const char* key : {"train/loss", "eval/loss"}) {
+    EXPECT_EQ(Series(end, "interrupted", key), Series(whole, NameOf(1), key)) << key;
+  }
+  EXPECT_EQ(EndProgram(), 0);
+}
+
+TEST_F(ProgramTest, LeavesADeviceThatIsTakenAlone) {
+  StartProgram();
+  server_->WaitUntil([](const ServerState& state) { return state.attached; });
+  EXPECT_EQ(ExitCode(Spawn()), 3);
+  EXPECT_THAT(launch::LastLine(folder_ + "/log", 0),
+              HasSubstr(absl::StrCat("the device is taken: process ", pid_, " holds ")));
+  EXPECT_EQ(EndProgram(), 0);
+}
+
+// Threads that the transport did not name: ours, and a team of OpenMP's if there were one.
+int OwnThreads(pid_t pid) {
+  int count = 0;
+  for (const auto& task :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/task"))) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    count += name == "ablate-worker";
+  }
+  return count;
+}
+
+// A thread of the transport bears its maker's name for its first moments.
+int SettledThreads(pid_t pid, int expected) {
+  const absl::Duration deadline = MonotonicNow() + absl::Seconds(10);
+  while (OwnThreads(pid) != expected && MonotonicNow() < deadline) std::this_thread::yield();
+  return OwnThreads(pid);
+}
+
+TEST_F(ProgramTest, UsesOneThreadALane) {
+  setenv("OMP_NUM_THREADS", "4", 1);
+  setenv("MKL_NUM_THREADS", "4", 1);
+  StartProgram({"--lanes", "2"});
+  server_->WaitUntil([](const ServerState& state) { return state.attached; });
+  constexpr int kThreads = 5;  // two lanes, the attach loop, the one that waits for signals, main
+  EXPECT_EQ(SettledThreads(pid_, kThreads), kThreads);
+  v1::GrantedRun wide = RecallRun(1, 30);
+  auto& spec = *wide.mutable_spec()->mutable_spec();
+  // Large enough that LibTorch would share its work among threads.
+  spec.mutable_model()->set_width(256);
+  spec.mutable_model()->mutable_feed_forward()->set_hidden(1024);
+  spec.mutable_training()->set_batch(64);
+  server_->Grant("lease", {wide});
+  server_->WaitUntil(
+      [](const ServerState& state) { return Has(state, NameOf(1), v1::Event::kPoints); });
+  EXPECT_EQ(SettledThreads(pid_, kThreads), kThreads);
+  WaitForRun(1);
+  EXPECT_EQ(EndProgram(), 0);
+}
+
+TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
+  const std::string program = getenv("ABLATE_WORKER") != nullptr ? getenv("ABLATE_WORKER") : "";
+  for (const auto& [flags, part] : std::vector<std::pair<std::string, std::string>>{
+           {"", "--server is required"},
+           {"--server unix:x --lanes 0", "--lanes"},
+           {"--server unix:x --flush-every -1", "--flush-every"},
+           {"--server unix:x --colour blue", "--colour"}}) {
+    FILE* const run = popen((program + " " + flags + " 2>&1").c_str(), "r");
+    std::string said(1 << 12, '\0');
+    said.resize(fread(said.data(), 1, said.size(), run));
+    EXPECT_NE(pclose(run), 0) << flags;
+    EXPECT_THAT(said, HasSubstr(part)) << flags;
+  }
+}
+
+}  // namespace
+}  // namespace ablate::worker
