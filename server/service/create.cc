@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "proto/reflect/text.h"
 #include "server/service/convert.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
@@ -26,14 +27,14 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   const std::string& id = request.request_id();
   const bool may_be_absent = request.validate_only() && id.empty();
   if (!may_be_absent && !IsPrintable(id, kMostRequestIdCharacters)) {
-    const std::string allowed =
-        absl::StrCat("1 to ", kMostRequestIdCharacters, " printable characters");
-    problems.push_back({"request_id", Beginning(id, 200), allowed,
-                        absl::StrCat("request_id is ", Quoted(id), ": must be ", allowed,
-                                     ", new for each submission")});
+    problems.push_back(reflect::MakeProblem(
+        "request_id", reflect::ShortText(id),
+        id.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(id), " can't be one"),
+        absl::StrCat("1 to ", kMostRequestIdCharacters,
+                     " printable characters, new for each submission")));
   }
   if (!request.has_spec()) {
-    problems.push_back({"spec", "", "an experiment", "spec is missing: must be an experiment"});
+    problems.push_back(reflect::MakeProblem("spec", "", "it is missing", "an experiment"));
   }
   return problems;
 }

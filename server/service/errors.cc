@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "proto/reflect/text.h"
 #include "server/service/limits.h"
-#include "server/service/text.h"
 
 namespace ablate::service {
 namespace {
@@ -30,7 +30,7 @@ std::string ShortMessage(absl::string_view message) {
   std::string text;
   size_t encoded = 0;
   while (!message.empty()) {
-    const size_t bytes = CharacterBytes(message);
+    const size_t bytes = reflect::CharacterLength(message);
     const absl::string_view character = bytes == 0 ? "?" : message.substr(0, bytes);
     encoded += EncodedBytes(character);
     if (encoded > kErrorMessageBytes) return absl::StrCat(text, "…");
@@ -65,11 +65,21 @@ google::rpc::BadRequest Trimmed(const google::rpc::BadRequest& all, size_t room)
 
 }  // namespace
 
-absl::Status InvalidField(absl::string_view field, absl::string_view message) {
-  spec::Problem problem;
-  problem.field = std::string(field);
-  problem.message = std::string(message);
-  return InvalidFields({problem});
+absl::Status InvalidField(absl::string_view field, absl::string_view complaint,
+                          absl::string_view allowed) {
+  return InvalidFields({reflect::MakeProblem(std::string(field), "", complaint, allowed)});
+}
+
+absl::Status TooMany(absl::string_view field, int entries, int most) {
+  return InvalidField(field, absl::StrCat("there are ", entries, " of them"),
+                      absl::StrCat("at most ", most));
+}
+
+absl::Status NotASha256(absl::string_view value) {
+  return InvalidField(
+      "sha256",
+      value.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(value), " is no SHA-256"),
+      "64 lower-case hex digits");
 }
 
 absl::Status InvalidFields(const std::vector<spec::Problem>& problems) {

@@ -12,8 +12,15 @@
 
 namespace ablate::service {
 
-// INVALID_ARGUMENT about one field of the request; `message` is a whole sentence.
-absl::Status InvalidField(absl::string_view field, absl::string_view message);
+// INVALID_ARGUMENT about one field of the request, in reflect::MakeProblem's form: the complaint
+// says the value.
+absl::Status InvalidField(absl::string_view field, absl::string_view complaint,
+                          absl::string_view allowed);
+// That a list has more than `most` entries.
+absl::Status TooMany(absl::string_view field, int entries, int most);
+
+// That `value` in field sha256 is no hash.
+absl::Status NotASha256(absl::string_view value);
 
 // INVALID_ARGUMENT that lists problems of a spec; at least one.
 absl::Status InvalidFields(const std::vector<spec::Problem>& problems);

@@ -36,6 +36,8 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
   const auto after = PagePosition(kList, request.page_token());
   if (!after.ok()) return after.status();
   const auto records = backend.store->ListExperiments(*after, *size + 1);
+  // Only the experiment that the token names can be missing.
+  if (absl::IsNotFound(records.status())) return NotAPageToken(request.page_token());
   if (!records.ok()) return records.status();
   Room room(kPageBytes);
   std::string last;

@@ -12,13 +12,15 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "proto/reflect/from_value.h"
+#include "proto/reflect/text.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/text.h"
 
 namespace ablate::service {
 namespace {
+
+using reflect::Quoted;
 
 constexpr uint32_t kShownCandidates = 5;
 constexpr uint32_t kNearCandidates = 500;
@@ -81,16 +83,15 @@ absl::Status NotFound(const Collection& collection, absl::string_view id) {
 absl::Status Malformed(absl::string_view field, absl::string_view name,
                        const Collection& collection) {
   return InvalidField(field,
-                      absl::StrCat(field, " is ", Quoted(name), ": must be ", collection.plural,
-                                   "/ID, an ID or the beginning of one (", collection.looks, ")"));
+                      name.empty()
+                          ? "it is missing"
+                          : absl::StrCat(Quoted(name), " is no ", collection.singular, "'s name"),
+                      absl::StrCat(collection.plural, "/ID, an ID or the beginning of one (",
+                                   collection.looks, ")"));
 }
 
 absl::StatusOr<std::string> Find(const Collection& collection, absl::string_view name,
                                  absl::string_view field) {
-  if (name.empty()) {
-    return InvalidField(field, absl::StrCat(field, " is missing: must be ", collection.plural,
-                                            "/ID, an ID or the beginning of one"));
-  }
   absl::string_view id = name;
   absl::ConsumePrefix(&id, absl::StrCat(collection.plural, "/"));
   if (!IsId(id, collection.characters)) return Malformed(field, name, collection);
@@ -102,9 +103,8 @@ absl::StatusOr<std::string> Find(const Collection& collection, absl::string_view
   }
   const bool more = found->size() > kShownCandidates;
   if (more) found->pop_back();
-  return InvalidField(
-      field, absl::StrCat(field, " is ", Quoted(name), ", which begins several ", collection.plural,
-                          ": ", absl::StrJoin(*found, ", "), more ? " and more" : ""));
+  return InvalidField(field, absl::StrCat(Quoted(name), " begins several ", collection.plural),
+                      absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : ""));
 }
 
 }  // namespace
@@ -124,8 +124,10 @@ absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::
   absl::string_view id = name;
   absl::ConsumePrefix(&id, "datasets/");
   if (!IsPrintable(id, kMostNameBytes) || absl::StrContains(id, '/')) {
-    return InvalidField(field, absl::StrCat(field, " is ", Quoted(name),
-                                            ": must be datasets/ID or a data set's display name"));
+    return InvalidField(
+        field,
+        name.empty() ? "it is missing" : absl::StrCat(Quoted(name), " is no data set's name"),
+        "datasets/ID, an ID or a display name");
   }
   absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(id);
   if (!absl::IsNotFound(dataset.status())) return dataset;
@@ -150,8 +152,8 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,
                     parts[2] == "checkpoints" && absl::SimpleAtoi(parts[3], &parsed.step) &&
                     absl::StrCat(parsed.step) == parts[3];
   if (!fits) {
-    return InvalidField(field, absl::StrCat(field, " is ", Quoted(name),
-                                            ": must be runs/{run}/checkpoints/{step}"));
+    return InvalidField(field, absl::StrCat(Quoted(name), " is no artifact's name"),
+                        "runs/{run}/checkpoints/{step}");
   }
   parsed.run = std::string(parts[1]);
   return parsed;

@@ -4,16 +4,22 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "proto/reflect/text.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
-#include "server/service/text.h"
 
 namespace ablate::service {
 
+absl::Status NotAPageToken(absl::string_view token) {
+  return InvalidField("page_token",
+                      absl::StrCat(reflect::Quoted(token), " does not belong to this list"),
+                      "next_page_token of an answer to the same list, while its last row exists");
+}
+
 absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback) {
   if (asked > kMostPageSize) {
-    return InvalidField("page_size",
-                        absl::StrCat("page_size is ", asked, ": at most ", kMostPageSize));
+    return InvalidField("page_size", absl::StrCat(asked, " is too large"),
+                        absl::StrCat("0 (the default) to ", kMostPageSize));
   }
   return asked == 0 ? fallback : asked;
 }
@@ -30,9 +36,7 @@ absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_vi
     position = plain;
   }
   if (!absl::ConsumePrefix(&position, absl::StrCat(list, "|")) || position.empty()) {
-    return InvalidField("page_token",
-                        absl::StrCat("page_token is ", Quoted(token),
-                                     ": take next_page_token of an answer to the same list"));
+    return NotAPageToken(token);
   }
   return std::string(position);
 }

@@ -17,6 +17,9 @@ absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback);
 // An opaque token for the rows of `list` after `position`.
 std::string PageToken(absl::string_view list, absl::string_view position);
 
+// INVALID_ARGUMENT about such a token.
+absl::Status NotAPageToken(absl::string_view token);
+
 // The position in a token of the same list; empty for no token. INVALID_ARGUMENT otherwise.
 absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_view token);
 

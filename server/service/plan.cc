@@ -71,16 +71,12 @@ bool IsReusable(const storage::KnownRun& known) {
          known.state != storage::RunState::kCancelled;
 }
 
-spec::Problem OverLimit(absl::string_view field, std::string limit, std::string needed,
-                        size_t runs) {
-  spec::Problem problem;
-  problem.field = absl::StrCat("limits.", field);
-  problem.message = absl::StrCat(problem.field, " is ", limit, ", but training ", runs,
-                                 runs == 1 ? " run" : " runs", " needs about ", needed,
-                                 ": raise the limit or ask for less");
-  problem.value = std::move(limit);
-  problem.allowed = absl::StrCat("at least ", needed);
-  return problem;
+spec::Problem OverLimit(const std::string& field, const std::string& limit,
+                        const std::string& needed, size_t runs) {
+  return reflect::MakeProblem(field, limit,
+                              absl::StrCat("training ", runs, runs == 1 ? " run" : " runs",
+                                           " needs about ", needed, ", more than ", limit),
+                              absl::StrCat("at least ", needed, ", or a smaller experiment"));
 }
 
 void CheckLimits(size_t trained, Plan* plan) {
@@ -98,7 +94,7 @@ void CheckLimits(size_t trained, Plan* plan) {
   }
   if (limits.has_bytes() && cost.bytes > limits.bytes()) {
     plan->resolution.problems.push_back(
-        OverLimit("bytes", absl::StrCat(limits.bytes()), absl::StrCat(cost.bytes), trained));
+        OverLimit("limits.bytes", absl::StrCat(limits.bytes()), absl::StrCat(cost.bytes), trained));
   }
 }
 

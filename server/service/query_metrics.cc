@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/schedule/clock.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
@@ -20,14 +21,13 @@ constexpr size_t kPointBytes = 12;  // a double and a step's varint, about
 
 absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
   if (request.experiment().empty() == request.runs().empty()) {
-    return InvalidField("experiment",
-                        request.runs().empty()
-                            ? "experiment and runs are missing: must be one of them"
-                            : "experiment and runs are both given: must be one of them");
+    return InvalidField(
+        "experiment",
+        request.runs().empty() ? "neither it nor runs is given" : "runs are given, too",
+        "either experiment or runs");
   }
   if (request.runs_size() > kMostQueryRuns) {
-    return InvalidField("runs", absl::StrCat("runs has ", request.runs_size(), " entries: at most ",
-                                             kMostQueryRuns));
+    return TooMany("runs", request.runs_size(), kMostQueryRuns);
   }
   return absl::OkStatus();
 }
@@ -35,26 +35,26 @@ absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
 absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
   if (const absl::Status subject = CheckSubject(request); !subject.ok()) return subject;
   if (request.keys_size() > kMostQueryKeys) {
-    return InvalidField("keys", absl::StrCat("keys has ", request.keys_size(), " entries: at most ",
-                                             kMostQueryKeys));
+    return TooMany("keys", request.keys_size(), kMostQueryKeys);
   }
   for (int i = 0; i < request.keys_size(); ++i) {
     if (!IsPrintable(request.keys(i), kMostKeyBytes)) {
-      return InvalidField("keys", absl::StrCat("keys[", i, "] is ", Quoted(request.keys(i)),
-                                               ": must be a metric's key such as train/loss"));
+      return InvalidField(absl::StrCat("keys[", i, "]"),
+                          absl::StrCat(reflect::Quoted(request.keys(i)), " is no key"),
+                          "a metric's key such as train/loss");
     }
   }
   if (request.has_first_step() && request.has_last_step() &&
       request.first_step() > request.last_step()) {
-    return InvalidField("first_step",
-                        absl::StrCat("first_step is ", request.first_step(),
-                                     ": at most last_step, which is ", request.last_step()));
+    return InvalidField("first_step", absl::StrCat(request.first_step(), " is after last_step"),
+                        absl::StrCat("at most last_step, ", request.last_step()));
   }
   const uint32_t most = request.max_points();
   if (most != 0 && (most < kLeastMaxPoints || most > kMostMaxPoints)) {
-    return InvalidField("max_points",
-                        absl::StrCat("max_points is ", most, ": must be ", kLeastMaxPoints, " to ",
-                                     kMostMaxPoints, ", or 0 for all points"));
+    return InvalidField(
+        "max_points",
+        absl::StrCat(most, most < kLeastMaxPoints ? " is too small" : " is too large"),
+        absl::StrCat(kLeastMaxPoints, " to ", kMostMaxPoints, ", or 0 for all points"));
   }
   return absl::OkStatus();
 }
@@ -123,7 +123,6 @@ absl::Status QueryMetricsReactor::CollectKeys(const Subject& subject) {
 void QueryMetricsReactor::NextSeries() {
   ++key_;
   next_step_ = request_->first_step();
-  sent_at_step_ = 0;
 }
 
 absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
@@ -158,32 +157,30 @@ absl::Status QueryMetricsReactor::ReadThinned(const Subject& subject,
   const uint32_t last = request_->has_last_step() ? request_->last_step() : UINT32_MAX;
   Downsampler downsampler(request_->max_points(), std::min(last, subject.last_step));
   const absl::Status read = backend_->store->ReadSeries(
-      {subject.run, keys_[key_], next_step_, last},
+      {subject.run, keys_[key_], request_->first_step(), last},
       [this, &downsampler](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
         downsampler.Add(steps, values);
         return !ended();
       });
   if (!read.ok()) return read;
   const Points points = downsampler.Finish();
-  Append(subject, points.steps, points.values, 0, batch);
+  Append(subject, points.steps, points.values, batch);
   NextSeries();
   return absl::OkStatus();
 }
 
 absl::Status QueryMetricsReactor::ReadFull(const Subject& subject, std::deque<v1::Series>* batch) {
   const uint32_t last = request_->has_last_step() ? request_->last_step() : UINT32_MAX;
-  size_t skip = sent_at_step_;
+  if (next_step_ > last) {
+    NextSeries();
+    return absl::OkStatus();
+  }
   const absl::Status read = backend_->store->ReadSeries(
-      {subject.run, keys_[key_], next_step_, last},
-      [this, &subject, &skip, batch](const std::vector<uint32_t>& steps,
-                                     const std::vector<double>& values) {
-        const size_t from = std::min(skip, steps.size());
-        skip -= from;
-        Append(subject, steps, values, from, batch);
-        for (size_t i = from; i < steps.size(); ++i) {
-          sent_at_step_ = steps[i] == next_step_ ? sent_at_step_ + 1 : 1;
-          next_step_ = steps[i];
-        }
+      {subject.run, keys_[key_], static_cast<uint32_t>(next_step_), last},
+      [this, &subject, batch](const std::vector<uint32_t>& steps,
+                              const std::vector<double>& values) {
+        Append(subject, steps, values, batch);
+        if (!steps.empty()) next_step_ = uint64_t{steps.back()} + 1;
         return batch_bytes_ < kBatchBytes && !ended();
       });
   if (read.ok()) NextSeries();
@@ -192,8 +189,8 @@ absl::Status QueryMetricsReactor::ReadFull(const Subject& subject, std::deque<v1
 }
 
 void QueryMetricsReactor::Append(const Subject& subject, const std::vector<uint32_t>& steps,
-                                 const std::vector<double>& values, size_t from,
-                                 std::deque<v1::Series>* batch) {
+                                 const std::vector<double>& values, std::deque<v1::Series>* batch) {
+  size_t from = 0;
   while (from < steps.size()) {
     const bool goes_on = !batch->empty() && batch->back().run() == RunName(subject.run) &&
                          batch->back().key() == keys_[key_] &&

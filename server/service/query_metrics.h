@@ -37,7 +37,7 @@ class QueryMetricsReactor final : public PullStream<v1::Series> {
   absl::Status ReadThinned(const Subject& subject, std::deque<v1::Series>* batch);
   absl::Status ReadFull(const Subject& subject, std::deque<v1::Series>* batch);
   void Append(const Subject& subject, const std::vector<uint32_t>& steps,
-              const std::vector<double>& values, size_t from, std::deque<v1::Series>* batch);
+              const std::vector<double>& values, std::deque<v1::Series>* batch);
   void NextSeries();
 
   Backend* const backend_;
@@ -48,9 +48,7 @@ class QueryMetricsReactor final : public PullStream<v1::Series> {
   std::vector<std::string> keys_;  // of the subject
   bool has_keys_ = false;
   size_t key_ = 0;
-  // Where the series goes on: points before `step` were sent, and so many at it.
-  uint32_t next_step_ = 0;
-  size_t sent_at_step_ = 0;
+  uint64_t next_step_ = 0;  // where the series goes on in the next batch
   size_t batch_bytes_ = 0;
 };
 

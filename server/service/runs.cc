@@ -57,7 +57,7 @@ absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
   if (!position.ok()) return position.status();
   uint32_t first = 0;
   if (!position->empty() && !absl::SimpleAtoi(*position, &first)) {
-    return InvalidField("page_token", "page_token is not one of this list");
+    return NotAPageToken(request.page_token());
   }
   auto cells = backend.store->ListCells(*experiment, first, *size + 1);
   if (!cells.ok()) return cells.status();

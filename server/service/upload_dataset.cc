@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/engine/task.h"
 #include "server/service/convert.h"
 #include "server/service/errors.h"
@@ -28,15 +29,16 @@ bool IsDisplayName(absl::string_view name) {
 
 absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
   if (!IsDisplayName(request.display_name())) {
-    return InvalidField("display_name",
-                        absl::StrCat("display_name is ", Quoted(request.display_name()),
-                                     ": must be 1 to ", kMostDisplayNameBytes,
-                                     " letters, digits, '.', '_' or '-', beginning with a letter "
-                                     "or digit"));
+    return InvalidField(
+        "display_name",
+        request.display_name().empty()
+            ? "it is missing"
+            : absl::StrCat(reflect::Quoted(request.display_name()), " is no file's name"),
+        absl::StrCat("1 to ", kMostDisplayNameBytes,
+                     " letters, digits, '.', '_' or '-', first a letter or digit"));
   }
   if (!IsSha256(request.sha256())) {
-    return InvalidField("sha256", absl::StrCat("sha256 is ", Quoted(request.sha256()),
-                                               ": must be 64 lower-case hex digits"));
+    return NotASha256(request.sha256());
   }
   return absl::OkStatus();
 }
@@ -72,8 +74,8 @@ absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& 
     const absl::StatusOr<bool> wanted = Open(request);
     if (!wanted.ok() || !*wanted) return wanted;
   } else if (!request.display_name().empty() || !request.sha256().empty()) {
-    return InvalidField("display_name",
-                        "display_name and sha256 belong into the first message only");
+    return InvalidField("display_name", "display_name or sha256 come again",
+                        "the first message only");
   }
   if (const absl::Status appended = Append(request.data()); !appended.ok()) return appended;
   return true;
@@ -102,12 +104,12 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
 
 absl::Status UploadDatasetReactor::Append(const std::string& data) {
   if (data.size() > kChunkBytes) {
-    return InvalidField("data", absl::StrCat("data has ", data.size(), " bytes: at most ",
-                                             kChunkBytes, " in one message"));
+    return InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
+                        absl::StrCat("at most ", kChunkBytes, " bytes a message"));
   }
   if (writer_->size() + data.size() > kMostDatasetBytes) {
-    return InvalidField("data",
-                        absl::StrCat("data has more than ", kMostDatasetBytes, " bytes in all"));
+    return InvalidField("data", absl::StrCat(writer_->size() + data.size(), " bytes have come"),
+                        absl::StrCat("at most ", kMostDatasetBytes, " bytes in all"));
   }
   return writer_->Append(data);
 }
@@ -117,9 +119,10 @@ absl::Status UploadDatasetReactor::Complete() {
   if (writer_ != nullptr) {
     auto pin = writer_->Publish(sha256_);
     if (absl::IsInvalidArgument(pin.status())) {
-      return InvalidField("sha256",
-                          absl::StrCat("sha256 is ", sha256_, ", which is not the hash of the ",
-                                       writer_->size(), " bytes that came"));
+      return InvalidField(
+          "sha256",
+          absl::StrCat(sha256_, " is not the hash of the ", writer_->size(), " bytes that came"),
+          "the SHA-256 of all data");
     }
     if (!pin.ok()) return pin.status();
     pin_ = *std::move(pin);
@@ -138,8 +141,8 @@ absl::Status UploadDatasetReactor::Record() {
     if (!text.ok()) return text.status();
     const auto facts = engine::InspectDocuments(*text);
     if (!facts.ok()) {
-      return InvalidField("data",
-                          absl::StrCat("data of ", display_name_, ": ", facts.status().message()));
+      return InvalidField("data", facts.status().message(),
+                          "UTF-8 text of one document a line, without control characters");
     }
     record.id = DatasetId(display_name_, sha256_);
     record.display_name = display_name_;

@@ -25,8 +25,7 @@ absl::Duration Now() { return schedule::SteadyClock().Now(); }
 
 absl::StatusOr<std::vector<std::string>> WantedKeys(const v1::WatchExperimentRequest& request) {
   if (request.keys_size() > kMostWatchKeys) {
-    return InvalidField("keys", absl::StrCat("keys has ", request.keys_size(), " entries: at most ",
-                                             kMostWatchKeys));
+    return TooMany("keys", request.keys_size(), kMostWatchKeys);
   }
   if (request.keys().empty()) return std::vector<std::string>{"train/loss", "eval/loss"};
   return std::vector<std::string>(request.keys().begin(), request.keys().end());

@@ -3,8 +3,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/service/errors.h"
-#include "server/service/text.h"
 
 namespace ablate::service {
 
@@ -19,13 +19,13 @@ absl::StatusOr<uint64_t> ParseWatchToken(absl::string_view token, absl::string_v
   uint64_t change = 0;
   if (dot == absl::string_view::npos || dot == 0 ||
       !absl::SimpleAtoi(token.substr(dot + 1), &change)) {
-    return InvalidField(
-        "token", absl::StrCat("token is ", Quoted(token), ": take the token of an earlier event"));
+    return InvalidField("token", absl::StrCat(reflect::Quoted(token), " is none"),
+                        "the token of an earlier event");
   }
   if (token.substr(0, dot) != generation || change > newest) {
     return WithReason(
         absl::OutOfRangeError(absl::StrCat(
-            "token is ", Quoted(token),
+            "token is ", reflect::Quoted(token),
             ", which this server's data do not reach back to: watch again without a token")),
         "TOKEN_EXPIRED");
   }

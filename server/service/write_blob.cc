@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/read_blob.h"
@@ -15,14 +16,14 @@ absl::Status CheckLease(storage::Store* store, const std::string& lease) {
   const absl::StatusOr<bool> exists = store->LeaseExists(lease);
   if (!exists.ok()) return exists.status();
   if (*exists) return absl::OkStatus();
-  return WithReason(absl::NotFoundError(absl::StrCat("lease ", Quoted(lease), " has ended")),
-                    "LEASE_NOT_FOUND");
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("lease ", reflect::Quoted(lease), " has ended")),
+      "LEASE_NOT_FOUND");
 }
 
 absl::Status CheckSha256(const std::string& sha256) {
   if (IsSha256(sha256)) return absl::OkStatus();
-  return InvalidField(
-      "sha256", absl::StrCat("sha256 is ", Quoted(sha256), ": must be 64 lower-case hex digits"));
+  return NotASha256(sha256);
 }
 
 WriteBlobReactor::WriteBlobReactor(WorkPool* pool, LiveStreams* streams, storage::Store* store,
@@ -35,7 +36,9 @@ absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& 
     if (!wanted.ok() || !*wanted) return wanted;
   }
   if (writer_->size() + request.data().size() > kMostBlobBytes) {
-    return InvalidField("data", absl::StrCat("data has more than ", kMostBlobBytes, " bytes"));
+    return InvalidField("data",
+                        absl::StrCat(writer_->size() + request.data().size(), " bytes have come"),
+                        absl::StrCat("at most ", kMostBlobBytes, " bytes in all"));
   }
   if (const absl::Status appended = writer_->Append(request.data()); !appended.ok()) {
     return appended;

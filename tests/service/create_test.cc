@@ -1,0 +1,234 @@
+// CreateExperiment: grids, reuse, request ids, limits, validate_only.
+#include "absl/strings/str_cat.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CreateTest : public ServiceTest {
+ protected:
+  // The answer to validate_only.
+  v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec) {
+    v1::CreateExperimentRequest request;
+    request.set_validate_only(true);
+    *request.mutable_spec() = spec;
+    v1::CreateExperimentResponse response;
+    const grpc::Status status = TryCreate(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  size_t Experiments() { return store().ListExperiments("", 1'000)->size(); }
+};
+
+TEST_F(CreateTest, QueuesTheGridInItsOrder) {
+  const v1::CreateExperimentResponse response = Create(SmallSpec(2));
+  EXPECT_THAT(response.experiment().name(), testing::MatchesRegex("experiments/small-[a-z2-7]{4}"));
+  EXPECT_EQ(response.experiment().owner(), "ada");
+  EXPECT_EQ(response.experiment().state(), v1::ExperimentState::ACTIVE);
+  EXPECT_EQ(response.experiment().counts().queued(), 4u);
+  EXPECT_TRUE(response.experiment().has_create_time());
+  EXPECT_FALSE(response.experiment().has_end_time());
+  std::vector<std::string> names;
+  for (const v1::Cell& cell : response.cells()) names.push_back(cell.name());
+  EXPECT_THAT(names, ElementsAre("pre-s0", "pre-s1", "post-s0", "post-s1"));
+  EXPECT_EQ(response.cells(3).labels().at("placement"), "post");
+  EXPECT_EQ(response.cells(3).seed(), 1u);
+  EXPECT_THAT(response.cells(0).run(), testing::StartsWith("runs/"));
+  EXPECT_EQ(response.cells(0).state(), v1::RunState::QUEUED);
+  EXPECT_EQ(response.reused(), 0u);
+  ASSERT_EQ(response.parameters_size(), 2);
+  EXPECT_GT(response.parameters(0).parameters(), 0u);
+  EXPECT_GT(response.estimate().device_time().nanos() + response.estimate().device_time().seconds(),
+            0);
+  EXPECT_GT(response.estimate().bytes(), 0u);
+  EXPECT_FALSE(response.estimate().measured());
+}
+
+TEST_F(CreateTest, GivesTheSameAnswerToTheSameRequest) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("2024-05-01 größe");
+  *request.mutable_spec() = SmallSpec();
+  (*request.mutable_overrides())["training.steps"].set_number_value(11);
+  (*request.mutable_overrides())["training.batch"].set_number_value(3);
+  v1::CreateExperimentResponse first, second;
+  ASSERT_TRUE(TryCreate(request, &first).ok());
+  ASSERT_TRUE(TryCreate(request, &second).ok());
+  EXPECT_EQ(first.experiment().name(), second.experiment().name());
+  EXPECT_EQ(first.reused(), second.reused());
+  EXPECT_EQ(first.cells_size(), second.cells_size());
+  EXPECT_EQ(first.experiment().spec().base().training().steps(), 11u);
+  EXPECT_EQ(Experiments(), 1u);
+}
+
+TEST_F(CreateTest, RefusesARequestIdThatMeantSomethingElse) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("one");
+  *request.mutable_spec() = SmallSpec();
+  ASSERT_TRUE(TryCreate(request).ok());
+  request.set_fresh(true);
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(ReasonOf(status), "REQUEST_ID_USED");
+  EXPECT_EQ(Experiments(), 1u);
+}
+
+TEST_F(CreateTest, PreviewsWithoutChangingAnything) {
+  const uint64_t before = store().change_number();
+  const v1::CreateExperimentResponse preview = Preview(SmallSpec(3));
+  EXPECT_TRUE(preview.problems().empty());
+  EXPECT_EQ(preview.experiment().name(), "");
+  EXPECT_EQ(preview.experiment().counts().queued(), 6u);
+  ASSERT_EQ(preview.cells_size(), 6);
+  EXPECT_EQ(preview.cells(0).run(), "");
+  EXPECT_EQ(preview.cells(0).name(), "pre-s0");
+  EXPECT_EQ(preview.parameters_size(), 2);
+  EXPECT_GT(preview.estimate().bytes(), 0u);
+  EXPECT_EQ(Experiments(), 0u);
+  EXPECT_EQ(store().change_number(), before);
+}
+
+TEST_F(CreateTest, ListsEveryProblemInAPreview) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_model()->set_width(9);
+  spec.mutable_base()->mutable_training()->set_steps(0);
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  std::vector<std::string> fields;
+  for (const v1::Problem& problem : preview.problems()) fields.push_back(problem.field());
+  EXPECT_THAT(fields, testing::IsSupersetOf({"base.model.width", "base.training.steps"}));
+  EXPECT_EQ(Experiments(), 0u);
+}
+
+TEST_F(CreateTest, ListsEveryProblemInAnError) {
+  v1::CreateExperimentRequest request;
+  *request.mutable_spec() = SmallSpec();
+  request.mutable_spec()->mutable_base()->mutable_model()->set_width(9);
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), testing::StartsWith("2 problems: request_id: it is missing"));
+  EXPECT_THAT(status.error_message(), HasSubstr("base.model.width"));
+  EXPECT_EQ(FieldOf(status), "request_id");
+  EXPECT_EQ(Experiments(), 0u);
+}
+
+TEST_F(CreateTest, SharesRunsWithOtherExperiments) {
+  const auto worker = MakeWorker();
+  const v1::CreateExperimentResponse first = Create(SmallSpec(1, "first"));
+  TrainAll(worker.get(), 2);
+  const v1::CreateExperimentResponse preview = Preview(SmallSpec(2, "second"));
+  EXPECT_EQ(preview.reused(), 2u);
+  EXPECT_EQ(preview.experiment().counts().done(), 2u);
+  EXPECT_EQ(preview.cells(0).run(), first.cells(0).run());
+  EXPECT_TRUE(preview.cells(0).reused());
+  EXPECT_FALSE(preview.cells(1).reused());
+  EXPECT_TRUE(preview.estimate().measured());
+  const v1::CreateExperimentResponse second = Create(SmallSpec(2, "second"));
+  EXPECT_EQ(second.reused(), 2u);
+  EXPECT_EQ(second.cells(0).run(), first.cells(0).run());
+  EXPECT_EQ(second.cells(0).state(), v1::RunState::DONE);
+  EXPECT_EQ(second.experiment().counts().done(), 2u);
+  EXPECT_EQ(second.experiment().counts().queued() + second.experiment().counts().running(), 2u);
+}
+
+TEST_F(CreateTest, CostsNothingWhenEverythingIsReused) {
+  const auto worker = MakeWorker();
+  Create(SmallSpec());
+  TrainAll(worker.get(), 2);
+  v1::ExperimentSpec spec = SmallSpec(1, "again");
+  spec.mutable_limits()->mutable_device_time()->set_nanos(1);
+  spec.mutable_limits()->set_bytes(1);
+  const v1::CreateExperimentResponse again = Create(spec);
+  EXPECT_EQ(again.estimate().device_time().seconds(), 0);
+  EXPECT_EQ(again.estimate().bytes(), 0u);
+  EXPECT_EQ(again.experiment().state(), v1::ExperimentState::ENDED);
+}
+
+TEST_F(CreateTest, TrainsAnewWhenAskedTo) {
+  const auto worker = MakeWorker();
+  const v1::CreateExperimentResponse first = Create(SmallSpec(1, "first"));
+  TrainAll(worker.get(), 2);
+  const v1::CreateExperimentResponse fresh = Create(SmallSpec(1, "second"), true);
+  EXPECT_EQ(fresh.reused(), 0u);
+  EXPECT_EQ(fresh.cells(0).run(), first.cells(0).run() + ".2");
+}
+
+TEST_F(CreateTest, SaysWhichCellsDifferOnlyInEvaluation) {
+  Create(SmallSpec(1, "first"));
+  v1::ExperimentSpec spec = SmallSpec(1, "second");
+  spec.mutable_base()->mutable_evaluation()->set_every(5);
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  EXPECT_THAT(preview.differs_only_in_evaluation(), ElementsAre("pre-s0", "post-s0"));
+  EXPECT_EQ(preview.reused(), 0u);
+}
+
+TEST_F(CreateTest, HoldsLimitsOfDeviceTimeAndSpace) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("one");
+  *request.mutable_spec() = SmallSpec(50);
+  v1::Limits* limits = request.mutable_spec()->mutable_limits();
+  limits->mutable_device_time()->set_nanos(500'000'000);
+  grpc::Status status = TryCreate(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "limits.device_time");
+  EXPECT_THAT(
+      status.error_message(),
+      testing::MatchesRegex("limits.device_time: training 100 runs needs about [0-9]+s, more "
+                            "than 0.500s; allowed: at least [0-9]+s, or a smaller experiment"));
+  limits->clear_device_time();
+  limits->set_bytes(10);
+  status = TryCreate(request);
+  EXPECT_EQ(FieldOf(status), "limits.bytes");
+  EXPECT_EQ(Experiments(), 0u);
+  limits->clear_bytes();
+  EXPECT_TRUE(TryCreate(request).ok());
+}
+
+TEST_F(CreateTest, FindsItsDatasetByName) {
+  const v1::Dataset dataset = Upload("names.txt", "ada\ngrace\nedsger\nbarbara\n");
+  v1::ExperimentSpec spec = SpecOf(R"(
+    name: "names"
+    base {
+      task { documents { dataset: "names.txt" held_out: 1 } }
+      model { layers: 1 width: 8 heads: 2 context: 8 } training { steps: 10 }
+    })");
+  const v1::CreateExperimentResponse response = Create(spec);
+  EXPECT_EQ(response.experiment().spec().base().task().documents().dataset(), dataset.name());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  EXPECT_EQ(run.run.dataset_blob(), dataset.sha256());
+  std::string bytes;
+  EXPECT_TRUE(worker->ReadBlob(run.lease, dataset.sha256(), &bytes).ok());
+  EXPECT_EQ(bytes, "ada\ngrace\nedsger\nbarbara\n");
+}
+
+TEST_F(CreateTest, SaysWhichDatasetWasMeant) {
+  Upload("names.txt", "ada\ngrace\n");
+  v1::CreateExperimentRequest request;
+  request.set_request_id("one");
+  *request.mutable_spec() = SpecOf(R"(
+    name: "names" base { task { documents { dataset: "nams.txt" } } })");
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "base.task.documents.dataset");
+  EXPECT_THAT(status.error_message(), HasSubstr("names.txt"));
+}
+
+TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessage) {
+  v1::ExperimentSpec spec = SmallSpec(10'000);
+  spec.mutable_axes(0)->set_name(std::string(40, 'p'));
+  spec.mutable_limits()->set_runs(20'000);
+  const v1::CreateExperimentResponse response = Create(spec);
+  EXPECT_LT(response.ByteSizeLong(), size_t{4} << 20);
+  EXPECT_GT(response.cells_size(), 1'000);
+  EXPECT_LT(response.cells_size(), 20'000);
+  EXPECT_EQ(response.notes(response.notes_size() - 1),
+            absl::StrCat("the answer has the first ", response.cells_size(),
+                         " of 20000 cells; ListRuns has all"));
+  EXPECT_EQ(response.experiment().counts().queued(), 20'000u);
+}
+
+}  // namespace
+}  // namespace ablate::service

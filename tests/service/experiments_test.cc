@@ -1,0 +1,194 @@
+// Getting, listing, cancelling and deleting experiments.
+#include "absl/strings/str_cat.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::HasSubstr;
+
+class ExperimentsTest : public ServiceTest {
+ protected:
+  grpc::Status TryGet(const std::string& name, v1::Experiment* experiment = nullptr) {
+    Context context;
+    v1::GetExperimentRequest request;
+    request.set_name(name);
+    v1::Experiment ignored;
+    return experiments_->GetExperiment(&context, request,
+                                       experiment == nullptr ? &ignored : experiment);
+  }
+  v1::ListExperimentsResponse List(uint32_t page_size, const std::string& token = "") {
+    Context context;
+    v1::ListExperimentsRequest request;
+    request.set_page_size(page_size);
+    request.set_page_token(token);
+    v1::ListExperimentsResponse response;
+    const grpc::Status status = experiments_->ListExperiments(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  grpc::Status TryCancel(const std::string& name, v1::Experiment* experiment) {
+    Context context;
+    v1::CancelExperimentRequest request;
+    request.set_name(name);
+    return experiments_->CancelExperiment(&context, request, experiment);
+  }
+  grpc::Status TryDelete(const std::string& name) {
+    Context context;
+    v1::DeleteExperimentRequest request;
+    request.set_name(name);
+    google::protobuf::Empty empty;
+    return experiments_->DeleteExperiment(&context, request, &empty);
+  }
+};
+
+TEST_F(ExperimentsTest, IsFoundByNameIdAndPrefix) {
+  const std::string name = Create(SmallSpec(1, "placement")).experiment().name();
+  const std::string id = name.substr(std::string("experiments/").size());
+  for (const std::string& form : {name, id, id.substr(0, 4), "experiments/" + id.substr(0, 4)}) {
+    EXPECT_EQ(Get(form).name(), name) << form;
+  }
+}
+
+TEST_F(ExperimentsTest, PrefersAWholeIdToTheBeginningOfAnother) {
+  const std::string first = Create(SmallSpec(1, "a")).experiment().name();
+  // An id that begins with the first one.
+  const std::string longer = first.substr(std::string("experiments/").size());
+  Create(SmallSpec(1, longer));
+  EXPECT_EQ(Get(first).name(), first);
+}
+
+TEST_F(ExperimentsTest, SaysWhichExperimentWasMeant) {
+  const std::string name = Create(SmallSpec(1, "placement")).experiment().name();
+  const std::string id = name.substr(std::string("experiments/").size());
+  const grpc::Status status = TryGet("plaecment" + id.substr(9));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("did you mean " + id + "?"));
+  EXPECT_EQ(ReasonOf(status), "EXPERIMENT_NOT_FOUND");
+}
+
+TEST_F(ExperimentsTest, ListsWhatAnAmbiguousPrefixBegins) {
+  const std::string a = Create(SmallSpec(1, "placement-a")).experiment().name().substr(12);
+  const std::string b = Create(SmallSpec(1, "placement-b")).experiment().name().substr(12);
+  const grpc::Status status = TryGet("placement");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(),
+            absl::StrCat("name: \"placement\" begins several experiments; allowed: ", a, ", ", b));
+}
+
+TEST_F(ExperimentsTest, AreListedNewestFirstPageByPage) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 7; ++i) {
+    names.push_back(Create(SmallSpec(1, absl::StrCat("e", i))).experiment().name());
+  }
+  std::vector<std::string> listed;
+  std::string token;
+  int pages = 0;
+  do {
+    const v1::ListExperimentsResponse page = List(3, token);
+    EXPECT_LE(page.experiments_size(), 3);
+    for (const v1::Experiment& experiment : page.experiments()) listed.push_back(experiment.name());
+    token = page.next_page_token();
+    ++pages;
+  } while (!token.empty());
+  EXPECT_EQ(pages, 3);
+  EXPECT_EQ(listed, std::vector<std::string>(names.rbegin(), names.rend()));
+}
+
+TEST_F(ExperimentsTest, HaveNoNextPageWhenTheLastIsFull) {
+  for (int i = 0; i < 4; ++i) Create(SmallSpec(1, absl::StrCat("e", i)));
+  const std::string token = List(2).next_page_token();
+  EXPECT_EQ(List(2, token).experiments_size(), 2);
+  EXPECT_EQ(List(2, token).next_page_token(), "");
+  EXPECT_TRUE(List(0).next_page_token().empty());
+}
+
+TEST_F(ExperimentsTest, EndAPageBeforeItIsTooLarge) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.set_question(std::string(700'000, 'q'));  // past the service, which takes shorter ones only
+  storage::NewExperiment record;
+  record.name = "large";
+  record.spec = spec.SerializeAsString();
+  record.cells = {{"c", {}, 0, "f"}};
+  record.runs.resize(1);
+  record.runs[0].fingerprint = "f";
+  record.runs[0].device_kind = "cpu";
+  for (int i = 0; i < 10; ++i) {
+    record.request_id = absl::StrCat(i);
+    ASSERT_TRUE(store().CreateExperiment(record).ok());
+  }
+  std::string token;
+  int listed = 0;
+  do {
+    const v1::ListExperimentsResponse page = List(1'000, token);
+    EXPECT_LT(page.ByteSizeLong(), size_t{4} << 20);
+    listed += page.experiments_size();
+    token = page.next_page_token();
+  } while (!token.empty());
+  EXPECT_EQ(listed, 10);
+}
+
+TEST_F(ExperimentsTest, RefuseATokenWhoseExperimentIsGone) {
+  for (int i = 0; i < 3; ++i) Create(SmallSpec(1, absl::StrCat("e", i)));
+  const v1::ListExperimentsResponse page = List(1);
+  v1::Experiment cancelled;
+  ASSERT_TRUE(TryCancel(page.experiments(0).name(), &cancelled).ok());
+  ASSERT_TRUE(TryDelete(page.experiments(0).name()).ok());
+  Context context;
+  v1::ListExperimentsRequest request;
+  request.set_page_token(page.next_page_token());
+  v1::ListExperimentsResponse response;
+  const grpc::Status status = experiments_->ListExperiments(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "page_token");
+}
+
+TEST_F(ExperimentsTest, StopTheirRunsWhenCancelled) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  worker->Settle();
+  v1::Experiment cancelled;
+  ASSERT_TRUE(TryCancel(name, &cancelled).ok());
+  EXPECT_EQ(cancelled.state(), v1::ExperimentState::CANCELLED);
+  EXPECT_EQ(cancelled.counts().cancelled(), 2u);
+  worker->WaitForCancel(run);
+  v1::Experiment again;
+  ASSERT_TRUE(TryCancel(name, &again).ok());
+  EXPECT_EQ(again.state(), v1::ExperimentState::CANCELLED);
+}
+
+TEST_F(ExperimentsTest, LeaveRunsToOthersWhenCancelled) {
+  const std::string first = Create(SmallSpec(1, "first")).experiment().name();
+  const std::string second = Create(SmallSpec(1, "second")).experiment().name();
+  v1::Experiment cancelled;
+  ASSERT_TRUE(TryCancel(first, &cancelled).ok());
+  EXPECT_EQ(Get(second).state(), v1::ExperimentState::ACTIVE);
+  const auto worker = MakeWorker();
+  TrainAll(worker.get(), 2);
+  EXPECT_EQ(Get(second).counts().done(), 2u);
+}
+
+TEST_F(ExperimentsTest, AreDeletedOnlyWhenTheyHaveEnded) {
+  const v1::CreateExperimentResponse created = Create(SmallSpec());
+  const std::string name = created.experiment().name();
+  const grpc::Status refused = TryDelete(name);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(refused), "EXPERIMENT_ACTIVE");
+  v1::Experiment cancelled;
+  ASSERT_TRUE(TryCancel(name, &cancelled).ok());
+  EXPECT_TRUE(TryDelete(name).ok());
+  EXPECT_EQ(TryGet(name).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(TryDelete(name).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(List(0).experiments_size(), 0);
+}
+
+TEST_F(ExperimentsTest, OutliveARestart) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  Restart();
+  EXPECT_EQ(Get(name).counts().queued(), 2u);
+}
+
+}  // namespace
+}  // namespace ablate::service

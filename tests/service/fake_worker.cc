@@ -1,0 +1,190 @@
+// A worker that does what a test says: attaches, takes runs, reports events, writes blobs.
+#include "tests/service/fake_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "server/engine/trainer.h"
+#include "storage/blobs.h"
+
+namespace ablate::service {
+namespace {
+
+using worker::v1::FromWorker;
+using worker::v1::ToWorker;
+
+std::chrono::system_clock::time_point Deadline() {
+  return std::chrono::system_clock::now() + std::chrono::minutes(1);
+}
+
+}  // namespace
+
+FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
+                       uint32_t lanes)
+    : stub_(worker::v1::WorkerChannel::NewStub(channel)) {
+  context_.set_deadline(Deadline());
+  stream_ = stub_->Attach(&context_);
+  FromWorker message;
+  worker::v1::Hello* hello = message.mutable_hello();
+  hello->set_worker(name);
+  hello->set_incarnation("incarnation of " + name);
+  hello->set_device("an abacus, 2 lanes");
+  hello->set_device_kind("cpu");
+  hello->set_lanes(lanes);
+  hello->set_build("test");
+  hello->set_trainer("torch");
+  hello->set_numerics_version(engine::kNumericsVersion);
+  stream_->Write(message);
+  while (!welcome_ && Receive()) {
+  }
+  EXPECT_TRUE(welcome_);
+}
+
+FakeWorker::~FakeWorker() { context_.TryCancel(); }
+
+bool FakeWorker::Receive() {
+  ToWorker message;
+  if (!stream_->Read(&message)) return false;
+  if (message.has_welcome()) welcome_ = true;
+  if (message.has_cancel()) cancels_.push_back(message.cancel());
+  if (message.has_ack()) {
+    uint64_t& acknowledged = acknowledged_[message.ack().lease()];
+    acknowledged = std::max(acknowledged, message.ack().seq());
+  }
+  if (message.has_grant()) {
+    for (const worker::v1::GrantedRun& run : message.grant().runs()) {
+      granted_.push_back({message.grant().lease(), run});
+    }
+  }
+  return true;
+}
+
+FakeWorker::Leased FakeWorker::NextRun() {
+  while (granted_.empty() && Receive()) {
+  }
+  EXPECT_FALSE(granted_.empty()) << "no run was granted";
+  if (granted_.empty()) return {};
+  Leased next = std::move(granted_.front());
+  granted_.pop_front();
+  return next;
+}
+
+bool FakeWorker::Send(const FromWorker& message) { return stream_->Write(message); }
+
+void FakeWorker::Report(const Leased& run, worker::v1::Event event) {
+  FromWorker message;
+  *message.mutable_event() = std::move(event);
+  message.mutable_event()->set_lease(run.lease);
+  message.mutable_event()->set_seq(++sent_[run.lease]);
+  message.mutable_event()->set_run(run.run.run());
+  EXPECT_TRUE(stream_->Write(message));
+}
+
+void FakeWorker::Started(const Leased& run) {
+  worker::v1::Event event;
+  event.mutable_started();
+  Report(run, event);
+}
+
+void FakeWorker::Points(const Leased& run, const std::vector<Series>& series, uint32_t step) {
+  worker::v1::Event event;
+  event.mutable_points()->set_step(step);
+  event.mutable_points()->set_busy_us(1'000);
+  for (const Series& one : series) {
+    worker::v1::Column* column = event.mutable_points()->add_columns();
+    column->set_key(one.key);
+    column->mutable_steps()->Add(one.steps.begin(), one.steps.end());
+    column->mutable_values()->Add(one.values.begin(), one.values.end());
+  }
+  Report(run, event);
+}
+
+std::string FakeWorker::Checkpoint(const Leased& run, uint32_t step, const std::string& bytes) {
+  const std::string sha256 = storage::Sha256Hex(bytes);
+  const grpc::Status written = WriteBlob(run.lease, sha256, {bytes});
+  EXPECT_TRUE(written.ok()) << written.error_message();
+  worker::v1::Event event;
+  event.mutable_checkpoint()->set_step(step);
+  event.mutable_checkpoint()->set_blob(sha256);
+  event.mutable_checkpoint()->set_bytes(bytes.size());
+  Report(run, event);
+  return sha256;
+}
+
+void FakeWorker::Finished(const Leased& run, uint32_t step, bool diverged) {
+  worker::v1::Event event;
+  event.mutable_finished()->set_step(step);
+  event.mutable_finished()->set_diverged(diverged);
+  Report(run, event);
+}
+
+void FakeWorker::Failed(const Leased& run, const std::string& message) {
+  worker::v1::Event event;
+  event.mutable_failed()->set_message(message);
+  Report(run, event);
+}
+
+void FakeWorker::Settle() {
+  const auto settled = [this] {
+    return std::all_of(sent_.begin(), sent_.end(), [this](const auto& lease) {
+      return acknowledged_[lease.first] >= lease.second;
+    });
+  };
+  while (!settled() && Receive()) {
+  }
+  EXPECT_TRUE(settled()) << "the stream ended before every event was acknowledged";
+}
+
+void FakeWorker::WaitForCancel(const Leased& run) {
+  const auto cancelled = [this, &run] {
+    return std::any_of(cancels_.begin(), cancels_.end(), [&run](const worker::v1::Cancel& cancel) {
+      return cancel.lease() == run.lease && (cancel.run().empty() || cancel.run() == run.run.run());
+    });
+  };
+  while (!cancelled() && Receive()) {
+  }
+  EXPECT_TRUE(cancelled());
+}
+
+grpc::Status FakeWorker::WaitForEnd() {
+  while (Receive()) {
+  }
+  return stream_->Finish();
+}
+
+grpc::Status FakeWorker::WriteBlob(const std::string& lease, const std::string& sha256,
+                                   const std::vector<std::string>& chunks) {
+  grpc::ClientContext context;
+  context.set_deadline(Deadline());
+  worker::v1::WriteBlobResponse response;
+  auto writer = stub_->WriteBlob(&context, &response);
+  worker::v1::WriteBlobRequest request;
+  request.set_lease(lease);
+  request.set_sha256(sha256);
+  for (const std::string& chunk : chunks) {
+    request.set_data(chunk);
+    if (!writer->Write(request)) break;
+    request.Clear();
+  }
+  writer->WritesDone();
+  return writer->Finish();
+}
+
+grpc::Status FakeWorker::ReadBlob(const std::string& lease, const std::string& sha256,
+                                  std::string* bytes) {
+  grpc::ClientContext context;
+  context.set_deadline(Deadline());
+  worker::v1::ReadBlobRequest request;
+  request.set_lease(lease);
+  request.set_sha256(sha256);
+  auto reader = stub_->ReadBlob(&context, request);
+  worker::v1::BlobChunk chunk;
+  bytes->clear();
+  while (reader->Read(&chunk)) *bytes += chunk.data();
+  return reader->Finish();
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,73 @@
+// A worker that does what a test says: attaches, takes runs, reports events, writes blobs.
+#ifndef ABLATE_TESTS_SERVICE_FAKE_WORKER_H_
+#define ABLATE_TESTS_SERVICE_FAKE_WORKER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/worker/v1/worker.grpc.pb.h"
+
+namespace ablate::service {
+
+// One thread. Attaches when it is made; every wait has the stream's deadline of a minute.
+class FakeWorker {
+ public:
+  struct Leased {
+    std::string lease;
+    worker::v1::GrantedRun run;
+  };
+  struct Series {
+    std::string key;
+    std::vector<uint32_t> steps;
+    std::vector<double> values;
+  };
+
+  FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
+             uint32_t lanes);
+  // Ends the stream.
+  ~FakeWorker();
+
+  // Waits for a grant unless a granted run is left.
+  Leased NextRun();
+  void Started(const Leased& run);
+  void Points(const Leased& run, const std::vector<Series>& series, uint32_t step);
+  // Writes the blob and reports it; its hash.
+  std::string Checkpoint(const Leased& run, uint32_t step, const std::string& bytes);
+  void Finished(const Leased& run, uint32_t step, bool diverged = false);
+  void Failed(const Leased& run, const std::string& message);
+  // Sends any message.
+  bool Send(const worker::v1::FromWorker& message);
+  // Waits until every event is acknowledged.
+  void Settle();
+  // Waits for a Cancel of the run.
+  void WaitForCancel(const Leased& run);
+  // Waits for the end of the stream.
+  grpc::Status WaitForEnd();
+
+  grpc::Status WriteBlob(const std::string& lease, const std::string& sha256,
+                         const std::vector<std::string>& chunks);
+  grpc::Status ReadBlob(const std::string& lease, const std::string& sha256, std::string* bytes);
+
+ private:
+  void Report(const Leased& run, worker::v1::Event event);
+  // Takes in one message; false at the end of the stream.
+  bool Receive();
+
+  std::unique_ptr<worker::v1::WorkerChannel::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<worker::v1::FromWorker, worker::v1::ToWorker>> stream_;
+  std::deque<Leased> granted_;
+  std::map<std::string, uint64_t> sent_, acknowledged_;  // by lease
+  std::vector<worker::v1::Cancel> cancels_;
+  bool welcome_ = false;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_TESTS_SERVICE_FAKE_WORKER_H_

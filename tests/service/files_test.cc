@@ -1,0 +1,236 @@
+// Data sets and artifacts: what is uploaded and what is read back.
+#include "absl/strings/str_cat.h"
+#include "storage/blobs.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kNames[] = "ada\ngrace\nedsger\nbarbara\n";
+
+v1::UploadDatasetRequest Message(const std::string& name, const std::string& text,
+                                 const std::string& sent) {
+  v1::UploadDatasetRequest message;
+  message.set_display_name(name);
+  message.set_sha256(storage::Sha256Hex(text));
+  message.set_data(sent);
+  return message;
+}
+
+v1::UploadDatasetRequest More(const std::string& data) {
+  v1::UploadDatasetRequest message;
+  message.set_data(data);
+  return message;
+}
+
+class FilesTest : public ServiceTest {
+ protected:
+  v1::ListDatasetsResponse List(uint32_t page_size = 0, const std::string& token = "") {
+    Context context;
+    v1::ListDatasetsRequest request;
+    request.set_page_size(page_size);
+    request.set_page_token(token);
+    v1::ListDatasetsResponse response;
+    const grpc::Status status = datasets_->ListDatasets(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  grpc::Status TryGet(const std::string& name, v1::Dataset* dataset) {
+    Context context;
+    v1::GetDatasetRequest request;
+    request.set_name(name);
+    return datasets_->GetDataset(&context, request, dataset);
+  }
+  grpc::Status TryDelete(const std::string& name) {
+    Context context;
+    v1::DeleteDatasetRequest request;
+    request.set_name(name);
+    google::protobuf::Empty empty;
+    return datasets_->DeleteDataset(&context, request, &empty);
+  }
+};
+
+TEST_F(FilesTest, KeepsATextUnderItsNameAndHash) {
+  const v1::Dataset dataset = Upload("names.v2.txt", kNames);
+  const std::string sha256 = storage::Sha256Hex(kNames);
+  EXPECT_EQ(dataset.name(), "datasets/names.v2-" + sha256.substr(0, 6));
+  EXPECT_EQ(dataset.display_name(), "names.v2.txt");
+  EXPECT_EQ(dataset.sha256(), sha256);
+  EXPECT_EQ(dataset.bytes(), sizeof kNames - 1);
+  EXPECT_EQ(dataset.documents(), 4u);
+  EXPECT_EQ(dataset.characters(), 8u);  // a b c d e g r s
+  EXPECT_TRUE(dataset.has_create_time());
+  for (const std::string& name :
+       {dataset.name(), dataset.name().substr(9), dataset.display_name()}) {
+    v1::Dataset got;
+    EXPECT_TRUE(TryGet(name, &got).ok()) << name;
+    EXPECT_EQ(got.name(), dataset.name());
+  }
+}
+
+TEST_F(FilesTest, TakesATextInPieces) {
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) absl::StrAppend(&text, "document ", i, "\n");
+  std::vector<v1::UploadDatasetRequest> messages = {Message("many", text, "")};
+  for (size_t at = 0; at < text.size(); at += 1 << 20) {
+    messages.push_back(More(text.substr(at, 1 << 20)));
+  }
+  v1::Dataset dataset;
+  ASSERT_TRUE(TryUpload(messages, &dataset).ok());
+  EXPECT_EQ(dataset.documents(), 300'000u);
+  EXPECT_EQ(dataset.bytes(), text.size());
+}
+
+TEST_F(FilesTest, ReadsNothingMoreWhenItHasTheHash) {
+  const v1::Dataset first = Upload("names.txt", kNames);
+  v1::Dataset second;
+  const grpc::Status status = TryUpload({Message("other.txt", kNames, "")}, &second);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(second.name(), first.name());
+  EXPECT_EQ(List().datasets_size(), 1);
+}
+
+TEST_F(FilesTest, TakesATextAgainThatWasDeleted) {
+  const v1::Dataset first = Upload("names.txt", kNames);
+  ASSERT_TRUE(TryDelete(first.name()).ok());
+  EXPECT_EQ(List().datasets_size(), 0);
+  const v1::Dataset again = Upload("names.txt", kNames);
+  EXPECT_EQ(again.name(), first.name());
+  EXPECT_EQ(again.documents(), 4u);
+}
+
+TEST_F(FilesTest, RefusesBytesOfAnotherHash) {
+  v1::UploadDatasetRequest message = Message("names.txt", kNames, "other\n");
+  const grpc::Status status = TryUpload({message});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "sha256");
+  EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(FilesTest, RefusesWhatIsNoText) {
+  for (const std::string text :
+       {std::string("a\xff\xfe"), std::string("a\0b\n", 4), std::string(), std::string("\n\n\n")}) {
+    const grpc::Status status = TryUpload({Message("names.txt", text, text)});
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FieldOf(status), "data") << status.error_message();
+  }
+  EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(FilesTest, RefusesMessagesThatAreTooLargeOrNamedTwice) {
+  const std::string large(2 << 20, 'a');
+  grpc::Status status = TryUpload({Message("a", large, large)});
+  EXPECT_EQ(status.error_message(),
+            "data: a message has 2097152 bytes; allowed: at most 1048576 bytes a message");
+  status = TryUpload({Message("names.txt", kNames, ""), Message("names.txt", kNames, kNames)});
+  EXPECT_EQ(status.error_message(),
+            "display_name: display_name or sha256 come again; allowed: the first message only");
+  EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(FilesTest, RefusesAnUploadOfNothing) {
+  const grpc::Status status = TryUpload({});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "display_name");
+}
+
+TEST_F(FilesTest, SaysThatADisplayNameIsSeveral) {
+  Upload("names.txt", kNames);
+  Upload("names.txt", "other\n");
+  v1::Dataset dataset;
+  EXPECT_EQ(TryGet("names.txt", &dataset).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(FilesTest, ListsDatasetsPageByPage) {
+  for (int i = 0; i < 5; ++i) Upload(absl::StrCat("d", i), absl::StrCat("text ", i, "\n"));
+  std::vector<std::string> names;
+  std::string token;
+  do {
+    const v1::ListDatasetsResponse page = List(2, token);
+    for (const v1::Dataset& dataset : page.datasets()) names.push_back(dataset.display_name());
+    token = page.next_page_token();
+  } while (!token.empty());
+  EXPECT_THAT(names, ElementsAre("d0", "d1", "d2", "d3", "d4"));
+}
+
+TEST_F(FilesTest, KeepsADatasetWhileARunNeedsIt) {
+  const v1::Dataset dataset = Upload("names.txt", kNames);
+  Create(SpecOf(R"(
+    name: "names"
+    base {
+      task { documents { dataset: "names.txt" held_out: 1 } }
+      model { layers: 1 width: 8 heads: 2 context: 8 } training { steps: 10 }
+    })"));
+  const grpc::Status status = TryDelete(dataset.name());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(status), "DATASET_IN_USE");
+}
+
+TEST_F(FilesTest, ListsAndReadsCheckpoints) {
+  const std::string run = Create(SmallSpec()).cells(0).run();
+  const auto worker = MakeWorker();
+  TrainAll(worker.get(), 2);
+  Context context;
+  v1::ListArtifactsRequest request;
+  request.set_run(run.substr(0, 12));
+  v1::ListArtifactsResponse response;
+  ASSERT_TRUE(artifacts_->ListArtifacts(&context, request, &response).ok());
+  ASSERT_EQ(response.artifacts_size(), 1);
+  const v1::Artifact& artifact = response.artifacts(0);
+  const std::string bytes = "weights of " + run.substr(5);
+  EXPECT_EQ(artifact.name(), run + "/checkpoints/10");
+  EXPECT_EQ(artifact.run(), run);
+  EXPECT_EQ(artifact.kind(), "checkpoint");
+  EXPECT_EQ(artifact.step(), 10u);
+  EXPECT_EQ(artifact.sha256(), storage::Sha256Hex(bytes));
+  EXPECT_EQ(artifact.bytes(), bytes.size());
+  EXPECT_EQ(Read(artifact.name()), bytes);
+  EXPECT_EQ(Read(artifact.name(), 8), bytes.substr(8));
+  EXPECT_EQ(Read(artifact.name(), bytes.size()), "");
+}
+
+TEST_F(FilesTest, ReadsALargeCheckpointInChunksFromAnyOffset) {
+  Create(SmallSpec());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  std::string bytes;
+  for (uint32_t i = 0; bytes.size() < (3u << 20) + 17; ++i) absl::StrAppend(&bytes, i, ",");
+  worker->Started(run);
+  const std::string sha256 = storage::Sha256Hex(bytes);
+  std::vector<std::string> chunks;
+  for (size_t at = 0; at < bytes.size(); at += 1 << 20) chunks.push_back(bytes.substr(at, 1 << 20));
+  ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, chunks).ok());
+  worker->Checkpoint(run, 5, bytes);
+  worker->Settle();
+  const std::string name = "runs/" + run.run.run() + "/checkpoints/5";
+  EXPECT_EQ(Read(name), bytes);
+  EXPECT_EQ(Read(name, 2'000'003), bytes.substr(2'000'003));
+}
+
+TEST_F(FilesTest, SaysWhichCheckpointsThereAre) {
+  const std::string run = Create(SmallSpec()).cells(0).run();
+  const auto worker = MakeWorker();
+  TrainAll(worker.get(), 2);
+  const auto status_of = [this](const std::string& name, uint64_t offset) {
+    Context context;
+    v1::ReadArtifactRequest request;
+    request.set_name(name);
+    request.set_offset(offset);
+    const auto reader = artifacts_->ReadArtifact(&context, request);
+    v1::ArtifactChunk chunk;
+    EXPECT_FALSE(reader->Read(&chunk));
+    return reader->Finish();
+  };
+  grpc::Status status = status_of(run + "/checkpoints/3", 0);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(),
+            "run " + run.substr(5) + " has no checkpoint of step 3; it has steps 10");
+  EXPECT_EQ(ReasonOf(status), "ARTIFACT_NOT_FOUND");
+  status = status_of(run + "/checkpoints/10", 1'000);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::OUT_OF_RANGE);
+}
+
+}  // namespace
+}  // namespace ablate::service

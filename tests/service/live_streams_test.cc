@@ -1,0 +1,43 @@
+// The streams that are open.
+#include "server/service/live_streams.h"
+
+#include <gtest/gtest.h>
+
+namespace ablate::service {
+namespace {
+
+class Counted : public LiveStream {
+ public:
+  void Stop() override { ++stops; }
+  void Wake() override { ++wakes; }
+  int stops = 0, wakes = 0;
+};
+
+TEST(LiveStreamsTest, RefusesMoreThanItsLimit) {
+  LiveStreams streams("watches", 2);
+  Counted a, b, c;
+  EXPECT_TRUE(streams.Add(&a).ok());
+  EXPECT_TRUE(streams.Add(&b).ok());
+  const absl::Status refused = streams.Add(&c);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_EQ(refused.message(), "too many watches at once: at most 2; try again later");
+  streams.Remove(&a);
+  EXPECT_TRUE(streams.Add(&c).ok());
+}
+
+TEST(LiveStreamsTest, ReachesThoseThatAreOpen) {
+  LiveStreams streams("watches", 2);
+  Counted a, b;
+  ASSERT_TRUE(streams.Add(&a).ok());
+  ASSERT_TRUE(streams.Add(&b).ok());
+  streams.Remove(&b);
+  streams.WakeAll();
+  streams.StopAll();
+  EXPECT_EQ(a.wakes, 1);
+  EXPECT_EQ(a.stops, 1);
+  EXPECT_EQ(b.wakes + b.stops, 0);
+  EXPECT_TRUE(absl::IsUnavailable(streams.Add(&b)));
+}
+
+}  // namespace
+}  // namespace ablate::service

@@ -1,0 +1,145 @@
+// The server as a whole: health, reflection, sockets, its end.
+#include "server/service/server.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "grpc/health/v1/health.pb.h"
+#include "tests/service/raw_call.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::HasSubstr;
+
+class ServerTest : public ServiceTest {
+ protected:
+  // A second server on the same store, on sockets of its own.
+  absl::StatusOr<std::unique_ptr<Server>> StartOn(const std::string& client,
+                                                  const std::string& worker) {
+    return Server::Start({client, worker, "ada"}, &store(), scheduler());
+  }
+  std::string Address(const std::string& name) {
+    return absl::StrCat("unix:", folder(), "/", name);
+  }
+};
+
+TEST_F(ServerTest, SaysThatItServes) {
+  for (const auto& channel : {channel_, worker_channel_}) {
+    const RawAnswer answer = RawCall(channel, "/grpc.health.v1.Health/Check", {""});
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    grpc::health::v1::HealthCheckResponse response;
+    ASSERT_EQ(answer.messages.size(), 1u);
+    ASSERT_TRUE(response.ParseFromString(answer.messages[0]));
+    EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+  }
+}
+
+TEST_F(ServerTest, DescribesItself) {
+  const std::string method = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+  // Field 7 lists services, field 4 asks for the file that has a symbol.
+  const RawAnswer list = RawCall(channel_, method, {"\x3a\x01*"});
+  ASSERT_EQ(list.messages.size(), 1u);
+  for (const char* service :
+       {"ablate.v1.Experiments", "ablate.v1.Runs", "ablate.v1.Metrics", "ablate.v1.Datasets",
+        "ablate.v1.Artifacts", "ablate.v1.Workers", "grpc.health.v1.Health"}) {
+    EXPECT_THAT(list.messages[0], HasSubstr(service));
+  }
+  EXPECT_THAT(list.messages[0], testing::Not(HasSubstr("WorkerChannel")));
+  for (const std::string symbol : {"grpc.health.v1.Health", "ablate.v1.Experiments"}) {
+    const RawAnswer file =
+        RawCall(channel_, method,
+                {absl::StrCat("\x22", std::string(1, static_cast<char>(symbol.size())), symbol)});
+    ASSERT_EQ(file.messages.size(), 1u);
+    EXPECT_THAT(file.messages[0], HasSubstr(".proto")) << symbol;
+  }
+}
+
+TEST_F(ServerTest, HidesTheWorkersChannelFromClients) {
+  EXPECT_EQ(RawCall(channel_, "/ablate.worker.v1.WorkerChannel/ReadBlob", {""}).status.error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(
+      RawCall(worker_channel_, "/ablate.v1.Experiments/ListExperiments", {""}).status.error_code(),
+      grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(ServerTest, RemovesASocketThatACrashLeft) {
+  const std::string path = absl::StrCat(folder(), "/old");
+  const int left = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(left, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(left);
+  ASSERT_TRUE(std::filesystem::is_socket(path));
+  const auto server = StartOn(absl::StrCat("unix:", path), Address("old-worker"));
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto channel =
+      grpc::CreateChannel(absl::StrCat("unix:", path), grpc::InsecureChannelCredentials());
+  EXPECT_TRUE(RawCall(channel, "/ablate.v1.Experiments/ListExperiments", {""}).status.ok());
+}
+
+TEST_F(ServerTest, NeverRemovesAFile) {
+  const std::string path = absl::StrCat(folder(), "/precious");
+  std::ofstream(path) << "data";
+  const auto server = StartOn(absl::StrCat("unix:", path), Address("other"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(server.status()));
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(ServerTest, RefusesAddressesThatCannotBe) {
+  for (const std::string& address :
+       {std::string(), std::string("unix:"), std::string("localhost:0"),
+        "unix:/" + std::string(107, 'x')}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(StartOn(address, Address("other")).status())) << address;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(
+      StartOn(absl::StrCat("unix:", folder(), "/no/such/folder"), Address("other")).status()));
+}
+
+TEST_F(ServerTest, StopsClientsWhileWorkersGoOn) {
+  const auto worker = MakeWorker();
+  Create(SmallSpec());
+  const FakeWorker::Leased run = worker->NextRun();
+  StopClients();
+  Context context;
+  v1::ListExperimentsResponse response;
+  EXPECT_EQ(experiments_->ListExperiments(&context, {}, &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  worker->Started(run);
+  worker->Points(run, {{"a", {0}, {1}}}, 1);
+  worker->Settle();
+}
+
+TEST_F(ServerTest, AnswersManyCallsAtOnce) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  std::vector<std::thread> clients;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 16; ++i) {
+    clients.emplace_back([this, &name, &answered] {
+      for (int call = 0; call < 20; ++call) {
+        answered += Get(name).name() == name ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answered, 320);
+}
+
+TEST_F(ServerTest, GivesUpOnCallsWhoseDeadlineHasPassed) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() - std::chrono::seconds(1));
+  v1::ListExperimentsResponse response;
+  EXPECT_EQ(experiments_->ListExperiments(&context, {}, &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+}  // namespace
+}  // namespace ablate::service

@@ -1,0 +1,111 @@
+// A whole server in this process: real store and scheduler in a temporary folder, real sockets,
+// real clients.
+#ifndef ABLATE_TESTS_SERVICE_SERVICE_FIXTURE_H_
+#define ABLATE_TESTS_SERVICE_SERVICE_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/artifact.grpc.pb.h"
+#include "ablate/v1/dataset.grpc.pb.h"
+#include "ablate/v1/experiment.grpc.pb.h"
+#include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/run.grpc.pb.h"
+#include "ablate/v1/worker.grpc.pb.h"
+#include "server/schedule/scheduler_thread.h"
+#include "server/service/server.h"
+#include "storage/mutex.h"
+#include "storage/store.h"
+#include "tests/service/fake_worker.h"
+
+namespace ablate::service {
+
+// A call's context that never waits for ever.
+struct Context : grpc::ClientContext {
+  Context() { set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60)); }
+};
+
+// Passes commits on while there is a server.
+class Commits {
+ public:
+  void PassTo(Server* server);
+  void operator()(uint64_t change);
+
+ private:
+  Mutex mutex_;
+  Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
+// `text` is a textproto.
+v1::ExperimentSpec SpecOf(const std::string& text);
+// Two placements × `seeds` seeds of a tiny legacy_recall task; runs of 10 steps.
+v1::ExperimentSpec SmallSpec(uint32_t seeds = 1, const std::string& name = "small");
+
+// Of an error's details: the field of the first violation, or the reason.
+std::string FieldOf(const grpc::Status& status);
+std::string ReasonOf(const grpc::Status& status);
+
+class ServiceTest : public testing::Test {
+ protected:
+  ServiceTest();
+  ~ServiceTest() override;
+
+  // Ends the server and starts one on the same folder.
+  void Restart();
+  void StopServer();
+  void StopClients() { server_->StopClients(); }
+  schedule::SchedulerThread* scheduler() { return thread_.get(); }
+
+  // Expect success.
+  v1::CreateExperimentResponse Create(const v1::ExperimentSpec& spec, bool fresh = false);
+  v1::Experiment Get(const std::string& name);
+  std::vector<v1::RunRow> Rows(const std::string& experiment);
+  v1::Dataset Upload(const std::string& display_name, const std::string& text);
+  std::vector<v1::Series> Query(const v1::QueryMetricsRequest& request);
+  // The bytes, or empty after a failure.
+  std::string Read(const std::string& artifact, uint64_t offset = 0);
+
+  // What came of one attempt.
+  grpc::Status TryCreate(const v1::CreateExperimentRequest& request,
+                         v1::CreateExperimentResponse* response = nullptr);
+  grpc::Status TryUpload(const std::vector<v1::UploadDatasetRequest>& messages,
+                         v1::Dataset* dataset = nullptr);
+  grpc::Status TryQuery(const v1::QueryMetricsRequest& request);
+
+  // An attached worker.
+  std::unique_ptr<FakeWorker> MakeWorker(const std::string& name = "cpu-train", uint32_t lanes = 2);
+  // Trains everything that is queued: each run reports train/loss at steps 0 to 9 and a checkpoint.
+  void TrainAll(FakeWorker* worker, size_t runs);
+
+  storage::Store& store() { return *store_; }
+  const std::string& folder() const { return folder_; }
+
+  std::shared_ptr<grpc::Channel> channel_, worker_channel_;
+  std::unique_ptr<v1::Experiments::Stub> experiments_;
+  std::unique_ptr<v1::Runs::Stub> runs_;
+  std::unique_ptr<v1::Metrics::Stub> metrics_;
+  std::unique_ptr<v1::Datasets::Stub> datasets_;
+  std::unique_ptr<v1::Artifacts::Stub> artifacts_;
+  std::unique_ptr<v1::Workers::Stub> workers_;
+
+ private:
+  void StartServer();
+
+  std::string folder_;
+  Commits commits_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;
+  std::unique_ptr<schedule::SchedulerThread> thread_;
+  std::unique_ptr<Server> server_;
+  int requests_ = 0;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_TESTS_SERVICE_SERVICE_FIXTURE_H_

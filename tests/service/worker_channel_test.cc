@@ -1,0 +1,191 @@
+// The workers' side: the long stream, blobs under a lease, what clients see of workers.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "storage/blobs.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+class WorkerChannelTest : public ServiceTest {
+ protected:
+  std::vector<v1::Worker> Workers() {
+    Context context;
+    v1::ListWorkersResponse response;
+    const grpc::Status status = workers_->ListWorkers(&context, {}, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return {response.workers().begin(), response.workers().end()};
+  }
+  bool HasBlob(const std::string& sha256) { return store().blobs()->Find(sha256).ok(); }
+};
+
+TEST_F(WorkerChannelTest, ShowsWorkersToClients) {
+  EXPECT_TRUE(Workers().empty());
+  auto worker = MakeWorker("cpu-train", 2);
+  std::vector<v1::Worker> workers = Workers();
+  ASSERT_EQ(workers.size(), 1u);
+  EXPECT_EQ(workers[0].name(), "workers/cpu-train");
+  EXPECT_EQ(workers[0].device(), "an abacus, 2 lanes");
+  EXPECT_EQ(workers[0].lanes(), 2u);
+  EXPECT_EQ(workers[0].build(), "test");
+  EXPECT_EQ(workers[0].state(), v1::WorkerState::IDLE);
+  EXPECT_TRUE(workers[0].has_attach_time());
+  const v1::CreateExperimentResponse created = Create(SmallSpec());
+  worker->NextRun();
+  worker->NextRun();
+  workers = Workers();
+  EXPECT_EQ(workers[0].state(), v1::WorkerState::BUSY);
+  EXPECT_THAT(workers[0].runs(),
+              testing::UnorderedElementsAre(created.cells(0).run(), created.cells(1).run()));
+  worker.reset();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  do {
+    workers = Workers();
+  } while (workers[0].state() != v1::WorkerState::AWAY && std::chrono::steady_clock::now() < end);
+  EXPECT_EQ(workers[0].state(), v1::WorkerState::AWAY);
+  EXPECT_FALSE(workers[0].has_attach_time());
+}
+
+TEST_F(WorkerChannelTest, GrantsRunsAsSoonAsTheyAreQueued) {
+  const auto worker = MakeWorker();
+  const v1::CreateExperimentResponse created = Create(SmallSpec());
+  const FakeWorker::Leased run = worker->NextRun();
+  EXPECT_EQ("runs/" + run.run.run(), created.cells(0).run());
+  EXPECT_EQ(run.lease.size(), 32u);
+  EXPECT_EQ(run.run.spec().spec().training().steps(), 10u);
+  EXPECT_EQ(run.run.resume_blob(), "");
+}
+
+TEST_F(WorkerChannelTest, ClosesAStreamThatDoesNotBeginWithHello) {
+  const auto worker = MakeWorker();
+  worker::v1::FromWorker message;
+  message.mutable_hello()->set_worker("again");
+  EXPECT_TRUE(worker->Send(message));
+  EXPECT_EQ(worker->WaitForEnd().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(WorkerChannelTest, ClosesAStreamWithAMalformedMessage) {
+  const auto worker = MakeWorker();
+  EXPECT_TRUE(worker->Send({}));
+  EXPECT_EQ(worker->WaitForEnd().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(WorkerChannelTest, ClosesTheOldStreamWhenItsWorkerComesBack) {
+  const auto first = MakeWorker();
+  const auto second = MakeWorker();
+  EXPECT_EQ(first->WaitForEnd().error_code(), grpc::StatusCode::ABORTED);
+  Create(SmallSpec());
+  EXPECT_NE(second->NextRun().lease, "");
+}
+
+TEST_F(WorkerChannelTest, EndsStreamsWithUnavailableWhenTheServerEnds) {
+  const auto worker = MakeWorker();
+  StopServer();
+  EXPECT_EQ(worker->WaitForEnd().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(WorkerChannelTest, KeepsABlobUntilItsEventIsDurable) {
+  Create(SmallSpec());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  const std::string sha256 = storage::Sha256Hex("weights");
+  ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, {"wei", "ghts"}).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(HasBlob(sha256));  // no row names it, but it is pinned
+  worker->Checkpoint(run, 5, "weights");
+  worker->Settle();
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(HasBlob(sha256));
+  EXPECT_EQ(Read("runs/" + run.run.run() + "/checkpoints/5"), "weights");
+}
+
+TEST_F(WorkerChannelTest, LetsGoOfBlobsOfLeasesThatEnded) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  const FakeWorker::Leased other = worker->NextRun();
+  const std::string sha256 = storage::Sha256Hex("weights");
+  ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, {"weights"}).ok());
+  Context context;
+  v1::CancelExperimentRequest request;
+  request.set_name(name);
+  v1::Experiment cancelled;
+  ASSERT_TRUE(experiments_->CancelExperiment(&context, request, &cancelled).ok());
+  worker->WaitForCancel(run);
+  worker->WaitForCancel(other);
+  // The next write notices that the lease has ended.
+  Create(SmallSpec(1, "next"));
+  const FakeWorker::Leased next = worker->NextRun();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  do {
+    ASSERT_TRUE(worker->WriteBlob(next.lease, storage::Sha256Hex("x"), {"x"}).ok());
+    ASSERT_TRUE(store().Maintain().ok());
+  } while (HasBlob(sha256) && std::chrono::steady_clock::now() < end);
+  EXPECT_FALSE(HasBlob(sha256));
+}
+
+TEST_F(WorkerChannelTest, RefusesBlobsWithoutALease) {
+  Create(SmallSpec());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  const std::string sha256 = storage::Sha256Hex("weights");
+  grpc::Status status = worker->WriteBlob("0123", sha256, {"weights"});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonOf(status), "LEASE_NOT_FOUND");
+  std::string bytes;
+  status = worker->ReadBlob("0123", sha256, &bytes);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonOf(status), "LEASE_NOT_FOUND");
+  status = worker->ReadBlob(run.lease, sha256, &bytes);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_FALSE(HasBlob(sha256));
+}
+
+TEST_F(WorkerChannelTest, RefusesMalformedAndWrongHashes) {
+  Create(SmallSpec());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  std::string bytes;
+  for (const std::string& sha256 :
+       {std::string(), std::string("../../etc/passwd"), std::string(64, 'G')}) {
+    EXPECT_EQ(FieldOf(worker->WriteBlob(run.lease, sha256, {"x"})), "sha256");
+    EXPECT_EQ(FieldOf(worker->ReadBlob(run.lease, sha256, &bytes)), "sha256");
+  }
+  const grpc::Status status = worker->WriteBlob(run.lease, storage::Sha256Hex("a"), {"b"});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_FALSE(HasBlob(storage::Sha256Hex("a")));
+  EXPECT_FALSE(HasBlob(storage::Sha256Hex("b")));
+}
+
+TEST_F(WorkerChannelTest, StoresManyFlushesWithoutWaitingForEach) {
+  Create(SmallSpec());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  constexpr uint32_t kFlushes = 20;
+  constexpr uint32_t kSteps = 500;
+  for (uint32_t flush = 0; flush < kFlushes; ++flush) {
+    std::vector<uint32_t> steps(kSteps);
+    for (uint32_t i = 0; i < kSteps; ++i) steps[i] = flush * kSteps + i;
+    std::vector<FakeWorker::Series> series;
+    for (int key = 0; key < 10; ++key) {
+      series.push_back({absl::StrCat("k", key), steps, std::vector<double>(kSteps, .5)});
+    }
+    worker->Points(run, series, (flush + 1) * kSteps);
+  }
+  worker->Settle();
+  Context context;
+  v1::ListMetricsRequest request;
+  request.set_parent("runs/" + run.run.run());
+  v1::ListMetricsResponse response;
+  ASSERT_TRUE(metrics_->ListMetrics(&context, request, &response).ok());
+  ASSERT_EQ(response.metrics_size(), 10);
+  for (const v1::MetricInfo& metric : response.metrics()) {
+    EXPECT_EQ(metric.count(), kFlushes * kSteps);
+  }
+}
+
+}  // namespace
+}  // namespace ablate::service
