@@ -4,14 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "storage/mutex.h"
 
 namespace ablate::storage {
 
@@ -49,6 +47,11 @@ class Blobs {
   // Removes a blob unless it is pinned; true if it is gone. Called by the store for hashes that no
   // row names.
   virtual absl::StatusOr<bool> Sweep(absl::string_view sha256) = 0;
+  // Every blob that is there. For the store, which sweeps those that no row names.
+  virtual absl::StatusOr<std::vector<std::string>> List() = 0;
+  // Blobs that lost their last pin since this was last called. For the store, too: an upload may
+  // have been given up after it was published.
+  virtual std::vector<std::string> TakeUnpinned() = 0;
 };
 
 class Blobs::Pin {

@@ -27,6 +27,11 @@ struct StoreOptions {
   std::function<Micros()> now;
   // Called on the writer's thread after each commit with the newest change number; must not block.
   std::function<void(uint64_t)> on_commit;
+  // In memory only: begins as a copy of the store that Image() was taken of.
+  std::string image;
+  // Called when the disk failed or the file is corrupt; must not return, except in tests, where the
+  // store then refuses all writes. Default: writes the reason to stderr and ends the process.
+  std::function<void(const absl::Status&)> fatal;
 };
 
 struct CreatedCell {
@@ -110,7 +115,8 @@ class Store {
   // Cells from grid index `first` on.
   virtual absl::StatusOr<std::vector<CellRecord>> ListCells(absl::string_view experiment,
                                                             uint32_t first, uint32_t limit) = 0;
-  // Cells whose run changed after change number `after`, by ascending change number.
+  // Cells whose run changed after change number `after`, by ascending change number. May return
+  // more than `limit`: the cells of one run change together and are never parted.
   virtual absl::StatusOr<std::vector<CellRecord>> ChangedCells(absl::string_view experiment,
                                                                uint64_t after, uint32_t limit) = 0;
   // Newest committed change number. Every write to a run takes a new one.
@@ -190,6 +196,9 @@ class Store {
   // sweeps blobs that no row names, checkpoints the log. Runs by itself in the background; this
   // waits until all of it is done.
   virtual absl::Status Maintain() = 0;
+  // All bytes of a store in memory, to open another with: as a backup that is restored.
+  // FAILED_PRECONDITION on file.
+  virtual absl::StatusOr<std::string> Image() = 0;
 };
 
 }  // namespace ablate::storage

@@ -1,0 +1,80 @@
+// Builds and stores chunks.
+#include "storage/sqlite/compaction.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "storage/sqlite/points.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+constexpr size_t kSlicePoints = 1 << 20;
+constexpr size_t kChunkPoints = 1 << 16;
+
+struct Series {
+  std::vector<uint32_t> steps;
+  std::vector<double> values;
+};
+
+void Cut(uint32_t key, const Series& series, std::vector<Chunk>* chunks) {
+  for (size_t begin = 0; begin < series.steps.size(); begin += kChunkPoints) {
+    const size_t end = std::min(begin + kChunkPoints, series.steps.size());
+    const auto from = static_cast<std::ptrdiff_t>(begin);
+    const auto to = static_cast<std::ptrdiff_t>(end);
+    const std::vector<uint32_t> steps(series.steps.begin() + from, series.steps.begin() + to);
+    const std::vector<double> values(series.values.begin() + from, series.values.begin() + to);
+    chunks->push_back({key, steps.front(), steps.back(), EncodePoints({{key, &steps, &values}})});
+  }
+}
+
+// Collects row groups until there are enough points. Sets the slice's last group.
+absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlice* slice) {
+  std::map<uint32_t, Series> all;
+  size_t points = 0;
+  Statement group(db, "SELECT id, data FROM row_groups WHERE run = ?1 ORDER BY id", slice->run);
+  while (points < kSlicePoints && group.Row()) {
+    slice->last_group = group.As<uint64_t>(0);
+    const auto columns = DecodePoints(group.View(1));
+    if (!columns.ok()) return columns.status();
+    for (const DecodedColumn& column : *columns) {
+      Series& series = all[column.key];
+      series.steps.insert(series.steps.end(), column.steps.begin(), column.steps.end());
+      series.values.insert(series.values.end(), column.values.begin(), column.values.end());
+      points += column.steps.size();
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
+  Statement next(db, "SELECT run FROM uncompacted ORDER BY run LIMIT 1");
+  if (!next.Row()) return std::optional<CompactedSlice>();
+  CompactedSlice slice;
+  slice.run = next.Int(0);
+  const auto series = Collect(db, &slice);
+  if (!series.ok()) return series.status();
+  for (const auto& [key, points] : *series) Cut(key, points, &slice.chunks);
+  return std::optional<CompactedSlice>(std::move(slice));
+}
+
+void StoreSlice(Transaction& t, const CompactedSlice& slice) {
+  if (!Statement(t.db, "SELECT 1 FROM uncompacted WHERE run = ?1", slice.run).Row()) return;
+  for (const Chunk& chunk : slice.chunks) {
+    Statement(t.db,
+              "INSERT INTO chunks (run, key, first_step, last_step, data) "
+              "VALUES (?1, ?2, ?3, ?4, ?5)",
+              slice.run, chunk.key, chunk.first_step, chunk.last_step, Bytes{chunk.data})
+        .Run();
+  }
+  Statement(t.db, "DELETE FROM row_groups WHERE run = ?1 AND id <= ?2", slice.run, slice.last_group)
+      .Run();
+  if (Statement(t.db, "SELECT 1 FROM row_groups WHERE run = ?1", slice.run).Row()) return;
+  Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", slice.run).Run();
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,163 @@
+// Opens SQLite files, turns result codes into statuses, keeps prepared statements.
+#include "storage/sqlite/connection.h"
+
+#include <sqlite3.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+constexpr int kBusyMilliseconds = 5000;
+
+absl::Status ToStatus(int code, absl::string_view message) {
+  const std::string text = absl::StrCat("database: ", message, " (SQLite code ", code, ")");
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(absl::StrCat("the disk is full; ", text));
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+      return absl::DataLossError(text);
+    case SQLITE_TOOBIG:
+      return absl::InvalidArgumentError(text);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return absl::UnavailableError(text);
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const char* path, int flags) {
+  sqlite3* db = nullptr;
+  const int code = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                                   /*zVfs=*/nullptr);
+  std::unique_ptr<Connection> connection(new Connection(db));
+  if (code != SQLITE_OK) {
+    return ToStatus(code, absl::StrCat("cannot open ", path, ": ", sqlite3_errstr(code)));
+  }
+  sqlite3_busy_timeout(db, kBusyMilliseconds);
+  // Debian builds SQLite so that it overwrites what is deleted; nothing here is secret.
+  connection->Execute("PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY");
+  return connection;
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenFile(const std::string& path,
+                                                                 Access access) {
+  const bool writes = access == Access::kReadWrite;
+  auto connection = Open(
+      path.c_str(), writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  if (!connection.ok()) return connection.status();
+  Connection& c = **connection;
+  if (writes) {
+    c.Execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+        "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384");
+  }
+  c.Execute("PRAGMA wal_autocheckpoint = 0");
+  // SQLite 3.40.1 can corrupt a log that two connections reset: only the writer may checkpoint.
+  if (!writes) sqlite3_db_config(c.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_wal_hook(
+      c.db_,
+      [](void* self, sqlite3*, const char*, int pages) {
+        static_cast<Connection*>(self)->log_pages_ = pages;
+        return SQLITE_OK;
+      },
+      &c);
+  if (!c.error().ok()) return c.error();
+  Statement mode(c, "PRAGMA journal_mode");
+  if (mode.Row() && mode.View(0) != "wal") {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": this file system cannot hold a write-ahead log"));
+  }
+  if (!c.error().ok()) return c.error();
+  return connection;
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenMemory(absl::string_view image) {
+  auto connection = Open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  if (!connection.ok()) return connection.status();
+  Connection& c = **connection;
+  if (!image.empty()) {
+    auto* bytes = static_cast<unsigned char*>(sqlite3_malloc64(image.size()));
+    if (bytes == nullptr) return ToStatus(SQLITE_NOMEM, "no memory for the image");
+    std::memcpy(bytes, image.data(), image.size());
+    const int code =
+        sqlite3_deserialize(c.db_, "main", bytes, static_cast<sqlite3_int64>(image.size()),
+                            static_cast<sqlite3_int64>(image.size()),
+                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+    if (code != SQLITE_OK) return ToStatus(code, "cannot open the image");
+  }
+  c.Execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF");
+  if (!c.error().ok()) return c.error();
+  return connection;
+}
+
+Connection::~Connection() {
+  for (const auto& entry : idle_) sqlite3_finalize(entry.second);
+  sqlite3_close(db_);
+}
+
+void Connection::Fail(int code) {
+  if (error_.ok()) error_ = ToStatus(code, sqlite3_errmsg(db_));
+}
+
+void Connection::Execute(const char* sql) {
+  if (!error_.ok()) return;
+  const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) Fail(code);
+}
+
+bool Connection::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
+
+absl::Status Connection::Checkpoint(bool truncate) {
+  sqlite3_busy_timeout(db_, truncate ? 100 : 0);
+  const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+  int left = 0;
+  const int code = sqlite3_wal_checkpoint_v2(db_, "main", mode, &left, nullptr);
+  sqlite3_busy_timeout(db_, kBusyMilliseconds);
+  if (code == SQLITE_OK) log_pages_ = 0;
+  if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return absl::OkStatus();
+  return ToStatus(code, sqlite3_errmsg(db_));
+}
+
+absl::StatusOr<std::string> Connection::Image() const {
+  sqlite3_int64 size = 0;
+  unsigned char* bytes = sqlite3_serialize(db_, "main", &size, 0);
+  if (bytes == nullptr) return ToStatus(SQLITE_NOMEM, "no memory for an image");
+  std::string image(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+  sqlite3_free(bytes);
+  return image;
+}
+
+sqlite3_stmt* Connection::Take(const char* sql) {
+  if (!error_.ok()) return nullptr;
+  const auto found = idle_.find(sql);
+  if (found != idle_.end() && found->second != nullptr) {
+    return std::exchange(found->second, nullptr);
+  }
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) Fail(code);
+  return statement;
+}
+
+void Connection::GiveBack(const char* sql, sqlite3_stmt* statement) {
+  sqlite3_reset(statement);
+  sqlite3_stmt*& place = idle_[sql];
+  if (place == nullptr) {
+    place = statement;
+  } else {
+    sqlite3_finalize(statement);
+  }
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,71 @@
+// One SQLite connection: its settings, its prepared statements and its first error.
+#ifndef ABLATE_STORAGE_SQLITE_CONNECTION_H_
+#define ABLATE_STORAGE_SQLITE_CONNECTION_H_
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace ablate::storage {
+
+// Not thread-safe: one thread at a time.
+//
+// The first error stays (error()) and from then on statements do nothing and give no rows: a
+// request runs to its end, is then undone as a whole, and only there has to look for errors.
+class Connection {
+ public:
+  enum class Access { kReadWrite, kReadOnly };
+
+  // Opens or creates a file in WAL mode. A connection never checkpoints unless Checkpoint is
+  // called.
+  static absl::StatusOr<std::unique_ptr<Connection>> OpenFile(const std::string& path,
+                                                              Access access);
+  // A database in memory, empty or a copy of what Image() returned.
+  static absl::StatusOr<std::unique_ptr<Connection>> OpenMemory(absl::string_view image);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the file is corrupt or the disk failed.
+  const absl::Status& error() const { return error_; }
+  void ClearError() { error_ = absl::OkStatus(); }
+
+  // Runs statements without parameters or rows.
+  void Execute(const char* sql);
+  bool in_transaction() const;
+
+  // Pages in the log after the last commit on this connection.
+  int log_pages() const { return log_pages_; }
+  // Copies the log into the file. `truncate` waits for readers, for a moment, and empties the log;
+  // being kept from it by a reader is no error.
+  absl::Status Checkpoint(bool truncate);
+
+  // All bytes of the database.
+  absl::StatusOr<std::string> Image() const;
+
+ private:
+  friend class Statement;
+  explicit Connection(sqlite3* db) : db_(db) {}
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const char* path, int flags);
+
+  void Fail(int code);
+  // Hands out a prepared statement, from the cache unless it is in use. `sql` is a literal.
+  sqlite3_stmt* Take(const char* sql);
+  void GiveBack(const char* sql, sqlite3_stmt* statement);
+
+  sqlite3* db_;
+  absl::Status error_;
+  int log_pages_ = 0;
+  std::unordered_map<const char*, sqlite3_stmt*> idle_;
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_CONNECTION_H_

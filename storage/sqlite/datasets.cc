@@ -1,0 +1,95 @@
+// Adding, finding and deleting data sets.
+#include "storage/sqlite/datasets.h"
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/ids.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+// Columns in the order of the table, without its row's number.
+DatasetRecord Read(const Statement& row) {
+  DatasetRecord dataset;
+  dataset.id = row.Text(0);
+  dataset.display_name = row.Text(1);
+  dataset.sha256 = row.Text(2);
+  dataset.bytes = row.As<uint64_t>(3);
+  dataset.documents = row.As<uint64_t>(4);
+  dataset.characters = row.As<uint32_t>(5);
+  dataset.create_time = row.Int(6);
+  return dataset;
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetRecord> AddDataset(Transaction& t, Blobs* blobs,
+                                         const DatasetRecord& dataset) {
+  Statement same(t.db,
+                 "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                 "FROM datasets WHERE sha256 = ?1",
+                 dataset.sha256);
+  if (same.Row()) return Read(same);
+  if (Statement(t.db, "SELECT 1 FROM datasets WHERE name = ?1", dataset.id).Row()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("data set '", dataset.id, "' exists with other contents"));
+  }
+  if (blobs != nullptr && !blobs->Size(dataset.sha256).ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("data set '", dataset.id,
+                                                      "': its blob is not published; publish it "
+                                                      "first"));
+  }
+  DatasetRecord added = dataset;
+  if (added.create_time == 0) added.create_time = t.now;
+  Statement(t.db,
+            "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
+            "create_time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            added.id, added.display_name, added.sha256, added.bytes, added.documents,
+            added.characters, added.create_time)
+      .Run();
+  return added;
+}
+
+absl::StatusOr<DatasetRecord> FindDataset(Connection& db, absl::string_view id_or_name) {
+  Statement by_id(db,
+                  "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                  "FROM datasets WHERE name = ?1",
+                  id_or_name);
+  if (by_id.Row()) return Read(by_id);
+  Statement by_name(db,
+                    "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                    "FROM datasets WHERE display_name = ?1 ORDER BY name LIMIT 2",
+                    id_or_name);
+  if (!by_name.Row()) return NotFound("data set", id_or_name);
+  DatasetRecord found = Read(by_name);
+  if (!by_name.Row()) return found;
+  return absl::FailedPreconditionError(absl::StrCat("several data sets are named '", id_or_name,
+                                                    "', such as ", found.id, " and ",
+                                                    by_name.View(0), ": use an id"));
+}
+
+std::vector<DatasetRecord> ListDatasets(Connection& db, absl::string_view after, uint32_t limit) {
+  std::vector<DatasetRecord> datasets;
+  Statement row(db,
+                "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                "FROM datasets WHERE name > ?1 ORDER BY name LIMIT ?2",
+                after, limit);
+  while (row.Row()) datasets.push_back(Read(row));
+  return datasets;
+}
+
+absl::Status DeleteDataset(Transaction& t, absl::string_view id) {
+  Statement found(t.db, "SELECT id, sha256 FROM datasets WHERE name = ?1", id);
+  if (!found.Row()) return NotFound("data set", id);
+  Statement user(t.db, "SELECT name FROM runs WHERE dataset = ?1 LIMIT 1", found.Int(0));
+  if (user.Row()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "data set '", id, "' is used by run ", user.View(0), ": delete its experiments first"));
+  }
+  Loosen(t, found.View(1));
+  Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::storage

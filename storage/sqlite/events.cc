@@ -1,0 +1,217 @@
+// Applies lease events inside one transaction.
+#include "storage/sqlite/events.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/leases.h"
+#include "storage/sqlite/points.h"
+#include "storage/sqlite/runs.h"
+#include "storage/sqlite/statement.h"
+#include "storage/sqlite/summaries.h"
+
+namespace ablate::storage {
+namespace {
+
+// What an event does to its run, which is leased under the event's lease.
+struct Context {
+  Transaction& t;
+  Blobs* blobs;
+  RunRow* run;
+};
+
+absl::Status CheckBlob(const Context& c, const std::string& blob) {
+  if (c.blobs == nullptr || c.blobs->Size(blob).ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("blob '", absl::CHexEscape(blob.substr(0, 64)),
+                                                    "' is not published; publish it first"));
+}
+
+absl::Status CheckStep(const Context& c, uint32_t step) {
+  if (step <= c.run->steps) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("step: ", step, "; the run has ", c.run->steps, " steps"));
+}
+
+absl::Status ApplyTo(const Context& c, const StartedEvent&) {
+  if (c.run->start_time == 0) c.run->start_time = c.t.now;
+  Record(c.t, *c.run, c.run->step > 0 ? "resumed" : "started");
+  SaveRun(c.t, *c.run, c.run->state);
+  return absl::OkStatus();
+}
+
+// Folds the columns into the run's summaries and returns them as a row group.
+absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& columns) {
+  KeySummaries summaries;
+  {
+    Statement stored(c.t.db, "SELECT data FROM summaries WHERE run = ?1", c.run->id);
+    if (stored.Row()) {
+      auto decoded = DecodeSummaries(stored.View(0));
+      if (!decoded.ok()) return decoded.status();
+      summaries = *std::move(decoded);
+    }
+  }
+  const auto numbers = Place(columns, &summaries);
+  if (!numbers.ok()) return numbers.status();
+  std::vector<EncodedColumn> encoded;
+  encoded.reserve(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const uint32_t number = (*numbers)[i];
+    Fold(columns[i], &summaries[number]);
+    encoded.push_back({number, &columns[i].steps, &columns[i].values});
+  }
+  Statement(c.t.db, "REPLACE INTO summaries VALUES (?1, ?2)", c.run->id,
+            Bytes{EncodeSummaries(summaries)})
+      .Run();
+  return EncodePoints(encoded);
+}
+
+absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
+  const absl::Status valid = CheckStep(c, event.step);
+  if (!valid.ok()) return valid;
+  if (event.busy < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("busy: ", event.busy, "; at least 0 is needed"));
+  }
+  c.run->step = std::max(c.run->step, event.step);
+  c.run->device_time += event.busy;
+  const uint64_t change = SaveProgress(c.t, *c.run);
+  if (event.columns.empty()) return absl::OkStatus();
+  const auto group = Absorb(c, event.columns);
+  if (!group.ok()) return group.status();
+  uint32_t first = UINT32_MAX;
+  uint32_t last = 0;
+  for (const Column& column : event.columns) {
+    first = std::min(first, column.steps.front());
+    last = std::max(last, column.steps.back());
+  }
+  Statement(c.t.db, "INSERT INTO row_groups VALUES (?1, ?2, ?3, ?4, ?5)", change, c.run->id, first,
+            last, Bytes{*group})
+      .Run();
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
+  absl::Status valid = CheckStep(c, event.step);
+  if (valid.ok()) valid = CheckBlob(c, event.blob);
+  if (!valid.ok()) return valid;
+  AddCheckpoint(c.t, *c.run, event, SaveProgress(c.t, *c.run));
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
+  absl::Status valid = CheckStep(c, event.step);
+  if (valid.ok()) valid = CheckBlob(c, event.blob);
+  if (!valid.ok()) return valid;
+  RunRow& run = *c.run;
+  run.step = std::max(run.step, event.step);
+  const uint32_t before = KeepResumeState(c.t, run, event, c.t.NextChange());
+  if (event.step > before) run.failures = run.losses = 0;
+  SaveRun(c.t, run, run.state);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
+  const absl::Status valid = CheckStep(c, event.step);
+  if (!valid.ok()) return valid;
+  RunRow& run = *c.run;
+  run.step = event.step;
+  run.failures = run.losses = 0;
+  Record(c.t, run, event.diverged ? "diverged" : "done");
+  DropResumeState(c.t, run.id);
+  if (run.step > 0 && run.device_time > 0) {
+    Statement(c.t.db,
+              "INSERT INTO step_times SELECT shape, ?2, ?3 FROM runs WHERE id = ?1 "
+              "ON CONFLICT (shape) DO UPDATE SET device_time = device_time + ?2, "
+              "steps = steps + ?3",
+              run.id, run.device_time, run.step)
+        .Run();
+  }
+  Statement(c.t.db, "INSERT OR IGNORE INTO uncompacted VALUES (?1)", run.id).Run();
+  c.t.chores = true;
+  End(c.t, &run, event.diverged ? RunState::kDiverged : RunState::kDone);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTo(const Context& c, const FailedEvent& event) {
+  Fail(c.t, c.run, event.message);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyTo(const Context& c, const ReleasedEvent&) {
+  Record(c.t, *c.run, "released");
+  Requeue(c.t, c.run);
+  return absl::OkStatus();
+}
+
+// Leases of one call, so that a batch of events reads and writes each once.
+class Leases {
+ public:
+  explicit Leases(Transaction& t) : t_(t) {}
+
+  std::optional<LeaseRow>& Find(const std::string& name) {
+    const auto found = leases_.find(name);
+    if (found != leases_.end()) return found->second.now;
+    Entry& entry = leases_[name];
+    entry.now = FindLease(t_.db, name);
+    if (entry.now.has_value()) entry.acked = entry.now->acked;
+    return entry.now;
+  }
+
+  void Save() {
+    for (const auto& [name, entry] : leases_) {
+      if (!entry.now.has_value() || entry.now->acked == entry.acked) continue;
+      Statement(t_.db, "UPDATE leases SET acked = ?2, touched = ?3 WHERE id = ?1", entry.now->id,
+                entry.now->acked, t_.now)
+          .Run();
+    }
+  }
+
+ private:
+  struct Entry {
+    std::optional<LeaseRow> now;
+    uint64_t acked = 0;  // as stored
+  };
+  Transaction& t_;
+  std::map<std::string, Entry> leases_;
+};
+
+absl::StatusOr<Applied> ApplyOne(Transaction& t, Blobs* blobs, absl::string_view incarnation,
+                                 const LeaseEvent& event, std::optional<LeaseRow>* lease) {
+  if (!lease->has_value() || (*lease)->incarnation != incarnation) return Applied::kNoLease;
+  if (event.seq <= (*lease)->acked) return Applied::kRepeated;
+  if (event.seq > (*lease)->acked + 1) return Applied::kGap;
+  (*lease)->acked = event.seq;
+  std::optional<RunRow> run = FindRun(t.db, event.run);
+  // A run that left the lease still has its numbers in the lease's sequence.
+  if (!run.has_value() || run->lease != (*lease)->id) return Applied::kNoLease;
+  const Context context{t, blobs, &*run};
+  const absl::Status status =
+      std::visit([&](const auto& kind) { return ApplyTo(context, kind); }, event.event);
+  if (!status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("run ", event.run, ": ", status.message()));
+  }
+  return Applied::kApplied;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Applied>> Apply(Transaction& t, Blobs* blobs,
+                                           absl::string_view incarnation,
+                                           const std::vector<LeaseEvent>& events) {
+  Leases leases(t);
+  std::vector<Applied> results;
+  results.reserve(events.size());
+  for (const LeaseEvent& event : events) {
+    const auto result = ApplyOne(t, blobs, incarnation, event, &leases.Find(event.lease));
+    if (!result.ok()) return result.status();
+    results.push_back(*result);
+  }
+  leases.Save();
+  return results;
+}
+
+}  // namespace ablate::storage

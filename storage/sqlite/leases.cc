@@ -1,0 +1,187 @@
+// Grants, verdicts and ends of leases; the rewind of a run to its resume state.
+#include "storage/sqlite/leases.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/ids.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+// A worker's last words in full are in its log.
+constexpr size_t kLongestMessage = 4000;
+
+int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& holder) {
+  Statement insert(
+      t.db,
+      "INSERT INTO leases (name, worker, incarnation, device, build, trainer, touched) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+      lease, holder.worker, holder.incarnation, holder.device, holder.build, holder.trainer, t.now);
+  const int64_t id = insert.Row() ? insert.Int(0) : 0;
+  insert.Run();
+  return id;
+}
+
+// Takes a run back to its resume state's place in the order of events: what came later goes, and
+// the summaries stored with it return.
+void Rewind(Transaction& t, RunRow* run, GrantedRun* granted) {
+  std::string summaries;
+  uint64_t change = 0;
+  run->step = 0;
+  run->device_time = 0;
+  Statement resume(t.db,
+                   "SELECT step, blob, change, device_time, summaries FROM resume_states "
+                   "WHERE run = ?1",
+                   run->id);
+  if (resume.Row()) {
+    run->step = granted->resume_step = resume.As<uint32_t>(0);
+    granted->resume_blob = resume.Text(1);
+    change = resume.As<uint64_t>(2);
+    run->device_time = resume.Int(3);
+    summaries = resume.Text(4);
+  }
+  Statement(t.db, "DELETE FROM row_groups WHERE run = ?1 AND id > ?2", run->id, change).Run();
+  RemoveArtifacts(t, run->id, change);
+  if (summaries.empty()) {
+    Statement(t.db, "DELETE FROM summaries WHERE run = ?1", run->id).Run();
+  } else {
+    Statement(t.db, "REPLACE INTO summaries VALUES (?1, ?2)", run->id, Bytes{summaries}).Run();
+  }
+}
+
+void Lend(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow* run,
+          GrantedRun* granted) {
+  Statement fixed(t.db,
+                  "SELECT spec, sha256 FROM run_specs JOIN runs ON runs.id = run_specs.run "
+                  "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE run_specs.run = ?1",
+                  run->id);
+  if (fixed.Row()) {
+    granted->spec = fixed.Text(0);
+    granted->dataset_blob = fixed.Text(1);
+  }
+  Rewind(t, run, granted);
+  const RunState before = std::exchange(run->state, RunState::kLeased);
+  run->lease = lease;
+  run->worker = holder.worker;
+  run->device = holder.device;
+  run->build = holder.build;
+  run->trainer = holder.trainer;
+  SaveRun(t, *run, before);
+  Record(t, *run, "granted");
+}
+
+void Lose(Transaction& t, RunRow* run, absl::string_view message) {
+  Record(t, *run, "lost", message);
+  if (++run->losses < kLossesWithoutProgress) return Requeue(t, run);
+  run->failure = absl::StrCat("lost by its worker ", kLossesWithoutProgress,
+                              " times in a row without progress; at last: ", message);
+  Record(t, *run, "failed", run->failure);
+  End(t, run, RunState::kFailed);
+}
+
+bool Holds(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string NameOf(Connection& db, int64_t run) {
+  Statement row(db, "SELECT name FROM runs WHERE id = ?1", run);
+  return row.Row() ? row.Text(0) : "";
+}
+
+}  // namespace
+
+std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
+  Statement row(db, "SELECT id, incarnation, acked FROM leases WHERE name = ?1", name);
+  if (!row.Row()) return std::nullopt;
+  return LeaseRow{row.Int(0), row.Text(1), row.As<uint64_t>(2)};
+}
+
+absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view lease,
+                                              const LeaseHolder& holder,
+                                              const std::vector<std::string>& runs) {
+  if (FindLease(t.db, lease).has_value()) {
+    return absl::AlreadyExistsError(absl::StrCat("lease '", lease, "' exists"));
+  }
+  Statement(t.db,
+            "DELETE FROM leases WHERE worker = ?1 AND incarnation != ?2 "
+            "AND NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id)",
+            holder.worker, holder.incarnation)
+      .Run();
+  std::vector<GrantedRun> granted;
+  int64_t id = 0;
+  for (const std::string& name : runs) {
+    std::optional<RunRow> run = FindRun(t.db, name);
+    if (!run.has_value() || run->state != RunState::kQueued) continue;
+    if (granted.empty()) id = InsertLease(t, lease, holder);
+    granted.emplace_back().run = name;
+    Lend(t, id, holder, &*run, &granted.back());
+  }
+  return granted;
+}
+
+LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_view incarnation,
+                        uint64_t first_unacked) {
+  const std::optional<LeaseRow> row = FindLease(db, lease);
+  LeaseVerdict verdict;
+  verdict.drop =
+      !row.has_value() || row->incarnation != incarnation || first_unacked > row->acked + 1;
+  if (!verdict.drop) verdict.acked = row->acked;
+  return verdict;
+}
+
+absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
+                      const std::vector<std::string>& stepping, absl::string_view message) {
+  const std::optional<LeaseRow> row = FindLease(t.db, lease);
+  if (!row.has_value()) return absl::OkStatus();
+  message = message.substr(0, kLongestMessage);
+  for (RunRow& run : RunsOfLease(t.db, row->id)) {
+    if (end == LeaseEnd::kLost) {
+      Lose(t, &run, message);
+    } else if (end == LeaseEnd::kDied && Holds(stepping, NameOf(t.db, run.id))) {
+      Fail(t, &run, message);
+    } else {
+      Record(t, run, "released", message);
+      Requeue(t, &run);
+    }
+  }
+  Statement(t.db, "DELETE FROM leases WHERE id = ?1", row->id).Run();
+  return absl::OkStatus();
+}
+
+void Fail(Transaction& t, RunRow* run, absl::string_view message) {
+  message = message.substr(0, kLongestMessage);
+  Record(t, *run, "failed", message);
+  if (++run->failures < kFailuresWithoutProgress) return Requeue(t, run);
+  run->failure = std::string(message);
+  End(t, run, RunState::kFailed);
+}
+
+std::vector<LeaseRecord> ListLeases(Connection& db) {
+  std::vector<LeaseRecord> leases;
+  Statement row(db,
+                "SELECT id, name, worker, incarnation, device, build, trainer, acked FROM leases "
+                "ORDER BY id");
+  while (row.Row()) {
+    LeaseRecord& lease = leases.emplace_back();
+    lease.lease = row.Text(1);
+    lease.holder = {row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Text(6)};
+    lease.acked = row.As<uint64_t>(7);
+    Statement run(db, "SELECT name FROM runs WHERE lease = ?1 ORDER BY id", row.Int(0));
+    while (run.Row()) lease.runs.push_back(run.Text(0));
+  }
+  return leases;
+}
+
+void PruneLeases(Transaction& t, Micros before) {
+  Statement(t.db,
+            "DELETE FROM leases WHERE touched < ?1 "
+            "AND NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id)",
+            before)
+      .Run();
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,45 @@
+// Leases: granting, checking, ending.
+#ifndef ABLATE_STORAGE_SQLITE_LEASES_H_
+#define ABLATE_STORAGE_SQLITE_LEASES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/leases.h"
+#include "storage/sqlite/runs.h"
+#include "storage/sqlite/writer.h"
+
+namespace ablate::storage {
+
+// A lease's row stays when its last run has ended, so that events which are sent again are known to
+// be repetitions. It goes when the lease is ended, when another incarnation of its worker is
+// granted something, or a day after its last event (PruneLeases).
+struct LeaseRow {
+  int64_t id = 0;
+  std::string incarnation;
+  uint64_t acked = 0;
+};
+
+std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name);
+
+absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view lease,
+                                              const LeaseHolder& holder,
+                                              const std::vector<std::string>& runs);
+LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_view incarnation,
+                        uint64_t first_unacked);
+absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
+                      const std::vector<std::string>& stepping, absl::string_view message);
+std::vector<LeaseRecord> ListLeases(Connection& db);
+// Forgets leases without runs that were touched before `before`.
+void PruneLeases(Transaction& t, Micros before);
+
+// A failure of the run: back into the queue, or FAILED if it is one too many. Saves.
+void Fail(Transaction& t, RunRow* run, absl::string_view message);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_LEASES_H_

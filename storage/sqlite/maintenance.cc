@@ -1,0 +1,129 @@
+// Drives the background work.
+#include "storage/sqlite/maintenance.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "storage/sqlite/compaction.h"
+#include "storage/sqlite/leases.h"
+#include "storage/sqlite/removal.h"
+
+namespace ablate::storage {
+namespace {
+
+constexpr std::chrono::minutes kPause(1);
+constexpr Micros kLeaseAge = Micros{24} * 3600 * 1000000;
+constexpr size_t kSweepHashes = 200;
+
+}  // namespace
+
+Maintenance::Maintenance(Writer* writer, Reader reader, Blobs* blobs)
+    : writer_(writer), reader_(std::move(reader)), blobs_(blobs) {}
+
+Maintenance::~Maintenance() { Stop(); }
+
+void Maintenance::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Maintenance::StartThread() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Maintenance::Signal() {
+  MutexLock lock(&mutex_);
+  signalled_ = true;
+  wake_.Signal();
+}
+
+bool Maintenance::stopping() {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Maintenance::Loop() {
+  while (true) {
+    // What fails, for want of space as a rule, is tried again after the pause.
+    RunAll().IgnoreError();
+    MutexLock lock(&mutex_);
+    if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, kPause);
+    signalled_ = false;
+    if (stopping_) return;
+  }
+}
+
+absl::Status Maintenance::RunAll() {
+  MutexLock lock(&pass_);
+  absl::Status status = CompactAll();
+  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveCells(t); });
+  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveRunRows(t); });
+  if (status.ok()) status = Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); });
+  if (status.ok()) status = SweepFolder();
+  if (!status.ok()) return status;
+  return Repeat([](Transaction& t) {
+    PruneLeases(t, t.now - kLeaseAge);
+    return false;
+  });
+}
+
+absl::Status Maintenance::CompactAll() {
+  while (!stopping()) {
+    std::optional<CompactedSlice> slice;
+    absl::Status status = reader_([&](Connection& db) {
+      auto next = NextSlice(db);
+      if (next.ok()) slice = *std::move(next);
+      return next.status();
+    });
+    if (!status.ok() || !slice.has_value()) return status;
+    status = writer_->Run([&](Transaction& t) {
+      StoreSlice(t, *slice);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Looks at blobs that were never named: those a crash left, once, and those that were let go since.
+absl::Status Maintenance::SweepFolder() {
+  if (blobs_ == nullptr) return absl::OkStatus();
+  std::vector<std::string> hashes = blobs_->TakeUnpinned();
+  if (!folder_listed_) {
+    auto all = blobs_->List();
+    if (!all.ok()) return all.status();
+    hashes = *std::move(all);
+    folder_listed_ = true;
+  }
+  for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kSweepHashes) {
+    const size_t end = std::min(begin + kSweepHashes, hashes.size());
+    const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
+                                        hashes.begin() + static_cast<std::ptrdiff_t>(end));
+    const absl::Status status = writer_->Run([&](Transaction& t) {
+      SweepUnnamed(t, blobs_, some);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Maintenance::Repeat(const std::function<bool(Transaction&)>& slice) {
+  bool more = true;
+  while (more && !stopping()) {
+    const absl::Status status = writer_->Run([&](Transaction& t) {
+      more = slice(t);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::storage

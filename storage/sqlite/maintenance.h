@@ -1,0 +1,60 @@
+// The background: compaction, removal, sweeping, in small requests between the others.
+#ifndef ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
+#define ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "storage/blobs.h"
+#include "storage/mutex.h"
+#include "storage/sqlite/writer.h"
+
+namespace ablate::storage {
+
+// Thread-safe.
+class Maintenance {
+ public:
+  using Reader = std::function<absl::Status(const std::function<absl::Status(Connection&)>& read)>;
+
+  // All outlive this. `blobs` may be null.
+  Maintenance(Writer* writer, Reader reader, Blobs* blobs);
+  ~Maintenance();
+  // Ends the thread after the request in progress.
+  void Stop();
+
+  // Begins to work whenever Signal is called, and once a minute.
+  void StartThread();
+  // There is something to do. Does nothing without a thread.
+  void Signal();
+  // Does all there is to do, on the caller's thread; waits for one who is at it.
+  absl::Status RunAll();
+
+ private:
+  void Loop();
+  bool stopping();
+  absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepFolder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  // Repeats a request until it has nothing to do.
+  absl::Status Repeat(const std::function<bool(Transaction&)>& slice);
+
+  Writer* const writer_;
+  const Reader reader_;
+  Blobs* const blobs_;
+
+  Mutex pass_;  // held by whoever is at work
+  bool folder_listed_ ABSL_GUARDED_BY(pass_) = false;
+
+  Mutex mutex_;
+  CondVar wake_;
+  bool signalled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_MAINTENANCE_H_

@@ -1,0 +1,243 @@
+// The schema and the steps that lead to it.
+#include "storage/sqlite/migrations.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+// Numbers of states: experiments 0 active, 1 ended, 2 cancelled; runs in RunState's order. Times
+// are microseconds since 1970, 0 where not yet. "change" is a number from store.change: one order
+// over everything that happens to runs, so that a row group or checkpoint is later than a resume
+// state exactly if its number is larger.
+constexpr char kVersion1[] = R"sql(
+CREATE TABLE store (
+  generation TEXT NOT NULL,       -- identity of this file
+  change INTEGER NOT NULL         -- last change number given out
+) STRICT;
+INSERT INTO store VALUES (lower(hex(randomblob(8))), 0);
+
+CREATE TABLE datasets (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  display_name TEXT NOT NULL,
+  sha256 TEXT NOT NULL UNIQUE,
+  bytes INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  characters INTEGER NOT NULL,
+  create_time INTEGER NOT NULL
+) STRICT;
+CREATE INDEX datasets_display_name ON datasets (display_name);
+
+CREATE TABLE experiments (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,      -- the title plus four random characters
+  title TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  request_id TEXT UNIQUE,
+  request_hash BLOB NOT NULL,
+  spec BLOB NOT NULL,
+  priority INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  deleted INTEGER NOT NULL DEFAULT 0,
+  queued INTEGER NOT NULL DEFAULT 0,   -- cells by the state of their run
+  leased INTEGER NOT NULL DEFAULT 0,
+  done INTEGER NOT NULL DEFAULT 0,
+  diverged INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  cancelled INTEGER NOT NULL DEFAULT 0,
+  create_time INTEGER NOT NULL,
+  end_time INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX experiments_deleted ON experiments (id) WHERE deleted = 1;
+
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,      -- the fingerprint, with .2, .3, … for later generations
+  fingerprint TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  trajectory TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  steps INTEGER NOT NULL,
+  parameters INTEGER NOT NULL,
+  device_kind TEXT NOT NULL,
+  shape TEXT NOT NULL,
+  dataset INTEGER,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,      -- the best of its live experiments
+  place INTEGER NOT NULL,         -- in the queue: the change number at which it was submitted
+  lease INTEGER,                  -- while leased
+  step INTEGER NOT NULL DEFAULT 0,
+  failures INTEGER NOT NULL DEFAULT 0,
+  losses INTEGER NOT NULL DEFAULT 0,
+  failure TEXT NOT NULL DEFAULT '',
+  trainer TEXT NOT NULL DEFAULT '',
+  device TEXT NOT NULL DEFAULT '',
+  build TEXT NOT NULL DEFAULT '',
+  worker TEXT NOT NULL DEFAULT '',
+  device_time INTEGER NOT NULL DEFAULT 0,
+  create_time INTEGER NOT NULL,
+  start_time INTEGER NOT NULL DEFAULT 0,
+  end_time INTEGER NOT NULL DEFAULT 0,
+  change INTEGER NOT NULL,
+  UNIQUE (fingerprint, generation)
+) STRICT;
+CREATE INDEX runs_queue ON runs (device_kind, priority, place) WHERE state = 0;
+CREATE INDEX runs_lease ON runs (lease) WHERE lease IS NOT NULL;
+CREATE INDEX runs_trajectory ON runs (trajectory);
+CREATE INDEX runs_dataset ON runs (dataset) WHERE dataset IS NOT NULL;
+
+-- Apart from runs, whose rows are rewritten with every flush.
+CREATE TABLE run_specs (run INTEGER PRIMARY KEY, spec BLOB NOT NULL) STRICT;
+
+CREATE TABLE cells (
+  experiment INTEGER NOT NULL,
+  place INTEGER NOT NULL,         -- in grid order
+  name TEXT NOT NULL,
+  labels BLOB NOT NULL,
+  seed INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  reused INTEGER NOT NULL,
+  change INTEGER NOT NULL,        -- the run's
+  PRIMARY KEY (experiment, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX cells_run ON cells (run);
+CREATE INDEX cells_change ON cells (experiment, change);
+
+CREATE TABLE run_events (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  message TEXT NOT NULL
+) STRICT;
+CREATE INDEX run_events_run ON run_events (run);
+
+CREATE TABLE leases (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  worker TEXT NOT NULL,
+  incarnation TEXT NOT NULL,
+  device TEXT NOT NULL,
+  build TEXT NOT NULL,
+  trainer TEXT NOT NULL,
+  acked INTEGER NOT NULL DEFAULT 0,    -- last event applied
+  touched INTEGER NOT NULL             -- when it was
+) STRICT;
+CREATE INDEX leases_worker ON leases (worker);
+
+CREATE TABLE resume_states (
+  run INTEGER PRIMARY KEY,
+  step INTEGER NOT NULL,
+  blob TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  change INTEGER NOT NULL,             -- its place in the order of events
+  device_time INTEGER NOT NULL,
+  summaries BLOB NOT NULL              -- as they were then
+) STRICT;
+CREATE INDEX resume_states_blob ON resume_states (blob);
+
+CREATE TABLE artifacts (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  blob TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  change INTEGER NOT NULL,
+  UNIQUE (run, kind, step)
+) STRICT;
+CREATE INDEX artifacts_blob ON artifacts (blob);
+
+-- A run's metric keys, in the order of their numbers, each with its summary.
+CREATE TABLE summaries (run INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+
+-- One a flush; the id is its change number.
+CREATE TABLE row_groups (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  first_step INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  data BLOB NOT NULL
+) STRICT;
+CREATE INDEX row_groups_run ON row_groups (run);
+
+-- Points of one key of an ended run.
+CREATE TABLE chunks (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  key INTEGER NOT NULL,
+  first_step INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  UNIQUE (run, key, first_step)
+) STRICT;
+
+-- What finished runs of a shape took; outlives them.
+CREATE TABLE step_times (
+  shape TEXT PRIMARY KEY,
+  device_time INTEGER NOT NULL,
+  steps INTEGER NOT NULL
+) STRICT;
+
+-- Work for the background: ended runs with row groups, runs whose rows are to go, blobs that lost a
+-- name.
+CREATE TABLE uncompacted (run INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE dead_runs (run INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE loose_blobs (sha256 TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1};
+
+// "abla": tells our files from other SQLite files.
+constexpr int64_t kApplicationId = 0x61626c61;
+
+int64_t ReadNumber(Connection& db, const char* sql) {
+  Statement read(db, sql);
+  return read.Row() ? read.Int(0) : 0;
+}
+
+absl::Status CheckOwner(Connection& db) {
+  const int64_t owner = ReadNumber(db, "PRAGMA application_id");
+  const int64_t tables = ReadNumber(db, "SELECT count(*) FROM sqlite_schema");
+  if (!db.error().ok()) return db.error();
+  if (owner == kApplicationId || (owner == 0 && tables == 0)) return absl::OkStatus();
+  return absl::FailedPreconditionError("the database belongs to another program");
+}
+
+}  // namespace
+
+absl::Span<const char* const> Migrations() { return kMigrations; }
+
+absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations) {
+  const absl::Status owner = CheckOwner(db);
+  if (!owner.ok()) return owner;
+  const int64_t version = ReadNumber(db, "PRAGMA user_version");
+  const int64_t newest = static_cast<int64_t>(migrations.size());
+  if (version > newest) {
+    return absl::FailedPreconditionError(absl::StrCat("the database has schema version ", version,
+                                                      "; this program knows versions ", "up to ",
+                                                      newest, ": use a newer ablate"));
+  }
+  for (int64_t next = version; next < newest; ++next) {
+    db.Execute("BEGIN IMMEDIATE");
+    db.Execute(migrations[static_cast<size_t>(next)]);
+    db.Execute(absl::StrCat("PRAGMA user_version = ", next + 1,
+                            "; PRAGMA application_id = ", kApplicationId)
+                   .c_str());
+    db.Execute("COMMIT");
+    if (db.error().ok()) continue;
+    const absl::Status error = db.error();
+    db.ClearError();
+    if (db.in_transaction()) db.Execute("ROLLBACK");
+    return error;
+  }
+  return db.error();
+}
+
+}  // namespace ablate::storage

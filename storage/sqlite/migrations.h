@@ -1,0 +1,20 @@
+// The schema, version by version.
+#ifndef ABLATE_STORAGE_SQLITE_MIGRATIONS_H_
+#define ABLATE_STORAGE_SQLITE_MIGRATIONS_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "storage/sqlite/connection.h"
+
+namespace ablate::storage {
+
+// Entry k takes a file from version k to k + 1. Entries are never changed once released.
+absl::Span<const char* const> Migrations();
+
+// Brings a file to the newest version, each step in a transaction of its own. FAILED_PRECONDITION,
+// changing nothing, if the file is newer or is not ablate's.
+absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_MIGRATIONS_H_

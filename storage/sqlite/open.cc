@@ -1,0 +1,72 @@
+// Opens a store: lock, file, schema, in this order.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/migrations.h"
+#include "storage/sqlite/statement.h"
+#include "storage/sqlite/store.h"
+
+namespace ablate::storage {
+namespace {
+
+Micros SystemNow() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+}
+
+// Without destructors: nothing more may be written.
+void EndProcess(const absl::Status& why) {
+  std::fprintf(stderr,
+               "ablate: the database cannot be trusted any more, so this process ends: %s\n",
+               why.ToString().c_str());
+  std::_Exit(EXIT_FAILURE);
+}
+
+absl::Status OpenFolder(const StoreOptions& options, SqliteStore::Parts* parts) {
+  if (!options.image.empty()) {
+    return absl::InvalidArgumentError("image: only a store in memory begins as one");
+  }
+  auto lock = FolderLock::Take(options.folder);
+  if (!lock.ok()) return lock.status();
+  parts->lock = *std::move(lock);
+  const std::string path = absl::StrCat(options.folder, "/ablate.db");
+  auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
+  if (!db.ok()) return db.status();
+  parts->db = *std::move(db);
+  auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"));
+  if (!blobs.ok()) return blobs.status();
+  parts->blobs = *std::move(blobs);
+  parts->readers = std::make_unique<Readers>(path, options.fatal);
+  return absl::OkStatus();
+}
+
+absl::Status OpenMemory(const StoreOptions& options, SqliteStore::Parts* parts) {
+  auto db = Connection::OpenMemory(options.image);
+  if (!db.ok()) return db.status();
+  parts->db = *std::move(db);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
+  if (!options.now) options.now = SystemNow;
+  if (!options.fatal) options.fatal = EndProcess;
+  SqliteStore::Parts parts;
+  absl::Status status =
+      options.folder.empty() ? OpenMemory(options, &parts) : OpenFolder(options, &parts);
+  if (status.ok()) status = Migrate(*parts.db, Migrations());
+  if (!status.ok()) return status;
+  {
+    Statement read(*parts.db, "SELECT generation FROM store");
+    if (read.Row()) parts.generation = read.Text(0);
+  }
+  if (!parts.db->error().ok()) return parts.db->error();
+  options.image.clear();
+  return std::make_unique<SqliteStore>(std::move(parts), std::move(options));
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,45 @@
+// Points as bytes: what a row group and a chunk hold.
+#ifndef ABLATE_STORAGE_SQLITE_POINTS_H_
+#define ABLATE_STORAGE_SQLITE_POINTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::storage {
+
+// One key's points as they are encoded. The vectors belong to the caller and have equal sizes, at
+// least 1; steps ascend strictly.
+struct EncodedColumn {
+  uint32_t key = 0;  // number of the key in its run
+  const std::vector<uint32_t>* steps = nullptr;
+  const std::vector<double>* values = nullptr;
+};
+
+// Little endian: version 1; the distinct step columns (count, first, then either one stride or the
+// differences); the columns (key, number of its step column, 4 or 8 bytes a value); the values of
+// each. Counts are LEB128. Values are stored as floats where every value of a column is one,
+// bit for bit; otherwise as doubles.
+std::string EncodePoints(const std::vector<EncodedColumn>& columns);
+
+struct DecodedColumn {
+  uint32_t key = 0;
+  std::vector<uint32_t> steps;
+  std::vector<double> values;
+};
+
+// Everything in `bytes`, columns in stored order. DATA_LOSS if they are malformed.
+absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes);
+
+// Appends one key's points with first_step <= step <= last_step; nothing if the key is not there.
+absl::Status AppendPoints(absl::string_view bytes, uint32_t key, uint32_t first_step,
+                          uint32_t last_step, std::vector<uint32_t>* steps,
+                          std::vector<double>* values);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_POINTS_H_

@@ -1,0 +1,99 @@
+// Slices of deletion.
+#include "storage/sqlite/removal.h"
+
+#include <utility>
+
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+// Rows a slice, so that it holds the writer for some 30 ms at most. A slice of blobs frees many
+// pages a row.
+constexpr int kSliceRows = 2000;
+constexpr int kSliceBlobs = 200;
+
+void RemoveRun(Transaction& t, int64_t run) {
+  Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", run).Run();
+  Statement(t.db, "DELETE FROM run_specs WHERE run = ?1", run).Run();
+  Statement(t.db, "DELETE FROM runs WHERE id = ?1", run).Run();
+  Statement(t.db, "INSERT OR IGNORE INTO dead_runs VALUES (?1)", run).Run();
+}
+
+// Whether any row went.
+bool RemoveSome(Transaction& t, const char* sql, int64_t run, int limit) {
+  bool any = false;
+  for (Statement gone(t.db, sql, run, limit); gone.Row();) any = true;
+  return any;
+}
+
+}  // namespace
+
+bool RemoveCells(Transaction& t) {
+  Statement next(t.db, "SELECT id FROM experiments WHERE deleted = 1 ORDER BY id LIMIT 1");
+  if (!next.Row()) return false;
+  const int64_t experiment = next.Int(0);
+  std::vector<std::pair<int64_t, int64_t>> cells;  // place, run
+  Statement cell(t.db, "SELECT place, run FROM cells WHERE experiment = ?1 LIMIT ?2", experiment,
+                 kSliceRows / 5);
+  while (cell.Row()) cells.emplace_back(cell.Int(0), cell.Int(1));
+  for (const auto& [place, run] : cells) {
+    Statement(t.db, "DELETE FROM cells WHERE experiment = ?1 AND place = ?2", experiment, place)
+        .Run();
+    if (!Statement(t.db, "SELECT 1 FROM cells WHERE run = ?1 LIMIT 1", run).Row()) {
+      RemoveRun(t, run);
+    }
+  }
+  if (cells.empty()) {
+    Statement(t.db, "DELETE FROM experiments WHERE id = ?1", experiment).Run();
+  }
+  return true;
+}
+
+bool RemoveRunRows(Transaction& t) {
+  Statement next(t.db, "SELECT run FROM dead_runs ORDER BY run LIMIT 1");
+  if (!next.Row()) return false;
+  const int64_t run = next.Int(0);
+  constexpr std::pair<const char*, int> kSlices[] = {
+      {"DELETE FROM row_groups WHERE id IN (SELECT id FROM row_groups WHERE run = ?1 LIMIT ?2) "
+       "RETURNING 1",
+       kSliceBlobs},
+      {"DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE run = ?1 LIMIT ?2) "
+       "RETURNING 1",
+       kSliceBlobs},
+      {"DELETE FROM run_events WHERE id IN (SELECT id FROM run_events WHERE run = ?1 LIMIT ?2) "
+       "RETURNING 1",
+       kSliceRows},
+  };
+  for (const auto& [sql, limit] : kSlices) {
+    if (RemoveSome(t, sql, run, limit)) return true;
+  }
+  RemoveArtifacts(t, run, 0);
+  DropResumeState(t, run);
+  Statement(t.db, "DELETE FROM summaries WHERE run = ?1", run).Run();
+  Statement(t.db, "DELETE FROM dead_runs WHERE run = ?1", run).Run();
+  return true;
+}
+
+bool SweepLoose(Transaction& t, Blobs* blobs) {
+  std::vector<std::string> hashes;
+  Statement loose(t.db, "SELECT sha256 FROM loose_blobs LIMIT ?1", kSliceBlobs);
+  while (loose.Row()) hashes.push_back(loose.Text(0));
+  for (const std::string& hash : hashes) {
+    Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
+  }
+  SweepUnnamed(t, blobs, hashes);
+  return !hashes.empty();
+}
+
+void SweepUnnamed(Transaction& t, Blobs* blobs, const std::vector<std::string>& hashes) {
+  if (blobs == nullptr) return;
+  for (const std::string& hash : hashes) {
+    if (IsNamed(t.db, hash)) continue;
+    // Whatever keeps a blob now, a pin or a failing disk, the next start looks at all of them.
+    t.after_commit.push_back([blobs, hash] { blobs->Sweep(hash).IgnoreError(); });
+  }
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,168 @@
+// Run rows and the counts that follow from their states.
+#include "storage/sqlite/runs.h"
+
+#include <array>
+#include <utility>
+
+#include "storage/sqlite/ids.h"
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+// The numbers are in the files.
+static_assert(static_cast<int>(RunState::kQueued) == 0 &&
+              static_cast<int>(RunState::kLeased) == 1 && static_cast<int>(RunState::kDone) == 2 &&
+              static_cast<int>(RunState::kDiverged) == 3 &&
+              static_cast<int>(RunState::kFailed) == 4 &&
+              static_cast<int>(RunState::kCancelled) == 5);
+static_assert(static_cast<int>(ExperimentState::kActive) == 0 &&
+              static_cast<int>(ExperimentState::kEnded) == 1 &&
+              static_cast<int>(ExperimentState::kCancelled) == 2);
+
+bool IsLive(RunState state) { return state == RunState::kQueued || state == RunState::kLeased; }
+
+void AddCounts(Connection& db, int64_t experiment, const std::array<int64_t, 6>& by) {
+  Statement(db,
+            "UPDATE experiments SET queued = queued + ?2, leased = leased + ?3, done = done + ?4, "
+            "diverged = diverged + ?5, failed = failed + ?6, cancelled = cancelled + ?7 "
+            "WHERE id = ?1",
+            experiment, by[0], by[1], by[2], by[3], by[4], by[5])
+      .Run();
+}
+
+void MoveCounts(Transaction& t, int64_t run, RunState from, RunState to) {
+  std::vector<std::pair<int64_t, int64_t>> cells;  // experiment, number
+  Statement read(t.db, "SELECT experiment, count(*) FROM cells WHERE run = ?1 GROUP BY experiment",
+                 run);
+  while (read.Row()) cells.emplace_back(read.Int(0), read.Int(1));
+  for (const auto& [experiment, number] : cells) {
+    std::array<int64_t, 6> by{};
+    by[static_cast<size_t>(from)] -= number;
+    by[static_cast<size_t>(to)] += number;
+    AddCounts(t.db, experiment, by);
+    if (IsLive(from) != IsLive(to)) SettleExperiment(t, experiment);
+  }
+}
+
+}  // namespace
+
+std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
+  Statement row(db,
+                "SELECT steps, state, lease, step, failures, losses, failure, trainer, device, "
+                "build, worker, device_time, start_time, end_time FROM runs WHERE id = ?1",
+                id);
+  if (!row.Row()) return std::nullopt;
+  RunRow run;
+  run.id = id;
+  run.steps = row.As<uint32_t>(0);
+  run.state = row.As<RunState>(1);
+  run.lease = row.Int(2);
+  run.step = row.As<uint32_t>(3);
+  run.failures = row.As<uint32_t>(4);
+  run.losses = row.As<uint32_t>(5);
+  run.failure = row.Text(6);
+  run.trainer = row.Text(7);
+  run.device = row.Text(8);
+  run.build = row.Text(9);
+  run.worker = row.Text(10);
+  run.device_time = row.Int(11);
+  run.start_time = row.Int(12);
+  run.end_time = row.Int(13);
+  return run;
+}
+
+absl::StatusOr<int64_t> FindRunRow(Connection& db, absl::string_view name) {
+  Statement row(db, "SELECT id FROM runs WHERE name = ?1", name);
+  if (!row.Row()) return NotFound("run", name);
+  return row.Int(0);
+}
+
+std::optional<RunRow> FindRun(Connection& db, absl::string_view name) {
+  Statement row(db, "SELECT id FROM runs WHERE name = ?1", name);
+  if (!row.Row()) return std::nullopt;
+  return LoadRun(db, row.Int(0));
+}
+
+std::vector<RunRow> RunsOfLease(Connection& db, int64_t lease) {
+  std::vector<RunRow> runs;
+  Statement row(db, "SELECT id FROM runs WHERE lease = ?1 ORDER BY id", lease);
+  while (row.Row()) {
+    std::optional<RunRow> run = LoadRun(db, row.Int(0));
+    if (run.has_value()) runs.push_back(*std::move(run));
+  }
+  return runs;
+}
+
+void SettleExperiment(Transaction& t, int64_t experiment) {
+  Statement(t.db,
+            "UPDATE experiments SET state = 1, end_time = ?2 "
+            "WHERE id = ?1 AND state = 0 AND queued + leased = 0",
+            experiment, t.now)
+      .Run();
+  Statement(t.db,
+            "UPDATE experiments SET state = 0, end_time = 0 "
+            "WHERE id = ?1 AND state = 1 AND queued + leased > 0",
+            experiment)
+      .Run();
+}
+
+void SaveRun(Transaction& t, const RunRow& run, RunState before) {
+  const uint64_t change = t.NextChange();
+  Statement(t.db,
+            "UPDATE runs SET state = ?2, lease = nullif(?3, 0), step = ?4, failures = ?5, "
+            "losses = ?6, failure = ?7, trainer = ?8, device = ?9, build = ?10, worker = ?11, "
+            "device_time = ?12, start_time = ?13, end_time = ?14, change = ?15 WHERE id = ?1",
+            run.id, static_cast<int>(run.state), run.lease, run.step, run.failures, run.losses,
+            run.failure, run.trainer, run.device, run.build, run.worker, run.device_time,
+            run.start_time, run.end_time, change)
+      .Run();
+  Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
+  if (run.state != before) MoveCounts(t, run.id, before, run.state);
+}
+
+uint64_t SaveProgress(Transaction& t, const RunRow& run) {
+  const uint64_t change = t.NextChange();
+  Statement(t.db, "UPDATE runs SET step = ?2, device_time = ?3, change = ?4 WHERE id = ?1", run.id,
+            run.step, run.device_time, change)
+      .Run();
+  Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
+  return change;
+}
+
+void Record(Transaction& t, const RunRow& run, absl::string_view kind, absl::string_view message) {
+  Statement(t.db,
+            "INSERT INTO run_events (run, time, kind, step, worker, message) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            run.id, t.now, kind, run.step, run.lease != 0 ? run.worker : "", message)
+      .Run();
+}
+
+void Requeue(Transaction& t, RunRow* run) {
+  const RunState before = std::exchange(run->state, RunState::kQueued);
+  run->lease = 0;
+  SaveRun(t, *run, before);
+}
+
+void End(Transaction& t, RunRow* run, RunState state) {
+  const RunState before = std::exchange(run->state, state);
+  run->lease = 0;
+  run->end_time = t.now;
+  SaveRun(t, *run, before);
+}
+
+std::optional<int> LivePriority(Connection& db, int64_t run) {
+  Statement read(db,
+                 "SELECT min(priority), count(*) FROM experiments WHERE state = 0 AND deleted = 0 "
+                 "AND id IN (SELECT experiment FROM cells WHERE run = ?1)",
+                 run);
+  if (!read.Row() || read.Int(1) == 0) return std::nullopt;
+  return read.As<int>(0);
+}
+
+void SetPriority(Transaction& t, int64_t run, int priority) {
+  Statement(t.db, "UPDATE runs SET priority = ?2 WHERE id = ?1 AND priority != ?2", run, priority)
+      .Run();
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,69 @@
+// Run rows: reading them, and the one way in which their state changes.
+#ifndef ABLATE_STORAGE_SQLITE_RUNS_H_
+#define ABLATE_STORAGE_SQLITE_RUNS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/records.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/writer.h"
+#include "storage/store.h"
+
+namespace ablate::storage {
+
+// The part of a run's row that changes.
+struct RunRow {
+  int64_t id = 0;
+  uint32_t steps = 0;
+  RunState state = RunState::kQueued;
+  int64_t lease = 0;  // row of the lease; 0: none
+  uint32_t step = 0;
+  uint32_t failures = 0;
+  uint32_t losses = 0;
+  std::string failure;
+  std::string trainer, device, build, worker;
+  Micros device_time = 0;
+  Micros start_time = 0, end_time = 0;
+};
+
+// The row of a run that is asked for: NOT_FOUND otherwise.
+absl::StatusOr<int64_t> FindRunRow(Connection& db, absl::string_view name);
+std::optional<RunRow> FindRun(Connection& db, absl::string_view name);
+std::optional<RunRow> LoadRun(Connection& db, int64_t id);
+// Runs that a lease holds, in the order of their creation.
+std::vector<RunRow> RunsOfLease(Connection& db, int64_t lease);
+
+// Ends an active experiment when its last run has ended, and revives an ended one when one of its
+// runs was queued again.
+void SettleExperiment(Transaction& t, int64_t experiment);
+// Writes a row with a new change number, moves the counts of the experiments that have the run from
+// state `before`, and ends or revives those experiments.
+void SaveRun(Transaction& t, const RunRow& run, RunState before);
+// The same when only step and device_time may have changed. Returns the change number.
+uint64_t SaveProgress(Transaction& t, const RunRow& run);
+// Adds a line to a run's history.
+void Record(Transaction& t, const RunRow& run, absl::string_view kind,
+            absl::string_view message = "");
+// Out of its lease and back into the queue, at its old place. Saves.
+void Requeue(Transaction& t, RunRow* run);
+// Into a final state; out of its lease. Saves.
+void End(Transaction& t, RunRow* run, RunState state);
+// The best priority of the experiments that keep a run alive; nothing if there is none.
+std::optional<int> LivePriority(Connection& db, int64_t run);
+void SetPriority(Transaction& t, int64_t run, int priority);
+
+absl::StatusOr<RunRecord> GetRun(Connection& db, absl::string_view name);
+std::vector<std::string> FindRuns(Connection& db, absl::string_view prefix, uint32_t limit);
+absl::StatusOr<std::vector<RunEventRecord>> RunEvents(Connection& db, absl::string_view run);
+KnownRun LookUpRun(Connection& db, const NewRun& wanted);
+std::optional<double> MeasuredStepTime(Connection& db, absl::string_view shape);
+std::vector<QueuedRun> Queue(Connection& db, absl::string_view device_kind, uint32_t limit);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_RUNS_H_

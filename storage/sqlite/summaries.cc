@@ -1,0 +1,182 @@
+// Checks columns of points, folds them into summaries, and stores those.
+#include "storage/sqlite/summaries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/bytes.h"
+
+namespace ablate::storage {
+namespace {
+
+constexpr uint8_t kVersion = 1;
+
+// What follows a key: fixed in size, so that a search can skip it.
+struct Numbers {
+  double first, last, min, max, mean;
+  uint64_t count, nonfinite;
+  uint32_t first_nonfinite_step, last_step;
+};
+static_assert(sizeof(Numbers) == 64, "has no padding that would be stored");
+
+absl::Status Invalid(const Column& column, absl::string_view what) {
+  const absl::string_view key = absl::string_view(column.key).substr(0, kLongestKey);
+  return absl::InvalidArgumentError(
+      absl::StrCat("points: key '", absl::CHexEscape(key), "': ", what));
+}
+
+absl::Status CheckSteps(const Column& column) {
+  if (column.steps.empty()) return Invalid(column, "has no points; at least 1 is needed");
+  if (column.steps.size() != column.values.size()) {
+    return Invalid(column, absl::StrCat("has ", column.steps.size(), " steps but ",
+                                        column.values.size(), " values; as many are needed"));
+  }
+  const auto fall = std::adjacent_find(column.steps.begin(), column.steps.end(),
+                                       [](uint32_t a, uint32_t b) { return a >= b; });
+  if (fall == column.steps.end()) return absl::OkStatus();
+  return Invalid(column,
+                 absl::StrCat("step ", fall[1], " after step ", fall[0], "; steps must ascend"));
+}
+
+absl::Status CheckKey(const Column& column) {
+  if (column.key.empty()) return Invalid(column, "is empty; 1 to 200 bytes are allowed");
+  if (column.key.size() <= kLongestKey) return absl::OkStatus();
+  return Invalid(column, absl::StrCat("has ", column.key.size(), " bytes; at most ", kLongestKey,
+                                      " are allowed"));
+}
+
+// Finds keys by number. Workers send a run's keys in the same order every time, so that the next
+// one is nearly always where it is looked for first.
+class KeyIndex {
+ public:
+  explicit KeyIndex(KeySummaries* summaries) : summaries_(summaries) {}
+
+  std::optional<uint32_t> Find(const std::string& key) {
+    if (next_ < summaries_->size() && (*summaries_)[next_].summary.key == key) return next_++;
+    for (; indexed_ < summaries_->size(); ++indexed_) {
+      numbers_.emplace((*summaries_)[indexed_].summary.key, indexed_);
+    }
+    const auto found = numbers_.find(key);
+    if (found == numbers_.end()) return std::nullopt;
+    next_ = found->second + 1;
+    return found->second;
+  }
+
+ private:
+  KeySummaries* summaries_;
+  uint32_t next_ = 0;
+  uint32_t indexed_ = 0;
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
+
+}  // namespace
+
+std::string EncodeSummaries(const KeySummaries& summaries) {
+  std::string out;
+  PutRaw(&out, kVersion);
+  for (const KeySummary& entry : summaries) {
+    const Summary& s = entry.summary;
+    PutText(&out, s.key);
+    const Numbers numbers{s.first,        s.last,  s.min,       s.max,
+                          s.mean,         s.count, s.nonfinite, s.first_nonfinite_step.value_or(0),
+                          entry.last_step};
+    out.append(reinterpret_cast<const char*>(&numbers), sizeof(numbers));
+  }
+  return out;
+}
+
+absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes) {
+  KeySummaries summaries;
+  if (bytes.empty()) return summaries;
+  ByteReader in(bytes);
+  if (in.Raw<uint8_t>() != kVersion) in.Fail();
+  while (in.ok() && !in.empty()) {
+    KeySummary entry;
+    Summary& s = entry.summary;
+    s.key = std::string(in.Text());
+    const absl::string_view stored = in.Take(sizeof(Numbers));
+    if (!in.ok()) break;
+    Numbers numbers;
+    std::memcpy(&numbers, stored.data(), sizeof(numbers));
+    s.first = numbers.first;
+    s.last = numbers.last;
+    s.min = numbers.min;
+    s.max = numbers.max;
+    s.mean = numbers.mean;
+    s.count = numbers.count;
+    s.nonfinite = numbers.nonfinite;
+    if (s.nonfinite > 0) s.first_nonfinite_step = numbers.first_nonfinite_step;
+    entry.last_step = numbers.last_step;
+    summaries.push_back(std::move(entry));
+  }
+  if (!in.ok()) return absl::DataLossError("malformed summaries in the database");
+  return summaries;
+}
+
+std::optional<uint32_t> FindKey(absl::string_view bytes, absl::string_view key) {
+  ByteReader in(bytes);
+  in.Raw<uint8_t>();
+  for (uint32_t number = 0; in.ok() && !in.empty(); ++number) {
+    if (in.Text() == key) return number;
+    in.Take(sizeof(Numbers));
+  }
+  return std::nullopt;
+}
+
+void Fold(const Column& column, KeySummary* entry) {
+  Summary& s = entry->summary;
+  for (size_t i = 0; i < column.values.size(); ++i) {
+    const double value = column.values[i];
+    ++s.count;
+    if (!std::isfinite(value)) {
+      if (s.nonfinite++ == 0) s.first_nonfinite_step = column.steps[i];
+      continue;
+    }
+    const auto finite = static_cast<double>(s.count - s.nonfinite);
+    if (finite == 1) {
+      s.first = s.min = s.max = s.mean = value;
+    } else {
+      s.min = std::min(s.min, value);
+      s.max = std::max(s.max, value);
+      // Divided apart: the difference of two finite values need not be finite.
+      s.mean += value / finite - s.mean / finite;
+    }
+    s.last = value;
+  }
+  entry->last_step = column.steps.back();
+}
+
+absl::StatusOr<std::vector<uint32_t>> Place(const std::vector<Column>& columns,
+                                            KeySummaries* summaries) {
+  KeyIndex index(summaries);
+  std::vector<uint32_t> numbers;
+  std::vector<bool> seen(summaries->size() + columns.size());
+  for (const Column& column : columns) {
+    absl::Status status = CheckKey(column);
+    if (status.ok()) status = CheckSteps(column);
+    if (!status.ok()) return status;
+    std::optional<uint32_t> number = index.Find(column.key);
+    if (!number.has_value()) {
+      if (summaries->size() == kMostKeys) {
+        return Invalid(column,
+                       absl::StrCat("is one too many; a run may have ", kMostKeys, " keys"));
+      }
+      number = static_cast<uint32_t>(summaries->size());
+      summaries->emplace_back().summary.key = column.key;
+    }
+    if (seen[*number]) return Invalid(column, "comes twice; once is allowed");
+    seen[*number] = true;
+    const KeySummary& entry = (*summaries)[*number];
+    if (entry.summary.count > 0 && column.steps.front() <= entry.last_step) {
+      return Invalid(column, absl::StrCat("step ", column.steps.front(), " after step ",
+                                          entry.last_step, "; steps must ascend"));
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,46 @@
+// A run's metric keys and their summaries, kept as points arrive.
+#ifndef ABLATE_STORAGE_SQLITE_SUMMARIES_H_
+#define ABLATE_STORAGE_SQLITE_SUMMARIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/records.h"
+
+namespace ablate::storage {
+
+inline constexpr size_t kMostKeys = 2000;
+inline constexpr size_t kLongestKey = 200;  // bytes
+
+struct KeySummary {
+  Summary summary;
+  uint32_t last_step = 0;  // of any point, finite or not
+};
+
+// The place of a key in this list is its number in row groups and chunks.
+using KeySummaries = std::vector<KeySummary>;
+
+std::string EncodeSummaries(const KeySummaries& summaries);
+// DATA_LOSS if `bytes` are malformed.
+absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes);
+// The number of a key in encoded summaries, without decoding all of them.
+std::optional<uint32_t> FindKey(absl::string_view bytes, absl::string_view key);
+
+// Adds the points of one column. Its result does not depend on how points are cut into columns.
+void Fold(const Column& column, KeySummary* summary);
+
+// Numbers of the columns' keys, in their order; new keys are appended to `summaries`.
+// INVALID_ARGUMENT, naming the key, for whatever a column may not be: empty, steps and values of
+// different sizes, steps that do not ascend or are not after the run's last, a key twice, too long
+// or one too many.
+absl::StatusOr<std::vector<uint32_t>> Place(const std::vector<Column>& columns,
+                                            KeySummaries* summaries);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_SUMMARIES_H_

@@ -1,0 +1,196 @@
+// Group commit, and what happens when the disk is full or fails.
+#include "storage/sqlite/writer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "storage/sqlite/statement.h"
+
+namespace ablate::storage {
+namespace {
+
+// Bounds how long an answer waits for its neighbours in the group.
+constexpr size_t kGroupRequests = 512;
+constexpr int kLogPages = 4000;  // 16 MB
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<Connection> db, WriterOptions options)
+    : options_(std::move(options)), db_(std::move(db)) {
+  {
+    MutexLock lock(&db_mutex_);
+    Statement read(*db_, "SELECT change FROM store");
+    if (read.Row()) stored_change_ = read.As<uint64_t>(0);
+    change_number_ = stored_change_;
+  }
+  if (options_.threaded) thread_ = std::thread([this] { Loop(); });
+}
+
+Writer::~Writer() { Stop(); }
+
+void Writer::Stop() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.Signal();
+  }
+  thread_.join();
+}
+
+void Writer::Post(Work work, Done done) {
+  Request request{std::move(work), std::move(done), absl::OkStatus()};
+  if (!options_.threaded) {
+    Group group;
+    group.push_back(std::move(request));
+    Serve(std::move(group));
+    return;
+  }
+  MutexLock lock(&mutex_);
+  queue_.push_back(std::move(request));
+  wake_.Signal();
+}
+
+absl::Status Writer::Run(const Work& work) {
+  struct Answer {
+    Mutex mutex;
+    CondVar changed;
+    std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
+  } answer;
+  Post([&work](Transaction& transaction) { return work(transaction); },
+       [&answer](const absl::Status& status) {
+         MutexLock lock(&answer.mutex);
+         answer.status = status;
+         answer.changed.Signal();
+       });
+  MutexLock lock(&answer.mutex);
+  while (!answer.status.has_value()) answer.changed.Wait(&answer.mutex);
+  return *answer.status;
+}
+
+absl::Status Writer::Read(const std::function<absl::Status(Connection&)>& read) {
+  MutexLock lock(&db_mutex_);
+  if (!dead_.ok()) return dead_;
+  const absl::Status status = read(*db_);
+  if (db_->error().ok()) return status;
+  const absl::Status error = db_->error();
+  db_->ClearError();
+  return error;
+}
+
+absl::Status Writer::Checkpoint() {
+  MutexLock lock(&db_mutex_);
+  if (!dead_.ok()) return dead_;
+  const absl::Status status = db_->Checkpoint(/*truncate=*/true);
+  if (status.code() == absl::StatusCode::kDataLoss) Die(status);
+  return status;
+}
+
+void Writer::Loop() {
+  while (true) {
+    Group group = NextGroup();
+    if (group.empty()) return;
+    Serve(std::move(group));
+  }
+}
+
+// Waits. Empty only when the writer stops and nothing is left.
+Writer::Group Writer::NextGroup() {
+  MutexLock lock(&mutex_);
+  while (queue_.empty() && !stopping_) wake_.Wait(&mutex_);
+  const size_t count = std::min(queue_.size(), kGroupRequests);
+  const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);
+  Group group(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+  queue_.erase(queue_.begin(), end);
+  return group;
+}
+
+void Writer::Serve(Group group) {
+  bool chores = false;
+  {
+    MutexLock lock(&db_mutex_);
+    Transaction transaction{*db_, options_.now(), stored_change_};
+    Commit(&group, &transaction);
+    chores = transaction.chores;
+  }
+  // Outside the lock, for in memory these may use the store again.
+  for (Request& request : group) request.done(request.status);
+  if (options_.on_commit) options_.on_commit(change_number_);
+  if (chores && options_.on_chores) options_.on_chores();
+  MutexLock lock(&db_mutex_);
+  KeepLogShort();
+}
+
+void Writer::Commit(Group* group, Transaction* transaction) {
+  absl::Status status = dead_;
+  if (status.ok()) status = RunRequests(group, transaction);
+  if (status.ok()) {
+    stored_change_ = transaction->change;
+    change_number_ = stored_change_;
+    for (const auto& action : transaction->after_commit) action();
+    return;
+  }
+  if (db_->in_transaction()) {
+    db_->ClearError();
+    db_->Execute("ROLLBACK");
+  }
+  db_->ClearError();
+  transaction->chores = false;
+  // What one request of the group answered may rest on what another did: all of it is void.
+  for (Request& request : *group) request.status = status;
+  if (status.code() == absl::StatusCode::kDataLoss && dead_.ok()) Die(status);
+}
+
+// Leaves a transaction open only if it fails.
+absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
+  db_->Execute("BEGIN IMMEDIATE");
+  const uint64_t first_change = transaction->change;
+  for (Request& request : *group) {
+    request.status = RunOne(request.work, group->size() == 1, transaction);
+    // SQLite undoes the whole transaction after some errors.
+    if (!db_->in_transaction() || !db_->error().ok()) {
+      return db_->error().ok() ? request.status : db_->error();
+    }
+  }
+  if (group->size() == 1 && !group->front().status.ok()) {
+    transaction->chores = false;
+    transaction->change = first_change;
+    db_->Execute("ROLLBACK");
+    return db_->error();
+  }
+  if (transaction->change != first_change) {
+    Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
+  }
+  db_->Execute("COMMIT");
+  return db_->error();
+}
+
+// A request that fails is undone here, unless it is alone in its transaction or the error takes
+// the group with it (then the connection keeps it).
+absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transaction) {
+  const size_t actions = transaction->after_commit.size();
+  if (!alone) db_->Execute("SAVEPOINT request");
+  absl::Status status = work(*transaction);
+  const absl::Status error = db_->error();
+  if (!error.ok()) status = error;
+  if (!status.ok()) transaction->after_commit.resize(actions);
+  if (error.code() == absl::StatusCode::kDataLoss || !db_->in_transaction()) return status;
+  db_->ClearError();
+  if (alone) return status;
+  db_->Execute(status.ok() ? "RELEASE request" : "ROLLBACK TO request; RELEASE request");
+  return status;
+}
+
+void Writer::KeepLogShort() {
+  if (!dead_.ok() || db_->log_pages() < kLogPages) return;
+  const absl::Status status = db_->Checkpoint(/*truncate=*/false);
+  if (status.code() == absl::StatusCode::kDataLoss) Die(status);
+}
+
+void Writer::Die(const absl::Status& why) {
+  dead_ = why;
+  options_.fatal(why);
+}
+
+}  // namespace ablate::storage

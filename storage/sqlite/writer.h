@@ -1,0 +1,127 @@
+// The one place that writes: groups requests into transactions, a savepoint each, one fsync a
+// group.
+#ifndef ABLATE_STORAGE_SQLITE_WRITER_H_
+#define ABLATE_STORAGE_SQLITE_WRITER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "storage/mutex.h"
+#include "storage/records.h"
+#include "storage/sqlite/connection.h"
+
+namespace ablate::storage {
+
+// What a request may use while it runs.
+struct Transaction {
+  Connection& db;
+  Micros now = 0;
+  // Last change number given out. They order everything that happens to runs.
+  uint64_t change = 0;
+  // Left work for Maintenance.
+  bool chores = false;
+  // Called on the writer's thread once this is durable, before any later request begins.
+  std::vector<std::function<void()>> after_commit = {};
+
+  uint64_t NextChange() { return ++change; }
+};
+
+struct WriterOptions {
+  bool threaded = true;  // false: requests run on the caller's thread, one a transaction
+  std::function<Micros()> now;
+  // After each commit, with the newest change number; from the thread that commits.
+  std::function<void(uint64_t)> on_commit;
+  // After a commit that left work for Maintenance; from the thread that commits.
+  std::function<void()> on_chores;
+  // The disk failed or the file is corrupt. Does not return, except in tests.
+  std::function<void(const absl::Status&)> fatal;
+};
+
+// Thread-safe.
+class Writer {
+ public:
+  // Does not throw away what it did when it fails: the writer does. Its results may be used only
+  // after the commit.
+  using Work = std::function<absl::Status(Transaction&)>;
+  using Done = std::function<void(const absl::Status&)>;
+
+  // `db` has the newest schema.
+  Writer(std::unique_ptr<Connection> db, WriterOptions options);
+  ~Writer();
+  // Finishes what was posted and ends the thread. Nothing may be posted afterwards.
+  void Stop();
+
+  // `done` is called after the commit, on the thread that commits, with what the work returned or
+  // why it is undone. It must not block.
+  void Post(Work work, Done done);
+  // The same, waiting. Not from a callback.
+  absl::Status Run(const Work& work);
+
+  // Runs `read` between two transactions on the writer's own connection: for stores in memory,
+  // which have no other.
+  absl::Status Read(const std::function<absl::Status(Connection&)>& read);
+  // Empties the log into the file.
+  absl::Status Checkpoint();
+
+  // As of the last commit.
+  uint64_t change_number() const { return change_number_; }
+
+ private:
+  struct Request {
+    Work work;
+    Done done;
+    absl::Status status;
+  };
+  using Group = std::vector<Request>;
+
+  void Loop();
+  Group NextGroup() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Serve(Group group);
+  void Commit(Group* group, Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  absl::Status RunRequests(Group* group, Transaction* transaction)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  absl::Status RunOne(const Work& work, bool alone, Transaction* transaction)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  void KeepLogShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  void Die(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+
+  const WriterOptions options_;
+  std::atomic<uint64_t> change_number_ = 0;
+
+  Mutex db_mutex_;
+  const std::unique_ptr<Connection> db_ ABSL_PT_GUARDED_BY(db_mutex_);
+  uint64_t stored_change_ ABSL_GUARDED_BY(db_mutex_) = 0;
+  absl::Status dead_ ABSL_GUARDED_BY(db_mutex_);
+
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// Runs work that returns a StatusOr, waiting.
+template <typename Work>
+auto RunFor(Writer& writer, const Work& work) -> std::invoke_result_t<Work, Transaction&> {
+  std::invoke_result_t<Work, Transaction&> result = absl::InternalError("the request did not run");
+  const absl::Status status = writer.Run([&](Transaction& transaction) {
+    result = work(transaction);
+    return result.status();
+  });
+  if (!status.ok()) return status;
+  return result;
+}
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_WRITER_H_

@@ -1,0 +1,160 @@
+// The fixture of the store's tests.
+#include "tests/storage/store_fixture.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+
+namespace ablate::storage {
+
+TemporaryFolder::TemporaryFolder() : path_(absl::StrCat(::testing::TempDir(), "ablate-XXXXXX")) {
+  if (mkdtemp(path_.data()) == nullptr) std::abort();
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+NewRun MakeRun(const std::string& fingerprint) {
+  NewRun run;
+  run.fingerprint = fingerprint;
+  run.trajectory = "t-" + fingerprint;
+  run.seed = 7;
+  run.steps = 100;
+  run.parameters = 1234;
+  run.device_kind = "cpu";
+  run.shape = "shape";
+  run.spec = "spec of " + fingerprint;
+  return run;
+}
+
+NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints) {
+  static int requests = 0;
+  NewExperiment experiment;
+  experiment.name = "names";
+  experiment.owner = "ann";
+  experiment.request_id = absl::StrCat("request-", ++requests);
+  experiment.request_hash = "hash";
+  experiment.spec = "the spec";
+  for (const std::string& fingerprint : fingerprints) {
+    NewCell cell;
+    cell.name = absl::StrCat("c", experiment.cells.size());
+    cell.labels = {{"norm", "pre"}, {"lr", absl::StrCat("0.", experiment.cells.size())}};
+    cell.seed = 7;
+    cell.fingerprint = fingerprint;
+    experiment.cells.push_back(cell);
+    const bool known =
+        std::any_of(experiment.runs.begin(), experiment.runs.end(),
+                    [&](const NewRun& run) { return run.fingerprint == fingerprint; });
+    if (!known) experiment.runs.push_back(MakeRun(fingerprint));
+  }
+  return experiment;
+}
+
+Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
+                  const std::vector<double>& values) {
+  return {key, steps, values};
+}
+
+PointsEvent MakePoints(uint32_t step, std::vector<Column> columns) {
+  return {std::move(columns), step, /*busy=*/1000};
+}
+
+Lease::Lease(Store* store, std::string name, std::vector<std::string> runs, std::string worker,
+             std::string incarnation)
+    : store_(store), name_(std::move(name)), incarnation_(std::move(incarnation)) {
+  const LeaseHolder holder{std::move(worker), incarnation_, "2 cores", "0.1", "torch"};
+  granted_ = Value(store_->Grant(name_, holder, runs));
+}
+
+Applied Lease::Send(const LeaseEvent& event) {
+  const auto results = Value(store_->Apply(incarnation_, {event}));
+  EXPECT_EQ(results.size(), 1u);
+  return results.empty() ? Applied::kNoLease : results[0];
+}
+
+StoreTest::StoreTest() { store_ = Value(Store::Open(Options())); }
+
+StoreOptions StoreTest::Options() {
+  StoreOptions options;
+  if (on_file()) options.folder = folder_.path();
+  options.now = [this] { return now_; };
+  return options;
+}
+
+void StoreTest::Reopen() {
+  StoreOptions options = Options();
+  if (!on_file()) options.image = Value(store_->Image());
+  store_.reset();
+  store_ = Value(Store::Open(options));
+}
+
+std::string StoreTest::Publish(const std::string& bytes) {
+  if (!on_file()) return Sha256Hex(bytes);
+  auto writer = Value(store().blobs()->Create());
+  EXPECT_TRUE(writer->Append(bytes).ok());
+  pins_.push_back(Value(writer->Publish("")));
+  return pins_.back()->sha256();
+}
+
+bool StoreTest::BlobExists(const std::string& sha256) { return store().blobs()->Size(sha256).ok(); }
+
+CreatedExperiment StoreTest::Create(const NewExperiment& experiment) {
+  return Value(store().CreateExperiment(experiment));
+}
+
+void StoreTest::Train(const std::vector<std::string>& runs, bool diverged) {
+  Lease lease(&store(), absl::StrCat("train-", ++leases_), runs);
+  ASSERT_EQ(lease.granted().size(), runs.size());
+  for (const std::string& run : runs) {
+    lease.Send(run, StartedEvent{});
+    lease.Send(run, MakePoints(100, {MakeColumn("train/loss", {0, 50, 99}, {3, 2, 1})}));
+    EXPECT_EQ(lease.Send(run, FinishedEvent{diverged, 100}), Applied::kApplied);
+  }
+}
+
+std::vector<std::string> StoreTest::History(const std::string& run) {
+  std::vector<std::string> kinds;
+  for (const RunEventRecord& event : Value(store().RunEvents(run))) kinds.push_back(event.kind);
+  return kinds;
+}
+
+std::vector<std::pair<uint32_t, double>> StoreTest::Series(const std::string& run,
+                                                           const std::string& key, uint32_t first,
+                                                           uint32_t last) {
+  std::vector<std::pair<uint32_t, double>> points;
+  const absl::Status status =
+      store().ReadSeries({run, key, first, last}, [&](const auto& steps, const auto& values) {
+        EXPECT_EQ(steps.size(), values.size());
+        for (size_t i = 0; i < steps.size(); ++i) points.emplace_back(steps[i], values[i]);
+        return true;
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  return points;
+}
+
+void StoreTest::ExpectConsistent(const std::string& experiment) {
+  const ExperimentRecord record = Value(store().GetExperiment(experiment));
+  RunCounts counts;
+  uint32_t* const fields[] = {&counts.queued,   &counts.running, &counts.done,
+                              &counts.diverged, &counts.failed,  &counts.cancelled};
+  const auto cells = Value(store().ListCells(experiment, 0, UINT32_MAX));
+  for (const CellRecord& cell : cells) ++*fields[static_cast<int>(cell.state)];
+  const auto flat = [](const RunCounts& c) {
+    return std::vector<uint32_t>{c.queued, c.running, c.done, c.diverged, c.failed, c.cancelled};
+  };
+  EXPECT_EQ(flat(record.counts), flat(counts));
+  if (record.state == ExperimentState::kCancelled) return;
+  const bool live = counts.queued + counts.running > 0;
+  EXPECT_EQ(record.state, live ? ExperimentState::kActive : ExperimentState::kEnded);
+  EXPECT_EQ(record.end_time == 0, live);
+}
+
+std::string WhereName(const ::testing::TestParamInfo<Where>& info) {
+  return info.param == Where::kFile ? "OnFile" : "InMemory";
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,130 @@
+// What the store's tests share: a store on file or in memory, and small ways to say what happens to
+// it.
+#ifndef ABLATE_TESTS_STORAGE_STORE_FIXTURE_H_
+#define ABLATE_TESTS_STORAGE_STORE_FIXTURE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/store.h"
+
+namespace ablate::storage {
+
+// A folder that is removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The value, or a failed test and a default.
+template <typename T>
+T Value(absl::StatusOr<T> result) {
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : T();
+}
+inline absl::StatusCode CodeOf(const absl::Status& status) { return status.code(); }
+template <typename T>
+absl::StatusCode CodeOf(const absl::StatusOr<T>& result) {
+  return result.status().code();
+}
+
+NewRun MakeRun(const std::string& fingerprint);
+// One cell and run a fingerprint, cells named c0, c1, …
+NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints);
+Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
+                  const std::vector<double>& values);
+PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
+
+// A worker's end of one lease: numbers its events.
+class Lease {
+ public:
+  Lease(Store* store, std::string name, std::vector<std::string> runs,
+        std::string worker = "cpu-train", std::string incarnation = "i1");
+
+  const std::vector<GrantedRun>& granted() const { return granted_; }
+  const std::string& name() const { return name_; }
+  uint64_t sent() const { return sent_; }
+
+  // The next event about a run.
+  template <typename Kind>
+  LeaseEvent Next(const std::string& run, Kind kind) {
+    return {name_, ++sent_, run, std::move(kind)};
+  }
+  // Sends it; what became of it.
+  template <typename Kind>
+  Applied Send(const std::string& run, Kind kind) {
+    return Send(Next(run, std::move(kind)));
+  }
+  Applied Send(const LeaseEvent& event);
+
+ private:
+  Store* store_;
+  std::string name_;
+  std::string incarnation_;
+  std::vector<GrantedRun> granted_;
+  uint64_t sent_ = 0;
+};
+
+enum class Where { kFile, kMemory };
+
+// Every test of the store runs on file and in memory.
+class StoreTest : public ::testing::TestWithParam<Where> {
+ protected:
+  StoreTest();
+
+  Store& store() { return *store_; }
+  bool on_file() const { return GetParam() == Where::kFile; }
+  const std::string& folder() const { return folder_.path(); }
+  // Closes the store and opens it again (in memory: a copy).
+  void Reopen();
+  void Advance(Micros by) { now_ += by; }
+  Micros now() const { return now_; }
+
+  // Publishes a blob, where there are blobs, and keeps it pinned. Its hash.
+  std::string Publish(const std::string& bytes);
+  void Unpin() { pins_.clear(); }
+  bool BlobExists(const std::string& sha256);
+
+  CreatedExperiment Create(const NewExperiment& experiment);
+  CreatedExperiment Submit(const std::vector<std::string>& fingerprints) {
+    return Create(MakeExperiment(fingerprints));
+  }
+  // Grants and finishes runs.
+  void Train(const std::vector<std::string>& runs, bool diverged = false);
+  RunRecord Run(const std::string& id) { return Value(store().GetRun(id)); }
+  RunState StateOf(const std::string& id) { return Run(id).state; }
+  std::vector<std::string> History(const std::string& run);
+  // All points of a series, by step.
+  std::vector<std::pair<uint32_t, double>> Series(const std::string& run, const std::string& key,
+                                                  uint32_t first = 0, uint32_t last = UINT32_MAX);
+  // Expects that an experiment's counts and state are what its cells say.
+  void ExpectConsistent(const std::string& experiment);
+
+ private:
+  StoreOptions Options();
+
+  TemporaryFolder folder_;
+  Micros now_ = 1'700'000'000'000'000;
+  uint64_t leases_ = 0;
+  std::vector<std::shared_ptr<Blobs::Pin>> pins_;
+  std::unique_ptr<Store> store_;
+};
+
+std::string WhereName(const ::testing::TestParamInfo<Where>& info);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_TESTS_STORAGE_STORE_FIXTURE_H_
