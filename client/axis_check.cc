@@ -37,8 +37,8 @@ Problems CheckAxes(const v1::ExperimentSpec& spec) {
     if (axis.has_field()) CheckValues(axis, name, &problems);
     for (int j = 0; j < axis.settings_size(); ++j) {
       for (const auto& [path, value] : axis.settings(j).set()) {
-        Try(path, value,
-            absl::StrCat(name, ".settings[", j, "].set", reflect::Subscript(path)), &problems);
+        Try(path, value, absl::StrCat(name, ".settings[", j, "].set", reflect::Subscript(path)),
+            &problems);
       }
     }
   }

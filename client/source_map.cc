@@ -2,21 +2,31 @@
 #include "client/source_map.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 
 namespace ablate::client {
 namespace {
 
-// The text between the quotes at the front of `*text`, which is left behind them.
+// The text between the quotes at the front of `*text`, which is left behind them. Control
+// characters are written as \xNN there, other escapes are a backslash before the character itself.
 std::string TakeQuoted(absl::string_view* text) {
   std::string out;
   size_t i = 1;
   for (; i < text->size() && (*text)[i] != '"'; ++i) {
-    if ((*text)[i] == '\\' && i + 1 < text->size()) ++i;
-    out += (*text)[i];
+    uint32_t code = 0;
+    if ((*text)[i] != '\\' || i + 1 == text->size()) {
+      out += (*text)[i];
+    } else if ((*text)[i + 1] == 'x' && absl::SimpleHexAtoi(text->substr(i + 2, 2), &code)) {
+      out += static_cast<char>(code);
+      i += 3;
+    } else {
+      out += (*text)[++i];
+    }
   }
-  text->remove_prefix(i < text->size() ? i + 1 : i);
+  text->remove_prefix(std::min(i + 1, text->size()));
   return out;
 }
 

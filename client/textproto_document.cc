@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
@@ -20,7 +21,8 @@ using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
 // `Message type "ablate.v1.ModelSpec" has no field named "with".` with the name that was meant.
-std::string WithSuggestion(const std::string& message) {
+std::string InOurWords(const std::string& message) {
+  if (absl::EndsWith(message, "got: ")) return message + "the end of the file";
   if (!absl::StrContains(message, "has no field named")) return message;
   const std::vector<std::string> parts = absl::StrSplit(message, '"');
   if (parts.size() < 5) return message;
@@ -40,7 +42,7 @@ class Errors : public google::protobuf::io::ErrorCollector {
 
   void AddError(int line, google::protobuf::io::ColumnNumber column,
                 const std::string& message) override {
-    problems_.push_back({{line + 1, column + 1}, WithSuggestion(message), ""});
+    problems_.push_back({{line + 1, column + 1}, InOurWords(message), ""});
   }
 
  private:

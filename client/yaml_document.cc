@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -67,7 +68,10 @@ class Handler : public YAML::EventHandler {
       : source_(source), document_(*document), builder_(document) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ == 1) Stop(mark, "a second document: a file holds one experiment");
+    if (documents_++ == 0) return;
+    const bool stray = absl::StartsWith(Raw(mark), ",");
+    Stop(mark, stray ? "a ',' where no value can begin"
+                     : "a second document: a file holds one experiment");
   }
   void OnDocumentEnd() override {}
 
@@ -77,7 +81,9 @@ class Handler : public YAML::EventHandler {
     if (builder_.ExpectsKey()) return Stop(mark, "a field's name is missing");
     const absl::string_view raw = Raw(mark);
     const bool written = absl::StartsWith(raw, "~") || absl::StartsWithIgnoreCase(raw, "null");
-    if (builder_.InList() && !written) Refuse(mark, "an empty list item: write null or a value");
+    if (builder_.InList() && !written) {
+      return Refuse(mark, "an empty list item: write null or a value");
+    }
     if (!builder_.InList() && lone_key_) {
       Refuse(key_mark_, absl::StrCat("\"", key_, "\" has no value: write ", key_, ": and a value"));
     }
@@ -117,11 +123,24 @@ class Handler : public YAML::EventHandler {
     if (!stopped_) builder_.End();
   }
 
-  // The parser gave up.
-  void Stop(const YAML::Mark& mark, std::string message) {
-    if (!stopped_) Refuse(mark, std::move(message));
-    stopped_ = true;
+  // The parser gave up. Its word counts more than a suspicion.
+  void GiveUp(const YAML::Mark& mark, absl::string_view message) {
+    if (stopped_ && !suspicion_) return;
+    suspicion_.reset();
+    const bool at_end = Raw(mark).empty();
+    const bool early =
+        message == YAML::ErrorMsg::END_OF_MAP_FLOW || message == YAML::ErrorMsg::END_OF_SEQ_FLOW;
+    if (at_end && early) {
+      Refuse(mark, "the file ends, but a '{' or '[' is not closed");
+    } else {
+      Refuse(mark, InOurWords(message));
+    }
     document_.syntax_error = true;
+  }
+
+  // The parser reached the end.
+  void Finish() {
+    if (suspicion_) document_.problems.push_back(*suspicion_);
   }
 
  private:
@@ -131,6 +150,11 @@ class Handler : public YAML::EventHandler {
 
   absl::string_view Raw(const YAML::Mark& mark) const {
     return source_.text().substr(source_.Offset(mark.line, mark.column));
+  }
+
+  void Stop(const YAML::Mark& mark, std::string message) {
+    Refuse(mark, std::move(message));
+    stopped_ = document_.syntax_error = true;
   }
 
   void Refuse(const YAML::Mark& mark, std::string message) {
@@ -148,17 +172,24 @@ class Handler : public YAML::EventHandler {
   }
 
   void RefuseExtras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    if (anchor != 0) Refuse(mark, InOurWords(YAML::ErrorMsg::UNKNOWN_ANCHOR));
+    if (anchor != 0 && !std::exchange(anchor_seen_, true)) {
+      Refuse(mark, InOurWords(YAML::ErrorMsg::UNKNOWN_ANCHOR));
+    }
     if (!tag.empty() && tag != "?" && tag != "!") {
-      Refuse(mark, absl::StrCat("tags such as ", tag, " are not supported: write the value alone"));
+      absl::string_view raw = Raw(mark);
+      raw = raw.substr(0, raw.find_first_of(" \n"));
+      Refuse(mark, absl::StrCat("tags such as ", raw, " are not supported: write the value alone"));
     }
   }
 
   bool MayNest(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (stopped_) return false;
     RefuseExtras(mark, tag, anchor);
-    if (builder_.ExpectsKey()) Stop(mark, "a field's name must be a word");
-    return !stopped_;
+    if (!builder_.ExpectsKey()) return true;
+    // Or a '{' that is never closed, which only the parser can tell.
+    suspicion_ = Diagnostic{At(mark), "a field's name must be a word", ""};
+    stopped_ = document_.syntax_error = true;
+    return false;
   }
 
   const SourceText& source_;
@@ -166,7 +197,9 @@ class Handler : public YAML::EventHandler {
   TreeBuilder builder_;
   int documents_ = 0;
   bool stopped_ = false;
-  bool lone_key_ = false;  // the newest key has no ':' behind it
+  std::optional<Diagnostic> suspicion_;
+  bool anchor_seen_ = false;  // one complaint is enough
+  bool lone_key_ = false;     // the newest key has no ':' behind it
   std::string key_;
   YAML::Mark key_mark_;
 };
@@ -192,14 +225,17 @@ Document ParseYaml(const SourceText& source) {
   Document document;
   RefuseTabs(source, &document);
   if (document.syntax_error) return document;
-  std::istringstream in{std::string(source.text())};
+  // Without a line break at the end the parser misplaces what is wrong there.
+  std::istringstream in(absl::StrCat(source.text(), "\n"));
   Handler handler(source, &document);
   try {
     YAML::Parser parser(in);
-    while (parser.HandleNextDocument(handler)) {
+    // Not more than two: on a stray ',' the parser would find empty documents without end.
+    for (int i = 0; i < 2 && parser.HandleNextDocument(handler); ++i) {
     }
+    handler.Finish();
   } catch (const YAML::Exception& exception) {  // the library's only way to report a syntax error
-    handler.Stop(exception.mark, InOurWords(exception.msg));
+    handler.GiveUp(exception.mark, exception.msg);
   }
   return document;
 }

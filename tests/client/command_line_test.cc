@@ -1,0 +1,180 @@
+// The shape of the command line: help, mistakes, exit codes.
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "client/exit_code.h"
+#include "gmock/gmock.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CommandLineTest : public ClientTest {};
+
+const std::vector<std::vector<std::string>>& Commands() {
+  static const auto* commands = new std::vector<std::vector<std::string>>{{"up"},
+                                                                          {"down"},
+                                                                          {"submit"},
+                                                                          {"ls"},
+                                                                          {"show"},
+                                                                          {"runs"},
+                                                                          {"watch"},
+                                                                          {"wait"},
+                                                                          {"cancel"},
+                                                                          {"rm"},
+                                                                          {"logs"},
+                                                                          {"metrics"},
+                                                                          {"data", "ls"},
+                                                                          {"data", "add"},
+                                                                          {"data", "rm"},
+                                                                          {"artifact", "ls"},
+                                                                          {"artifact", "get"},
+                                                                          {"workers"}};
+  return *commands;
+}
+
+TEST_F(CommandLineTest, HasHelpWithAnExampleForEveryCommand) {
+  const Outcome all = Run({"--help"});
+  EXPECT_EQ(all.code, kSuccess);
+  for (const std::vector<std::string>& command : Commands()) {
+    std::vector<std::string> arguments = command;
+    arguments.push_back("--help");
+    const Outcome help = Run(arguments);
+    EXPECT_EQ(help.code, kSuccess) << command[0];
+    EXPECT_EQ(help.err, "");
+    EXPECT_THAT(help.out, HasSubstr("Usage: ablate " + command[0]));
+    EXPECT_THAT(help.out, HasSubstr("Example:\n  ablate " + command[0]));
+    EXPECT_THAT(all.out, HasSubstr("\n  " + command[0] + " "));
+  }
+  for (const char* code : {"0", "1", "2", "64", "69"}) {
+    EXPECT_THAT(all.out, HasSubstr(std::string("\n  ") + code + " "));
+  }
+}
+
+TEST_F(CommandLineTest, OffersJsonWhereThereIsAResult) {
+  for (const std::vector<std::string>& command : Commands()) {
+    if (command[0] == "down") continue;  // it asks no server
+    std::vector<std::string> arguments = command;
+    arguments.push_back("--help");
+    EXPECT_THAT(Run(arguments).out, HasSubstr("--json")) << command[0];
+  }
+}
+
+TEST_F(CommandLineTest, SaysWhatWasMeant) {
+  const std::tuple<std::vector<std::string>, std::string> cases[] = {
+      {{"sumbit", "x"},
+       "error: \"sumbit\" is no command of ablate; did you mean submit?\nsee ablate --help\n"},
+      {{"data", "lst"},
+       "error: \"lst\" is no command of ablate data; did you mean ls?\nsee ablate data --help\n"},
+      {{"submit", "f", "--sed", "1"},
+       "error: ablate submit: unexpected argument \"--sed\"; did you mean --set?\n"
+       "see ablate submit --help\n"},
+      {{"submit"}, "error: ablate submit: FILE is required\nsee ablate submit --help\n"},
+      {{"show", "a", "b"},
+       "error: ablate show: unexpected argument \"b\"\nsee ablate show --help\n"},
+      {{"ls", "-n", "few"},
+       "error: ablate ls: --limit: \"few\" is not a whole number from 0 to 4294967295\n"
+       "see ablate ls --help\n"},
+      {{"artifact", "get", "a/b", "checkpoint"},
+       "error: ablate artifact get: --output is required\nsee ablate artifact get --help\n"},
+      {{"metrics", "e", "--csv", "--json"},
+       "error: ablate metrics: --csv is for points, without --json or --list\n"},
+      {{"submit", "f", "--seeds", "9..1"},
+       "error: --seeds: the range \"9..1\" ends before it begins\n"}};
+  for (const auto& [arguments, message] : cases) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kUsage) << message;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, message);
+  }
+}
+
+TEST_F(CommandLineTest, ShowsHelpWhenNoCommandIsGiven) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{}, {"data"}}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_THAT(outcome.err, HasSubstr("Usage: ablate"));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(CommandLineTest, PrintsItsVersion) {
+  EXPECT_THAT(Run({"--version"}).out, ::testing::MatchesRegex("ablate [0-9.]+\n"));
+}
+
+TEST_F(CommandLineTest, SaysHowToStartAServerWhenThereIsNone) {
+  const Outcome none = Run({"ls"});
+  EXPECT_EQ(none.code, kNoServer);
+  EXPECT_THAT(none.err, ::testing::MatchesRegex("error: no server runs in .*: run `ablate up`\n"));
+  environment_["ABLATE_SERVER"] = "unix:" + folder_ + "/gone";
+  const Outcome gone = Run({"ls"});
+  EXPECT_EQ(gone.code, kNoServer);
+  EXPECT_THAT(gone.err, HasSubstr("error: no server answers at unix:"));
+  EXPECT_THAT(gone.err, HasSubstr("run `ablate up`"));
+  EXPECT_GT(slept_, absl::ZeroDuration());  // it was tried again first
+}
+
+TEST_F(CommandLineTest, ColoursMessagesOnlyWhenAsked) {
+  console_.color = true;
+  EXPECT_THAT(Run({"ls"}).err, ::testing::StartsWith("\x1b[31merror:\x1b[0m "));
+}
+
+TEST_F(CommandLineTest, ShowsTheFieldsThatTheServerComplainsAbout) {
+  answers_.list = [](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
+    google::rpc::BadRequest bad;
+    bad.add_field_violations()->set_description("page_size is 9; allowed: 1 to 8");
+    bad.add_field_violations()->set_description("page_token is \"x\x1b\"; allowed: a token");
+    google::rpc::Status details;
+    details.add_details()->PackFrom(bad);
+    absl::Status status = absl::InvalidArgumentError("page_size is 9; allowed: 1 to 8");
+    status.SetPayload(kDetails, absl::Cord(details.SerializeAsString()));
+    return status;
+  };
+  StartServer();
+  const Outcome outcome = Run({"ls"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err,
+            "error: page_size is 9; allowed: 1 to 8; page_token is \"x\\x1b\"; allowed: a token\n");
+}
+
+TEST_F(CommandLineTest, FailsWhenTheOutputCantBeWritten) {
+  answers_.list = [](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
+    return absl::OkStatus();
+  };
+  StartServer();
+  output_fails_ = true;
+  const Outcome outcome = Run({"ls", "--json"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: writing the output failed\n");
+}
+
+TEST_F(CommandLineTest, RepeatsCallsOnlyWhileTheServerIsUnavailable) {
+  int calls = 0;
+  answers_.list = [&](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse* response) {
+    response->add_experiments()->set_name("experiments/a");
+    return ++calls < 3 ? absl::UnavailableError("restarting") : absl::OkStatus();
+  };
+  int removals = 0;
+  answers_.remove = [&](const v1::DeleteExperimentRequest&, google::protobuf::Empty*) {
+    ++removals;
+    return absl::UnavailableError("restarting");
+  };
+  answers_.get = [&](const v1::GetExperimentRequest&, v1::Experiment*) {
+    ++calls;
+    return absl::InternalError("broken");
+  };
+  StartServer();
+  EXPECT_EQ(Run({"ls"}).code, kSuccess);
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(Run({"rm", "a"}).code, kNoServer);
+  EXPECT_EQ(removals, 1);
+  calls = 0;
+  EXPECT_EQ(Run({"show", "a"}).code, kFailure);
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace ablate::client

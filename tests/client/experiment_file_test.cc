@@ -1,0 +1,211 @@
+// The same experiment in YAML, JSON and textproto, and where its fields stand.
+#include "client/experiment_file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+constexpr const char* kYaml = R"(name: small
+question: "Zähneputzen: ja?"
+base:
+  task: {documents: {dataset: names, held_out: 0x10}}
+  training: {steps: 1.0e+2, betas: [0.5, .9], learning_rate: 1e-3, checkpoints: [0, -1]}
+  model: {bias: false, init: {streams: by_name}, norm: ~}
+axes:
+  - name: norm
+    settings:
+      - {label: pre}
+      - label: none
+        set: {model.norm.placement: none, model.norm: {final: False, eps: null}}
+  - {field: training.batch, values: [1, 2], tune: true}
+exclude:
+  - where: {norm: none, batch: 2}
+seeds: {list: [3, 1]}
+limits: {device_time: 7200s, bytes: "9007199254740993", priority: background}
+)";
+
+constexpr const char* kJson = R"({
+  "name": "small", "question": "Z\u00e4hneputzen: ja?",
+  "base": {
+    "task": {"documents": {"dataset": "names", "held_out": 16}},
+    "training": {"steps": 100, "betas": [0.5, 0.9], "learning_rate": 0.001, "checkpoints": [0, -1]},
+    "model": {"bias": false, "init": {"streams": "by_name"}, "norm": null}
+  },
+  "axes": [
+    {"name": "norm", "settings": [{"label": "pre"}, {"label": "none",
+      "set": {"model.norm.placement": "none", "model.norm": {"final": false, "eps": null}}}]},
+    {"field": "training.batch", "values": [1, 2], "tune": true}
+  ],
+  "exclude": [{"where": {"norm": "none", "batch": 2}}],
+  "seeds": {"list": [3, 1]},
+  "limits": {"device_time": "7200s", "bytes": "9007199254740993", "priority": "background"}
+}
+)";
+
+constexpr const char* kTextproto = R"(name: "small"
+question: "Zähneputzen: ja?"
+base {
+  task { documents { dataset: "names" held_out: 16 } }
+  training { steps: 100 betas: [0.5, 0.9] learning_rate: 0.001 checkpoints: [0, -1] }
+  model { bias: false init { streams: by_name } }
+}
+axes {
+  name: "norm"
+  settings { label: "pre" }
+  settings {
+    label: "none"
+    set { key: "model.norm.placement" value { string_value: "none" } }
+    set {
+      key: "model.norm"
+      value { struct_value {
+        fields { key: "final" value { bool_value: false } }
+        fields { key: "eps" value { null_value: NULL_VALUE } }
+      } }
+    }
+  }
+}
+axes { field: "training.batch" values { number_value: 1 } values { number_value: 2 } tune: true }
+exclude {
+  where { key: "norm" value { string_value: "none" } }
+  where { key: "batch" value { number_value: 2 } }
+}
+seeds { list: [3, 1] }
+limits { device_time { seconds: 7200 } bytes: 9007199254740993 priority: background }
+)";
+
+ExperimentFile FromStdin(const std::string& text) {
+  std::istringstream in(text);
+  return LoadExperimentFile("-", in);
+}
+
+class ExperimentFileTest : public ::testing::Test {
+ protected:
+  ~ExperimentFileTest() override { std::filesystem::remove_all(folder_); }
+
+  ExperimentFile Load(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "/" + name) << text;
+    std::istringstream unused;
+    return LoadExperimentFile(folder_ + "/" + name, unused);
+  }
+
+  std::string folder_ =
+      absl::StrCat(::testing::TempDir(), "/files-", getpid(), "-",
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+std::vector<std::string> Lines(const ExperimentFile& file) {
+  std::vector<std::string> lines;
+  for (const Diagnostic& problem : file.problems) lines.push_back(ToString(problem, "x"));
+  return lines;
+}
+
+TEST_F(ExperimentFileTest, IsTheSameInEveryFormat) {
+  const ExperimentFile yaml = Load("a.yaml", kYaml);
+  const ExperimentFile json = Load("a.json", kJson);
+  const ExperimentFile text = Load("a.textproto", kTextproto);
+  for (const ExperimentFile* file : {&yaml, &json, &text}) {
+    EXPECT_THAT(Lines(*file), ::testing::IsEmpty()) << file->name;
+  }
+  EXPECT_EQ(yaml.spec.base().training().steps(), 100u);
+  EXPECT_EQ(yaml.spec.limits().bytes(), 9007199254740993u);
+  EXPECT_TRUE(MessageDifferencer::Equals(yaml.spec, json.spec)) << json.spec.DebugString();
+  EXPECT_TRUE(MessageDifferencer::Equals(yaml.spec, text.spec)) << text.spec.DebugString();
+}
+
+TEST_F(ExperimentFileTest, KnowsWhereFieldsAreInEveryFormat) {
+  const ExperimentFile yaml = Load("a.yaml", kYaml);
+  EXPECT_EQ(yaml.positions.Find("base.training.steps"), (Position{5, 14}));
+  EXPECT_EQ(yaml.positions.Find("base.training.betas[1]"), (Position{5, 42}));
+  EXPECT_EQ(yaml.positions.Find("axes[0].settings[1].set[\"model.norm.placement\"]"),
+            (Position{12, 15}));
+  EXPECT_EQ(yaml.positions.Find("axes[0].settings[1].set[\"model.norm\"].final"),
+            (Position{12, 56}));
+  EXPECT_EQ(yaml.positions.Find("axes[1].values[1]"), (Position{13, 41}));
+  EXPECT_EQ(yaml.positions.Find("exclude[0].where[\"batch\"]"), (Position{15, 25}));
+
+  const ExperimentFile json = Load("a.json", kJson);
+  EXPECT_EQ(json.positions.Find("base.training.steps"), (Position{5, 18}));
+  EXPECT_EQ(json.positions.Find("axes[0].settings[1].set[\"model.norm.placement\"]"),
+            (Position{10, 15}));
+
+  const ExperimentFile text = Load("a.textproto", kTextproto);
+  EXPECT_EQ(text.positions.Find("base.training.steps"), (Position{5, 14}));
+  EXPECT_EQ(text.positions.Find("axes[0].settings[1].set[\"model.norm.placement\"]"),
+            (Position{13, 5}));
+  EXPECT_EQ(text.positions.Find("axes[1].values[1]"), (Position{23, 59}));
+}
+
+TEST_F(ExperimentFileTest, FindsTheNearestFieldAroundAnAbsentOne) {
+  const ExperimentFile file = Load("a.yaml", kYaml);
+  EXPECT_EQ(file.positions.Find("axes[0].settings[1].colour"), (Position{11, 9}));
+  EXPECT_EQ(file.positions.Find("base.model.heads"), (Position{6, 3}));
+  EXPECT_EQ(file.positions.Find("report.primary"), (Position{0, 0}));
+  EXPECT_EQ(file.positions.Find(""), (Position{0, 0}));
+  EXPECT_EQ(file.positions.Find("]][.\"\\"), (Position{0, 0}));
+}
+
+TEST_F(ExperimentFileTest, ReadsStdinAsYamlOrJson) {
+  EXPECT_EQ(FromStdin("name: a\n").spec.name(), "a");
+  EXPECT_EQ(FromStdin("{name: a}\n").spec.name(), "a");
+  // A pair of surrogates and tabs are JSON, not YAML.
+  const ExperimentFile json = FromStdin("{\n\t\"question\": \"\\ud83d\\ude00\"}\n");
+  EXPECT_THAT(Lines(json), ::testing::IsEmpty());
+  EXPECT_EQ(json.spec.question(), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(json.name, "<stdin>");
+}
+
+TEST_F(ExperimentFileTest, KeepsQuotedAndBlockTextsAsTheyAre) {
+  const ExperimentFile file = FromStdin("name: '5'\nquestion: |\n  one\n  two\n");
+  EXPECT_THAT(Lines(file), ::testing::IsEmpty());
+  EXPECT_EQ(file.spec.name(), "5");
+  EXPECT_EQ(file.spec.question(), "one\ntwo\n");
+}
+
+TEST_F(ExperimentFileTest, SkipsAByteOrderMark) {
+  EXPECT_EQ(FromStdin("\xEF\xBB\xBFname: a\n").spec.name(), "a");
+}
+
+TEST_F(ExperimentFileTest, SaysWhyAFileCantBeRead) {
+  std::istringstream unused;
+  EXPECT_THAT(Lines(LoadExperimentFile(folder_ + "/none.yaml", unused)),
+              ::testing::ElementsAre("x: no such file"));
+  std::filesystem::create_directories(folder_ + "/a.yaml");
+  EXPECT_THAT(Lines(LoadExperimentFile(folder_ + "/a.yaml", unused)),
+              ::testing::ElementsAre("x: is a folder"));
+}
+
+TEST_F(ExperimentFileTest, ShowsControlCharactersOfMessagesHarmlessly) {
+  EXPECT_THAT(Lines(FromStdin("name: a\n\"b\\e[31m\": 1\n")),
+              ::testing::ElementsAre(::testing::AllOf(
+                  ::testing::StartsWith("x:2:1: "), ::testing::Not(::testing::HasSubstr("\x1b")))));
+}
+
+TEST_F(ExperimentFileTest, ReadsTheExamples) {
+  int examples = 0;
+  std::istringstream unused;
+  for (const auto& entry : std::filesystem::directory_iterator(EXAMPLES)) {
+    if (!entry.is_regular_file()) continue;
+    ++examples;
+    const ExperimentFile file = LoadExperimentFile(entry.path().string(), unused);
+    EXPECT_THAT(Lines(file), ::testing::IsEmpty()) << entry.path();
+    EXPECT_EQ(file.spec.name(), entry.path().stem().string());
+    EXPECT_GT(file.spec.axes_size(), 0);
+  }
+  EXPECT_GE(examples, 2);
+}
+
+}  // namespace
+}  // namespace ablate::client

@@ -1,0 +1,177 @@
+// A server in this process whose answers a test writes as functions.
+#include "tests/client/fake_server.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include "ablate/v1/artifact.grpc.pb.h"
+#include "ablate/v1/dataset.grpc.pb.h"
+#include "ablate/v1/experiment.grpc.pb.h"
+#include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/run.grpc.pb.h"
+#include "ablate/v1/worker.grpc.pb.h"
+
+namespace ablate::client {
+namespace {
+
+using grpc::ServerContext;
+using grpc::ServerWriter;
+using grpc::Status;
+
+Status ToGrpc(const absl::Status& status) {
+  std::string details;
+  if (const auto payload = status.GetPayload(kDetails)) details = std::string(*payload);
+  return Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+                details);
+}
+
+template <typename Request, typename Response>
+Status Run(const Answer<Request, Response>& answer, const Request* request, Response* response) {
+  if (!answer) return Status(grpc::StatusCode::UNIMPLEMENTED, "this test expects no such call");
+  return ToGrpc(answer(*request, response));
+}
+
+template <typename Request, typename Message>
+Status Stream(const StreamAnswer<Request, Message>& answer, const Request* request,
+              ServerWriter<Message>* writer) {
+  if (!answer) return Status(grpc::StatusCode::UNIMPLEMENTED, "this test expects no such call");
+  return ToGrpc(
+      answer(*request, [writer](const Message& message) { return writer->Write(message); }));
+}
+
+struct ExperimentsService : v1::Experiments::Service {
+  explicit ExperimentsService(Answers* a) : answers(a) {}
+  Status CreateExperiment(ServerContext*, const v1::CreateExperimentRequest* request,
+                          v1::CreateExperimentResponse* response) override {
+    return Run(answers->create, request, response);
+  }
+  Status GetExperiment(ServerContext*, const v1::GetExperimentRequest* request,
+                       v1::Experiment* response) override {
+    return Run(answers->get, request, response);
+  }
+  Status ListExperiments(ServerContext*, const v1::ListExperimentsRequest* request,
+                         v1::ListExperimentsResponse* response) override {
+    return Run(answers->list, request, response);
+  }
+  Status CancelExperiment(ServerContext*, const v1::CancelExperimentRequest* request,
+                          v1::Experiment* response) override {
+    return Run(answers->cancel, request, response);
+  }
+  Status DeleteExperiment(ServerContext*, const v1::DeleteExperimentRequest* request,
+                          google::protobuf::Empty* response) override {
+    return Run(answers->remove, request, response);
+  }
+  Status WatchExperiment(ServerContext*, const v1::WatchExperimentRequest* request,
+                         ServerWriter<v1::ExperimentEvent>* writer) override {
+    return Stream(answers->watch, request, writer);
+  }
+  Answers* answers;
+};
+
+struct RunsService : v1::Runs::Service {
+  explicit RunsService(Answers* a) : answers(a) {}
+  Status ListRuns(ServerContext*, const v1::ListRunsRequest* request,
+                  v1::ListRunsResponse* response) override {
+    return Run(answers->runs, request, response);
+  }
+  Status ListRunEvents(ServerContext*, const v1::ListRunEventsRequest* request,
+                       v1::ListRunEventsResponse* response) override {
+    return Run(answers->run_events, request, response);
+  }
+  Answers* answers;
+};
+
+struct MetricsService : v1::Metrics::Service {
+  explicit MetricsService(Answers* a) : answers(a) {}
+  Status ListMetrics(ServerContext*, const v1::ListMetricsRequest* request,
+                     v1::ListMetricsResponse* response) override {
+    return Run(answers->metrics, request, response);
+  }
+  Status QueryMetrics(ServerContext*, const v1::QueryMetricsRequest* request,
+                      ServerWriter<v1::Series>* writer) override {
+    return Stream(answers->query, request, writer);
+  }
+  Answers* answers;
+};
+
+struct DatasetsService : v1::Datasets::Service {
+  explicit DatasetsService(Answers* a) : answers(a) {}
+  Status UploadDataset(ServerContext*, grpc::ServerReader<v1::UploadDatasetRequest>* reader,
+                       v1::Dataset* response) override {
+    std::vector<v1::UploadDatasetRequest> messages;
+    v1::UploadDatasetRequest message;
+    while (reader->Read(&message)) messages.push_back(message);
+    return Run(answers->upload, &messages, response);
+  }
+  Status GetDataset(ServerContext*, const v1::GetDatasetRequest* request,
+                    v1::Dataset* response) override {
+    return Run(answers->dataset, request, response);
+  }
+  Status ListDatasets(ServerContext*, const v1::ListDatasetsRequest* request,
+                      v1::ListDatasetsResponse* response) override {
+    return Run(answers->datasets, request, response);
+  }
+  Status DeleteDataset(ServerContext*, const v1::DeleteDatasetRequest* request,
+                       google::protobuf::Empty* response) override {
+    return Run(answers->remove_dataset, request, response);
+  }
+  Answers* answers;
+};
+
+struct ArtifactsService : v1::Artifacts::Service {
+  explicit ArtifactsService(Answers* a) : answers(a) {}
+  Status ListArtifacts(ServerContext*, const v1::ListArtifactsRequest* request,
+                       v1::ListArtifactsResponse* response) override {
+    return Run(answers->artifacts, request, response);
+  }
+  Status ReadArtifact(ServerContext*, const v1::ReadArtifactRequest* request,
+                      ServerWriter<v1::ArtifactChunk>* writer) override {
+    return Stream(answers->read_artifact, request, writer);
+  }
+  Answers* answers;
+};
+
+struct WorkersService : v1::Workers::Service {
+  explicit WorkersService(Answers* a) : answers(a) {}
+  Status ListWorkers(ServerContext*, const v1::ListWorkersRequest* request,
+                     v1::ListWorkersResponse* response) override {
+    return Run(answers->workers, request, response);
+  }
+  Answers* answers;
+};
+
+}  // namespace
+
+struct FakeServer::Services {
+  explicit Services(Answers* answers)
+      : experiments(answers),
+        runs(answers),
+        metrics(answers),
+        datasets(answers),
+        artifacts(answers),
+        workers(answers) {}
+
+  ExperimentsService experiments;
+  RunsService runs;
+  MetricsService metrics;
+  DatasetsService datasets;
+  ArtifactsService artifacts;
+  WorkersService workers;
+  std::unique_ptr<grpc::Server> server;
+};
+
+FakeServer::FakeServer(const std::string& path, Answers* answers)
+    : path_(path), services_(std::make_unique<Services>(answers)) {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
+  builder.RegisterService(&services_->experiments);
+  builder.RegisterService(&services_->runs);
+  builder.RegisterService(&services_->metrics);
+  builder.RegisterService(&services_->datasets);
+  builder.RegisterService(&services_->artifacts);
+  builder.RegisterService(&services_->workers);
+  services_->server = builder.BuildAndStart();
+}
+
+FakeServer::~FakeServer() { services_->server->Shutdown(); }
+
+}  // namespace ablate::client

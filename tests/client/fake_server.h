@@ -1,0 +1,69 @@
+// A server in this process whose answers a test writes as functions.
+#ifndef ABLATE_TESTS_CLIENT_FAKE_SERVER_H_
+#define ABLATE_TESTS_CLIENT_FAKE_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/artifact.pb.h"
+#include "ablate/v1/dataset.pb.h"
+#include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/metric.pb.h"
+#include "ablate/v1/run.pb.h"
+#include "ablate/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "google/protobuf/empty.pb.h"
+
+namespace ablate::client {
+
+template <typename Request, typename Response>
+using Answer = std::function<absl::Status(const Request&, Response*)>;
+
+// `write` is false when the client has gone.
+template <typename Request, typename Message>
+using StreamAnswer =
+    std::function<absl::Status(const Request&, const std::function<bool(const Message&)>& write)>;
+
+// What is not set is UNIMPLEMENTED. Called on the server's threads. A status may carry the bytes of
+// a google.rpc.Status as its payload kDetails.
+inline constexpr const char* kDetails = "details";
+
+struct Answers {
+  Answer<v1::CreateExperimentRequest, v1::CreateExperimentResponse> create;
+  Answer<v1::GetExperimentRequest, v1::Experiment> get;
+  Answer<v1::ListExperimentsRequest, v1::ListExperimentsResponse> list;
+  Answer<v1::CancelExperimentRequest, v1::Experiment> cancel;
+  Answer<v1::DeleteExperimentRequest, google::protobuf::Empty> remove;
+  StreamAnswer<v1::WatchExperimentRequest, v1::ExperimentEvent> watch;
+  Answer<v1::ListRunsRequest, v1::ListRunsResponse> runs;
+  Answer<v1::ListRunEventsRequest, v1::ListRunEventsResponse> run_events;
+  Answer<v1::ListMetricsRequest, v1::ListMetricsResponse> metrics;
+  StreamAnswer<v1::QueryMetricsRequest, v1::Series> query;
+  // All messages of the upload.
+  Answer<std::vector<v1::UploadDatasetRequest>, v1::Dataset> upload;
+  Answer<v1::GetDatasetRequest, v1::Dataset> dataset;
+  Answer<v1::ListDatasetsRequest, v1::ListDatasetsResponse> datasets;
+  Answer<v1::DeleteDatasetRequest, google::protobuf::Empty> remove_dataset;
+  Answer<v1::ListArtifactsRequest, v1::ListArtifactsResponse> artifacts;
+  StreamAnswer<v1::ReadArtifactRequest, v1::ArtifactChunk> read_artifact;
+  Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
+};
+
+class FakeServer {
+ public:
+  // Listens on a unix socket at `path`. `answers` may be changed between calls.
+  FakeServer(const std::string& path, Answers* answers);
+  ~FakeServer();
+  std::string address() const { return "unix:" + path_; }
+
+ private:
+  struct Services;
+  std::string path_;
+  std::unique_ptr<Services> services_;
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_TESTS_CLIENT_FAKE_SERVER_H_

@@ -1,0 +1,89 @@
+// Numbers as people and programs read them.
+#include "client/number_text.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+TEST(ExactTest, ReadsBackAsTheSameDouble) {
+  uint64_t state = 88172645463325252u;
+  for (int i = 0; i < 100'000; ++i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    double value = 0;
+    static_assert(sizeof(value) == sizeof(state));
+    memcpy(&value, &state, sizeof(value));
+    if (!std::isfinite(value)) continue;
+    EXPECT_EQ(std::strtod(Exact(value).c_str(), nullptr), value) << Exact(value);
+  }
+}
+
+TEST(ExactTest, IsShort) {
+  EXPECT_EQ(Exact(0.1), "0.1");
+  EXPECT_EQ(Exact(2), "2");
+  EXPECT_EQ(Exact(static_cast<double>(0.1f)), "0.10000000149011612");
+  EXPECT_EQ(Exact(1e-300), "1e-300");
+  EXPECT_EQ(Exact(std::nan("")), "nan");
+  EXPECT_EQ(Exact(-std::nan("")), "nan");
+  EXPECT_EQ(Exact(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_EQ(Exact(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(ShortTest, HasFourDigits) {
+  EXPECT_EQ(Short(2.43678), "2.437");
+  EXPECT_EQ(Short(0.000012345), "1.234e-05");
+  EXPECT_EQ(Short(0), "0");
+  EXPECT_EQ(Short(std::nan("")), "nan");
+}
+
+TEST(GroupedTest, SeparatesThousands) {
+  EXPECT_EQ(Grouped(0), "0");
+  EXPECT_EQ(Grouped(999), "999");
+  EXPECT_EQ(Grouped(1000), "1,000");
+  EXPECT_EQ(Grouped(12345678), "12,345,678");
+  EXPECT_EQ(Grouped(std::numeric_limits<uint64_t>::max()), "18,446,744,073,709,551,615");
+}
+
+TEST(BytesTest, UsesPowersOfThousand) {
+  EXPECT_EQ(Bytes(0), "0 B");
+  EXPECT_EQ(Bytes(999), "999 B");
+  EXPECT_EQ(Bytes(1000), "1.0 kB");
+  EXPECT_EQ(Bytes(9949), "9.9 kB");
+  EXPECT_EQ(Bytes(40'123'456), "40 MB");
+  EXPECT_EQ(Bytes(999'600), "1.0 MB");
+  EXPECT_EQ(Bytes(std::numeric_limits<uint64_t>::max()), "18 EB");
+}
+
+TEST(DurationTest, UsesTwoUnits) {
+  EXPECT_EQ(Duration(absl::ZeroDuration()), "0 s");
+  EXPECT_EQ(Duration(absl::Milliseconds(20)), "1 s");
+  EXPECT_EQ(Duration(absl::Seconds(59.4)), "59 s");
+  EXPECT_EQ(Duration(absl::Seconds(59.6)), "1 min");
+  EXPECT_EQ(Duration(absl::Seconds(200)), "3 min 20 s");
+  EXPECT_EQ(Duration(absl::Minutes(125)), "2 h 5 min");
+  EXPECT_EQ(Duration(absl::Hours(76)), "3 d 4 h");
+  EXPECT_EQ(Duration(absl::InfiniteDuration()), "forever");
+}
+
+TEST(AgoTest, UsesTheLargestUnit) {
+  const absl::Time now = absl::FromUnixSeconds(1'000'000);
+  EXPECT_EQ(Ago(now + absl::Seconds(5), now), "just now");
+  EXPECT_EQ(Ago(now - absl::Seconds(5), now), "5 s ago");
+  EXPECT_EQ(Ago(now - absl::Minutes(90), now), "1 h ago");
+  EXPECT_EQ(Ago(now - absl::Hours(50), now), "2 d ago");
+}
+
+TEST(CountTest, UsesThePlural) {
+  EXPECT_EQ(Count(0, "run"), "0 runs");
+  EXPECT_EQ(Count(1, "run"), "1 run");
+  EXPECT_EQ(Count(1200, "run"), "1,200 runs");
+}
+
+}  // namespace
+}  // namespace ablate::client

@@ -1,0 +1,101 @@
+// What `submit` says.
+#include "client/submit_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+v1::CreateExperimentResponse Grid(int cells) {
+  v1::CreateExperimentResponse response;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"pb(
+                                                              experiment {
+                                                                name: "experiments/names-norm-7f3k"
+                                                                spec {
+                                                                  name: "names-norm"
+                                                                  axes {
+                                                                    name: "placement"
+                                                                    settings {}
+                                                                    settings {}
+                                                                    settings {}
+                                                                  }
+                                                                  axes {
+                                                                    field: "training.lr"
+                                                                    values {}
+                                                                    values {}
+                                                                  }
+                                                                  seeds { first: 42 count: 12 }
+                                                                }
+                                                              }
+                                                              estimate {
+                                                                wall_time { seconds: 6 }
+                                                                bytes: 40000000
+                                                                measured: true
+                                                              })pb",
+                                                            &response));
+  for (int i = 0; i < cells; ++i) response.add_cells()->set_run(absl::StrCat("runs/", i));
+  return response;
+}
+
+TEST(HeadlineTest, NamesTheGridAndItsCost) {
+  EXPECT_EQ(Headline(Grid(72)),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds = 72 runs (0 reused)   about 6 s, "
+            "40 MB");
+}
+
+TEST(HeadlineTest, CountsExcludedReusedAndSharedCells) {
+  v1::CreateExperimentResponse response = Grid(60);
+  response.set_reused(50);
+  response.mutable_estimate()->set_measured(false);
+  EXPECT_EQ(Headline(response),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds − 12 excluded = 60 runs (50 reused)   "
+            "about 6 s, 40 MB (a guess)");
+  response.mutable_cells(1)->set_run("runs/0");
+  EXPECT_EQ(Headline(response),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds − 12 excluded = 60 cells, 59 runs "
+            "(50 reused)   about 6 s, 40 MB (a guess)");
+}
+
+TEST(HeadlineTest, UsesTheSpecsNameBeforeCreation) {
+  v1::CreateExperimentResponse response;
+  response.mutable_experiment()->mutable_spec()->set_name("one");
+  response.add_cells()->set_run("runs/a");
+  EXPECT_EQ(Headline(response), "one   1 seed = 1 run (0 reused)   about 0 s, 0 B (a guess)");
+}
+
+TEST(GridTableTest, HasALinePerCombination) {
+  v1::CreateExperimentResponse response = Grid(0);
+  for (const char* placement : {"pre", "post"}) {
+    v1::SettingParameters* setting = response.add_parameters();
+    (*setting->mutable_labels())["placement"] = placement;
+    (*setting->mutable_labels())["lr"] = "0.1";
+    setting->set_parameters(12345);
+  }
+  for (int seed = 0; seed < 3; ++seed) {
+    v1::Cell* cell = response.add_cells();
+    *cell->mutable_labels() = response.parameters(0).labels();
+    cell->set_reused(seed == 1);
+  }
+  EXPECT_EQ(GridTable(response, 0),
+            "placement  lr   parameters  cells  reused\n"
+            "pre        0.1      12,345      3       1\n"
+            "post       0.1      12,345      0       0\n");
+}
+
+TEST(EvaluationTextTest, NamesAFewCells) {
+  v1::CreateExperimentResponse response;
+  EXPECT_EQ(EvaluationText(response), "");
+  for (const char* cell : {"a", "b", "c"}) response.add_differs_only_in_evaluation(cell);
+  EXPECT_EQ(EvaluationText(response),
+            "3 cells would be trained again only for another evaluation or other checkpoints: "
+            "a, b, c");
+  response.add_differs_only_in_evaluation("d");
+  EXPECT_EQ(EvaluationText(response),
+            "4 cells would be trained again only for another evaluation or other checkpoints: "
+            "a, b, c, …");
+}
+
+}  // namespace
+}  // namespace ablate::client
