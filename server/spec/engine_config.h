@@ -9,8 +9,8 @@
 
 namespace ablate::spec {
 
-// Every field of `run` must be set, as Resolve leaves it. `shape` fixes vocabulary, context's
-// default and where the loss is read. A documents task's text is left empty: the worker fills it
+// Every field of `run` that applies must be set, as Resolve leaves it. `shape` fixes vocabulary and
+// where the loss is read. A documents task's text is left empty: the worker fills it
 // in.
 engine::RunConfig ToEngineConfig(const v1::RunSpec& run, const engine::TaskShape& shape);
 

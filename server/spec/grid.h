@@ -24,7 +24,7 @@ struct Grid {
 // The seeds in order; {0} by default.
 std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems);
 
-// What `exclude` leaves out, in terms of `axes`.
+// What `exclude` leaves out, in terms of `axes`. Each names points that there are, so each matches.
 std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
                                     const std::vector<AxisPlan>& axes, Problems* problems);
 

@@ -39,7 +39,7 @@ struct ResolvedCell {
   std::string name;                                         // such as post-lr0.01-s42
   std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
   uint32_t seed = 0;
-  v1::RunSpec run;          // every field set, data sets as datasets/ID
+  v1::RunSpec run;          // every field that applies is set, data sets as datasets/ID
   std::string fingerprint;  // 12 characters of [a-z2-7]
   std::string trajectory;
   std::string
@@ -52,8 +52,8 @@ struct ResolvedCell {
 };
 
 struct Resolution {
-  v1::ExperimentSpec
-      spec;  // as submitted, with overrides applied to base and data sets as datasets/ID
+  v1::ExperimentSpec spec;  // as submitted, with overrides applied to base and data sets (but in
+                            // axes' values, which are labels) as datasets/ID
   std::vector<ResolvedCell>
       cells;  // grid order: last axis fastest, then seeds; excluded ones left out
   std::vector<v1::SettingParameters> parameters;

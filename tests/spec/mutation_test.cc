@@ -1,0 +1,40 @@
+// Whatever bytes parse as a spec, Resolve answers with cells or with sentences.
+#include <random>
+
+#include "google/protobuf/stubs/logging.h"
+#include "server/spec/resolve.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+TEST(MutationTest, EverySpecGetsAnAnswer) {
+  const google::protobuf::LogSilencer quiet;  // text that is not UTF-8 is no news here
+  v1::ExperimentSpec spec = NamesNorm();
+  spec.mutable_seeds()->set_count(1);
+  (*spec.add_exclude()->mutable_where())["lr"] = Json("0.02");
+  const std::string bytes = spec.SerializeAsString();
+  std::mt19937 random(1);
+  int parsed = 0, refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string mutated = bytes;
+    for (uint32_t edits = 1 + random() % 3; edits > 0; --edits) {
+      mutated[random() % mutated.size()] = static_cast<char>(random() % 0x80);
+    }
+    v1::ExperimentSpec message;
+    if (!message.ParseFromString(mutated)) continue;
+    ++parsed;
+    const Resolution resolution = Resolve(message, {}, TestSurroundings());
+    EXPECT_NE(resolution.cells.empty(), resolution.problems.empty());
+    refused += resolution.problems.empty() ? 0 : 1;
+    for (const Problem& problem : resolution.problems) {
+      EXPECT_TRUE(reflect::IsUtf8(problem.message));
+      EXPECT_FALSE(reflect::HasControlCharacter(problem.message));
+    }
+  }
+  EXPECT_GT(parsed, 200);
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace ablate::spec
