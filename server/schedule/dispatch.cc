@@ -57,6 +57,7 @@ absl::StatusOr<bool> Scheduler::Impl::GrantRun(const std::string& name,
     return granted.status();
   }
   if (granted->empty()) return false;  // cancelled in between
+  if (worker.load() == 0) worker.progress_at = clock_->Now();
   HeldLease& lease = worker.leases[id];
   lease.incarnation = worker.incarnation;
   lease.order = ++grants_;
@@ -86,9 +87,8 @@ WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run, std::st
   for (auto& [candidate, worker] : workers_) {
     if (worker.device_kind != run.device_kind || !TakesNewRuns(worker)) continue;
     const uint64_t load = worker.load();
-    const uint64_t usable = worker.lanes - worker.stuck_lanes;
-    if (load >= usable * RunsPerLane(run)) continue;
-    if (best != nullptr && load * (best->lanes - best->stuck_lanes) >= best_load * usable) continue;
+    if (load >= uint64_t{worker.lanes} * RunsPerLane(run)) continue;
+    if (best != nullptr && load * best->lanes >= best_load * worker.lanes) continue;
     best = &worker;
     best_load = load;
     *name = candidate;
@@ -97,7 +97,7 @@ WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run, std::st
 }
 
 bool Scheduler::Impl::TakesNewRuns(const WorkerState& worker) const {
-  return worker.session != 0 && !worker.leaving && worker.stuck_lanes < worker.lanes &&
+  return worker.session != 0 && !worker.leaving &&
          (options_.trainer.empty() || worker.trainer == options_.trainer) &&
          (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version);
 }

@@ -12,6 +12,22 @@ namespace ablate::schedule {
 namespace v1 = worker::v1;
 using storage::Applied;
 
+namespace {
+
+std::map<std::string, std::shared_ptr<EventGroup>> ByLease(const EventGroup& group) {
+  std::map<std::string, std::shared_ptr<EventGroup>> parts;
+  for (size_t i = 0; i < group.events.size(); ++i) {
+    std::shared_ptr<EventGroup>& part = parts[group.events[i].lease];
+    if (part == nullptr) part = std::make_shared<EventGroup>();
+    part->events.push_back(group.events[i]);
+    part->bytes.push_back(group.bytes[i]);
+    part->pins = group.pins;
+  }
+  return parts;
+}
+
+}  // namespace
+
 void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
   absl::StatusOr<storage::LeaseEvent> event = ToLeaseEvent(message);
   if (!event.ok()) {
@@ -48,15 +64,13 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
   Pump(id);
 }
 
-void Scheduler::Impl::Note(const std::string& worker, const storage::LeaseEvent& event) {
-  HeldLeases& leases = workers_[worker].leases;
-  const auto lease = leases.find(event.lease);
-  if (lease == leases.end()) return;
-  const auto run = lease->second.runs.find(event.run);
-  if (run == lease->second.runs.end()) return;
-  run->second.started = true;
-  run->second.stalled_since.reset();
-  run->second.ended = run->second.ended || EndsRun(event);
+void Scheduler::Impl::Note(const std::string& name, const storage::LeaseEvent& event) {
+  WorkerState& worker = workers_[name];
+  worker.progress_at = clock_->Now();
+  HeldRun* run = worker.FindRun(event.lease, event.run);
+  if (run == nullptr) return;
+  run->started = true;
+  run->ended = run->ended || EndsRun(event);
 }
 
 void Scheduler::Impl::Reject(Session id, absl::string_view lease, absl::string_view why) {
@@ -72,59 +86,63 @@ void Scheduler::Impl::Pump(Session id) {
   if (found == sessions_.end()) return;
   SharedGroup group = found->second.intake.Take(clock_->Now());
   if (group == nullptr) return;
-  Submit(id, found->second.worker, found->second.incarnation, std::move(group));
+  Submit({id, found->second.worker, found->second.incarnation, std::move(group)});
 }
 
-void Scheduler::Impl::Submit(Session id, const std::string& worker, const std::string& incarnation,
-                             SharedGroup group) {
-  std::vector<storage::LeaseEvent> events = group->events;
-  auto done = [this, id, worker, group = std::move(group), post = post_,
+void Scheduler::Impl::Submit(Batch batch) {
+  std::string incarnation = batch.incarnation;
+  std::vector<storage::LeaseEvent> events = batch.group->events;
+  auto done = [this, batch = std::move(batch), post = post_,
                alive = std::weak_ptr<const bool>(alive_)](Results results) {
-    post([this, id, worker, group, alive, results = std::move(results)] {
-      if (!alive.expired()) OnApplied(id, worker, group, results);
+    post([this, batch, alive, results = std::move(results)] {
+      if (!alive.expired()) OnApplied(batch, results);
     });
   };
-  store_->ApplyAsync(incarnation, std::move(events), std::move(done));
+  store_->ApplyAsync(std::move(incarnation), std::move(events), std::move(done));
 }
 
-void Scheduler::Impl::OnApplied(Session id, const std::string& worker, SharedGroup group,
-                                const Results& results) {
+void Scheduler::Impl::OnApplied(const Batch& batch, const Results& results) {
   if (!results.ok()) {
-    OnRefused(id, worker, std::move(group), results.status());
+    OnRefused(batch, results.status());
     return;
   }
-  for (size_t i = 0; i < group->events.size(); ++i) {
-    const storage::LeaseEvent& event = group->events[i];
-    const bool left = EndsRun(event) && (*results)[i] != Applied::kGap;
-    if (left || (*results)[i] == Applied::kNoLease) RunLeft(worker, event);
+  bool left = false;
+  for (size_t i = 0; i < results->size(); ++i) {
+    const storage::LeaseEvent& event = batch.group->events[i];
+    const bool gone = (*results)[i] == Applied::kNoLease;
+    if (!gone && (!EndsRun(event) || (*results)[i] == Applied::kGap)) continue;
+    RunLeft(batch, event);
+    left = true;
   }
-  const auto session = sessions_.find(id);
+  const auto session = sessions_.find(batch.session);
   if (session != sessions_.end()) {
-    session->second.intake.Applied(*group);
-    Answer(id, *group, *results);
-    Pump(id);
+    session->second.intake.Applied(*batch.group);
+    Answer(batch.session, *batch.group, *results);
+    Pump(batch.session);
   }
-  Dispatch();
+  if (left) Dispatch();
 }
 
 // Without room nothing is acknowledged, so that the worker pauses when its credit is used up. What
 // a closed session leaves is sent again by the worker, if there still is one.
-void Scheduler::Impl::OnRefused(Session id, const std::string& worker, SharedGroup group,
-                                const absl::Status& why) {
-  const auto session = sessions_.find(id);
-  if (absl::IsResourceExhausted(why)) {
+void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
+  if (absl::IsResourceExhausted(why) || absl::IsUnavailable(why)) {
     no_room_at_ = clock_->Now();
-    if (session != sessions_.end()) {
-      session->second.intake.NoRoom(std::move(group), no_room_at_);
+    const auto session = sessions_.find(batch.session);
+    if (session != sessions_.end()) session->second.intake.NoRoom(batch.group, no_room_at_);
+    return;
+  }
+  const std::map<std::string, std::shared_ptr<EventGroup>> leases = ByLease(*batch.group);
+  if (leases.size() > 1) {
+    // One event is refused: the other leases must not suffer for it.
+    for (const auto& [lease, part] : leases) {
+      Submit({batch.session, batch.worker, batch.incarnation, part});
     }
     return;
   }
-  std::set<std::string> leases;
-  for (const storage::LeaseEvent& event : group->events) leases.insert(event.lease);
-  for (const std::string& lease : leases) {
-    End(&workers_[worker], lease, {storage::LeaseEnd::kLost, {}, std::string(why.message())});
-  }
-  Close(id, why);
+  End(&workers_[batch.worker], leases.begin()->first,
+      {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+  Close(batch.session, why);
 }
 
 void Scheduler::Impl::Answer(Session id, const EventGroup& group,
@@ -150,10 +168,13 @@ void Scheduler::Impl::Answer(Session id, const EventGroup& group,
   if (gap) Close(id, absl::AbortedError("an earlier event is missing: attach and send it again"));
 }
 
-void Scheduler::Impl::RunLeft(absl::string_view name, const storage::LeaseEvent& event) {
-  const auto worker = workers_.find(name);
+void Scheduler::Impl::RunLeft(const Batch& batch, const storage::LeaseEvent& event) {
+  const auto worker = workers_.find(batch.worker);
   if (worker == workers_.end()) return;
-  if (std::holds_alternative<storage::ReleasedEvent>(event.event)) worker->second.leaving = true;
+  if (std::holds_alternative<storage::ReleasedEvent>(event.event) &&
+      worker->second.incarnation == batch.incarnation) {
+    worker->second.leaving = true;
+  }
   HeldLeases& leases = worker->second.leases;
   const auto lease = leases.find(event.lease);
   if (lease == leases.end()) return;

@@ -122,36 +122,35 @@ void Scheduler::Impl::CheckAbsence() {
   }
 }
 
-// Heartbeats don't prove progress.
+// Heartbeats don't prove progress. What they say counts from when they came, for later ones may be
+// on their way.
 void Scheduler::Impl::CheckSteps() {
   if (!MayExpire()) return;
-  const absl::Duration latest = clock_->Now() - options_.step_watchdog;
-  if (no_room_at_ > latest) return;
+  const auto too_long = [this](absl::Duration from, absl::Duration to) {
+    return to - std::max(from, no_room_at_) >= options_.step_watchdog;
+  };
+  const auto stalled = [&](const auto& run) {
+    return run.second.stepping() && too_long(run.second.stalled_since, run.second.reported_at);
+  };
   for (auto& [name, worker] : workers_) {
     if (worker.session == 0) continue;
     std::vector<std::string> stuck;
     for (const auto& [id, lease] : worker.leases) {
-      if (lease.ending.has_value()) continue;
-      const bool stalled = std::any_of(lease.runs.begin(), lease.runs.end(), [&](const auto& run) {
-        return run.second.stepping() && run.second.stalled_since.has_value() &&
-               *run.second.stalled_since <= latest;
-      });
-      if (stalled) stuck.push_back(id);
+      if (std::any_of(lease.runs.begin(), lease.runs.end(), stalled)) stuck.push_back(id);
     }
     for (const std::string& id : stuck) {
       End(&worker, id, {LeaseEnd::kLost, {}, "it made no step for too long"});
       SendCancel(worker.session, id, "");
-      worker.stuck_lanes = std::min(worker.stuck_lanes + 1, worker.lanes);
     }
-    if (!stuck.empty() && worker.stuck_lanes == worker.lanes) GiveUpOn(&worker);
+    if (worker.load() > 0 && too_long(worker.progress_at, worker.reported_at)) GiveUpOn(&worker);
   }
 }
 
-// No lane is left that could take up what was granted ahead: the process has to be replaced.
+// No lane takes up what was granted: the process has to be replaced.
 void Scheduler::Impl::GiveUpOn(WorkerState* worker) {
   std::vector<std::string> ids;
   for (const auto& [id, lease] : worker->leases) ids.push_back(id);
-  Lose(worker, "every lane of the worker is stuck");
+  Lose(worker, "no lane of the worker makes steps");
   for (const std::string& id : ids) SendCancel(worker->session, id, "");
   worker->leaving = true;
   worker::v1::ToWorker drain;

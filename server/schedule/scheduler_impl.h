@@ -51,6 +51,13 @@ class Scheduler::Impl {
     absl::Duration heard;
     Intake intake;
   };
+  // What the store was given, and for whom.
+  struct Batch {
+    Session session = 0;
+    std::string worker;
+    std::string incarnation;
+    SharedGroup group;
+  };
   using Results = absl::StatusOr<std::vector<storage::Applied>>;
 
   // sessions.cc
@@ -71,12 +78,11 @@ class Scheduler::Impl {
   // The lease that sent this can't go on.
   void Reject(Session id, absl::string_view lease, absl::string_view why);
   void Pump(Session id);
-  void Submit(Session id, const std::string& worker, const std::string& incarnation,
-              SharedGroup group);
-  void OnApplied(Session id, const std::string& worker, SharedGroup group, const Results& results);
-  void OnRefused(Session id, const std::string& worker, SharedGroup group, const absl::Status& why);
+  void Submit(Batch batch);
+  void OnApplied(const Batch& batch, const Results& results);
+  void OnRefused(const Batch& batch, const absl::Status& why);
   void Answer(Session id, const EventGroup& group, const std::vector<storage::Applied>& results);
-  void RunLeft(absl::string_view worker, const storage::LeaseEvent& event);
+  void RunLeft(const Batch& batch, const storage::LeaseEvent& event);
 
   // dispatch.cc
   absl::Status DispatchKind(absl::string_view device_kind);

@@ -1,4 +1,5 @@
 // Streams: their first message, what a worker says it holds, and their end.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -74,7 +75,8 @@ void Scheduler::Impl::OnHello(Session id, const v1::Hello& hello) {
     return;
   }
   EndAbsentLeases(hello);
-  if (draining_) {
+  if (workers_[hello.worker()].leaving) {
+    // It may have missed the first one.
     message.mutable_drain();
     SendTo(id, message);
   }
@@ -87,10 +89,7 @@ void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
   if (worker.session != 0) {
     Close(worker.session, absl::AbortedError("a newer stream of the worker took its place"));
   }
-  if (worker.incarnation != hello.incarnation()) {
-    worker.leaving = false;
-    worker.stuck_lanes = 0;
-  }
+  if (worker.incarnation != hello.incarnation()) worker.leaving = false;
   worker.incarnation = hello.incarnation();
   worker.device = hello.device();
   worker.device_kind = hello.device_kind();
@@ -100,6 +99,7 @@ void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
   worker.lanes = hello.lanes();
   worker.leaving = worker.leaving || draining_;
   worker.session = id;
+  worker.reported_at = worker.progress_at = clock_->Now();
   worker.attach_time = absl::ToUnixMicros(absl::Now());
   sessions_[id].worker = hello.worker();
   sessions_[id].incarnation = hello.incarnation();
@@ -152,15 +152,22 @@ void Scheduler::Impl::EndAbsentLeases(const v1::Hello& hello) {
 void Scheduler::Impl::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
   const absl::Duration now = clock_->Now();
   WorkerState& worker = workers_[sessions_[id].worker];
+  worker.reported_at = now;
+  if (worker.load() == 0) worker.progress_at = now;
   for (const v1::LeaseProgress& progress : heartbeat.leases()) {
-    const auto lease = worker.leases.find(progress.lease());
-    if (lease == worker.leases.end()) continue;
-    for (const v1::RunProgress& run : progress.runs()) {
-      const auto held = lease->second.runs.find(run.run());
-      if (held == lease->second.runs.end()) continue;
-      held->second.started = true;
-      held->second.step = run.step();
-      held->second.stalled_since = now - absl::Milliseconds(run.since_progress_ms());
+    for (const v1::RunProgress& report : progress.runs()) {
+      const absl::Duration stepped_at = now - absl::Milliseconds(report.since_progress_ms());
+      worker.progress_at = std::max(worker.progress_at, stepped_at);
+      HeldRun* run = worker.FindRun(progress.lease(), report.run());
+      if (run == nullptr) {
+        // It left its lease, and the worker has not heard of it.
+        SendCancel(id, progress.lease(), report.run());
+        continue;
+      }
+      run->started = true;
+      run->step = report.step();
+      run->reported_at = now;
+      run->stalled_since = stepped_at;
     }
   }
 }
@@ -189,7 +196,7 @@ void Scheduler::Impl::Forget(Session id) {
   }
   // What has arrived may well be all there will ever be of a run's end.
   SharedGroup rest = ended.intake.TakeAll();
-  if (rest != nullptr) Submit(id, ended.worker, ended.incarnation, std::move(rest));
+  if (rest != nullptr) Submit({id, ended.worker, ended.incarnation, std::move(rest)});
 }
 
 void Scheduler::Impl::Close(Session id, const absl::Status& why) {

@@ -10,6 +10,13 @@ bool HeldLease::started() const {
   return std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run.second.started; });
 }
 
+HeldRun* WorkerState::FindRun(absl::string_view lease, const std::string& run) {
+  const auto held = leases.find(lease);
+  if (held == leases.end()) return nullptr;
+  const auto found = held->second.runs.find(run);
+  return found == held->second.runs.end() ? nullptr : &found->second;
+}
+
 uint32_t WorkerState::load() const {
   uint32_t load = 0;
   for (const auto& [id, lease] : leases) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "storage/leases.h"
 #include "storage/records.h"
@@ -20,8 +21,9 @@ struct HeldRun {
   bool started = false;  // a lane has taken it up
   bool ended = false;    // its end has arrived, perhaps not yet committed
   uint32_t step = 0;
-  // Since when its step has not changed; set while a lane trains it.
-  std::optional<absl::Duration> stalled_since;
+  // As of the last heartbeat that named it: when it came, and since when the step had not changed.
+  absl::Duration reported_at;
+  absl::Duration stalled_since;
 
   bool stepping() const { return started && !ended; }
 };
@@ -52,13 +54,18 @@ struct WorkerState {
   std::string trainer;
   uint32_t numerics_version = 0;
   uint32_t lanes = 0;
-  uint32_t stuck_lanes = 0;  // whose run was taken back by the step watchdog
-  bool leaving = false;      // drains: gets nothing new
-  uint64_t session = 0;      // 0: not attached
+  bool leaving = false;  // drains: gets nothing new
+  uint64_t session = 0;  // 0: not attached
   absl::Duration detached_at;
+  // As of its last heartbeat: when that came, and when some lane last made a step, or had nothing
+  // to do.
+  absl::Duration reported_at;
+  absl::Duration progress_at;
   storage::Micros attach_time = 0;
   HeldLeases leases;
 
+  // Null if it does not hold the run under this lease.
+  HeldRun* FindRun(absl::string_view lease, const std::string& run);
   // Runs that a lane has or will have to take up.
   uint32_t load() const;
   // What a worker that dies now was training: runs that lanes had taken up; if none is known, those

@@ -1,0 +1,57 @@
+// Random schedules of crashes, resends, restores and expiries over the real scheduler, lease book
+// and store, with a trainer that never gives the same numbers twice.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "tests/schedule/simulation/simulation.h"
+
+namespace ablate::simulation {
+namespace {
+
+constexpr uint64_t kSchedulesPerShard = 1250;
+constexpr size_t kTraceLines = 250;
+
+// The end of what happened under a seed, to read a failure by.
+std::string TraceOf(uint64_t seed, Mutation mutation) {
+  Simulation simulation(seed, mutation);
+  simulation.KeepTrace();
+  simulation.Run();
+  std::vector<std::string> lines = simulation.trace();
+  if (lines.size() > kTraceLines) lines.erase(lines.begin(), lines.end() - kTraceLines);
+  return absl::StrJoin(lines, "\n");
+}
+
+class LeaseSimulationTest : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(LeaseSimulationTest, KeepsOneConsistentHistoryWhateverHappens) {
+  const uint64_t first = GetParam() * kSchedulesPerShard;
+  for (uint64_t seed = first; seed < first + kSchedulesPerShard; ++seed) {
+    const std::string problem = Simulation(seed, Mutation::kNone).Run();
+    ASSERT_EQ(problem, "") << "seed " << seed << "\n" << TraceOf(seed, Mutation::kNone);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, LeaseSimulationTest, ::testing::Range<uint64_t>(0, 8));
+
+size_t ProblemsFound(Mutation mutation, uint64_t schedules) {
+  size_t found = 0;
+  for (uint64_t seed = 0; seed < schedules; ++seed) {
+    if (!Simulation(seed, mutation).Run().empty()) ++found;
+  }
+  return found;
+}
+
+TEST(LeaseSimulationMutationTest, NoticesAcknowledgementsBeforeTheCommit) {
+  EXPECT_GE(ProblemsFound(Mutation::kAcknowledgesBeforeTheCommit, 200), 5u);
+}
+
+TEST(LeaseSimulationMutationTest, NoticesEventsTakenByRunAlone) {
+  EXPECT_GE(ProblemsFound(Mutation::kTakesEventsByRunAlone, 200), 20u);
+}
+
+}  // namespace
+}  // namespace ablate::simulation

@@ -1,0 +1,157 @@
+// What is granted to whom.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "tests/schedule/scheduler_fixture.h"
+
+namespace ablate::schedule {
+namespace {
+
+namespace wire = worker::v1;
+using storage::RunState;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SchedulerDispatchTest : public SchedulerTest {};
+
+TEST_F(SchedulerDispatchTest, GrantsEachLaneOneRunAndOneAhead) {
+  Queue("a", 6);
+  const Peer peer = Attach("w", "w#1", 2);
+  ASSERT_THAT(peer.grants(), SizeIs(4));
+  std::set<std::string> leases;
+  for (const wire::Grant& grant : peer.grants()) {
+    ASSERT_EQ(grant.runs_size(), 1);
+    EXPECT_GT(grant.credit_bytes(), 0u);
+    leases.insert(grant.lease());
+  }
+  EXPECT_THAT(leases, SizeIs(4));
+  EXPECT_EQ(peer.grants()[0].runs(0).run(), "a-0");
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, SizeIs(4));
+}
+
+TEST_F(SchedulerDispatchTest, GrantsTheNextRunWhenOneEnds) {
+  Queue("a", 3);
+  const Peer peer = Attach();
+  ASSERT_THAT(peer.grants(), SizeIs(2));
+  SendStarted(peer, peer.grants()[0], 1);
+  SendFinished(peer, peer.grants()[0], 2, 10);
+  ASSERT_THAT(peer.grants(), SizeIs(3));
+  EXPECT_EQ(peer.grants()[2].runs(0).run(), "a-2");
+}
+
+TEST_F(SchedulerDispatchTest, GrantsNewlyQueuedRunsWhenTold) {
+  const Peer peer = Attach();
+  Queue("a", 1);
+  EXPECT_THAT(peer.grants(), IsEmpty());
+  scheduler_->Dispatch();
+  EXPECT_THAT(peer.grants(), SizeIs(1));
+}
+
+TEST_F(SchedulerDispatchTest, SpreadsRunsByRunsPerLane) {
+  const Peer small = Attach("small", "s#1", 1);
+  const Peer large = Attach("large", "l#1", 3);
+  Queue("a", 4);
+  scheduler_->Dispatch();
+  EXPECT_THAT(small.grants(), SizeIs(1));
+  EXPECT_THAT(large.grants(), SizeIs(3));
+}
+
+TEST_F(SchedulerDispatchTest, GrantsOnlyRunsOfTheWorkersDeviceKind) {
+  Queue("a", 1);
+  wire::FromWorker hello = Hello("gpu", "g#1");
+  hello.mutable_hello()->set_device_kind("cuda");
+  EXPECT_THAT(Attach(hello).grants(), IsEmpty());
+}
+
+TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatComputeOtherNumbers) {
+  SchedulerOptions options;
+  options.trainer = "torch";
+  options.numerics_version = 2;
+  Restart(options);
+  Queue("a", 1);
+  EXPECT_THAT(Attach("old", "o#1").grants(), IsEmpty());
+  wire::FromWorker hello = Hello("new", "n#1");
+  hello.mutable_hello()->set_numerics_version(2);
+  EXPECT_THAT(Attach(hello).grants(), SizeIs(1));
+}
+
+TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
+  Queue("a", 40);
+  const Peer peer = Attach();
+  ASSERT_THAT(peer.grants(), SizeIs(2));
+  // Ten steps in a millisecond each: ten milliseconds a run.
+  SendStarted(peer, peer.grants()[0], 1);
+  for (uint32_t step = 1; step <= 10; ++step) SendPoints(peer, peer.grants()[0], step + 1, step);
+  SendFinished(peer, peer.grants()[0], 12, 10);
+  clock_.Advance(absl::Seconds(11));
+  SendHeartbeat(peer);
+  scheduler_->Dispatch();
+  EXPECT_EQ(scheduler_->Workers().at(0).runs.size(), 32u);
+}
+
+TEST_F(SchedulerDispatchTest, GrantsWhatIsToBeResumedFromItsState) {
+  Queue("a", 1);
+  const Peer first = Attach("w", "w#1");
+  const wire::Grant grant = first.grants().at(0);
+  SendStarted(first, grant, 1);
+  SendPoints(first, grant, 2, 1);
+  wire::FromWorker state = EventOf(grant, 3);
+  state.mutable_event()->mutable_resume_state()->set_step(1);
+  state.mutable_event()->mutable_resume_state()->set_blob(std::string(64, 'a'));
+  Send(first, state);
+  SendPoints(first, grant, 4, 2);
+  ASSERT_EQ(first.acked(grant.lease()), 4u);
+  const Peer second = Attach("w", "w#2");
+  ASSERT_THAT(second.grants(), SizeIs(1));
+  EXPECT_EQ(second.grants()[0].runs(0).resume_step(), 1u);
+  EXPECT_EQ(second.grants()[0].runs(0).resume_blob(), std::string(64, 'a'));
+  EXPECT_EQ(Run("a-0").step, 1u);
+}
+
+TEST_F(SchedulerDispatchTest, GrantsAgainWhenTheDiskHasRoom) {
+  Queue("a", 1);
+  store_.SetFull(true);
+  const Peer peer = Attach();
+  EXPECT_THAT(peer.grants(), IsEmpty());
+  store_.SetFull(false);
+  PassWithHeartbeats(absl::Seconds(1), {peer});
+  EXPECT_THAT(peer.grants(), SizeIs(1));
+}
+
+TEST_F(SchedulerDispatchTest, FailsARunWhoseSpecCannotBeRead) {
+  storage::NewExperiment experiment;
+  experiment.name = "broken";
+  experiment.request_id = "broken";
+  storage::NewRun run;
+  run.fingerprint = run.trajectory = "broken-0";
+  run.steps = 1;
+  run.device_kind = "cpu";
+  run.spec = "\xff\xff";
+  experiment.cells.push_back({"broken-0", {}, 0, "broken-0"});
+  experiment.runs.push_back(run);
+  ASSERT_TRUE(disk_->CreateExperiment(experiment).ok());
+  const Peer peer = Attach();
+  PassWithHeartbeats(absl::Seconds(5), {peer});
+  EXPECT_THAT(peer.grants(), IsEmpty());
+  EXPECT_EQ(Run("broken-0").state, RunState::kFailed);
+  EXPECT_EQ(Run("broken-0").failure, "its stored spec can't be read");
+}
+
+TEST_F(SchedulerDispatchTest, TellsWhichWorkersThereAre) {
+  Queue("a", 1);
+  const Peer peer = Attach("w", "w#1", 2);
+  const WorkerInfo info = scheduler_->Workers().at(0);
+  EXPECT_EQ(info.name, "w");
+  EXPECT_EQ(info.device, "cpu in a test");
+  EXPECT_EQ(info.device_kind, "cpu");
+  EXPECT_EQ(info.build, "test");
+  EXPECT_EQ(info.lanes, 2u);
+  EXPECT_TRUE(info.attached);
+  EXPECT_GT(info.attach_time, 0);
+  scheduler_->Closed(peer.session);
+  EXPECT_FALSE(scheduler_->Workers().at(0).attached);
+}
+
+}  // namespace
+}  // namespace ablate::schedule

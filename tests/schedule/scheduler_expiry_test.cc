@@ -1,0 +1,316 @@
+// When leases end before their runs do, and what that costs.
+#include <gmock/gmock.h>
+
+#include "tests/schedule/scheduler_fixture.h"
+
+namespace ablate::schedule {
+namespace {
+
+namespace wire = worker::v1;
+using storage::RunState;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SchedulerExpiryTest : public SchedulerTest {
+ protected:
+  // One worker with one lane, past the grace of the start: it trains a-0 and has a-1 ahead.
+  Peer TrainingWorker() {
+    Pass(absl::Seconds(60));
+    Queue("a", 2);
+    const Peer peer = Attach();
+    SendStarted(peer, peer.grants().at(0), 1);
+    return peer;
+  }
+};
+
+TEST_F(SchedulerExpiryTest, LosesTheLeasesOfASilentWorker) {
+  const Peer peer = TrainingWorker();
+  Pass(absl::Seconds(29));
+  EXPECT_TRUE(peer.open());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+  Pass(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(peer.stream->closed));
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "started", "lost"));
+}
+
+TEST_F(SchedulerExpiryTest, ChargesALossOnlyToRunsThatHadBegun) {
+  TrainingWorker();
+  Pass(absl::Seconds(30));
+  EXPECT_EQ(Run("a-0").losses, 1u);
+  EXPECT_EQ(Run("a-1").losses, 0u);
+  EXPECT_THAT(HistoryOf("a-1"), ElementsAre("queued", "granted", "released"));
+}
+
+TEST_F(SchedulerExpiryTest, HeartbeatsKeepALease) {
+  const Peer peer = TrainingWorker();
+  PassWithHeartbeats(absl::Minutes(5), {peer});
+  EXPECT_TRUE(peer.open());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+}
+
+TEST_F(SchedulerExpiryTest, LosesTheLeasesOfAWorkerThatDoesNotComeBack) {
+  const Peer peer = TrainingWorker();
+  scheduler_->Closed(peer.session);
+  Pass(absl::Seconds(9));
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+}
+
+TEST_F(SchedulerExpiryTest, KeepsTheLeasesOfAWorkerThatComesBackInTime) {
+  const Peer first = TrainingWorker();
+  scheduler_->Closed(first.session);
+  Pass(absl::Seconds(9));
+  wire::FromWorker hello = Hello("w", "w#1");
+  for (const wire::Grant& grant : first.grants()) {
+    wire::HeldLease& held = *hello.mutable_hello()->add_held();
+    held.set_lease(grant.lease());
+    held.set_first_unacked(1);
+  }
+  const Peer second = Attach(hello);
+  PassWithHeartbeats(absl::Minutes(1), {second});
+  ASSERT_THAT(second.verdicts(), SizeIs(2));
+  EXPECT_EQ(second.verdicts()[0].acked(), 1u);
+  EXPECT_THAT(second.grants(), IsEmpty());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+}
+
+TEST_F(SchedulerExpiryTest, ExpiresNothingInTheGraceAfterAStart) {
+  TrainingWorker();
+  Restart();
+  Pass(absl::Seconds(59));
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_EQ(Run("a-0").losses, 1u);
+  EXPECT_EQ(Run("a-1").losses, 0u);
+}
+
+TEST_F(SchedulerExpiryTest, TimeInWhichTheSchedulerDidNotRunExpiresNothing) {
+  const Peer peer = TrainingWorker();
+  clock_.Advance(absl::Minutes(10));
+  scheduler_->Tick();
+  SendHeartbeat(peer);
+  Pass(absl::Seconds(1));
+  EXPECT_TRUE(peer.open());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+}
+
+TEST_F(SchedulerExpiryTest, BlamesARunThatItsWorkerWasSteppingWhenItDiedByItself) {
+  TrainingWorker();
+  scheduler_->Exited({"w", true, "killed by SIGSEGV"});
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_EQ(Run("a-0").failures, 1u);
+  EXPECT_EQ(Run("a-1").failures, 0u);
+  EXPECT_EQ(Run("a-1").losses, 0u);
+  EXPECT_EQ(disk_->RunEvents("a-0")->back().message, "killed by SIGSEGV");
+}
+
+TEST_F(SchedulerExpiryTest, BlamesTheRunsGrantedFirstWhenNoneIsKnownToStep) {
+  Queue("a", 2);
+  Attach();
+  scheduler_->Exited({"w", true, "killed by SIGSEGV"});
+  EXPECT_EQ(Run("a-0").failures, 1u);
+  EXPECT_EQ(Run("a-1").failures, 0u);
+}
+
+TEST_F(SchedulerExpiryTest, FailsARunWithWhichItsWorkerDiesThreeTimes) {
+  Queue("a", 1);
+  for (int death = 1; death <= 3; ++death) {
+    const Peer peer = Attach("w", "w#" + std::to_string(death));
+    SendStarted(peer, peer.grants().at(0), 1);
+    scheduler_->Exited({"w", true, "killed by SIGSEGV"});
+  }
+  EXPECT_EQ(Run("a-0").state, RunState::kFailed);
+  EXPECT_EQ(Run("a-0").failure, "killed by SIGSEGV");
+}
+
+TEST_F(SchedulerExpiryTest, AKilledWorkerCostsNoAttempt) {
+  TrainingWorker();
+  scheduler_->Exited({"w", false, "killed by SIGKILL"});
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_EQ(Run("a-0").failures, 0u);
+  EXPECT_EQ(Run("a-0").losses, 1u);
+}
+
+TEST_F(SchedulerExpiryTest, EventsThatArrivedBeforeADeathCount) {
+  const Peer peer = TrainingWorker();
+  store_.HoldBack();
+  SendPoints(peer, peer.grants().at(0), 2, 10);
+  SendFinished(peer, peer.grants().at(0), 3, 10);
+  scheduler_->Exited({"w", true, "exit code 1"});
+  store_.LetGo();
+  EXPECT_EQ(Run("a-0").state, RunState::kDone);
+}
+
+TEST_F(SchedulerExpiryTest, EndsALeaseLaterWhenTheDiskIsFull) {
+  TrainingWorker();
+  store_.SetFull(true);
+  scheduler_->Exited({"w", true, "killed by SIGSEGV"});
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+  store_.SetFull(false);
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_EQ(Run("a-0").failures, 1u);
+}
+
+TEST_F(SchedulerExpiryTest, AWorkerThatReturnsBeforeItsEndIsCommittedKeepsItsLease) {
+  const Peer first = TrainingWorker();
+  scheduler_->Closed(first.session);
+  store_.SetFull(true);
+  Pass(absl::Seconds(15));
+  wire::FromWorker hello = Hello("w", "w#1");
+  hello.mutable_hello()->add_held()->set_lease(first.grants().at(0).lease());
+  hello.mutable_hello()->mutable_held(0)->set_first_unacked(2);
+  const Peer second = Attach(hello);
+  ASSERT_THAT(second.verdicts(), SizeIs(1));
+  EXPECT_FALSE(second.verdicts()[0].drop());
+  store_.SetFull(false);
+  PassWithHeartbeats(absl::Seconds(5), {second});
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "started"));
+  EXPECT_THAT(HistoryOf("a-1"), ElementsAre("queued", "granted", "released", "granted"));
+}
+
+TEST_F(SchedulerExpiryTest, TakesBackARunThatMakesNoStep) {
+  Pass(absl::Seconds(60));
+  Queue("a", 2);
+  const Peer peer = Attach("w", "w#1", 2);
+  const wire::Grant stuck = peer.grants().at(0);
+  const wire::Grant other = peer.grants().at(1);
+  for (absl::Duration since; since <= absl::Minutes(10); since += absl::Seconds(1)) {
+    ASSERT_THAT(peer.cancels(), IsEmpty()) << since;
+    SendProgress(peer, stuck, since);
+    SendProgress(peer, other, absl::ZeroDuration());
+    Pass(absl::Seconds(1));
+  }
+  EXPECT_THAT(peer.cancels(), ElementsAre(stuck.lease() + "/"));
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "lost", "granted"));
+  EXPECT_THAT(HistoryOf("a-1"), ElementsAre("queued", "granted"));
+}
+
+TEST_F(SchedulerExpiryTest, AsksAWorkerToLeaveWhenNoLaneMakesSteps) {
+  const Peer peer = TrainingWorker();
+  PassWithHeartbeats(absl::Minutes(10) - absl::Seconds(1), {peer});
+  EXPECT_FALSE(peer.drained());
+  PassWithHeartbeats(absl::Seconds(1), {peer});
+  EXPECT_TRUE(peer.drained());
+  EXPECT_THAT(peer.cancels(), ElementsAre("l1/", "l2/"));
+  EXPECT_EQ(Run("a-0").losses, 1u);
+  EXPECT_EQ(Run("a-1").losses, 0u);
+  const Peer next = Attach("w", "w#2");
+  EXPECT_FALSE(next.drained());
+  EXPECT_THAT(next.grants(), SizeIs(2));
+}
+
+TEST_F(SchedulerExpiryTest, AWorkerWithoutWorkMayDoNothing) {
+  Pass(absl::Seconds(60));
+  const Peer peer = Attach();
+  PassWithHeartbeats(absl::Minutes(30), {peer});
+  Queue("a", 1);
+  PassWithHeartbeats(absl::Minutes(5), {peer});
+  EXPECT_FALSE(peer.drained());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+}
+
+TEST_F(SchedulerExpiryTest, CancelsARunThatAHeartbeatNamesAndNoLeaseHas) {
+  const Peer peer = TrainingWorker();
+  const wire::Grant grant = peer.grants().at(0);
+  ASSERT_TRUE(disk_->CancelExperiment(disk_->FindExperiments("a", 1)->at(0)).ok());
+  scheduler_->Withdraw({{grant.lease(), "a-0", "w"}});
+  ASSERT_THAT(peer.cancels(), SizeIs(1));
+  SendProgress(peer, grant, absl::ZeroDuration());
+  EXPECT_THAT(peer.cancels(), SizeIs(2));
+}
+
+TEST_F(SchedulerExpiryTest, AsksALeavingWorkerAgainWhenItAttachesAgain) {
+  const Peer first = TrainingWorker();
+  PassWithHeartbeats(absl::Minutes(10), {first});
+  const Peer second = Attach("w", "w#1");
+  EXPECT_TRUE(second.drained());
+  EXPECT_THAT(second.grants(), IsEmpty());
+}
+
+TEST_F(SchedulerExpiryTest, OldNewsOfAStepAreNoLackOfProgress) {
+  SchedulerOptions options;
+  options.silence = absl::Hours(1);
+  Restart(options);
+  const Peer peer = TrainingWorker();
+  SendProgress(peer, peer.grants().at(0), absl::Minutes(9));
+  Pass(absl::Minutes(20));
+  EXPECT_THAT(peer.cancels(), IsEmpty());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+}
+
+TEST_F(SchedulerExpiryTest, AFullDiskIsNoLackOfProgress) {
+  const Peer peer = TrainingWorker();
+  store_.SetFull(true);
+  SendPoints(peer, peer.grants().at(0), 2, 1);
+  for (absl::Duration since; since < absl::Minutes(12); since += absl::Seconds(1)) {
+    SendProgress(peer, peer.grants().at(0), since);
+    Pass(absl::Seconds(1));
+  }
+  EXPECT_THAT(peer.cancels(), IsEmpty());
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+}
+
+TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
+  const Peer peer = TrainingWorker();
+  const std::string other = Queue("b", 1);
+  scheduler_->Dispatch();
+  EXPECT_THAT(peer.grants(), SizeIs(2));
+  const auto experiments = disk_->FindExperiments("a", 1);
+  const auto withdrawals = disk_->CancelExperiment(experiments->at(0));
+  ASSERT_THAT(*withdrawals, SizeIs(2));
+  scheduler_->Withdraw(*withdrawals);
+  EXPECT_THAT(peer.cancels(), ElementsAre("l1/a-0", "l2/a-1"));
+  EXPECT_THAT(peer.grants(), SizeIs(3));
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("b-0"));
+}
+
+TEST_F(SchedulerExpiryTest, ADrainCostsNothing) {
+  const Peer peer = TrainingWorker();
+  scheduler_->DrainAll();
+  EXPECT_TRUE(peer.drained());
+  for (const wire::Grant& grant : peer.grants()) {
+    const bool started = grant.runs(0).run() == "a-0";
+    wire::FromWorker released = EventOf(grant, started ? 2 : 1);
+    released.mutable_event()->mutable_released();
+    Send(peer, released);
+  }
+  scheduler_->Closed(peer.session);
+  scheduler_->Exited({"w", true, "exit code 0"});
+  for (const char* run : {"a-0", "a-1"}) {
+    EXPECT_EQ(Run(run).state, RunState::kQueued);
+    EXPECT_EQ(Run(run).failures + Run(run).losses, 0u);
+  }
+  EXPECT_THAT(Attach("w", "w#2").grants(), IsEmpty());
+}
+
+TEST_F(SchedulerExpiryTest, AWorkerThatGivesARunBackGetsNothingNew) {
+  const Peer peer = TrainingWorker();
+  wire::FromWorker released = EventOf(peer.grants().at(0), 2);
+  released.mutable_event()->mutable_released();
+  Send(peer, released);
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_THAT(peer.grants(), SizeIs(2));
+}
+
+TEST_F(SchedulerExpiryTest, ALateAnswerToALeavingProcessDoesNotConcernTheNext) {
+  const Peer first = TrainingWorker();
+  store_.HoldBack();
+  wire::FromWorker released = EventOf(first.grants().at(0), 2);
+  released.mutable_event()->mutable_released();
+  Send(first, released);
+  scheduler_->Closed(first.session);
+  const Peer next = Attach("w", "w#2");
+  store_.LetGo();
+  scheduler_->Dispatch();
+  EXPECT_THAT(next.grants(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace ablate::schedule

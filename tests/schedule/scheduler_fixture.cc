@@ -1,0 +1,245 @@
+// Queues runs, plays workers, moves time.
+#include "tests/schedule/scheduler_fixture.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace ablate::schedule {
+
+namespace wire = worker::v1;
+
+void FaultyStore::CommitHeldBack() {
+  for (; !held_back_.empty(); held_back_.pop_front()) held_back_.front()();
+}
+
+void FaultyStore::LetGo() {
+  holds_back_ = false;
+  CommitHeldBack();
+  while (!answers_.empty()) {
+    const std::function<void()> answer = std::move(answers_.front());
+    answers_.pop_front();
+    answer();
+  }
+}
+
+absl::Status FaultyStore::Room() const {
+  return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
+}
+
+StoreProxy::Or<std::vector<storage::GrantedRun>> FaultyStore::Grant(
+    Text lease, const storage::LeaseHolder& holder, const Names& runs) {
+  if (!Room().ok()) return Room();
+  CommitHeldBack();
+  return target()->Grant(lease, holder, runs);
+}
+
+absl::Status FaultyStore::EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
+                                   Text message) {
+  if (!Room().ok()) return Room();
+  CommitHeldBack();
+  return target()->EndLease(lease, end, stepping, message);
+}
+
+void FaultyStore::ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
+                             std::function<void(Or<std::vector<storage::Applied>>)> done) {
+  if (!Room().ok()) {
+    done(Room());
+    return;
+  }
+  held_back_.push_back([this, incarnation = std::move(incarnation), events = std::move(events),
+                        done = std::move(done)] {
+    answers_.push_back([done, results = target()->Apply(incarnation, events)] { done(results); });
+  });
+  if (!holds_back_) LetGo();
+}
+
+std::vector<wire::Grant> SchedulerTest::Peer::grants() const {
+  std::vector<wire::Grant> grants;
+  for (const wire::ToWorker& message : stream->received) {
+    if (message.has_grant()) grants.push_back(message.grant());
+  }
+  return grants;
+}
+
+std::vector<wire::Verdict> SchedulerTest::Peer::verdicts() const {
+  std::vector<wire::Verdict> verdicts;
+  for (const wire::ToWorker& message : stream->received) {
+    if (message.has_verdict()) verdicts.push_back(message.verdict());
+  }
+  return verdicts;
+}
+
+std::vector<std::string> SchedulerTest::Peer::cancels() const {
+  std::vector<std::string> cancels;
+  for (const wire::ToWorker& message : stream->received) {
+    if (!message.has_cancel()) continue;
+    cancels.push_back(absl::StrCat(message.cancel().lease(), "/", message.cancel().run()));
+  }
+  return cancels;
+}
+
+uint64_t SchedulerTest::Peer::acked(const std::string& lease) const {
+  uint64_t acked = 0;
+  for (const wire::ToWorker& message : stream->received) {
+    if (message.has_ack() && message.ack().lease() == lease) {
+      acked = std::max<uint64_t>(acked, message.ack().seq());
+    }
+  }
+  return acked;
+}
+
+bool SchedulerTest::Peer::drained() const {
+  return std::any_of(stream->received.begin(), stream->received.end(),
+                     [](const wire::ToWorker& message) { return message.has_drain(); });
+}
+
+SchedulerTest::SchedulerTest() : store_(nullptr) {
+  storage::StoreOptions options;
+  options.now = [] { return storage::Micros{1}; };
+  absl::StatusOr<std::unique_ptr<storage::Store>> store = storage::Store::Open(options);
+  EXPECT_TRUE(store.ok()) << store.status();
+  disk_ = *std::move(store);
+  store_.SetTarget(disk_.get());
+  Restart();
+}
+
+void SchedulerTest::Restart() { Restart(SchedulerOptions()); }
+
+void SchedulerTest::Restart(SchedulerOptions options) {
+  scheduler_ = std::make_unique<Scheduler>(&store_, &clock_, std::move(options),
+                                           [this] { return absl::StrCat("l", ++leases_); });
+  EXPECT_TRUE(scheduler_->Start().ok());
+}
+
+std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_t steps) {
+  storage::NewExperiment experiment;
+  experiment.name = name;
+  experiment.request_id = name;
+  for (uint32_t i = 0; i < runs; ++i) {
+    storage::NewRun run;
+    run.fingerprint = absl::StrCat(name, "-", i);
+    run.trajectory = run.fingerprint;
+    run.steps = steps;
+    run.device_kind = "cpu";
+    run.shape = name;
+    experiment.cells.push_back({run.fingerprint, {}, i, run.fingerprint});
+    experiment.runs.push_back(std::move(run));
+  }
+  const auto created = disk_->CreateExperiment(experiment);
+  EXPECT_TRUE(created.ok()) << created.status();
+  return created->id;
+}
+
+wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string& incarnation,
+                                      uint32_t lanes) {
+  wire::FromWorker message;
+  wire::Hello& hello = *message.mutable_hello();
+  hello.set_worker(name);
+  hello.set_incarnation(incarnation);
+  hello.set_device("cpu in a test");
+  hello.set_device_kind("cpu");
+  hello.set_lanes(lanes);
+  hello.set_build("test");
+  hello.set_trainer("torch");
+  hello.set_numerics_version(1);
+  return message;
+}
+
+SchedulerTest::Peer SchedulerTest::Open() {
+  Peer peer;
+  peer.stream = std::make_shared<RecordingStream>();
+  peer.session = scheduler_->Open(peer.stream);
+  return peer;
+}
+
+SchedulerTest::Peer SchedulerTest::Attach(const wire::FromWorker& hello) {
+  Peer peer = Open();
+  Send(peer, hello);
+  return peer;
+}
+
+SchedulerTest::Peer SchedulerTest::Attach(const std::string& name, const std::string& incarnation,
+                                          uint32_t lanes) {
+  return Attach(Hello(name, incarnation, lanes));
+}
+
+void SchedulerTest::Send(const Peer& peer, const wire::FromWorker& message) {
+  scheduler_->Receive(peer.session, message);
+}
+
+wire::FromWorker SchedulerTest::EventOf(const wire::Grant& grant, uint64_t seq) {
+  wire::FromWorker message;
+  message.mutable_event()->set_lease(grant.lease());
+  message.mutable_event()->set_seq(seq);
+  message.mutable_event()->set_run(grant.runs(0).run());
+  return message;
+}
+
+void SchedulerTest::SendStarted(const Peer& peer, const wire::Grant& grant, uint64_t seq) {
+  wire::FromWorker message = EventOf(grant, seq);
+  message.mutable_event()->mutable_started();
+  Send(peer, message);
+}
+
+void SchedulerTest::SendPoints(const Peer& peer, const wire::Grant& grant, uint64_t seq,
+                               uint32_t step) {
+  wire::FromWorker message = EventOf(grant, seq);
+  wire::Points& points = *message.mutable_event()->mutable_points();
+  points.set_step(step);
+  points.set_busy_us(1000);
+  wire::Column& column = *points.add_columns();
+  column.set_key("train/loss");
+  column.add_steps(step - 1);
+  column.add_values(1.0 / step);
+  Send(peer, message);
+}
+
+void SchedulerTest::SendFinished(const Peer& peer, const wire::Grant& grant, uint64_t seq,
+                                 uint32_t step) {
+  wire::FromWorker message = EventOf(grant, seq);
+  message.mutable_event()->mutable_finished()->set_step(step);
+  Send(peer, message);
+}
+
+void SchedulerTest::SendHeartbeat(const Peer& peer) {
+  wire::FromWorker message;
+  message.mutable_heartbeat();
+  Send(peer, message);
+}
+
+void SchedulerTest::SendProgress(const Peer& peer, const wire::Grant& grant, absl::Duration since) {
+  wire::FromWorker message;
+  wire::LeaseProgress& lease = *message.mutable_heartbeat()->add_leases();
+  lease.set_lease(grant.lease());
+  wire::RunProgress& run = *lease.add_runs();
+  run.set_run(grant.runs(0).run());
+  run.set_since_progress_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(since)));
+  Send(peer, message);
+}
+
+void SchedulerTest::Pass(absl::Duration time) { PassWithHeartbeats(time, {}); }
+
+void SchedulerTest::PassWithHeartbeats(absl::Duration time, const std::vector<Peer>& peers) {
+  for (absl::Duration passed; passed < time; passed += absl::Seconds(1)) {
+    clock_.Advance(absl::Seconds(1));
+    for (const Peer& peer : peers) SendHeartbeat(peer);
+    scheduler_->Tick();
+  }
+}
+
+storage::RunRecord SchedulerTest::Run(const std::string& name) {
+  const auto run = disk_->GetRun(name);
+  EXPECT_TRUE(run.ok()) << run.status();
+  return run.ok() ? *run : storage::RunRecord();
+}
+
+std::vector<std::string> SchedulerTest::HistoryOf(const std::string& name) {
+  const auto events = disk_->RunEvents(name);
+  EXPECT_TRUE(events.ok()) << events.status();
+  std::vector<std::string> kinds;
+  for (const storage::RunEventRecord& event : *events) kinds.push_back(event.kind);
+  return kinds;
+}
+
+}  // namespace ablate::schedule

@@ -1,0 +1,116 @@
+// A scheduler over a store in memory, workers that are only what they say, and a clock to move.
+#ifndef ABLATE_TESTS_SCHEDULE_SCHEDULER_FIXTURE_H_
+#define ABLATE_TESTS_SCHEDULE_SCHEDULER_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/schedule/scheduler.h"
+#include "tests/schedule/fake_clock.h"
+#include "tests/schedule/store_proxy.h"
+
+namespace ablate::schedule {
+
+// Runs out of room when told to, and keeps groups back: other writes commit them first, as one
+// queue of writes would, but their answers still wait.
+class FaultyStore : public StoreProxy {
+ public:
+  using StoreProxy::StoreProxy;
+
+  void SetFull(bool full) { full_ = full; }
+  void HoldBack() { holds_back_ = true; }
+  // Commits what was held back, in order, and answers.
+  void LetGo();
+
+  Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
+                                             const Names& runs) override;
+  absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
+                        Text message) override;
+  void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
+                  std::function<void(Or<std::vector<storage::Applied>>)> done) override;
+
+ private:
+  absl::Status Room() const;
+  void CommitHeldBack();
+
+  bool full_ = false;
+  bool holds_back_ = false;
+  std::deque<std::function<void()>> held_back_;
+  std::deque<std::function<void()>> answers_;
+};
+
+class RecordingStream : public WorkerStream {
+ public:
+  void Send(const worker::v1::ToWorker& message) override { received.push_back(message); }
+  void Close(const absl::Status& why) override { closed = why; }
+
+  std::vector<worker::v1::ToWorker> received;
+  absl::Status closed;  // OK while open
+};
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  // A worker's side of one session.
+  struct Peer {
+    Scheduler::Session session = 0;
+    std::shared_ptr<RecordingStream> stream;
+
+    bool open() const { return stream->closed.ok(); }
+    std::vector<worker::v1::Grant> grants() const;
+    std::vector<worker::v1::Verdict> verdicts() const;
+    // "lease/run" of each cancel.
+    std::vector<std::string> cancels() const;
+    // The highest number that was acknowledged; 0 if none.
+    uint64_t acked(const std::string& lease) const;
+    bool drained() const;
+  };
+
+  SchedulerTest();
+
+  // A new scheduler over the same store.
+  void Restart();
+  void Restart(SchedulerOptions options);
+  // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
+  std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10);
+
+  static worker::v1::FromWorker Hello(const std::string& name, const std::string& incarnation,
+                                      uint32_t lanes = 1);
+  Peer Open();
+  Peer Attach(const worker::v1::FromWorker& hello);
+  Peer Attach(const std::string& name = "w", const std::string& incarnation = "w#1",
+              uint32_t lanes = 1);
+  void Send(const Peer& peer, const worker::v1::FromWorker& message);
+  // An event of a grant's only run, to be completed.
+  static worker::v1::FromWorker EventOf(const worker::v1::Grant& grant, uint64_t seq);
+  void SendStarted(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq);
+  void SendPoints(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq, uint32_t step);
+  void SendFinished(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq, uint32_t step);
+  void SendHeartbeat(const Peer& peer);
+  void SendProgress(const Peer& peer, const worker::v1::Grant& grant, absl::Duration since);
+
+  // Second by second, as the scheduler's thread ticks.
+  void Pass(absl::Duration time);
+  // The same with a heartbeat every second.
+  void PassWithHeartbeats(absl::Duration time, const std::vector<Peer>& peers);
+
+  storage::RunRecord Run(const std::string& name);
+  // Kinds of the run's history, in order.
+  std::vector<std::string> HistoryOf(const std::string& name);
+
+  FakeClock clock_;
+  std::unique_ptr<storage::Store> disk_;
+  FaultyStore store_;
+  uint64_t leases_ = 0;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+}  // namespace ablate::schedule
+
+#endif  // ABLATE_TESTS_SCHEDULE_SCHEDULER_FIXTURE_H_

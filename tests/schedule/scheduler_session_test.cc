@@ -1,0 +1,240 @@
+// Sessions: hello, verdicts, events and their acknowledgement.
+#include <gmock/gmock.h>
+
+#include "tests/schedule/scheduler_fixture.h"
+
+namespace ablate::schedule {
+namespace {
+
+namespace wire = worker::v1;
+using storage::RunState;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class SchedulerSessionTest : public SchedulerTest {};
+
+wire::FromWorker Holding(wire::FromWorker hello, const std::string& lease, uint64_t first_unacked) {
+  wire::HeldLease& held = *hello.mutable_hello()->add_held();
+  held.set_lease(lease);
+  held.set_first_unacked(first_unacked);
+  return hello;
+}
+
+TEST_F(SchedulerSessionTest, ClosesTheStreamWhenItsFirstMessageIsNotHello) {
+  const Peer peer = Open();
+  SendHeartbeat(peer);
+  EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
+}
+
+TEST_F(SchedulerSessionTest, ClosesTheStreamOnASecondHello) {
+  const Peer peer = Attach();
+  Send(peer, Hello("w", "w#1"));
+  EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
+}
+
+TEST_F(SchedulerSessionTest, ClosesTheStreamOnAnEmptyMessage) {
+  const Peer peer = Attach();
+  Send(peer, wire::FromWorker());
+  EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
+}
+
+TEST_F(SchedulerSessionTest, ClosesTheStreamThatSaysNothing) {
+  const Peer peer = Open();
+  Pass(absl::Seconds(29));
+  EXPECT_TRUE(peer.open());
+  Pass(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(peer.stream->closed));
+}
+
+TEST_F(SchedulerSessionTest, NamesTheFieldOfAMalformedHello) {
+  wire::FromWorker hello = Hello("w", "w#1");
+  hello.mutable_hello()->set_lanes(0);
+  const Peer peer = Attach(hello);
+  EXPECT_THAT(std::string(peer.stream->closed.message()), HasSubstr("hello.lanes is 0"));
+  EXPECT_THAT(scheduler_->Workers(), IsEmpty());
+}
+
+TEST_F(SchedulerSessionTest, WelcomesBeforeAnythingElse) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  ASSERT_THAT(peer.stream->received, SizeIs(2));
+  EXPECT_EQ(peer.stream->received[0].welcome().heartbeat_ms(), 5000u);
+  EXPECT_EQ(peer.stream->received[0].welcome().grace_ms(), 60000u);
+  EXPECT_TRUE(peer.stream->received[1].has_grant());
+}
+
+TEST_F(SchedulerSessionTest, AcknowledgesOnlyAfterTheCommit) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  const wire::Grant grant = peer.grants().at(0);
+  store_.HoldBack();
+  SendStarted(peer, grant, 1);
+  SendPoints(peer, grant, 2, 1);
+  EXPECT_EQ(peer.acked(grant.lease()), 0u);
+  EXPECT_EQ(Run("a-0").step, 0u);
+  store_.LetGo();
+  EXPECT_EQ(peer.acked(grant.lease()), 2u);
+  EXPECT_EQ(Run("a-0").step, 1u);
+}
+
+TEST_F(SchedulerSessionTest, AcknowledgesRepeatedEventsWithoutApplyingThemAgain) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  const wire::Grant grant = peer.grants().at(0);
+  SendPoints(peer, grant, 1, 1);
+  SendPoints(peer, grant, 1, 1);
+  EXPECT_EQ(peer.acked(grant.lease()), 1u);
+  EXPECT_TRUE(peer.open());
+  EXPECT_EQ(disk_->Summaries({"a-0"})->at(0).at(0).count, 1u);
+}
+
+TEST_F(SchedulerSessionTest, ClosesTheStreamOnAGapAndTakesTheEventsOnTheNext) {
+  Queue("a", 1);
+  const Peer first = Attach();
+  const wire::Grant grant = first.grants().at(0);
+  SendStarted(first, grant, 1);
+  SendPoints(first, grant, 3, 2);
+  EXPECT_TRUE(absl::IsAborted(first.stream->closed));
+  const Peer second = Attach(Holding(Hello("w", "w#1"), grant.lease(), 2));
+  ASSERT_THAT(second.verdicts(), SizeIs(1));
+  EXPECT_FALSE(second.verdicts()[0].drop());
+  EXPECT_EQ(second.verdicts()[0].acked(), 1u);
+  EXPECT_GT(second.verdicts()[0].credit_bytes(), 0u);
+  SendPoints(second, grant, 2, 1);
+  SendPoints(second, grant, 3, 2);
+  EXPECT_EQ(second.acked(grant.lease()), 3u);
+}
+
+TEST_F(SchedulerSessionTest, IgnoresAStreamThatWasReplaced) {
+  Queue("a", 1);
+  const Peer first = Attach();
+  const wire::Grant grant = first.grants().at(0);
+  const Peer second = Attach(Holding(Hello("w", "w#1"), grant.lease(), 1));
+  EXPECT_TRUE(absl::IsAborted(first.stream->closed));
+  SendStarted(first, grant, 1);
+  scheduler_->Closed(first.session);
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted"));
+  SendStarted(second, grant, 1);
+  EXPECT_EQ(second.acked(grant.lease()), 1u);
+  EXPECT_TRUE(scheduler_->Workers().at(0).attached);
+}
+
+TEST_F(SchedulerSessionTest, KeepsWhatArrivedBeforeTheStreamBroke) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  const wire::Grant grant = peer.grants().at(0);
+  store_.HoldBack();
+  SendStarted(peer, grant, 1);
+  SendPoints(peer, grant, 2, 10);
+  SendFinished(peer, grant, 3, 10);
+  scheduler_->Closed(peer.session);
+  store_.LetGo();
+  EXPECT_EQ(Run("a-0").state, RunState::kDone);
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, IsEmpty());
+}
+
+TEST_F(SchedulerSessionTest, RequeuesALeasedRunThatTheWorkerDoesNotHold) {
+  Queue("a", 1);
+  scheduler_->Closed(Attach().session);
+  const Peer second = Attach();
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "lost", "granted"));
+  ASSERT_THAT(second.grants(), SizeIs(1));
+  EXPECT_EQ(second.grants()[0].lease(), "l2");
+}
+
+TEST_F(SchedulerSessionTest, DropsTheLeasesOfAnEarlierProcess) {
+  Queue("a", 1);
+  const Peer first = Attach("w", "w#1");
+  SendStarted(first, first.grants().at(0), 1);
+  const Peer second = Attach(Holding(Hello("w", "w#2"), first.grants().at(0).lease(), 2));
+  EXPECT_TRUE(absl::IsAborted(first.stream->closed));
+  ASSERT_THAT(second.verdicts(), SizeIs(1));
+  EXPECT_TRUE(second.verdicts()[0].drop());
+  EXPECT_THAT(second.grants(), SizeIs(1));
+  EXPECT_EQ(Run("a-0").losses, 1u);
+}
+
+TEST_F(SchedulerSessionTest, DropsALeaseWithEventsThatTheStoreNeverHad) {
+  Queue("a", 1);
+  const Peer first = Attach();
+  scheduler_->Closed(first.session);
+  const Peer second = Attach(Holding(Hello("w", "w#1"), first.grants().at(0).lease(), 5));
+  ASSERT_THAT(second.verdicts(), SizeIs(1));
+  EXPECT_TRUE(second.verdicts()[0].drop());
+  ASSERT_THAT(second.grants(), SizeIs(1));
+  EXPECT_EQ(second.grants()[0].runs(0).run(), "a-0");
+}
+
+TEST_F(SchedulerSessionTest, CancelsARunWhoseLeaseIsGone) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  const wire::Grant grant = peer.grants().at(0);
+  ASSERT_TRUE(disk_->EndLease(grant.lease(), storage::LeaseEnd::kReleased, {}, "").ok());
+  SendStarted(peer, grant, 1);
+  EXPECT_THAT(peer.cancels(), Contains(grant.lease() + "/a-0"));
+  EXPECT_EQ(peer.acked(grant.lease()), 0u);
+  EXPECT_THAT(peer.grants(), SizeIs(2));
+}
+
+TEST_F(SchedulerSessionTest, LosesALeaseWithAMalformedEvent) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  wire::FromWorker message = EventOf(peer.grants().at(0), 1);
+  message.mutable_event()->mutable_points()->add_columns()->set_key("");
+  Send(peer, message);
+  EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  EXPECT_EQ(Run("a-0").losses, 1u);
+}
+
+TEST_F(SchedulerSessionTest, LosesOnlyTheLeaseWhoseEventTheStoreRefuses) {
+  Queue("a", 2);
+  const Peer peer = Attach();
+  const wire::Grant good = peer.grants().at(0);
+  const wire::Grant bad = peer.grants().at(1);
+  store_.HoldBack();
+  SendStarted(peer, good, 1);
+  SendPoints(peer, good, 2, 1);
+  SendPoints(peer, bad, 1, 1000);  // the run has 10 steps
+  store_.LetGo();
+  EXPECT_EQ(Run("a-0").step, 1u);
+  EXPECT_EQ(Run("a-0").losses, 0u);
+  EXPECT_EQ(Run("a-1").losses, 1u);
+  EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
+}
+
+TEST_F(SchedulerSessionTest, ClosesAStreamThatOverrunsItsCredit) {
+  SchedulerOptions options;
+  options.credit_bytes = 100;
+  Restart(options);
+  Queue("a", 1);
+  const Peer peer = Attach();
+  const wire::Grant grant = peer.grants().at(0);
+  store_.HoldBack();
+  for (uint64_t seq = 1; seq <= 4; ++seq) SendPoints(peer, grant, seq, static_cast<uint32_t>(seq));
+  EXPECT_TRUE(absl::IsResourceExhausted(peer.stream->closed));
+  store_.LetGo();
+}
+
+TEST_F(SchedulerSessionTest, HoldsBackAcknowledgementsWhileTheDiskIsFull) {
+  Queue("a", 1);
+  const Peer peer = Attach();
+  const wire::Grant grant = peer.grants().at(0);
+  store_.SetFull(true);
+  SendStarted(peer, grant, 1);
+  SendPoints(peer, grant, 2, 1);
+  PassWithHeartbeats(absl::Seconds(90), {peer});
+  EXPECT_TRUE(peer.open());
+  EXPECT_EQ(peer.acked(grant.lease()), 0u);
+  store_.SetFull(false);
+  PassWithHeartbeats(absl::Seconds(20), {peer});
+  EXPECT_EQ(peer.acked(grant.lease()), 2u);
+  EXPECT_EQ(Run("a-0").step, 1u);
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "started"));
+}
+
+}  // namespace
+}  // namespace ablate::schedule

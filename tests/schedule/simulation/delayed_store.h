@@ -1,0 +1,68 @@
+// The real store, with the time between a request and its commit in the simulation's hands.
+#ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_DELAYED_STORE_H_
+#define ABLATE_TESTS_SCHEDULE_SIMULATION_DELAYED_STORE_H_
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/schedule/store_proxy.h"
+
+namespace ablate::simulation {
+
+// What a wrong server would do; the simulation has to notice.
+enum class Mutation {
+  kNone,
+  kAcknowledgesBeforeTheCommit,
+  kTakesEventsByRunAlone,  // whatever the lease and the number
+};
+
+// Asynchronous groups wait until Commit; any other write commits what waits first, as one queue of
+// writes would.
+class DelayedStore : public schedule::StoreProxy {
+ public:
+  DelayedStore(storage::Store* target, Mutation mutation)
+      : StoreProxy(target), mutation_(mutation) {}
+
+  size_t waiting() const { return waiting_.size(); }
+  // Commits the oldest group that waits.
+  void Commit();
+  // The process ends: what waits was never written, and nobody is told.
+  void Crash() { waiting_.clear(); }
+  void SetFull(bool full) { full_ = full; }
+  // Called with what each grant hands out.
+  void OnGrant(std::function<void(const storage::GrantedRun&)> call) {
+    on_grant_ = std::move(call);
+  }
+
+  Or<std::vector<storage::Withdrawal>> CancelExperiment(Text id) override;
+  Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
+                                             const Names& runs) override;
+  void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
+                  std::function<void(Or<std::vector<storage::Applied>>)> done) override;
+  Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
+                                       uint64_t first_unacked) override;
+  absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
+                        Text message) override;
+
+ private:
+  struct Waiting {
+    std::string incarnation;
+    std::vector<storage::LeaseEvent> events;
+    std::function<void(Or<std::vector<storage::Applied>>)> done;
+  };
+
+  // Commits what waits; RESOURCE_EXHAUSTED if there is no room.
+  absl::Status BeforeWrite();
+  void TakeByRun(const storage::LeaseEvent& event);
+
+  const Mutation mutation_;
+  std::deque<Waiting> waiting_;
+  std::function<void(const storage::GrantedRun&)> on_grant_;
+  bool full_ = false;
+};
+
+}  // namespace ablate::simulation
+
+#endif  // ABLATE_TESTS_SCHEDULE_SIMULATION_DELAYED_STORE_H_

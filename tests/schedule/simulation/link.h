@@ -1,0 +1,63 @@
+// One stream between a worker and the server: two queues, and an end that each side notices only
+// after it has read what arrived.
+#ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_LINK_H_
+#define ABLATE_TESTS_SCHEDULE_SIMULATION_LINK_H_
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "server/schedule/scheduler.h"
+#include "tests/schedule/simulation/promises.h"
+#include "tests/schedule/simulation/random.h"
+
+namespace ablate::simulation {
+
+struct Link {
+  size_t worker = 0;  // slot; the worker ignores links that are not its newest
+  schedule::Scheduler::Session session = 0;
+  std::deque<worker::v1::FromWorker> up;
+  std::deque<worker::v1::ToWorker> down;
+  bool server_side = true;  // whether the server still has it
+  bool worker_side = true;
+  bool cut = false;  // nothing more can be put in
+
+  // The network fails; of what is on its way, a part arrives.
+  void Break(Random* random) {
+    cut = true;
+    up.resize(random->Below(static_cast<uint32_t>(up.size()) + 1));
+    down.resize(random->Below(static_cast<uint32_t>(down.size()) + 1));
+  }
+  // The server's process is gone.
+  void LoseServer(Random* random) {
+    Break(random);
+    up.clear();
+    server_side = false;
+  }
+};
+
+class LinkStream : public schedule::WorkerStream {
+ public:
+  LinkStream(std::shared_ptr<Link> link, PromiseKeeper* promises)
+      : link_(std::move(link)), promises_(promises) {}
+
+  void Send(const worker::v1::ToWorker& message) override {
+    if (message.has_ack()) promises_->Acknowledged(message.ack());
+    if (!link_->cut) link_->down.push_back(message);
+  }
+  void Close(const absl::Status&) override {
+    link_->cut = true;
+    link_->up.clear();
+    link_->server_side = false;
+  }
+
+ private:
+  const std::shared_ptr<Link> link_;
+  PromiseKeeper* const promises_;
+};
+
+}  // namespace ablate::simulation
+
+#endif  // ABLATE_TESTS_SCHEDULE_SIMULATION_LINK_H_

@@ -1,0 +1,84 @@
+// A worker's process: the real lease book and a trainer that only writes down what it did.
+#ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_WORKER_PROCESS_H_
+#define ABLATE_TESTS_SCHEDULE_SIMULATION_WORKER_PROCESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/time/time.h"
+#include "server/worker/lease_book.h"
+#include "tests/schedule/simulation/histories.h"
+#include "tests/schedule/simulation/random.h"
+
+namespace ablate::simulation {
+
+// A run has points train/loss at steps 0 … N − 1, eval/loss at multiples of this and at N, and
+// checkpoints at this and at N.
+inline constexpr uint32_t kEvaluationEvery = 3;
+inline constexpr uint32_t kCheckpointStep = 5;
+
+class WorkerProcess {
+ public:
+  WorkerProcess(std::string name, std::string incarnation, uint32_t lanes, Histories* histories,
+                Random* random);
+
+  const std::string& incarnation() const { return incarnation_; }
+  const worker::LeaseBook& book() const { return book_; }
+  // Asked to leave, and nothing is left to report.
+  bool finished() const { return draining_ && book_.empty(); }
+
+  worker::v1::FromWorker Hello() const;
+  worker::v1::FromWorker Heartbeat(absl::Duration now) const;
+  void Disconnected() { book_.Disconnected(); }
+  void DropAll();
+  void Receive(const worker::v1::ToWorker& message, absl::Duration now);
+  // One step of some lane, if one may go on.
+  void Train(absl::Duration now);
+  // A lane hangs in its step until the process ends or its run is stopped.
+  void Stick();
+  void Drain();
+  // What is to be sent since the last call, in order; to be thrown away without a stream.
+  std::vector<worker::v1::FromWorker> TakeOutgoing();
+
+ private:
+  struct Job {
+    std::string lease;
+    worker::v1::GrantedRun grant;
+    uint64_t segment = 0;  // 0: waits for a lane
+    uint32_t step = 0;
+    bool stuck = false;
+    absl::Duration progress_at;
+    worker::v1::Points points;  // not yet flushed
+  };
+
+  void Stop(const std::string& lease, const std::string& run);
+  void FillLanes(absl::Duration now);
+  void Begin(Job* job);
+  // False when the job has ended.
+  bool Step(Job* job);
+  void Finish(Job* job);
+  void AddPoint(Job* job, const char* key, uint32_t step);
+  void Flush(Job* job);
+  void SaveState(Job* job);
+  void SaveCheckpoint(Job* job);
+  worker::v1::Event EventOf(const Job& job) const;
+  void Report(worker::v1::Event event);
+
+  const std::string name_;
+  const std::string incarnation_;
+  Histories* const histories_;
+  Random* const random_;
+  worker::LeaseBook book_;
+  std::deque<Job> waiting_;
+  std::vector<std::optional<Job>> lanes_;
+  std::vector<worker::v1::FromWorker> outgoing_;
+  bool draining_ = false;
+};
+
+}  // namespace ablate::simulation
+
+#endif  // ABLATE_TESTS_SCHEDULE_SIMULATION_WORKER_PROCESS_H_
