@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
@@ -207,7 +210,7 @@ TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
   for (const auto& item : cases) {
     const auto source = MakeBatchSource(item.run);
     EXPECT_EQ(source.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(source.status().message(), item.message);
+    EXPECT_EQ(std::string(source.status().message()), item.message);
   }
 }
 

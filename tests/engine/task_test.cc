@@ -65,7 +65,7 @@ TEST(InspectDocumentsTest, RefusesWhatIsNotText) {
   for (const auto& item : cases) {
     const auto facts = InspectDocuments(item.text);
     EXPECT_EQ(facts.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(facts.status().message(), item.message);
+    EXPECT_EQ(std::string(facts.status().message()), item.message);
   }
 }
 

@@ -39,7 +39,7 @@ class MersenneTwister {
 
   // Uniform in [0, bound): the top bits of a word, drawn again while too large. bound ≥ 1.
   uint32_t Below(uint32_t bound) {
-    const int bits = std::bit_width(bound);
+    const int bits = static_cast<int>(std::bit_width(bound));
     uint32_t value = Next() >> (32 - bits);
     while (value >= bound) value = Next() >> (32 - bits);
     return value;

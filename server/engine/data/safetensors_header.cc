@@ -145,7 +145,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::json::exception&) override {
+                   const nlohmann::json::exception& error) override {
+    constexpr int kNumberOverflow = 406;  // well-formed JSON, reported this way all the same
+    if (error.id == kNumberOverflow) return Unexpected("a number that fits no type");
     return Fail("the header is not JSON at byte ", position);
   }
 

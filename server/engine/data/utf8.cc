@@ -8,7 +8,7 @@ namespace {
 // byte, which is where overlong forms, surrogates and too large values show.
 struct LeadRange {
   unsigned char first, last;
-  int following;
+  unsigned char following;
   unsigned char second_first, second_last;
 };
 
@@ -36,7 +36,7 @@ char32_t DecodeUtf8(absl::string_view text, size_t& offset) {
   }
   const LeadRange* lead = FindLead(first);
   if (lead == nullptr) return kNotUtf8;
-  const size_t length = static_cast<size_t>(lead->following) + 1;
+  const size_t length = lead->following + size_t{1};
   if (text.size() - offset < length) return kNotUtf8;
   if (byte(1) < lead->second_first || byte(1) > lead->second_last) return kNotUtf8;
   char32_t point = first & (0x3Fu >> lead->following);
