@@ -1,7 +1,10 @@
 # Training: the model's parts, the reference trainer, and what its runs guarantee.
 ablate_test(engine_train_test
   SOURCES
+    train_lanes_test.cc
+    train_model_test.cc
     train_seeds_test.cc
+    train_stack_test.cc
     train_trainer_test.cc
   LIBS ablate_engine
   TIMEOUT 300)

@@ -11,16 +11,12 @@
 
 namespace ablate::engine {
 
-// A few dozen short documents over six letters.
+// A few dozen short documents over six letters in alphabetical order, begun anywhere.
 inline DocumentsTask SmallDocuments() {
   DocumentsTask task;
-  uint32_t state = 1;
   for (int document = 0; document < 60; ++document) {
-    const int length = 1 + document % 7;
-    for (int i = 0; i < length; ++i) {
-      state = state * 1664525u + 1013904223u;
-      task.text += static_cast<char>('a' + (state >> 16) % 6);
-    }
+    const int length = 1 + document % 7, first = document * 5 / 7;
+    for (int i = 0; i < length; ++i) task.text += static_cast<char>('a' + (first + i) % 6);
     task.text += '\n';
   }
   task.held_out = 12;

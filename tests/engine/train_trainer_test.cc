@@ -3,52 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <bit>
 #include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "server/engine/layout.h"
 #include "server/engine/safetensors.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
+#include "tests/engine/train_runs.h"
 
 namespace ablate::engine {
 namespace {
 
-const std::atomic<bool> kGo{false};
-
-std::unique_ptr<Trainer> Make(const std::vector<RunConfig>& stack) {
-  PrepareLaneThread();
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer(stack);
-  EXPECT_TRUE(trainer.ok()) << trainer.status();
-  return *std::move(trainer);
-}
-
-RunProgress AdvanceOne(Trainer& trainer, uint32_t steps) {
-  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, kGo);
-  EXPECT_TRUE(progress.ok()) << progress.status();
-  EXPECT_EQ(progress->size(), 1u);
-  return std::move(progress->front());
-}
-
-// Points as exact text, so that equal means equal bits.
-std::vector<std::string> Exactly(const std::vector<Point>& points) {
-  std::vector<std::string> text;
-  for (const Point& point : points) {
-    text.push_back(point.key + " " + std::to_string(point.step) + " " +
-                   std::to_string(std::bit_cast<uint64_t>(point.value)));
-  }
-  return text;
-}
-
-std::vector<uint32_t> StepsOf(const std::vector<Point>& points, const std::string& key) {
-  std::vector<uint32_t> steps;
-  for (const Point& point : points) {
-    if (point.key == key) steps.push_back(point.step);
-  }
-  return steps;
-}
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 class ResumeTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, Precision>> {};
 
@@ -61,11 +33,11 @@ TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
   run.training.checkpoints = {0, 14};
   run.precision = precision;
 
-  const auto straight = Make({run});
+  const auto straight = MakeTrainer({run});
   const RunProgress whole = AdvanceOne(*straight, 1000);
   EXPECT_EQ(whole.outcome, Outcome::kDone);
 
-  auto moving = Make({run});
+  auto moving = MakeTrainer({run});
   RunProgress parts;
   while (parts.outcome == Outcome::kTraining) {
     RunProgress part = AdvanceOne(*moving, 7);
@@ -76,7 +48,7 @@ TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
               std::back_inserter(parts.checkpoints));
     const absl::StatusOr<std::string> state = moving->ExportState(0);
     ASSERT_TRUE(state.ok()) << state.status();
-    moving = Make({run});
+    moving = MakeTrainer({run});
     ASSERT_TRUE(moving->ImportState(0, *state).ok());
   }
   EXPECT_EQ(Exactly(parts.points), Exactly(whole.points));
@@ -99,16 +71,198 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.steps = 25;
-  const auto trainer = Make({run});
-  const RunProgress progress = AdvanceOne(*trainer, 100);
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 100);
   EXPECT_EQ(progress.outcome, Outcome::kDone);
   EXPECT_EQ(progress.step, 25u);
   std::vector<uint32_t> every(25);
   for (uint32_t step = 0; step < 25; ++step) every[step] = step;
   EXPECT_EQ(StepsOf(progress.points, "train/loss"), every);
   EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm"), every);
-  EXPECT_THAT(StepsOf(progress.points, "eval/loss"), testing::ElementsAre(0, 10, 20, 25));
-  EXPECT_THAT(StepsOf(progress.points, "eval/accuracy"), testing::ElementsAre(0, 10, 20, 25));
+  EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre(0, 10, 20, 25));
+  EXPECT_THAT(StepsOf(progress.points, "eval/accuracy"), ElementsAre(0, 10, 20, 25));
+}
+
+TEST(TorchTrainerTest, EvaluatesTheNextStepOnlyWhenItIsVisited) {
+  const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
+  EXPECT_THAT(StepsOf(AdvanceOne(*trainer, 10).points, "eval/loss"), ElementsAre(0));
+  EXPECT_THAT(StepsOf(AdvanceOne(*trainer, 1).points, "eval/loss"), ElementsAre(10));
+  EXPECT_THAT(StepsOf(AdvanceOne(*trainer, 9).points, "eval/loss"), ElementsAre());
+}
+
+TEST(TorchTrainerTest, OnlyEvaluatesARunOfNoSteps) {
+  RunConfig run = SmallDocumentsRun(1);
+  run.training.steps = 0;
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 1);
+  EXPECT_EQ(progress.outcome, Outcome::kDone);
+  EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre(0));
+  EXPECT_THAT(StepsOf(progress.points, "train/loss"), ElementsAre());
+  EXPECT_EQ(progress.checkpoints.size(), 1u);
+}
+
+TEST(TorchTrainerTest, TrainsWithoutEvaluationWhenNothingIsHeldOut) {
+  RunConfig run = SmallDocumentsRun(1);
+  std::get<DocumentsTask>(run.task).held_out = 0;
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 100);
+  EXPECT_EQ(progress.outcome, Outcome::kDone);
+  EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre());
+}
+
+TEST(TorchTrainerTest, LearnsRecall) {
+  RunConfig run = SmallRecallRun(1);
+  run.training.steps = 300;
+  run.training.optimizer.learning_rate = 0.01;
+  run.evaluation.every = 300;
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 300);
+  EXPECT_EQ(progress.outcome, Outcome::kDone);
+  EXPECT_GT(ValuesOf(progress.points, "eval/accuracy").back(), 0.9);
+  EXPECT_LT(ValuesOf(progress.points, "eval/loss").back(), 0.5);
+}
+
+TEST(TorchTrainerTest, StopsBeforeAnUpdateWhenToldTo) {
+  const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
+  const std::atomic<bool> stop{true};
+  const auto progress = trainer->Advance(5, stop);
+  ASSERT_TRUE(progress.ok());
+  EXPECT_EQ(progress->front().step, 0u);
+  EXPECT_EQ(progress->front().outcome, Outcome::kTraining);
+}
+
+TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
+  RunConfig run = SmallRecallRun(1);
+  run.training.optimizer = {OptimizerKind::kSgd, 1e30};
+  run.training.schedule.kind = ScheduleKind::kConstant;
+  const auto trainer = MakeTrainer({run});
+  const RunProgress progress = AdvanceOne(*trainer, 100);
+  ASSERT_EQ(progress.outcome, Outcome::kDiverged);
+  EXPECT_GT(progress.step, 0u);
+  EXPECT_LT(progress.step, 30u);
+  EXPECT_EQ(StepsOf(progress.points, "train/loss").back(), progress.step);
+  EXPECT_FALSE(std::isfinite(ValuesOf(progress.points, "train/loss").back()));
+  EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm").back(), progress.step - 1);
+  EXPECT_EQ(StepsOf(progress.points, "eval/loss").back(), progress.step);
+  ASSERT_EQ(progress.checkpoints.size(), 1u);
+  EXPECT_EQ(progress.checkpoints.front().step, progress.step);
+  EXPECT_THAT(AdvanceOne(*trainer, 10).points, ElementsAre());
+}
+
+TEST(TorchTrainerTest, EndsDivergedWhenWorseThanGuessingAndThanItBegan) {
+  RunConfig run = SmallDocumentsRun(1);
+  run.training.steps = 3;
+  run.training.optimizer = {OptimizerKind::kSgd, 10};
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 100);
+  const std::vector<double> losses = ValuesOf(progress.points, "eval/loss");
+  ASSERT_TRUE(std::isfinite(losses.back()));
+  ASSERT_GT(losses.back(), std::log(7));
+  ASSERT_GT(losses.back(), losses.front());
+  EXPECT_EQ(progress.outcome, Outcome::kDiverged);
+  EXPECT_EQ(progress.step, 3u);
+}
+
+TEST(TorchTrainerTest, WritesCheckpointsThatDescribeTheirModel) {
+  RunConfig run = SmallDocumentsRun(1);
+  run.model.norm.feed_forward = false;
+  run.training.checkpoints = {5};
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 10);
+  ASSERT_EQ(progress.checkpoints.size(), 1u);
+  const auto file = ParseSafetensors(progress.checkpoints.front().safetensors);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const ParameterLayout layout = MakeLayout(run.model);
+  ASSERT_EQ(file->tensors.size(), layout.parameters.size());
+  for (size_t i = 0; i < layout.parameters.size(); ++i) {
+    EXPECT_EQ(file->tensors[i].name, layout.parameters[i].name);
+    EXPECT_EQ(file->tensors[i].shape, layout.parameters[i].shape);
+  }
+  EXPECT_EQ(file->metadata.at("step"), "5");
+  EXPECT_EQ(file->metadata.at("trainer"), "torch");
+  EXPECT_EQ(file->metadata.at("numerics_version"), std::to_string(kNumericsVersion));
+  const auto model = nlohmann::json::parse(file->metadata.at("model"));
+  EXPECT_EQ(model["norm_sites"]["block.1.attention.norm"], "rms");
+  EXPECT_EQ(model["norm_sites"]["block.1.feed_forward.norm"], "none");
+  EXPECT_EQ(model["norm_sites"]["final_norm"], "rms");
+  EXPECT_EQ(model["width"], 8);
+  const auto vocabulary = nlohmann::json::parse(file->metadata.at("vocabulary"));
+  EXPECT_EQ(vocabulary["characters"], nlohmann::json({"a", "b", "c", "d", "e", "f"}));
+  EXPECT_EQ(vocabulary["bos"], 6);
+}
+
+TEST(TorchTrainerTest, SharesInitialWeightsBetweenVariantsByName) {
+  RunConfig pre = SmallDocumentsRun(4);
+  RunConfig none = pre;
+  none.model.norm.placement = NormPlacement::kNone;
+  none.model.layers = 1;
+  const std::string first = *MakeTrainer({pre})->ExportCheckpoint(0);
+  const std::string second = *MakeTrainer({none})->ExportCheckpoint(0);
+  const auto a = ParseSafetensors(first), b = ParseSafetensors(second);
+  for (const ParameterInfo& parameter : MakeLayout(none.model).parameters) {
+    if (parameter.name == "final_norm.weight") continue;
+    EXPECT_EQ(a->Find(parameter.name)->bytes, b->Find(parameter.name)->bytes) << parameter.name;
+  }
+}
+
+// A state with one metadata entry replaced.
+std::string WithMetadata(const std::string& state, const std::string& key,
+                         const std::string& value) {
+  const auto file = ParseSafetensors(state);
+  std::map<std::string, std::string> metadata = file->metadata;
+  metadata[key] = value;
+  return *WriteSafetensors(file->tensors, metadata);
+}
+
+TEST(ImportStateTest, RefusesWhatDoesNotFitAndChangesNothing) {
+  const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
+  AdvanceOne(*trainer, 3);
+  const std::string before = *trainer->ExportState(0);
+  RunConfig other = SmallDocumentsRun(1);
+  other.model.hidden = 24;
+  const std::string wider = *MakeTrainer({other})->ExportState(0);
+  const std::string seed = *MakeTrainer({SmallDocumentsRun(2)})->ExportState(0);
+
+  const auto import = [&](const std::string& state) { return trainer->ImportState(0, state); };
+  const absl::StatusCode kRefused = absl::StatusCode::kFailedPrecondition;
+  const absl::StatusCode kMalformed = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(import(WithMetadata(before, "trainer", "native")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "numerics_version", "0")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "optimizer", "sgd")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "precision", "float64")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "format", "ablate.checkpoint")).code(), kRefused);
+  EXPECT_EQ(import(wider).code(), kRefused);
+  EXPECT_EQ(import(seed).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "step", "31")).code(), kMalformed);
+  EXPECT_EQ(import(WithMetadata(before, "outcome", "unknown")).code(), kMalformed);
+  EXPECT_EQ(import(before.substr(0, before.size() - 1)).code(), kMalformed);
+  EXPECT_EQ(import("").code(), kMalformed);
+  EXPECT_EQ(*trainer->ExportState(0), before);
+  EXPECT_THAT(std::string(trainer->ImportState(1, before).message()), HasSubstr("run 1"));
+}
+
+TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
+  const auto message = [](const auto& change) {
+    RunConfig run = SmallDocumentsRun(1);
+    change(run);
+    return std::string(MakeTorchTrainer({run}).status().message());
+  };
+  EXPECT_THAT(message([](RunConfig& run) { run.model.heads = 3; }),
+              HasSubstr("model.width is 8, but must be divisible by model.heads, 3"));
+  EXPECT_THAT(message([](RunConfig& run) { run.model.vocabulary = 9; }),
+              HasSubstr("model.vocabulary is 9, but the task has 7 tokens"));
+  EXPECT_THAT(message([](RunConfig& run) { run.training.optimizer.learning_rate = NAN; }),
+              HasSubstr("training.optimizer.learning_rate is nan"));
+  EXPECT_THAT(message([](RunConfig& run) { run.training.optimizer.beta2 = 1; }),
+              HasSubstr("training.optimizer.beta2 is 1, but must be at least 0 and below 1"));
+  EXPECT_THAT(message([](RunConfig& run) { run.evaluation.every = 0; }),
+              HasSubstr("evaluation.every is 0, but must be"));
+  EXPECT_THAT(message([](RunConfig& run) {
+                run.model.tied_head = true;
+                run.model.head_bias = true;
+              }),
+              HasSubstr("model.head_bias"));
+  EXPECT_THAT(message([](RunConfig& run) { std::get<DocumentsTask>(run.task).text = "a\xff"; }),
+              HasSubstr("UTF-8"));
+  EXPECT_THAT(std::string(MakeTorchTrainer({}).status().message()), HasSubstr("no run"));
+  RunConfig wider = SmallDocumentsRun(2);
+  wider.model.hidden = 32;
+  EXPECT_THAT(std::string(MakeTorchTrainer({SmallDocumentsRun(1), wider}).status().message()),
+              HasSubstr("run 1 of the stack differs from run 0 in model"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "server/engine/model/heads.h"
 #include "server/engine/model/linear.h"
 
 namespace ablate::engine {
@@ -17,16 +18,9 @@ LinearParameters OutputRange(const LinearParameters& linear, int64_t begin, int6
 }
 
 // x [R, B·S, k·d] → k tensors [R·B·H, S, d/H].
-std::vector<at::Tensor> SplitHeads(const at::Tensor& x, int64_t k, int64_t heads,
-                                   const SequenceShape& shape) {
-  const int64_t sequences = shape.runs * shape.rows;
-  const int64_t positions = x.size(1) / shape.rows;
-  const int64_t size = x.size(2) / (k * heads);
-  return x
-      .reshape({sequences, positions, k, heads, size})   // [R·B, S, k, H, d/H]
-      .permute({2, 0, 3, 1, 4})                          // [k, R·B, H, S, d/H]
-      .reshape({k, sequences * heads, positions, size})  // [k, R·B·H, S, d/H]
-      .unbind(0);
+std::vector<at::Tensor> Split(const at::Tensor& x, int64_t k, int64_t heads,
+                              const SequenceShape& shape) {
+  return SplitHeads(x, {shape.runs * shape.rows, k, heads});
 }
 
 // q [R·B·H, S, d/H], k and v [R·B·H, T, d/H] → context [R, B·S, d].
@@ -38,9 +32,9 @@ at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
       bias.defined() ? at::baddbmm(bias, q, keys, 1, scale) : q.bmm(keys) * scale;  // [R·B·H, S, T]
   const at::Tensor weights = scores.softmax(-1);  // [R·B·H, S, T]
   const at::Tensor context = weights.bmm(v);      // [R·B·H, S, d/H]
-  return context.view({shape.runs * shape.rows, heads, q.size(1), q.size(2)})
-      .transpose(1, 2)                                                    // [R·B, S, H, d/H]
-      .reshape({shape.runs, shape.rows * q.size(1), heads * q.size(2)});  // [R, B·S, d]
+  const at::Tensor merged =
+      MergeHeads(context, {shape.runs * shape.rows, 1, heads});  // [R·B, S, d]
+  return merged.view({shape.runs, -1, merged.size(2)});          // [R, B·S, d]
 }
 
 }  // namespace
@@ -71,8 +65,8 @@ at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape) {
 
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
                          const at::Tensor& bias, const SequenceShape& shape, LearningRule rule) {
-  const at::Tensor qkv = Linear(x, block.qkv, rule);                       // [R, B·T, 3d]
-  const std::vector<at::Tensor> split = SplitHeads(qkv, 3, heads, shape);  // 3 × [R·B·H, T, d/H]
+  const at::Tensor qkv = Linear(x, block.qkv, rule);                  // [R, B·T, 3d]
+  const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);  // 3 × [R·B·H, T, d/H]
   const at::Tensor context =
       Attend(split[0], split[1], split[2], bias, heads, shape);  // [R, B·T, d]
   return Linear(context, block.projection, rule);                // [R, B·T, d]
@@ -84,8 +78,8 @@ at::Tensor LastAttention(const at::Tensor& x, const BlockParameters& block, int6
   const at::Tensor last = LastPositions(x, shape);                          // [R, B, d]
   const at::Tensor q = Linear(last, OutputRange(block.qkv, 0, d), rule);    // [R, B, d]
   const at::Tensor kv = Linear(x, OutputRange(block.qkv, d, 2 * d), rule);  // [R, B·T, 2d]
-  const std::vector<at::Tensor> queries = SplitHeads(q, 1, heads, shape);   // [R·B·H, 1, d/H]
-  const std::vector<at::Tensor> split = SplitHeads(kv, 2, heads, shape);  // 2 × [R·B·H, T, d/H]
+  const std::vector<at::Tensor> queries = Split(q, 1, heads, shape);        // [R·B·H, 1, d/H]
+  const std::vector<at::Tensor> split = Split(kv, 2, heads, shape);  // 2 × [R·B·H, T, d/H]
   const at::Tensor context =
       Attend(queries[0], split[0], split[1], bias, heads, shape);  // [R, B, d]
   return Linear(context, block.projection, rule);                  // [R, B, d]

@@ -1,0 +1,148 @@
+// The model's second derivatives, its initial values, and the schedules.
+#include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+
+#include "server/engine/data/batches.h"
+#include "server/engine/model/init.h"
+#include "server/engine/model/loss.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/train/gradient.h"
+#include "server/engine/train/schedule.h"
+#include "tests/engine/train_configs.h"
+
+namespace ablate::engine {
+namespace {
+
+const at::TensorOptions kDouble = at::TensorOptions().dtype(at::kDouble);
+
+ModelConfig SmallModel(NormKind kind, NormPlacement placement, LossPositions loss) {
+  ModelConfig model = SmallDocumentsRun(1).model;
+  model.norm = {};
+  model.norm.kind = kind;
+  model.norm.placement = placement;
+  model.bias = true;
+  model.activation = Activation::kGelu;
+  model.tied_head = true;
+  model.loss = loss;
+  model.causal = loss == LossPositions::kAll;
+  return model;
+}
+
+StackBatch PaddedBatch(LossPositions loss) {
+  TokenBatch batch;
+  batch.rows = 2;
+  batch.length = 4;
+  batch.inputs = {6, 1, 2, 3, 6, 5, 0, 0};
+  batch.lengths = {4, 2};
+  batch.targets = {1, 2, 3, 6, 5, 6, TokenBatch::kIgnored, TokenBatch::kIgnored};
+  if (loss == LossPositions::kLast) batch.targets = {1, 2};
+  return MakeStackBatch({&batch}, loss, kDouble);
+}
+
+// Gradient of the loss at `values` [1, P].
+at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatParameters& parameters,
+                      const at::Tensor& values) {
+  parameters.values().copy_(values);
+  Differentiate(model, LearningRule::kBackprop, batch, parameters);
+  return parameters.gradients().clone();
+}
+
+class SecondDerivativeTest
+    : public testing::TestWithParam<std::tuple<NormKind, NormPlacement, LossPositions>> {};
+
+TEST_P(SecondDerivativeTest, MatchesDifferencesOfTheGradient) {
+  const auto [kind, placement, loss] = GetParam();
+  const ModelConfig model = SmallModel(kind, placement, loss);
+  const StackBatch batch = PaddedBatch(loss);
+  FlatParameters parameters(model, 1, kDouble);
+  const at::Tensor start =
+      InitialParameters(model, parameters.layout(), 1).to(at::kDouble).unsqueeze(0);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(2);
+  const at::Tensor direction = at::empty_like(start).normal_(0, 1, generator);
+
+  constexpr double kStep = 1e-5;
+  const at::Tensor differences = (GradientAt(model, batch, parameters, start + kStep * direction) -
+                                  GradientAt(model, batch, parameters, start - kStep * direction)) /
+                                 (2 * kStep);
+
+  const at::Tensor flat = start.clone().requires_grad_();
+  const ModelParameters bound =
+      BindParameters(model, parameters.layout(), ParameterViews(parameters.layout(), flat));
+  const at::Tensor value =
+      RunLosses(Logits(model, bound, batch, LearningRule::kBackprop), batch).sum();
+  const at::Tensor gradient = torch::autograd::grad({value}, {flat}, {}, true, true)[0];
+  const at::Tensor product = torch::autograd::grad({(gradient * direction).sum()}, {flat})[0];
+
+  EXPECT_LT((GradientAt(model, batch, parameters, start) - gradient).norm().item<double>(),
+            1e-12 * gradient.norm().item<double>());
+  EXPECT_LT((product - differences).norm().item<double>(),
+            1e-7 * differences.norm().item<double>());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Norms, SecondDerivativeTest,
+    testing::Combine(testing::Values(NormKind::kLayer, NormKind::kRms),
+                     testing::Values(NormPlacement::kPre, NormPlacement::kPost),
+                     testing::Values(LossPositions::kAll, LossPositions::kLast)));
+
+// A parameter of a wide model's initial values.
+at::Tensor InitialValue(InitKind kind, InitStreams streams, const std::string& name) {
+  ModelConfig model = RecallRun(0, NormPlacement::kPost).model;
+  model.init = {kind, streams};
+  const ParameterLayout layout = MakeLayout(model);
+  const at::Tensor flat = InitialParameters(model, layout, 7);
+  for (const ParameterInfo& parameter : layout.parameters) {
+    if (parameter.name == name) return flat.narrow(0, parameter.offset, parameter.size);
+  }
+  ADD_FAILURE() << "no parameter " << name;
+  return {};
+}
+
+TEST(InitialParametersTest, HaveTheKindsDistributions) {
+  const auto value = [](InitKind kind, const std::string& name) {
+    return InitialValue(kind, InitStreams::kByName, name);
+  };
+  const auto deviation = [](const at::Tensor& tensor) { return tensor.std().item<double>(); };
+  const auto largest = [](const at::Tensor& tensor) { return tensor.abs().max().item<double>(); };
+  const std::string up = "block.0.feed_forward.up.", qkv = "block.0.attention.qkv.";
+  EXPECT_NEAR(deviation(value(InitKind::kPytorch, "token_embedding.weight")), 1, 0.02);
+  EXPECT_NEAR(largest(value(InitKind::kPytorch, up + "weight")), 1 / std::sqrt(128), 1e-4);
+  EXPECT_NEAR(largest(value(InitKind::kPytorch, up + "bias")), 1 / std::sqrt(128), 1e-3);
+  EXPECT_NEAR(largest(value(InitKind::kPytorchMha, qkv + "weight")), std::sqrt(6. / 512), 1e-4);
+  EXPECT_EQ(largest(value(InitKind::kPytorchMha, qkv + "bias")), 0);
+  EXPECT_NEAR(largest(value(InitKind::kXavier, up + "weight")), std::sqrt(6. / 640), 1e-4);
+  EXPECT_EQ(largest(value(InitKind::kXavier, up + "bias")), 0);
+  EXPECT_NEAR(deviation(value(InitKind::kGpt2, up + "weight")), 0.02, 2e-4);
+  EXPECT_NEAR(deviation(value(InitKind::kGpt2, "token_embedding.weight")), 0.02, 3e-4);
+  EXPECT_EQ(value(InitKind::kGpt2, "block.0.attention.norm.weight").min().item<double>(), 1);
+  EXPECT_EQ(largest(value(InitKind::kGpt2, "block.0.attention.norm.bias")), 0);
+}
+
+TEST(InitialParametersTest, DrawsFromIndependentStreamsByName) {
+  const auto head = [](InitStreams streams) {
+    return InitialValue(InitKind::kPytorch, streams, "head.weight");
+  };
+  EXPECT_TRUE(at::equal(head(InitStreams::kByName), head(InitStreams::kByName)));
+  EXPECT_FALSE(at::equal(head(InitStreams::kByName), head(InitStreams::kSequential)));
+}
+
+TEST(LearningRateTest, FollowsItsSchedule) {
+  const auto rate = [](ScheduleKind kind, uint32_t warmup, uint32_t step) {
+    return LearningRate({kind, warmup}, 0.01, step, 1000);
+  };
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 0, 999), 0.01);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kLinear, 0, 0), 0.01);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kLinear, 0, 250), 0.0075);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kLinear, 99, 0), 0.0001);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 99, 49), 0.005);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 200, 600), 0.005);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 2000, 999), 0.01 * 1000 / 2001);
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,68 @@
+// Running trainers in tests.
+#ifndef ABLATE_TESTS_ENGINE_TRAIN_RUNS_H_
+#define ABLATE_TESTS_ENGINE_TRAIN_RUNS_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+
+// A trainer whose calling thread is a lane.
+inline std::unique_ptr<Trainer> MakeTrainer(const std::vector<RunConfig>& stack) {
+  PrepareLaneThread();
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer(stack);
+  EXPECT_TRUE(trainer.ok()) << trainer.status();
+  return *std::move(trainer);
+}
+
+inline std::vector<RunProgress> AdvanceAll(Trainer& trainer, uint32_t steps) {
+  const std::atomic<bool> go{false};
+  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, go);
+  EXPECT_TRUE(progress.ok()) << progress.status();
+  return *std::move(progress);
+}
+
+// The progress of a trainer of one run.
+inline RunProgress AdvanceOne(Trainer& trainer, uint32_t steps) {
+  std::vector<RunProgress> progress = AdvanceAll(trainer, steps);
+  EXPECT_EQ(progress.size(), 1u);
+  return std::move(progress.front());
+}
+
+// Points as exact text, so that equal means equal bits.
+inline std::vector<std::string> Exactly(const std::vector<Point>& points) {
+  std::vector<std::string> text;
+  for (const Point& point : points) {
+    text.push_back(point.key + " " + std::to_string(point.step) + " " +
+                   std::to_string(std::bit_cast<uint64_t>(point.value)));
+  }
+  return text;
+}
+
+inline std::vector<uint32_t> StepsOf(const std::vector<Point>& points, const std::string& key) {
+  std::vector<uint32_t> steps;
+  for (const Point& point : points) {
+    if (point.key == key) steps.push_back(point.step);
+  }
+  return steps;
+}
+
+inline std::vector<double> ValuesOf(const std::vector<Point>& points, const std::string& key) {
+  std::vector<double> values;
+  for (const Point& point : points) {
+    if (point.key == key) values.push_back(point.value);
+  }
+  return values;
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_TRAIN_RUNS_H_

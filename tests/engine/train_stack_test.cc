@@ -1,0 +1,101 @@
+// Runs that share their tensors, as they do on a GPU: here on the CPU, where a stack can be looked
+// into.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "server/engine/train/boundary.h"
+#include "server/engine/train/stack.h"
+#include "tests/engine/train_configs.h"
+#include "tests/engine/train_runs.h"
+
+namespace ablate::engine {
+namespace {
+
+std::unique_ptr<TrainingStack> MakeStack(const std::vector<RunConfig>& configs) {
+  PrepareLaneThread();
+  absl::StatusOr<std::unique_ptr<TrainingStack>> stack = TrainingStack::Make(configs);
+  EXPECT_TRUE(stack.ok()) << stack.status();
+  return *std::move(stack);
+}
+
+void Finish(TrainingStack& stack) {
+  absl::StatusOr<bool> stepped = true;
+  while (stepped.ok() && *stepped) stepped = stack.Step();
+  EXPECT_TRUE(stepped.ok()) << stepped.status();
+}
+
+// Three runs of which the middle one has a learning rate of its own.
+std::vector<RunConfig> Three(double middle_rate) {
+  std::vector<RunConfig> configs = {SmallRecallRun(1), SmallRecallRun(2), SmallRecallRun(3)};
+  for (RunConfig& config : configs) config.training.optimizer.kind = OptimizerKind::kSgd;
+  configs[1].training.optimizer.learning_rate = middle_rate;
+  return configs;
+}
+
+TEST(TrainingStackTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
+  const auto calm = MakeStack(Three(1e-3)), wild = MakeStack(Three(1e30));
+  Finish(*calm);
+  while (wild->TakeProgress(1).outcome == Outcome::kTraining) ASSERT_TRUE(*wild->Step());
+  const std::string ended = *wild->ExportState(1);
+  Finish(*wild);
+  EXPECT_EQ(*wild->ExportState(1), ended);
+  for (const int run : {0, 2}) {
+    EXPECT_EQ(*wild->ExportState(run), *calm->ExportState(run));
+    EXPECT_EQ(Exactly(wild->TakeProgress(run).points).back(),
+              Exactly(calm->TakeProgress(run).points).back());
+  }
+}
+
+// Documents of a stack differ in length, so that runs are padded to their neighbours'.
+TEST(TrainingStackTest, TrainsEachRunAsItWouldBeAlone) {
+  std::vector<RunConfig> configs = {SmallDocumentsRun(1), SmallDocumentsRun(2),
+                                    SmallDocumentsRun(3)};
+  for (RunConfig& config : configs) config.precision = Precision::kFloat64;
+  configs[2].training.optimizer.beta1 = 0.8;
+  const auto together = MakeStack(configs);
+  Finish(*together);
+  for (int run = 0; run < 3; ++run) {
+    const auto alone = MakeStack({configs[run]});
+    Finish(*alone);
+    const std::vector<Point> expected = alone->TakeProgress(0).points;
+    const std::vector<Point> points = together->TakeProgress(run).points;
+    ASSERT_EQ(points.size(), expected.size());
+    for (size_t i = 0; i < points.size(); ++i) {
+      EXPECT_EQ(points[i].key, expected[i].key);
+      EXPECT_NEAR(points[i].value, expected[i].value, 1e-9);
+    }
+  }
+}
+
+TEST(TrainingStackTest, TrainsOnWhenARunJoinsAtAnotherStep) {
+  const auto ahead = MakeStack({SmallRecallRun(2)});
+  for (int step = 0; step < 12; ++step) ASSERT_TRUE(*ahead->Step());
+  const auto stack = MakeStack({SmallRecallRun(1), SmallRecallRun(2)});
+  ASSERT_TRUE(stack->ImportState(1, *ahead->ExportState(0)).ok());
+  Finish(*stack);
+  Finish(*ahead);
+  EXPECT_EQ(stack->TakeProgress(0).step, 30u);
+  const std::vector<double> joined = ValuesOf(stack->TakeProgress(1).points, "eval/loss");
+  const std::vector<double> alone = ValuesOf(ahead->TakeProgress(0).points, "eval/loss");
+  ASSERT_EQ(joined.size(), 2u);  // at 20 and 30
+  EXPECT_NEAR(joined.back(), alone.back(), 1e-5);
+}
+
+TEST(AtBoundaryTest, TellsOutOfMemoryFromOtherErrors) {
+  const absl::Status memory = AtBoundary([]() -> absl::Status {
+    at::empty({int64_t{1} << 55});
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(memory.code(), absl::StatusCode::kResourceExhausted) << memory;
+  const absl::Status shape = AtBoundary([]() -> absl::Status {
+    at::ones({2, 3}).mm(at::ones({2, 3}));
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(shape.code(), absl::StatusCode::kInternal) << shape;
+}
+
+}  // namespace
+}  // namespace ablate::engine
