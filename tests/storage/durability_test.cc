@@ -1,63 +1,20 @@
-// What was acknowledged stays: over kills, torn logs, full and failing disks; and files that are
-// not ours to touch are left alone.
+// What was acknowledged stays: over kills, torn logs, full and failing disks.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
-#include "absl/strings/str_cat.h"
-#include "storage/sqlite/folder.h"
-#include "storage/sqlite/migrations.h"
-#include "storage/sqlite/statement.h"
 #include "tests/storage/failing_disk.h"
-#include "tests/storage/store_fixture.h"
+#include "tests/storage/file_fixture.h"
 
 namespace ablate::storage {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
-class DurabilityTest : public ::testing::Test {
- protected:
-  StoreOptions Options() {
-    StoreOptions options;
-    options.folder = absl::StrCat(folder_.path(), "/data");
-    options.fatal = [this](const absl::Status& why) { fatal_ = why; };
-    return options;
-  }
-  std::string Database() { return absl::StrCat(Options().folder, "/ablate.db"); }
-  // One point of run "a".
-  static LeaseEvent Point(uint32_t step) {
-    return {"l", step + 1, "a", MakePoints(0, {MakeColumn("x", {step}, {step * 0.5})})};
-  }
-  static void Begin(Store* store) {
-    ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"})).ok());
-    ASSERT_TRUE(store->Grant("l", {"w", "i", "d", "b", "t"}, {"a"}).ok());
-  }
-  // Steps of run "a"; each must have the value it was sent with.
-  static uint32_t Count(Store* store) {
-    uint32_t next = 0;
-    const absl::Status status =
-        store->ReadSeries({"a", "x"}, [&](const auto& steps, const auto& values) {
-          for (size_t i = 0; i < steps.size(); ++i) {
-            EXPECT_EQ(steps[i], next);
-            EXPECT_EQ(values[i], next++ * 0.5);
-          }
-          return true;
-        });
-    EXPECT_TRUE(status.ok()) << status;
-    return next;
-  }
-
-  TemporaryFolder folder_;
-  absl::Status fatal_;
-};
+class DurabilityTest : public FileTest {};
 
 TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
   for (int round = 0; round < 3; ++round) {
@@ -95,8 +52,6 @@ TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
   }
 }
 
-// A power cut keeps what was synced and any part of what was not: the log is cut at every so many
-// bytes after what was acknowledged.
 TEST_F(DurabilityTest, ReadsEveryTornLog) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
@@ -151,7 +106,6 @@ TEST_F(DurabilityTest, ChangesNothingWhileTheDiskIsFull) {
   EXPECT_EQ(Count(store.get()), 2u);
 }
 
-// The disk fills at any moment, also in the middle of a large transaction and of a checkpoint.
 TEST_F(DurabilityTest, RecoversFromAFullDiskAtAnyMoment) {
   FailingDisk disk;
   auto store = Value(Store::Open(Options()));
@@ -236,201 +190,6 @@ TEST_F(DurabilityTest, EndsWhenTheFileIsCorrupt) {
   }
   EXPECT_EQ(CodeOf(store->GetRun("a")), absl::StatusCode::kDataLoss);
   EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
-}
-
-TEST_F(DurabilityTest, SyncsOnceAGroup) {
-  FailingDisk disk;
-  auto store = Value(Store::Open(Options()));
-  Begin(store.get());
-  const int before = disk.syncs;
-  std::atomic<int> applied = 0;
-  constexpr int kRequests = 2000;
-  for (uint32_t step = 0; step < kRequests; ++step) {
-    store->ApplyAsync("i", {Point(step)}, [&](auto answer) {
-      EXPECT_EQ(answer->at(0), Applied::kApplied);
-      ++applied;
-    });
-  }
-  EXPECT_EQ(Value(store->Apply("i", {Point(kRequests)}))[0], Applied::kApplied);
-  EXPECT_EQ(applied, kRequests);  // in order
-  EXPECT_GE(disk.syncs - before, 1);
-  EXPECT_LT(disk.syncs - before, kRequests / 4);
-  EXPECT_EQ(Count(store.get()), kRequests + 1u);
-}
-
-// One bad request in a group must not touch its neighbours.
-TEST_F(DurabilityTest, UndoesOnlyTheRequestThatFails) {
-  auto store = Value(Store::Open(Options()));
-  Begin(store.get());
-  std::atomic<int> good = 0, bad = 0;
-  for (uint32_t step = 0; step < 300; ++step) {
-    const LeaseEvent point = Point(step);
-    LeaseEvent invalid = Point(step + 1);
-    std::get<PointsEvent>(invalid.event).columns[0].values.clear();
-    store->ApplyAsync("i", {point, invalid}, [&](auto answer) { bad += answer.ok() ? 0 : 1; });
-    store->ApplyAsync("i", {point}, [&](auto answer) { good += answer.ok() ? 1 : 0; });
-  }
-  EXPECT_TRUE(store->Apply("i", {Point(300)}).ok());
-  EXPECT_EQ(good, 300);
-  EXPECT_EQ(bad, 300);
-  EXPECT_EQ(Count(store.get()), 301u);
-}
-
-TEST_F(DurabilityTest, ReportsChangesAfterTheyAreVisible) {
-  StoreOptions options = Options();
-  std::atomic<uint64_t> newest = 0;
-  options.on_commit = [&](uint64_t change) { newest = change; };
-  auto store = Value(Store::Open(options));
-  Begin(store.get());
-  const uint64_t before = store->change_number();
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
-  EXPECT_GT(store->change_number(), before);
-  store.reset();  // the call comes after the answer
-  EXPECT_GT(newest, before);
-}
-
-TEST_F(DurabilityTest, FinishesWhatWasPostedWhenItCloses) {
-  int applied = 0;
-  {
-    auto store = Value(Store::Open(Options()));
-    Begin(store.get());
-    for (uint32_t step = 0; step < 100; ++step) {
-      store->ApplyAsync("i", {Point(step)}, [&](auto answer) { applied += answer.ok() ? 1 : 0; });
-    }
-  }
-  EXPECT_EQ(applied, 100);
-  auto store = Value(Store::Open(Options()));
-  EXPECT_EQ(Count(store.get()), 100u);
-}
-
-TEST_F(DurabilityTest, ReadsAndWritesFromManyThreads) {
-  auto store = Value(Store::Open(Options()));
-  const std::vector<std::string> runs = {"a", "b", "c", "d"};
-  const std::string id = Value(store->CreateExperiment(MakeExperiment(runs))).id;
-  std::vector<std::thread> threads;
-  for (const std::string& run : runs) {
-    threads.emplace_back([&store, run] {
-      Lease lease(store.get(), absl::StrCat("lease-", run), {run});
-      for (uint32_t step = 0; step < 60; ++step) {
-        EXPECT_EQ(lease.Send(run, MakePoints(step, {MakeColumn("x", {step}, {1.0})})),
-                  Applied::kApplied);
-        EXPECT_EQ(Value(store->Summaries({run}))[0][0].count, step + 1);  // sees its own writes
-      }
-      EXPECT_EQ(lease.Send(run, FinishedEvent{false, 100}), Applied::kApplied);
-    });
-  }
-  std::atomic<bool> stop = false;
-  std::thread reader([&] {
-    while (!stop) {
-      const auto cells = Value(store->ListCells(id, 0, 10));
-      EXPECT_THAT(cells, SizeIs(4));
-      for (const CellRecord& cell : cells) {
-        store->ReadSeries({cell.run, "x"}, [](const auto&, const auto&) { return true; })
-            .IgnoreError();
-      }
-    }
-  });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(store->Maintain().ok());
-  stop = true;
-  reader.join();
-  EXPECT_EQ(Value(store->GetExperiment(id)).counts.done, 4u);
-}
-
-TEST_F(DurabilityTest, EmptiesTheLog) {
-  auto store = Value(Store::Open(Options()));
-  Begin(store.get());
-  EXPECT_GT(std::filesystem::file_size(absl::StrCat(Database(), "-wal")), 0u);
-  ASSERT_TRUE(store->Maintain().ok());
-  EXPECT_EQ(std::filesystem::file_size(absl::StrCat(Database(), "-wal")), 0u);
-  store.reset();
-  EXPECT_FALSE(std::filesystem::exists(absl::StrCat(Database(), "-wal")));
-}
-
-// --- Opening
-
-TEST_F(DurabilityTest, MakesAPrivateFolder) {
-  auto store = Value(Store::Open(Options()));
-  const auto permissions = std::filesystem::status(Options().folder).permissions();
-  EXPECT_EQ(permissions, std::filesystem::perms::owner_all);
-  EXPECT_EQ(CodeOf(store->Image()), absl::StatusCode::kFailedPrecondition);
-}
-
-TEST_F(DurabilityTest, RefusesASecondServer) {
-  auto store = Value(Store::Open(Options()));
-  const auto second = Store::Open(Options());
-  EXPECT_EQ(CodeOf(second), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(second.status().message(), HasSubstr("in use by another server"));
-  const pid_t child = fork();
-  if (child == 0) _exit(Store::Open(Options()).ok() ? 1 : 0);
-  int status = 1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  store.reset();
-  EXPECT_TRUE(Store::Open(Options()).ok());
-}
-
-TEST_F(DurabilityTest, RefusesANewerFileAndLeavesItAlone) {
-  Value(Store::Open(Options())).reset();
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    db->Execute("PRAGMA user_version = 99; DROP TABLE step_times");
-    ASSERT_TRUE(db->error().ok());
-  }
-  const auto refused = Store::Open(Options());
-  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.status().message(), HasSubstr("schema version 99"));
-  auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-  Statement version(*db, "PRAGMA user_version");
-  ASSERT_TRUE(version.Row());
-  EXPECT_EQ(version.Int(0), 99);
-}
-
-TEST_F(DurabilityTest, RefusesFilesOfOtherPrograms) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    db->Execute("CREATE TABLE theirs (x)");
-  }
-  EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kFailedPrecondition);
-  std::filesystem::remove_all(Options().folder);
-  std::filesystem::create_directories(Options().folder);
-  std::ofstream(Database()) << std::string(5000, 'x');
-  EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kDataLoss);
-}
-
-TEST_F(DurabilityTest, RefusesAnImageOnFile) {
-  StoreOptions options = Options();
-  options.image = "x";
-  EXPECT_EQ(CodeOf(Store::Open(options)), absl::StatusCode::kInvalidArgument);
-}
-
-TEST(NetworkFileSystemTest, KnowsThem) {
-  EXPECT_EQ(NetworkFileSystem(0x6969), "NFS");
-  EXPECT_EQ(NetworkFileSystem(static_cast<int32_t>(0xff534d42)), "CIFS");  // may come negative
-  EXPECT_EQ(NetworkFileSystem(0xef53), "");                                // ext4
-  EXPECT_EQ(NetworkFileSystem(0x01021994), "");                            // tmpfs
-}
-
-TEST(MigrationsTest, GoForwardStepByStep) {
-  auto db = Value(Connection::OpenMemory(""));
-  const char* first[] = {"CREATE TABLE t (x) STRICT"};
-  const char* valid[] = {"CREATE TABLE t (x INTEGER) STRICT", "ALTER TABLE t ADD COLUMN y INTEGER"};
-  const char* broken[] = {valid[0], valid[1], "INSERT INTO t VALUES (1, 2); CREATE TABLE t (x)"};
-  const auto version = [&] {
-    Statement read(*db, "PRAGMA user_version");
-    return read.Row() ? read.Int(0) : -1;
-  };
-  EXPECT_FALSE(Migrate(*db, first).ok());  // no type: not STRICT
-  EXPECT_EQ(version(), 0);
-  ASSERT_TRUE(Migrate(*db, absl::MakeConstSpan(valid).subspan(0, 1)).ok());
-  EXPECT_EQ(version(), 1);
-  EXPECT_FALSE(Migrate(*db, broken).ok());
-  EXPECT_EQ(version(), 2);
-  EXPECT_FALSE(Statement(*db, "SELECT 1 FROM t").Row());
-  ASSERT_TRUE(Migrate(*db, valid).ok());
-  EXPECT_EQ(CodeOf(Migrate(*db, absl::MakeConstSpan(valid).subspan(0, 1))),
-            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

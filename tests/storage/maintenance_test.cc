@@ -198,6 +198,17 @@ TEST_P(BlobSweepTest, DropsCheckpointsAfterTheResumeState) {
   EXPECT_FALSE(Exists("undone"));
 }
 
+TEST_P(BlobSweepTest, RefusesEventsWhoseBlobsAreNotPublished) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  const std::string missing = Sha256Hex("never published");
+  EXPECT_EQ(CodeOf(store().Apply("i1", {{"l", 1, "a", CheckpointEvent{5, missing, 1}}})),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(CodeOf(store().Apply("i1", {{"l", 1, "a", ResumeStateEvent{5, "../lock", 1}}})),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());
+}
+
 // One thread adds and deletes a data set, looking for its blob first and uploading it only if it is
 // not there; another sweeps all the time. No named blob may ever be missing.
 TEST_P(BlobSweepTest, NeverLosesABlobThatIsNamedMeanwhile) {

@@ -89,14 +89,16 @@ TEST_P(MetricsTest, HandsOverLongSeriesInPieces) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   const uint32_t groups = 1100, each = 130;  // more groups and points than a page has
+  std::vector<LeaseEvent> events;
   for (uint32_t g = 0; g < groups; ++g) {
     Column x{"x", {}, {}};
     for (uint32_t i = 0; i < each; ++i) {
       x.steps.push_back(g * each + i);
       x.values.push_back(g * 0.1 + i);
     }
-    ASSERT_EQ(lease.Send("a", MakePoints(1, {x})), Applied::kApplied);
+    events.push_back(lease.Next("a", MakePoints(1, {x})));
   }
+  ASSERT_TRUE(store().Apply("i1", events).ok());
   lease.Send("a", MakePoints(1, {MakeColumn("rare", {groups * each}, {1})}));
   const auto count = [&](const char* key) {
     std::pair<size_t, size_t> pieces_points;
@@ -140,8 +142,11 @@ TEST_P(MetricsTest, StopsWhenTheReaderHasEnough) {
 TEST_P(MetricsTest, ReadsOnWhenRowGroupsBecomeChunksMeanwhile) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
-  for (uint32_t g = 0; g < 1200; ++g)
-    lease.Send("a", MakePoints(1, {MakeColumn("x", {g}, {0.5 + g})}));
+  std::vector<LeaseEvent> events;
+  for (uint32_t g = 0; g < 1200; ++g) {
+    events.push_back(lease.Next("a", MakePoints(1, {MakeColumn("x", {g}, {0.5 + g})})));
+  }
+  ASSERT_TRUE(store().Apply("i1", events).ok());
   std::vector<uint32_t> seen;
   const absl::Status status = store().ReadSeries({"a", "x"}, [&](const auto& steps, const auto&) {
     if (seen.empty()) {
@@ -187,11 +192,14 @@ TEST_P(MetricsTest, SummariesDoNotDependOnFlushes) {
   Submit({"one", "many"});
   Lease lease(&store(), "l", {"one", "many"});
   Column all{"x", {}, {}};
+  std::vector<LeaseEvent> events;
   for (uint32_t i = 0; i < 100; ++i) {
     all.steps.push_back(i);
     all.values.push_back(i % 7 == 3 ? NAN : std::sin(i) * 1e300 * (i % 2 == 0 ? 1e8 : -1e8));
-    lease.Send("many", MakePoints(1, {MakeColumn("x", {i}, {all.values.back()})}));
+    events.push_back(
+        lease.Next("many", MakePoints(1, {MakeColumn("x", {i}, {all.values.back()})})));
   }
+  ASSERT_TRUE(store().Apply("i1", events).ok());
   lease.Send("one", MakePoints(1, {all}));
   const auto summaries = Value(store().Summaries({"one", "many"}));
   EXPECT_EQ(Bits(summaries[0][0].mean), Bits(summaries[1][0].mean));
