@@ -68,6 +68,7 @@ Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan
     problems->Add(source, "", "there is no axis", "at least one axis and its label");
   }
   std::vector<std::string> names;
+  names.reserve(axes.size());
   for (const AxisPlan& axis : axes) names.push_back(axis.name);
   const std::map<std::string, google::protobuf::Value> sorted(exclusion.where().begin(),
                                                               exclusion.where().end());

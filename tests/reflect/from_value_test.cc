@@ -159,6 +159,8 @@ struct DurationCase {
   int32_t nanos;
 };
 
+void PrintTo(const DurationCase& duration, std::ostream* out) { *out << duration.text; }
+
 class DurationTest : public ::testing::TestWithParam<DurationCase> {};
 
 TEST_P(DurationTest, ReadsSecondsWithDecimals) {

@@ -1,11 +1,9 @@
 // Bad input: every sentence, exactly. The cases are in bad_input/*.txt: a title after #, a JSON
 // merge patch to a small valid experiment (its member overrides is not part of the spec), and the
 // sentences after >.
-#include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <limits>
-#include <set>
+#include <ostream>
 
 #include "gmock/gmock.h"
 #include "server/spec/resolve.h"
@@ -15,17 +13,17 @@ namespace ablate::spec {
 namespace {
 
 using ::google::protobuf::Value;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 struct BadCase {
   std::string title;
   std::string json;
   std::vector<std::string> messages;
 };
+
+// How a test's name and its failures call a case.
+void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.title; }
 
 std::vector<BadCase> ReadCases(const std::string& name) {
   std::ifstream file(std::string(ABLATE_TEST_DATA) + "/bad_input/" + name + ".txt");
