@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/names.h"
 #include "proto/reflect/from_value.h"
 
 namespace ablate::client {
@@ -20,46 +22,41 @@ absl::string_view LastPart(absl::string_view path) {
   return dot == absl::string_view::npos ? path : path.substr(dot + 1);
 }
 
-class Finder {
- public:
-  explicit Finder(std::vector<DatasetPath>* found) : found_(*found) {}
-
-  // `value` is written to `path` below base and stands at `field`.
-  void Look(absl::string_view path, const std::string& field, bool from_command_line,
-            Value* value) {
-    if (value->kind_case() == Value::kStructValue) {
-      for (auto& [name, member] : *value->mutable_struct_value()->mutable_fields()) {
-        Look(name, absl::StrCat(field, ".", name), from_command_line, &member);
-      }
-    } else if (value->kind_case() == Value::kStringValue && LastPart(path) == "dataset") {
-      Take(field, from_command_line, value->mutable_string_value());
+// Adds the paths in `value`, which is written to `path` below base. `place` says where it stands.
+void Look(absl::string_view path, const DatasetPath& place, Value* value,
+          std::vector<DatasetPath>* found) {
+  DatasetPath here = place;
+  if (value->kind_case() == Value::kStructValue) {
+    for (auto& [name, member] : *value->mutable_struct_value()->mutable_fields()) {
+      here.field = absl::StrCat(place.field, ".", name);
+      Look(name, here, &member, found);
     }
+  } else if (value->kind_case() == Value::kStringValue && LastPart(path) == "dataset") {
+    here.name = value->mutable_string_value();
+    if (IsPath(*here.name)) found->push_back(here);
   }
+}
 
-  void Take(const std::string& field, bool from_command_line, std::string* name) {
-    if (IsPath(*name)) found_.push_back({field, name, from_command_line});
-  }
-
- private:
-  std::vector<DatasetPath>& found_;
-};
+DatasetPath InFile(std::string field) { return {std::move(field), nullptr, false, false}; }
+DatasetPath AsLabel(std::string field) { return {std::move(field), nullptr, false, true}; }
+DatasetPath OfOption(std::string field) { return {std::move(field), nullptr, true, false}; }
 
 // Axes that vary a data set, by name.
-std::set<std::string> LookInAxes(v1::ExperimentSpec* spec, Finder* finder) {
+std::set<std::string> LookInAxes(v1::ExperimentSpec* spec, std::vector<DatasetPath>* found) {
   std::set<std::string> dataset_axes;
   for (int i = 0; i < spec->axes_size(); ++i) {
     v1::Axis& axis = *spec->mutable_axes(i);
     const std::string last(LastPart(axis.field()));
     if (last == "dataset") dataset_axes.insert(axis.has_name() ? axis.name() : last);
     for (int j = 0; j < axis.values_size(); ++j) {
-      finder->Look(axis.field(), absl::StrCat("axes[", i, "].values[", j, "]"), false,
-                   axis.mutable_values(j));
+      Look(axis.field(), AsLabel(absl::StrCat("axes[", i, "].values[", j, "]")),
+           axis.mutable_values(j), found);
     }
     for (int j = 0; j < axis.settings_size(); ++j) {
       for (auto& [path, value] : *axis.mutable_settings(j)->mutable_set()) {
-        finder->Look(path,
-                     absl::StrCat("axes[", i, "].settings[", j, "].set", reflect::Subscript(path)),
-                     false, &value);
+        Look(path,
+             InFile(absl::StrCat("axes[", i, "].settings[", j, "].set", reflect::Subscript(path))),
+             &value, found);
       }
     }
   }
@@ -92,20 +89,20 @@ bool IsPath(const std::string& dataset) {
 
 std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides) {
   std::vector<DatasetPath> found;
-  Finder finder(&found);
   if (spec->base().task().documents().has_dataset() && !IsOverridden(*overrides)) {
-    finder.Take("base.task.documents.dataset", false,
-                spec->mutable_base()->mutable_task()->mutable_documents()->mutable_dataset());
+    DatasetPath base = InFile("base.task.documents.dataset");
+    base.name = spec->mutable_base()->mutable_task()->mutable_documents()->mutable_dataset();
+    if (IsPath(*base.name)) found.push_back(base);
   }
-  const std::set<std::string> dataset_axes = LookInAxes(spec, &finder);
+  const std::set<std::string> dataset_axes = LookInAxes(spec, &found);
   for (int i = 0; i < spec->exclude_size(); ++i) {
     for (auto& [axis, value] : *spec->mutable_exclude(i)->mutable_where()) {
       if (dataset_axes.count(axis) == 0) continue;
-      finder.Look("dataset", absl::StrCat("exclude[", i, "].where", reflect::Subscript(axis)),
-                  false, &value);
+      const std::string field = absl::StrCat("exclude[", i, "].where", reflect::Subscript(axis));
+      Look("dataset", AsLabel(field), &value, &found);
     }
   }
-  for (auto& [path, value] : *overrides) finder.Look(path, path, true, &value);
+  for (auto& [path, value] : *overrides) Look(path, OfOption(path), &value, &found);
   return found;
 }
 
@@ -119,7 +116,7 @@ absl::Status ReplaceDatasetPaths(
     if (done == uploads.end()) done = uploads.emplace(path, upload(path)).first;
     const absl::StatusOr<std::string>& name = done->second;
     if (name.ok()) {
-      *place.name = *name;
+      *place.name = place.is_label ? Id(*name) : *name;
       continue;
     }
     if (!IsAboutFile(name.status())) return name.status();

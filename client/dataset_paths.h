@@ -19,6 +19,7 @@ struct DatasetPath {
       field;  // base.task.documents.dataset, axes[0].values[1], …; a path below base for --set
   std::string* name = nullptr;
   bool from_command_line = false;
+  bool is_label = false;  // labels have no '/': the id alone stands for the data set
 };
 
 // Whether a data set's name means a file: it has a '/' or '.' and does not begin with `datasets/`.

@@ -1,6 +1,7 @@
 // Files of documents: hashed, and sent to a server that lacks them.
 #include "client/dataset_upload.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -75,8 +76,8 @@ absl::StatusOr<std::string> Hash(std::ifstream* in, const std::string& path) {
 absl::StatusOr<v1::Dataset> Look(Connection* connection, const std::string& display_name,
                                  const std::string& sha256) {
   v1::GetDatasetRequest request;
-  request.set_name(
-      DatasetName(absl::StrCat(fs::path(display_name).stem().string(), "-", sha256.substr(0, 6))));
+  const std::string stem = display_name.substr(0, display_name.rfind('.'));
+  request.set_name(DatasetName(absl::StrCat(stem, "-", sha256.substr(0, 6))));
   absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
   if (found.ok() && found->sha256() != sha256) return absl::NotFoundError("another data set");
   return found;
@@ -90,7 +91,9 @@ std::string DisplayName(const std::string& path) {
     if (!absl::ascii_isalnum(c) && c != '.' && c != '_') c = '-';
   }
   if (name.size() > kMaxNameBytes) name.erase(0, name.size() - kMaxNameBytes);
-  return name;
+  const auto first = std::find_if(name.begin(), name.end(), absl::ascii_isalnum);
+  name.erase(name.begin(), first);
+  return name.empty() ? "data" : name;
 }
 
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path) {

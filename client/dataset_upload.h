@@ -19,7 +19,8 @@ struct Upload {
 // PERMISSION_DENIED if it can't be read; else what the server says. Messages name `path`.
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path);
 
-// The name that the server shows for a file: its letters, digits and . _ -, at most 100 of them.
+// The name that the server shows for a file: letters, digits and . _ -, first a letter or digit, at
+// most 100 characters.
 std::string DisplayName(const std::string& path);
 
 }  // namespace ablate::client

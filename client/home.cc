@@ -22,8 +22,9 @@ absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& envi
   std::filesystem::path path = folder;
   if (path.empty()) path = environment("ABLATE_HOME").value_or("");
   if (path.empty()) {
-    if (const auto data = environment("XDG_DATA_HOME")) {
-      path = std::filesystem::path(*data) / "ablate";
+    const std::string data = environment("XDG_DATA_HOME").value_or("");
+    if (absl::StartsWith(data, "/")) {  // XDG has relative ones ignored
+      path = std::filesystem::path(data) / "ablate";
     } else if (const auto user = environment("HOME")) {
       path = std::filesystem::path(*user) / ".local/share/ablate";
     } else {

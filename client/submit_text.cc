@@ -39,12 +39,22 @@ std::pair<std::string, uint64_t> Product(const v1::ExperimentSpec& spec) {
   return {absl::StrJoin(factors, " × "), product * seeds};
 }
 
+// A large grid's cells are not all in the answer, but they are counted in it.
+uint64_t CellCount(const v1::CreateExperimentResponse& response) {
+  const v1::RunCounts& counts = response.experiment().counts();
+  const uint64_t counted = uint64_t{counts.queued()} + counts.running() + counts.done() +
+                           counts.diverged() + counts.failed() + counts.cancelled();
+  return std::max(counted, static_cast<uint64_t>(response.cells_size()));
+}
+
 std::string RunsText(const v1::CreateExperimentResponse& response) {
   std::set<std::string> runs;
   for (const v1::Cell& cell : response.cells()) runs.insert(cell.run());
-  const auto cells = static_cast<uint64_t>(response.cells_size());
+  const uint64_t cells = CellCount(response);
   const std::string reused = absl::StrCat(" (", Grouped(response.reused()), " reused)");
-  if (runs.size() == cells) return Count(cells, "run") + reused;
+  // Which cells share a run is known when all of them are here and have one.
+  const bool known = cells == static_cast<uint64_t>(response.cells_size()) && runs.count("") == 0;
+  if (!known || runs.size() == cells) return Count(cells, "run") + reused;
   return absl::StrCat(Count(cells, "cell"), ", ", Count(runs.size(), "run"), reused);
 }
 
@@ -60,7 +70,7 @@ std::string EstimateText(const v1::Estimate& estimate) {
 std::string Headline(const v1::CreateExperimentResponse& response) {
   const v1::Experiment& experiment = response.experiment();
   const auto [product, all] = Product(experiment.spec());
-  const auto cells = static_cast<uint64_t>(response.cells_size());
+  const uint64_t cells = CellCount(response);
   const std::string excluded =
       cells < all ? absl::StrCat(" − ", Grouped(all - cells), " excluded") : "";
   const std::string name =

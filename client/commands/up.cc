@@ -1,6 +1,7 @@
 // `ablate up`: a personal server in the background.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,7 @@ namespace ablate::client {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(10);
+constexpr absl::Duration kGrace = absl::Seconds(1);  // for another one that starts just now
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 constexpr size_t kLogLines = 15;
@@ -69,17 +71,18 @@ void ShowLog(const Home& home, uint64_t from, const Context& context) {
 // Waits until the server answers; `child` is empty if someone else started it.
 absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Context& context,
                                                       std::optional<Child> child) {
-  const absl::Time give_up = context.now() + kPatience;
+  absl::Time give_up = context.now() + kPatience;
+  std::optional<std::string> end;
   while (true) {
     absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home, context);
     if (answer.ok()) return answer;
-    if (child) {
-      const std::optional<std::string> end = child->Ended();
+    if (child && !end) {
+      end = child->Ended();
       // Two that start at once: one gets the folder, the other ends, and both callers are served.
-      if (end && ServerProcess::Find(home).ok()) child.reset();
-      if (end && child) return absl::FailedPreconditionError("ablated ended with " + *end);
+      if (end) give_up = std::min(give_up, context.now() + kGrace);
     }
     if (context.now() >= give_up) {
+      if (end) return absl::FailedPreconditionError("ablated ended with " + *end);
       return absl::DeadlineExceededError(absl::StrCat(
           "ablated has not answered for ", absl::FormatDuration(kPatience), "; it still runs"));
     }

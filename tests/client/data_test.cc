@@ -1,4 +1,5 @@
 // `ablate data`: list, add, remove.
+#include "client/dataset_upload.h"
 #include "client/exit_code.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -37,6 +38,15 @@ TEST_F(DataTest, AddsAFile) {
   EXPECT_EQ(outcome.err, "uploaded 4 B, 2 documents, 1 character\n");
   EXPECT_THAT(Run({"data", "add", path, "--json"}).out,
               HasSubstr("\"display_name\": \"names.txt\""));
+}
+
+TEST(DisplayNameTest, KeepsWhatServersAllow) {
+  EXPECT_EQ(DisplayName("a/b/names.txt"), "names.txt");
+  EXPECT_EQ(DisplayName("my names (2).txt"), "my-names--2-.txt");
+  EXPECT_EQ(DisplayName(".hidden"), "hidden");
+  EXPECT_EQ(DisplayName("名前.txt"), "txt");
+  EXPECT_EQ(DisplayName("___"), "data");
+  EXPECT_EQ(DisplayName(std::string(200, 'a') + ".txt"), std::string(96, 'a') + ".txt");
 }
 
 TEST_F(DataTest, AddsAnEmptyFileOnlyIfTheServerTakesIt) {

@@ -83,8 +83,8 @@ TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
   EXPECT_EQ(uploaded[0], "folder/data/a.txt");
   EXPECT_EQ(file.spec.base().task().documents().dataset(), "datasets/1");
   EXPECT_EQ(file.spec.axes(1).values(0).string_value(), "plain");
-  EXPECT_EQ(file.spec.axes(1).values(1).string_value(), "datasets/1");
-  EXPECT_EQ(file.spec.exclude(0).where().at("dataset").string_value(), "datasets/1");
+  EXPECT_EQ(file.spec.axes(1).values(1).string_value(), "1");  // becomes a label
+  EXPECT_EQ(file.spec.exclude(0).where().at("dataset").string_value(), "1");
   EXPECT_EQ(file.spec.exclude(0).where().at("data").string_value(), "b");
 }
 

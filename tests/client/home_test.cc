@@ -26,6 +26,8 @@ TEST(FindHomeTest, GoesFromTheMostSpecificToTheUsual) {
   EXPECT_EQ(FindHome("/f/../g", Of(all))->folder, "/g");
   EXPECT_EQ(FindHome("", Of(all))->folder, "/a");
   EXPECT_EQ(FindHome("", Of({{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}}))->folder, "/x/ablate");
+  EXPECT_EQ(FindHome("", Of({{"XDG_DATA_HOME", "x"}, {"HOME", "/h"}}))->folder,
+            "/h/.local/share/ablate");
   EXPECT_EQ(FindHome("", Of({{"HOME", "/h"}}))->folder, "/h/.local/share/ablate");
   EXPECT_EQ(FindHome("", Of({})).status().message(),
             "no folder for the personal server: set ABLATE_HOME or HOME");

@@ -58,6 +58,23 @@ TEST(HeadlineTest, CountsExcludedReusedAndSharedCells) {
             "(50 reused)   about 6 s, 40 MB (a guess)");
 }
 
+TEST(HeadlineTest, CountsCellsThatAreNotInTheAnswer) {
+  v1::CreateExperimentResponse response = Grid(10);
+  response.mutable_experiment()->mutable_counts()->set_queued(60);
+  response.mutable_experiment()->mutable_counts()->set_done(12);
+  EXPECT_EQ(Headline(response),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds = 72 runs (0 reused)   about 6 s, "
+            "40 MB");
+}
+
+TEST(HeadlineTest, TakesCellsOfAPreviewAsRunsOfTheirOwn) {
+  v1::CreateExperimentResponse response = Grid(72);
+  for (v1::Cell& cell : *response.mutable_cells()) cell.clear_run();
+  EXPECT_EQ(Headline(response),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds = 72 runs (0 reused)   about 6 s, "
+            "40 MB");
+}
+
 TEST(HeadlineTest, UsesTheSpecsNameBeforeCreation) {
   v1::CreateExperimentResponse response;
   response.mutable_experiment()->mutable_spec()->set_name("one");
