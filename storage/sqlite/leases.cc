@@ -15,6 +15,14 @@ namespace {
 // A worker's last words in full are in its log.
 constexpr size_t kLongestMessage = 4000;
 
+// Cut between characters, for the rest must still be UTF-8.
+absl::string_view Shorten(absl::string_view message) {
+  if (message.size() <= kLongestMessage) return message;
+  size_t size = kLongestMessage;
+  while (size > 0 && (message[size] & 0xc0) == 0x80) --size;
+  return message.substr(0, size);
+}
+
 int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& holder) {
   Statement insert(
       t.db,
@@ -137,7 +145,7 @@ absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
                       const std::vector<std::string>& stepping, absl::string_view message) {
   const std::optional<LeaseRow> row = FindLease(t.db, lease);
   if (!row.has_value()) return absl::OkStatus();
-  message = message.substr(0, kLongestMessage);
+  message = Shorten(message);
   for (RunRow& run : RunsOfLease(t.db, row->id)) {
     if (end == LeaseEnd::kLost) {
       Lose(t, &run, message);
@@ -153,7 +161,7 @@ absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
 }
 
 void Fail(Transaction& t, RunRow* run, absl::string_view message) {
-  message = message.substr(0, kLongestMessage);
+  message = Shorten(message);
   Record(t, *run, "failed", message);
   if (++run->failures < kFailuresWithoutProgress) return Requeue(t, run);
   run->failure = std::string(message);

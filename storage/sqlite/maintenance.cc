@@ -63,7 +63,7 @@ absl::Status Maintenance::RunAll() {
   MutexLock lock(&pass_);
   absl::Status status = CompactAll();
   if (status.ok()) status = Repeat([](Transaction& t) { return RemoveCells(t); });
-  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveRunRows(t); });
+  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveDeadRuns(t); });
   if (status.ok()) status = Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); });
   if (status.ok()) status = SweepFolder();
   if (!status.ok()) return status;

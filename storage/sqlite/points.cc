@@ -174,6 +174,7 @@ std::string EncodePoints(const std::vector<EncodedColumn>& columns) {
 absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes) {
   ByteReader in(bytes);
   const Head head = ReadHead(&in);
+  if (!in.ok()) return Malformed();
   std::vector<DecodedColumn> columns;
   for (const ColumnHead& column : head.columns) {
     const StepColumn& steps = head.steps[column.steps];
@@ -184,7 +185,7 @@ absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes)
     Expand(steps, &decoded.steps);
     AppendValues(values, column.width, &decoded.values);
   }
-  if (!in.ok() || !in.empty()) return Malformed();
+  if (!in.empty()) return Malformed();
   return columns;
 }
 

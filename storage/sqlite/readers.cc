@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "storage/sqlite/statement.h"
+
 namespace ablate::storage {
 namespace {
 
@@ -17,13 +19,13 @@ absl::Status Readers::Read(const std::function<absl::Status(Connection&)>& read)
   auto taken = Take();
   if (!taken.ok()) return taken.status();
   Connection& db = **taken;
-  db.Execute("BEGIN");
+  Statement(db, "BEGIN").Run();
   absl::Status status = read(db);
   if (!db.error().ok()) {
     status = db.error();
     db.ClearError();
   }
-  if (db.in_transaction()) db.Execute("COMMIT");
+  if (db.in_transaction()) Statement(db, "COMMIT").Run();
   if (!db.error().ok()) taken->reset();
   GiveBack(*std::move(taken));
   if (status.code() == absl::StatusCode::kDataLoss) fatal_(status);

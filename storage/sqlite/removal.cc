@@ -9,10 +9,10 @@
 namespace ablate::storage {
 namespace {
 
-// Rows a slice, so that it holds the writer for some 30 ms at most. A slice of blobs frees many
-// pages a row.
+// What a slice may cost, in rows, so that it holds the writer for some 30 ms at most. A row with
+// points frees many pages.
 constexpr int kSliceRows = 2000;
-constexpr int kSliceBlobs = 200;
+constexpr int kPointsCost = 10;
 
 void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", run).Run();
@@ -21,11 +21,36 @@ void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "INSERT OR IGNORE INTO dead_runs VALUES (?1)", run).Run();
 }
 
-// Whether any row went.
-bool RemoveSome(Transaction& t, const char* sql, int64_t run, int limit) {
-  bool any = false;
-  for (Statement gone(t.db, sql, run, limit); gone.Row();) any = true;
-  return any;
+// Rows of a dead run that go in slices; each statement takes the run and a limit.
+struct RunRows {
+  const char* sql;
+  int cost;
+};
+constexpr RunRows kRunRows[] = {
+    {"DELETE FROM row_groups WHERE id IN (SELECT id FROM row_groups WHERE run = ?1 LIMIT ?2) "
+     "RETURNING 1",
+     kPointsCost},
+    {"DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE run = ?1 LIMIT ?2) "
+     "RETURNING 1",
+     kPointsCost},
+    {"DELETE FROM run_events WHERE id IN (SELECT id FROM run_events WHERE run = ?1 LIMIT ?2) "
+     "RETURNING 1",
+     1},
+};
+
+// Takes what it costs from the budget; the run is gone if some of that is left.
+void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
+  for (const RunRows& rows : kRunRows) {
+    for (Statement gone(t.db, rows.sql, run, *budget / rows.cost + 1); gone.Row();) {
+      *budget -= rows.cost;
+    }
+    if (*budget <= 0) return;
+  }
+  RemoveArtifacts(t, run, 0);
+  DropResumeState(t, run);
+  Statement(t.db, "DELETE FROM summaries WHERE run = ?1", run).Run();
+  Statement(t.db, "DELETE FROM dead_runs WHERE run = ?1", run).Run();
+  *budget -= 5;
 }
 
 }  // namespace
@@ -51,34 +76,21 @@ bool RemoveCells(Transaction& t) {
   return true;
 }
 
-bool RemoveRunRows(Transaction& t) {
-  Statement next(t.db, "SELECT run FROM dead_runs ORDER BY run LIMIT 1");
-  if (!next.Row()) return false;
-  const int64_t run = next.Int(0);
-  constexpr std::pair<const char*, int> kSlices[] = {
-      {"DELETE FROM row_groups WHERE id IN (SELECT id FROM row_groups WHERE run = ?1 LIMIT ?2) "
-       "RETURNING 1",
-       kSliceBlobs},
-      {"DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE run = ?1 LIMIT ?2) "
-       "RETURNING 1",
-       kSliceBlobs},
-      {"DELETE FROM run_events WHERE id IN (SELECT id FROM run_events WHERE run = ?1 LIMIT ?2) "
-       "RETURNING 1",
-       kSliceRows},
-  };
-  for (const auto& [sql, limit] : kSlices) {
-    if (RemoveSome(t, sql, run, limit)) return true;
+bool RemoveDeadRuns(Transaction& t) {
+  int budget = kSliceRows;
+  bool any = false;
+  while (budget > 0) {
+    Statement next(t.db, "SELECT run FROM dead_runs ORDER BY run LIMIT 1");
+    if (!next.Row()) break;
+    RemoveRunRows(t, next.Int(0), &budget);
+    any = true;
   }
-  RemoveArtifacts(t, run, 0);
-  DropResumeState(t, run);
-  Statement(t.db, "DELETE FROM summaries WHERE run = ?1", run).Run();
-  Statement(t.db, "DELETE FROM dead_runs WHERE run = ?1", run).Run();
-  return true;
+  return any;
 }
 
 bool SweepLoose(Transaction& t, Blobs* blobs) {
   std::vector<std::string> hashes;
-  Statement loose(t.db, "SELECT sha256 FROM loose_blobs LIMIT ?1", kSliceBlobs);
+  Statement loose(t.db, "SELECT sha256 FROM loose_blobs LIMIT ?1", kSliceRows / 10);
   while (loose.Row()) hashes.push_back(loose.Text(0));
   for (const std::string& hash : hashes) {
     Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();

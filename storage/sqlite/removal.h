@@ -13,9 +13,9 @@ namespace ablate::storage {
 // Each returns false if there was nothing to do.
 
 // Cells of deleted experiments. A run that loses its last cell goes at once; its points and the
-// like wait for RemoveRunRows.
+// like wait for RemoveDeadRuns.
 bool RemoveCells(Transaction& t);
-bool RemoveRunRows(Transaction& t);
+bool RemoveDeadRuns(Transaction& t);
 // Blobs that lost a name.
 bool SweepLoose(Transaction& t, Blobs* blobs);
 

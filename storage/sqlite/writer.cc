@@ -13,6 +13,8 @@ namespace {
 // Bounds how long an answer waits for its neighbours in the group.
 constexpr size_t kGroupRequests = 512;
 constexpr int kLogPages = 4000;  // 16 MB
+// Readers without a pause between them keep the log from being begun anew: then the writer waits.
+constexpr int kTooManyLogPages = 16 * kLogPages;
 
 }  // namespace
 
@@ -118,6 +120,7 @@ void Writer::Serve(Group group) {
   for (Request& request : group) request.done(request.status);
   if (options_.on_commit) options_.on_commit(change_number_);
   if (chores && options_.on_chores) options_.on_chores();
+  if (!options_.threaded) return;
   MutexLock lock(&db_mutex_);
   KeepLogShort();
 }
@@ -144,7 +147,7 @@ void Writer::Commit(Group* group, Transaction* transaction) {
 
 // Leaves a transaction open only if it fails.
 absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
-  db_->Execute("BEGIN IMMEDIATE");
+  Statement(*db_, "BEGIN IMMEDIATE").Run();
   const uint64_t first_change = transaction->change;
   for (Request& request : *group) {
     request.status = RunOne(request.work, group->size() == 1, transaction);
@@ -155,14 +158,13 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
   }
   if (group->size() == 1 && !group->front().status.ok()) {
     transaction->chores = false;
-    transaction->change = first_change;
     db_->Execute("ROLLBACK");
     return db_->error();
   }
   if (transaction->change != first_change) {
     Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
   }
-  db_->Execute("COMMIT");
+  Statement(*db_, "COMMIT").Run();
   return db_->error();
 }
 
@@ -170,21 +172,26 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
 // the group with it (then the connection keeps it).
 absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transaction) {
   const size_t actions = transaction->after_commit.size();
-  if (!alone) db_->Execute("SAVEPOINT request");
+  const uint64_t change = transaction->change;
+  if (!alone) Statement(*db_, "SAVEPOINT request").Run();
   absl::Status status = work(*transaction);
   const absl::Status error = db_->error();
   if (!error.ok()) status = error;
-  if (!status.ok()) transaction->after_commit.resize(actions);
+  if (!status.ok()) {
+    transaction->after_commit.resize(actions);
+    transaction->change = change;
+  }
   if (error.code() == absl::StatusCode::kDataLoss || !db_->in_transaction()) return status;
   db_->ClearError();
   if (alone) return status;
-  db_->Execute(status.ok() ? "RELEASE request" : "ROLLBACK TO request; RELEASE request");
+  if (!status.ok()) Statement(*db_, "ROLLBACK TO request").Run();
+  Statement(*db_, "RELEASE request").Run();
   return status;
 }
 
 void Writer::KeepLogShort() {
   if (!dead_.ok() || db_->log_pages() < kLogPages) return;
-  const absl::Status status = db_->Checkpoint(/*truncate=*/false);
+  const absl::Status status = db_->Checkpoint(/*truncate=*/db_->log_pages() >= kTooManyLogPages);
   if (status.code() == absl::StatusCode::kDataLoss) Die(status);
 }
 

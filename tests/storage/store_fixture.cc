@@ -63,6 +63,15 @@ PointsEvent MakePoints(uint32_t step, std::vector<Column> columns) {
   return {std::move(columns), step, /*busy=*/1000};
 }
 
+PointsEvent MakeLosses(uint32_t from, uint32_t to) {
+  Column column{"train/loss", {}, {}};
+  for (uint32_t step = from; step < to; ++step) {
+    column.steps.push_back(step);
+    column.values.push_back(100.0 - step);
+  }
+  return MakePoints(to, {column});
+}
+
 Lease::Lease(Store* store, std::string name, std::vector<std::string> runs, std::string worker,
              std::string incarnation)
     : store_(store), name_(std::move(name)), incarnation_(std::move(incarnation)) {
@@ -81,7 +90,7 @@ StoreTest::StoreTest() { store_ = Value(Store::Open(Options())); }
 StoreOptions StoreTest::Options() {
   StoreOptions options;
   if (on_file()) options.folder = folder_.path();
-  options.now = [this] { return now_; };
+  options.now = [this] { return now_.load(); };
   return options;
 }
 
@@ -98,6 +107,16 @@ std::string StoreTest::Publish(const std::string& bytes) {
   EXPECT_TRUE(writer->Append(bytes).ok());
   pins_.push_back(Value(writer->Publish("")));
   return pins_.back()->sha256();
+}
+
+ResumeStateEvent StoreTest::Resume(uint32_t step) {
+  const std::string bytes = absl::StrCat("state at ", step);
+  return {step, Publish(bytes), bytes.size()};
+}
+
+CheckpointEvent StoreTest::Checkpoint(uint32_t step) {
+  const std::string bytes = absl::StrCat("weights at ", step);
+  return {step, Publish(bytes), bytes.size()};
 }
 
 bool StoreTest::BlobExists(const std::string& sha256) { return store().blobs()->Size(sha256).ok(); }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,8 @@ NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints);
 Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
                   const std::vector<double>& values);
 PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
+// train/loss of each step from `from` to before `to`.
+PointsEvent MakeLosses(uint32_t from, uint32_t to);
 
 // A worker's end of one lease: numbers its events.
 class Lease {
@@ -96,6 +99,9 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   // Publishes a blob, where there are blobs, and keeps it pinned. Its hash.
   std::string Publish(const std::string& bytes);
   void Unpin() { pins_.clear(); }
+  // Events about blobs that are published.
+  ResumeStateEvent Resume(uint32_t step);
+  CheckpointEvent Checkpoint(uint32_t step);
   bool BlobExists(const std::string& sha256);
 
   CreatedExperiment Create(const NewExperiment& experiment);
@@ -117,7 +123,7 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   StoreOptions Options();
 
   TemporaryFolder folder_;
-  Micros now_ = 1'700'000'000'000'000;
+  std::atomic<Micros> now_ = 1'700'000'000'000'000;  // also read by the background
   uint64_t leases_ = 0;
   std::vector<std::shared_ptr<Blobs::Pin>> pins_;
   std::unique_ptr<Store> store_;

@@ -1,0 +1,140 @@
+// Content-addressed files.
+#include "storage/blobs.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class BlobsTest : public ::testing::Test {
+ protected:
+  BlobsTest() : blobs_(Value(Blobs::Open(folder_.path() + "/blobs"))) {}
+
+  std::shared_ptr<Blobs::Pin> Publish(const std::string& bytes) {
+    auto writer = Value(blobs_->Create());
+    EXPECT_TRUE(writer->Append(bytes).ok());
+    return Value(writer->Publish(Sha256Hex(bytes)));
+  }
+  size_t Files() {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator(folder_.path() + "/blobs")) {
+      ++count;
+    }
+    return count;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Blobs> blobs_;
+};
+
+TEST(Sha256HexTest, MatchesFips180) {
+  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_F(BlobsTest, PublishesUnderTheHash) {
+  auto writer = Value(blobs_->Create());
+  ASSERT_TRUE(writer->Append("hello ").ok());
+  ASSERT_TRUE(writer->Append("world").ok());
+  EXPECT_EQ(writer->size(), 11u);
+  const auto pin = Value(writer->Publish(""));
+  EXPECT_EQ(pin->sha256(), Sha256Hex("hello world"));
+  EXPECT_EQ(pin->size(), 11u);
+  EXPECT_EQ(CodeOf(writer->Publish("")), absl::StatusCode::kFailedPrecondition);
+  writer.reset();
+  EXPECT_EQ(Value(blobs_->Size(pin->sha256())), 11u);
+  EXPECT_EQ(Files(), 1u);
+  struct stat found;
+  ASSERT_EQ(stat((folder_.path() + "/blobs/" + pin->sha256()).c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600u);
+}
+
+TEST_F(BlobsTest, ReadsRanges) {
+  const std::string sha256 = Publish("0123456789")->sha256();
+  EXPECT_EQ(Value(blobs_->Read(sha256, 0, 100)), "0123456789");
+  EXPECT_EQ(Value(blobs_->Read(sha256, 3, 4)), "3456");
+  EXPECT_EQ(Value(blobs_->Read(sha256, 10, 4)), "");
+  EXPECT_EQ(Value(blobs_->Read(sha256, 2, UINT64_MAX)), "23456789");
+  EXPECT_EQ(CodeOf(blobs_->Read(sha256, 11, 1)), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(BlobsTest, RefusesBytesThatDoNotMatchTheirHash) {
+  auto writer = Value(blobs_->Create());
+  ASSERT_TRUE(writer->Append("hello").ok());
+  const auto published = writer->Publish(Sha256Hex("other"));
+  EXPECT_EQ(CodeOf(published), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(published.status().message(), HasSubstr(Sha256Hex("hello")));
+  writer.reset();
+  EXPECT_EQ(Files(), 0u);
+}
+
+TEST_F(BlobsTest, RemovesAnUploadThatIsGivenUp) {
+  auto writer = Value(blobs_->Create());
+  ASSERT_TRUE(writer->Append("hello").ok());
+  EXPECT_EQ(Files(), 1u);
+  writer.reset();
+  EXPECT_EQ(Files(), 0u);
+}
+
+TEST_F(BlobsTest, KnowsNothingElseThanBlobs) {
+  std::ofstream(folder_.path() + "/secret") << "x";
+  for (const std::string& name :
+       {std::string("../secret"), std::string(), std::string(64, 'A'), std::string(64, '/'),
+        Sha256Hex("unknown"), Sha256Hex("unknown") + "0"}) {
+    EXPECT_EQ(CodeOf(blobs_->Read(name, 0, 1)), absl::StatusCode::kNotFound);
+    EXPECT_EQ(CodeOf(blobs_->Size(name)), absl::StatusCode::kNotFound);
+    EXPECT_EQ(CodeOf(blobs_->Find(name)), absl::StatusCode::kNotFound);
+    EXPECT_TRUE(Value(blobs_->Sweep(name)));
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/secret"));
+}
+
+TEST_F(BlobsTest, SweepsOnlyWhatNobodyHolds) {
+  auto first = Publish("data");
+  auto second = Value(blobs_->Find(first->sha256()));
+  const std::string sha256 = first->sha256();
+  EXPECT_FALSE(Value(blobs_->Sweep(sha256)));
+  first.reset();
+  EXPECT_FALSE(Value(blobs_->Sweep(sha256)));
+  EXPECT_THAT(blobs_->TakeUnpinned(), IsEmpty());
+  second.reset();
+  EXPECT_THAT(blobs_->TakeUnpinned(), ElementsAre(sha256));
+  EXPECT_THAT(blobs_->TakeUnpinned(), IsEmpty());
+  EXPECT_TRUE(Value(blobs_->Sweep(sha256)));
+  EXPECT_EQ(Files(), 0u);
+}
+
+TEST_F(BlobsTest, ListsBlobsWithoutUploads) {
+  Publish("a");
+  Publish("b");
+  const auto upload = Value(blobs_->Create());
+  EXPECT_THAT(Value(blobs_->List()), UnorderedElementsAre(Sha256Hex("a"), Sha256Hex("b")));
+}
+
+TEST_F(BlobsTest, RemovesTemporaryFilesWhenOpened) {
+  Publish("a");
+  std::ofstream(folder_.path() + "/blobs/upload-abcdef") << "half";
+  blobs_ = Value(Blobs::Open(folder_.path() + "/blobs"));
+  EXPECT_EQ(Files(), 1u);
+  EXPECT_EQ(Value(blobs_->Read(Sha256Hex("a"), 0, 9)), "a");
+}
+
+TEST_F(BlobsTest, LetsPinsOutliveIt) {
+  const auto pin = Publish("a");
+  blobs_.reset();
+  EXPECT_EQ(pin->size(), 1u);
+}
+
+}  // namespace
+}  // namespace ablate::storage

@@ -1,0 +1,107 @@
+// Data sets: stored once by hash, found by id or name, kept while a run names them.
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class DatasetsTest : public StoreTest {
+ protected:
+  DatasetRecord Make(const std::string& id, const std::string& name, const std::string& bytes) {
+    DatasetRecord dataset;
+    dataset.id = id;
+    dataset.display_name = name;
+    dataset.sha256 = Publish(bytes);
+    dataset.bytes = bytes.size();
+    dataset.documents = 3;
+    dataset.characters = 27;
+    return dataset;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, DatasetsTest, ::testing::Values(Where::kFile, Where::kMemory),
+                         WhereName);
+
+TEST_P(DatasetsTest, StoresARecord) {
+  const DatasetRecord added = Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  EXPECT_EQ(added.create_time, now());
+  for (const char* word : {"names-1", "names"}) {
+    const DatasetRecord found = Value(store().FindDataset(word));
+    EXPECT_EQ(found.id, "names-1");
+    EXPECT_EQ(found.display_name, "names");
+    EXPECT_EQ(found.sha256, Sha256Hex("emma\n"));
+    EXPECT_EQ(found.bytes, 5u);
+    EXPECT_EQ(found.documents, 3u);
+    EXPECT_EQ(found.characters, 27u);
+    EXPECT_EQ(found.create_time, now());
+  }
+  EXPECT_EQ(CodeOf(store().FindDataset("other")), absl::StatusCode::kNotFound);
+}
+
+TEST_P(DatasetsTest, ReturnsTheOneWithTheSameHash) {
+  Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  const DatasetRecord again = Value(store().AddDataset(Make("copy-1", "copy", "emma\n")));
+  EXPECT_EQ(again.id, "names-1");
+  EXPECT_THAT(Value(store().ListDatasets("", 10)), SizeIs(1));
+}
+
+TEST_P(DatasetsTest, RefusesAnIdWithOtherContents) {
+  Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  EXPECT_EQ(CodeOf(store().AddDataset(Make("names-1", "names", "olivia\n"))),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_P(DatasetsTest, AsksForAnIdWhenANameIsAmbiguous) {
+  Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  Value(store().AddDataset(Make("names-2", "names", "olivia\n")));
+  const auto found = store().FindDataset("names");
+  EXPECT_EQ(CodeOf(found), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(found.status().message(), HasSubstr("names-1 and names-2"));
+  EXPECT_EQ(Value(store().FindDataset("names-2")).sha256, Sha256Hex("olivia\n"));
+}
+
+TEST_P(DatasetsTest, ListsInPages) {
+  for (const char* id : {"b", "c", "a"}) Value(store().AddDataset(Make(id, id, id)));
+  const auto ids = [&](absl::string_view after, uint32_t limit) {
+    std::vector<std::string> found;
+    for (const DatasetRecord& d : Value(store().ListDatasets(after, limit))) found.push_back(d.id);
+    return found;
+  };
+  EXPECT_THAT(ids("", 2), ElementsAre("a", "b"));
+  EXPECT_THAT(ids("b", 2), ElementsAre("c"));
+  EXPECT_THAT(ids("c", 2), IsEmpty());
+}
+
+TEST_P(DatasetsTest, IsKeptWhileARunNamesIt) {
+  const DatasetRecord dataset = Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  NewExperiment wanted = MakeExperiment({"a"});
+  wanted.runs[0].dataset_blob = dataset.sha256;
+  const std::string id = Create(wanted).id;
+  EXPECT_EQ(Run("a").dataset_blob, dataset.sha256);
+  Lease lease(&store(), "l", {"a"});
+  EXPECT_EQ(lease.granted()[0].dataset_blob, dataset.sha256);
+  const absl::Status refused = store().DeleteDataset("names-1");
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("run a"));
+
+  ASSERT_TRUE(store().CancelExperiment(id).ok());
+  ASSERT_TRUE(store().DeleteExperiment(id).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(store().DeleteDataset("names-1").ok());
+  EXPECT_EQ(CodeOf(store().FindDataset("names")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().DeleteDataset("names-1")), absl::StatusCode::kNotFound);
+}
+
+TEST_P(DatasetsTest, NeedsItsBlobOnFile) {
+  DatasetRecord dataset = Make("x", "x", "x");
+  dataset.sha256 = Sha256Hex("never published");
+  const auto added = store().AddDataset(dataset);
+  EXPECT_EQ(CodeOf(added),
+            on_file() ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kOk);
+}
+
+}  // namespace
+}  // namespace ablate::storage

@@ -1,0 +1,196 @@
+// What was acknowledged stays: over kills, torn logs, full and failing disks.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/storage/failing_disk.h"
+#include "tests/storage/file_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+
+class DurabilityTest : public FileTest {};
+
+TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
+  for (int round = 0; round < 3; ++round) {
+    int acks[2];
+    ASSERT_EQ(pipe(acks), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto store = Store::Open(Options());
+      if (!store.ok()) _exit(1);
+      if (round == 0) Begin(store->get());
+      for (uint32_t step = Count(store->get());; ++step) {
+        if (!(*store)->Apply("i", {Point(step)}).ok()) _exit(2);
+        if (write(acks[1], &step, sizeof(step)) != sizeof(step)) _exit(3);
+      }
+    }
+    close(acks[1]);
+    uint32_t last = 0;
+    for (int i = 0; i < 20 + round * 7; ++i) {
+      ASSERT_EQ(read(acks[0], &last, sizeof(last)), static_cast<ssize_t>(sizeof(last)));
+    }
+    kill(child, SIGKILL);
+    while (read(acks[0], &last, sizeof(last)) == static_cast<ssize_t>(sizeof(last))) {
+    }
+    close(acks[0]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << status;
+    auto store = Value(Store::Open(Options()));
+    const uint32_t stored = Count(store.get());
+    EXPECT_GE(stored, last + 1);
+    EXPECT_LE(stored, last + 2);  // the one that was under way
+    EXPECT_EQ(Value(store->CheckLease("l", "i", 1)).acked, stored);
+    EXPECT_EQ(Value(store->Summaries({"a"}))[0][0].count, stored);
+  }
+}
+
+TEST_F(DurabilityTest, ReadsEveryTornLog) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  const std::string log = absl::StrCat(Database(), "-wal");
+  std::vector<uintmax_t> sizes;  // of the log, after each acknowledgement
+  for (uint32_t step = 0; step < 8; ++step) {
+    ASSERT_TRUE(store->Apply("i", {Point(step)}).ok());
+    sizes.push_back(std::filesystem::file_size(log));
+  }
+  const std::string copy = absl::StrCat(folder_.path(), "/copy");
+  StoreOptions options = Options();
+  options.folder = copy;
+  for (uintmax_t size = sizes[3]; size <= sizes[7]; size += 3571) {
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(Options().folder, copy);
+    std::filesystem::remove(absl::StrCat(copy, "/ablate.db-shm"));
+    std::filesystem::resize_file(absl::StrCat(copy, "/ablate.db-wal"), size);
+    auto torn = Value(Store::Open(options));
+    ASSERT_NE(torn, nullptr);
+    uint32_t expected = 0;
+    while (expected < sizes.size() && sizes[expected] <= size) ++expected;
+    EXPECT_EQ(Count(torn.get()), expected);
+    EXPECT_EQ(Value(torn->CheckLease("l", "i", 1)).acked, expected);
+  }
+}
+
+TEST_F(DurabilityTest, ChangesNothingWhileTheDiskIsFull) {
+  FailingDisk disk;
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  const uint64_t change = store->change_number();
+  disk.room = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto refused = store->Apply("i", {Point(1)});
+    EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
+    EXPECT_EQ(CodeOf(store->CreateExperiment(MakeExperiment({"b"}))),
+              absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(CodeOf(store->EndLease("l", LeaseEnd::kLost, {}, "")),
+              absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_EQ(store->change_number(), change);
+  EXPECT_EQ(Count(store.get()), 1u);
+  EXPECT_EQ(CodeOf(store->GetRun("b")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Value(store->GetRun("a")).losses, 0u);
+  disk.room = INT64_MAX;
+  EXPECT_THAT(Value(store->Apply("i", {Point(1)})), ElementsAre(Applied::kApplied));
+  EXPECT_EQ(Count(store.get()), 2u);
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
+  store.reset();
+  store = Value(Store::Open(Options()));
+  EXPECT_EQ(Count(store.get()), 2u);
+}
+
+TEST_F(DurabilityTest, RecoversFromAFullDiskAtAnyMoment) {
+  FailingDisk disk;
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  uint32_t steps = 0;
+  int full = 0;
+  for (int64_t room = 1000; room < 400000; room += 37000) {
+    disk.room = room;
+    for (int i = 0; i < 4; ++i) {
+      std::vector<LeaseEvent> events;
+      for (uint32_t k = 0; k < 60; ++k) events.push_back(Point(steps + k));
+      const auto applied = store->Apply("i", events);
+      if (applied.ok()) {
+        steps += 60;
+      } else {
+        EXPECT_EQ(CodeOf(applied), absl::StatusCode::kResourceExhausted) << applied.status();
+        ++full;
+      }
+      const absl::Status maintained = store->Maintain();
+      EXPECT_TRUE(maintained.ok() || absl::IsResourceExhausted(maintained)) << maintained;
+      EXPECT_EQ(Count(store.get()), steps);
+    }
+    disk.room = INT64_MAX;
+  }
+  EXPECT_GT(full, 5);
+  EXPECT_GT(steps, 0u);
+  EXPECT_TRUE(store->Apply("i", {Point(steps)}).ok());
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
+}
+
+TEST_F(DurabilityTest, EndsWhenASyncFails) {
+  FailingDisk disk;
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  disk.fail_sync = true;
+  EXPECT_EQ(CodeOf(store->Apply("i", {Point(1)})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
+  disk.fail_sync = false;
+  // Whether the pages reached the disk is unknown: only a new process may go on.
+  EXPECT_EQ(CodeOf(store->Apply("i", {Point(1)})), absl::StatusCode::kDataLoss);
+  store.reset();
+  fatal_ = absl::OkStatus();
+  store = Value(Store::Open(Options()));
+  EXPECT_GE(Count(store.get()), 1u);
+}
+
+TEST_F(DurabilityTest, EndsWhenACheckpointsSyncFails) {
+  FailingDisk disk;
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Maintain().ok());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  disk.fail_sync = true;
+  EXPECT_FALSE(store->Maintain().ok());
+  EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
+  disk.fail_sync = false;
+}
+
+TEST_F(DurabilityTest, EndsTheProcessByDefault) {
+  FailingDisk disk;
+  const auto fail = [&] {
+    StoreOptions options = Options();
+    options.fatal = nullptr;
+    auto store = Value(Store::Open(options));
+    Begin(store.get());
+    disk.fail_sync = true;
+    store->Apply("i", {Point(0)}).IgnoreError();
+  };
+  EXPECT_EXIT(fail(), ::testing::ExitedWithCode(EXIT_FAILURE), "cannot be trusted");
+}
+
+TEST_F(DurabilityTest, EndsWhenTheFileIsCorrupt) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Maintain().ok());
+  const uintmax_t size = std::filesystem::file_size(Database());
+  {
+    std::fstream file(Database(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    file << std::string(size - 4096, 'x');
+  }
+  EXPECT_EQ(CodeOf(store->GetRun("a")), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace ablate::storage

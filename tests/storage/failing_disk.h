@@ -1,0 +1,31 @@
+// A disk that is full or fails when told to, under SQLite.
+#ifndef ABLATE_TESTS_STORAGE_FAILING_DISK_H_
+#define ABLATE_TESTS_STORAGE_FAILING_DISK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace ablate::storage {
+
+// Every database opened while it exists is on it. Thread-safe.
+class FailingDisk {
+ public:
+  FailingDisk();
+  ~FailingDisk();
+  FailingDisk(const FailingDisk&) = delete;
+  FailingDisk& operator=(const FailingDisk&) = delete;
+
+  // Bytes that may still be written before the disk is full.
+  std::atomic<int64_t> room = INT64_MAX;
+  std::atomic<bool> fail_sync = false;
+  std::atomic<int> syncs = 0;
+
+ private:
+  struct Vfs;
+  std::unique_ptr<Vfs> vfs_;
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_TESTS_STORAGE_FAILING_DISK_H_

@@ -1,0 +1,184 @@
+// How leases end, what that costs their runs, and what progress forgives.
+#include "absl/strings/str_cat.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class LeaseEndsTest : public StoreTest {
+ protected:
+  // A new lease's name.
+  std::string Name() { return absl::StrCat("lease-", ++names_); }
+  // Fails the run once; it must be queued.
+  void FailOnce(const std::string& run) {
+    Lease lease(&store(), Name(), {run});
+    ASSERT_EQ(lease.Send(run, FailedEvent{"boom"}), Applied::kApplied);
+  }
+  void LoseOnce(const std::string& run) {
+    Lease lease(&store(), Name(), {run});
+    ASSERT_THAT(lease.granted(), SizeIs(1));
+    ASSERT_TRUE(store().EndLease(lease.name(), LeaseEnd::kLost, {}, "silent").ok());
+  }
+
+ private:
+  int names_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(, LeaseEndsTest, ::testing::Values(Where::kFile, Where::kMemory),
+                         WhereName);
+
+TEST_P(LeaseEndsTest, FailsAtTheThirdFailureWithoutProgress) {
+  const std::string id = Submit({"a"}).id;
+  FailOnce("a");
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  EXPECT_EQ(Run("a").failures, 1u);
+  FailOnce("a");
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  FailOnce("a");
+  EXPECT_EQ(StateOf("a"), RunState::kFailed);
+  EXPECT_EQ(Run("a").failure, "boom");
+  EXPECT_EQ(Run("a").failures, 3u);
+  EXPECT_EQ(Run("a").end_time, now());
+  EXPECT_EQ(Value(store().ListCells(id, 0, 1))[0].failure, "boom");
+  const auto history = Value(store().RunEvents("a"));
+  EXPECT_EQ(history.back().kind, "failed");
+  EXPECT_EQ(history.back().message, "boom");
+  EXPECT_EQ(history.back().worker, "cpu-train");
+  EXPECT_EQ(Value(store().GetExperiment(id)).state, ExperimentState::kEnded);
+  ExpectConsistent(id);
+}
+
+TEST_P(LeaseEndsTest, ForgivesFailuresAfterProgress) {
+  Submit({"a"});
+  FailOnce("a");
+  LoseOnce("a");
+  {
+    Lease lease(&store(), Name(), {"a"});
+    lease.Send("a", Resume(10));
+    EXPECT_EQ(Run("a").failures, 0u);
+    EXPECT_EQ(Run("a").losses, 0u);
+    lease.Send("a", FailedEvent{"boom"});
+  }
+  {
+    Lease lease(&store(), Name(), {"a"});
+    lease.Send("a", Resume(10));  // where it was: no progress
+    EXPECT_EQ(Run("a").failures, 1u);
+    lease.Send("a", FailedEvent{"boom"});
+  }
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  FailOnce("a");
+  EXPECT_EQ(StateOf("a"), RunState::kFailed);
+}
+
+TEST_P(LeaseEndsTest, FailsAtTheTwentiethLossInARow) {
+  const std::string id = Submit({"a"}).id;
+  for (uint32_t i = 0; i < kLossesWithoutProgress - 1; ++i) LoseOnce("a");
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  EXPECT_EQ(Run("a").losses, 19u);
+  EXPECT_EQ(Run("a").failures, 0u);
+  LoseOnce("a");
+  EXPECT_EQ(StateOf("a"), RunState::kFailed);
+  EXPECT_THAT(Run("a").failure, HasSubstr("20 times"));
+  EXPECT_THAT(Run("a").failure, HasSubstr("silent"));
+  ExpectConsistent(id);
+}
+
+TEST_P(LeaseEndsTest, ChargesADeathToTheRunsThatWereStepping) {
+  Submit({"a", "b"});
+  Lease lease(&store(), "l", {"a", "b"});
+  ASSERT_TRUE(store().EndLease("l", LeaseEnd::kDied, {"a"}, "killed by SIGSEGV").ok());
+  EXPECT_EQ(Run("a").failures, 1u);
+  EXPECT_EQ(Run("b").failures, 0u);
+  EXPECT_EQ(StateOf("b"), RunState::kQueued);
+  EXPECT_EQ(Value(store().RunEvents("a")).back().message, "killed by SIGSEGV");
+  EXPECT_EQ(History("b").back(), "released");
+  EXPECT_FALSE(Value(store().LeaseExists("l")));
+  EXPECT_TRUE(Value(store().CheckLease("l", "i1", 1)).drop);
+
+  Lease all(&store(), "l2", {"a", "b"});
+  ASSERT_TRUE(store().EndLease("l2", LeaseEnd::kDied, {}, "exit code 1").ok());
+  EXPECT_EQ(Run("a").failures, 2u);
+  EXPECT_EQ(Run("b").failures, 1u);
+}
+
+TEST_P(LeaseEndsTest, ChargesNothingForReleases) {
+  Submit({"a", "b"});
+  for (int i = 0; i < 30; ++i) {
+    Lease lease(&store(), Name(), {"a", "b"});
+    ASSERT_THAT(lease.granted(), SizeIs(2));
+    EXPECT_EQ(lease.Send("a", ReleasedEvent{}), Applied::kApplied);
+    ASSERT_TRUE(store().EndLease(lease.name(), LeaseEnd::kReleased, {}, "drained").ok());
+  }
+  for (const char* run : {"a", "b"}) {
+    EXPECT_EQ(StateOf(run), RunState::kQueued);
+    EXPECT_EQ(Run(run).failures, 0u);
+    EXPECT_EQ(Run(run).losses, 0u);
+  }
+  EXPECT_TRUE(store().EndLease("lease-1", LeaseEnd::kReleased, {}, "again").ok());
+}
+
+TEST_P(LeaseEndsTest, LeavesEndedRunsAloneWhenALeaseEnds) {
+  Submit({"a", "b"});
+  Lease lease(&store(), "l", {"a", "b"});
+  lease.Send("a", FinishedEvent{false, 100});
+  ASSERT_TRUE(store().EndLease("l", LeaseEnd::kLost, {}, "gone").ok());
+  EXPECT_EQ(StateOf("a"), RunState::kDone);
+  EXPECT_EQ(StateOf("b"), RunState::kQueued);
+  EXPECT_EQ(lease.Send("b", MakeLosses(0, 5)), Applied::kNoLease);
+}
+
+TEST_P(LeaseEndsTest, ForgetsFinishedLeasesWhenAnotherIncarnationComes) {
+  Submit({"a", "b", "c"});
+  Lease finished(&store(), "l1", {"a"});
+  finished.Send("a", FinishedEvent{false, 100});
+  Lease same(&store(), "l2", {"b"});
+  EXPECT_TRUE(Value(store().LeaseExists("l1")));
+  Lease other_worker(&store(), "l3", {"c"}, "gpu", "i9");
+  EXPECT_TRUE(Value(store().LeaseExists("l1")));
+  other_worker.Send("c", ReleasedEvent{});
+  Lease next(&store(), "l4", {"c"}, "cpu-train", "i2");
+  EXPECT_FALSE(Value(store().LeaseExists("l1")));
+  EXPECT_TRUE(Value(store().LeaseExists("l2")));  // holds a run: the scheduler ends it
+}
+
+TEST_P(LeaseEndsTest, ForgetsFinishedLeasesAfterADay) {
+  Submit({"a", "b"});
+  Lease finished(&store(), "l1", {"a"});
+  finished.Send("a", FinishedEvent{false, 100});
+  Lease live(&store(), "l2", {"b"});
+  Advance(Micros{23} * 3600 * 1000000);
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(Value(store().LeaseExists("l1")));
+  Advance(Micros{2} * 3600 * 1000000);
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_FALSE(Value(store().LeaseExists("l1")));
+  EXPECT_TRUE(Value(store().LeaseExists("l2")));
+}
+
+TEST_P(LeaseEndsTest, MeasuresStepTimes) {
+  NewExperiment wanted = MakeExperiment({"a", "b", "c"});
+  wanted.runs[2].shape = "other";
+  const std::string id = Create(wanted).id;
+  EXPECT_FALSE(Value(store().MeasuredStepTime("shape")).has_value());
+  Lease lease(&store(), "l", {"a", "b", "c"});
+  PointsEvent points = MakePoints(100, {});
+  points.busy = 1000;
+  lease.Send("a", points);
+  lease.Send("a", FinishedEvent{false, 100});
+  points.busy = 3000;
+  lease.Send("b", points);
+  EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 10.0);
+  lease.Send("b", FinishedEvent{false, 100});
+  EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 20.0);
+  EXPECT_FALSE(Value(store().MeasuredStepTime("other")).has_value());
+  lease.Send("c", FinishedEvent{false, 100});
+  ASSERT_TRUE(store().DeleteExperiment(id).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 20.0);  // outlives the runs
+}
+
+}  // namespace
+}  // namespace ablate::storage

@@ -1,0 +1,226 @@
+// Grants, events and verdicts: every transition, and the invariants from both sides.
+#include <utility>
+
+#include "storage/mutex.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class LeasesTest : public StoreTest {};
+INSTANTIATE_TEST_SUITE_P(, LeasesTest, ::testing::Values(Where::kFile, Where::kMemory), WhereName);
+
+TEST_P(LeasesTest, GrantsQueuedRunsOnly) {
+  const std::string id = Submit({"a", "b", "done"}).id;
+  Train({"done"});
+  const uint64_t before = store().change_number();
+  Lease lease(&store(), "l1", {"a", "done", "unknown", "a", "b"});
+  ASSERT_THAT(lease.granted(), SizeIs(2));
+  const GrantedRun& run = lease.granted()[0];
+  EXPECT_EQ(run.run, "a");
+  EXPECT_EQ(run.spec, "spec of a");
+  EXPECT_EQ(run.resume_blob, "");
+  EXPECT_EQ(run.resume_step, 0u);
+  EXPECT_EQ(StateOf("a"), RunState::kLeased);
+  EXPECT_EQ(Run("a").worker, "cpu-train");
+  EXPECT_EQ(Run("a").trainer, "torch");
+  EXPECT_EQ(Run("a").device, "2 cores");
+  EXPECT_EQ(Run("a").build, "0.1");
+  EXPECT_GT(store().change_number(), before);
+  EXPECT_EQ(Value(store().GetExperiment(id)).counts.running, 2u);
+  ExpectConsistent(id);
+  const auto leases = Value(store().ListLeases());
+  ASSERT_THAT(leases, SizeIs(2));  // the finished one answers repetitions
+  EXPECT_EQ(leases[1].lease, "l1");
+  EXPECT_EQ(leases[1].acked, 0u);
+  EXPECT_EQ(leases[1].holder.incarnation, "i1");
+  EXPECT_THAT(leases[1].runs, ElementsAre("a", "b"));
+  EXPECT_TRUE(Value(store().LeaseExists("l1")));
+}
+
+TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  Lease second(&store(), "l2", {"a"});
+  EXPECT_THAT(second.granted(), IsEmpty());
+  EXPECT_FALSE(Value(store().LeaseExists("l2")));
+}
+
+TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
+  Submit({"a", "b"});
+  Lease first(&store(), "l1", {"a"});
+  const auto second = store().Grant("l1", {"w", "i", "d", "b", "t"}, {"b"});
+  EXPECT_EQ(CodeOf(second), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(StateOf("b"), RunState::kQueued);
+}
+
+TEST_P(LeasesTest, FollowsARunToItsEnd) {
+  const std::string id = Submit({"a"}).id;
+  Lease lease(&store(), "l", {"a"});
+  Advance(10);
+  const Micros started = now();
+  EXPECT_EQ(lease.Send("a", StartedEvent{}), Applied::kApplied);
+  EXPECT_EQ(lease.Send("a", MakeLosses(0, 40)), Applied::kApplied);
+  EXPECT_EQ(lease.Send("a", Checkpoint(40)), Applied::kApplied);
+  EXPECT_EQ(lease.Send("a", Resume(40)), Applied::kApplied);
+  EXPECT_EQ(lease.Send("a", MakeLosses(40, 100)), Applied::kApplied);
+  EXPECT_EQ(Run("a").step, 100u);
+  Advance(10);
+  EXPECT_EQ(lease.Send("a", FinishedEvent{false, 100}), Applied::kApplied);
+  const RunRecord run = Run("a");
+  EXPECT_EQ(run.state, RunState::kDone);
+  EXPECT_EQ(run.start_time, started);
+  EXPECT_EQ(run.end_time, now());
+  EXPECT_EQ(run.device_time, 2000);
+  EXPECT_EQ(run.worker, "cpu-train");
+  EXPECT_THAT(History("a"), ElementsAre("queued", "granted", "started", "done"));
+  const ExperimentRecord record = Value(store().GetExperiment(id));
+  EXPECT_EQ(record.state, ExperimentState::kEnded);
+  EXPECT_EQ(record.end_time, now());
+  EXPECT_EQ(record.counts.done, 1u);
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(100));
+  const auto artifacts = Value(store().ListArtifacts("a"));
+  ASSERT_THAT(artifacts, SizeIs(1));
+  EXPECT_EQ(artifacts[0].run, "a");
+  EXPECT_EQ(artifacts[0].kind, "checkpoint");
+  EXPECT_EQ(artifacts[0].step, 40u);
+  EXPECT_EQ(artifacts[0].blob, Sha256Hex("weights at 40"));
+  EXPECT_EQ(artifacts[0].bytes, 13u);
+}
+
+TEST_P(LeasesTest, EndsAsDiverged) {
+  const std::string id = Submit({"a"}).id;
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", MakeLosses(0, 12));
+  lease.Send("a", FinishedEvent{true, 12});
+  EXPECT_EQ(StateOf("a"), RunState::kDiverged);
+  EXPECT_EQ(Run("a").step, 12u);
+  EXPECT_EQ(History("a").back(), "diverged");
+  ExpectConsistent(id);
+}
+
+TEST_P(LeasesTest, AppliesEachEventOnce) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  const LeaseEvent first = lease.Next("a", MakeLosses(0, 10));
+  const LeaseEvent second = lease.Next("a", MakeLosses(10, 20));
+  const LeaseEvent third = lease.Next("a", MakeLosses(20, 30));
+  EXPECT_EQ(lease.Send(second), Applied::kGap);
+  EXPECT_EQ(lease.Send(first), Applied::kApplied);
+  EXPECT_EQ(lease.Send(first), Applied::kRepeated);
+  EXPECT_EQ(lease.Send(third), Applied::kGap);
+  EXPECT_THAT(
+      Value(store().Apply("i1", {first, second, second, third})),
+      ElementsAre(Applied::kRepeated, Applied::kApplied, Applied::kRepeated, Applied::kApplied));
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));
+  EXPECT_EQ(Value(store().Summaries({"a"}))[0][0].count, 30u);
+  EXPECT_EQ(Run("a").device_time, 3000);
+}
+
+TEST_P(LeasesTest, DropsEventsOfStrangers) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  const LeaseEvent event = lease.Next("a", MakeLosses(0, 10));
+  EXPECT_THAT(Value(store().Apply("i2", {event})), ElementsAre(Applied::kNoLease));
+  LeaseEvent unknown = event;
+  unknown.lease = "nothing";
+  EXPECT_THAT(Value(store().Apply("i1", {unknown})), ElementsAre(Applied::kNoLease));
+  EXPECT_EQ(Run("a").step, 0u);
+  EXPECT_EQ(lease.Send(event), Applied::kApplied);
+}
+
+TEST_P(LeasesTest, KeepsTheSequenceWhenARunLeft) {
+  const std::string first = Submit({"a"}).id;
+  Submit({"b"});
+  Lease lease(&store(), "l", {"a", "b"});
+  lease.Send("a", MakeLosses(0, 10));
+  ASSERT_THAT(Value(store().CancelExperiment(first)), SizeIs(1));
+  const LeaseEvent late = lease.Next("a", MakeLosses(10, 20));
+  EXPECT_EQ(lease.Send(late), Applied::kNoLease);
+  EXPECT_EQ(lease.Send("b", MakeLosses(0, 10)), Applied::kApplied);
+  EXPECT_EQ(lease.Send(late), Applied::kRepeated);
+  EXPECT_EQ(lease.Send("a", FinishedEvent{false, 100}), Applied::kNoLease);
+  EXPECT_EQ(StateOf("a"), RunState::kCancelled);
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(10));
+  EXPECT_EQ(Value(store().CheckLease("l", "i1", 5)).acked, 4u);
+}
+
+TEST_P(LeasesTest, RefusesARunOfAnotherLease) {
+  Submit({"a", "b"});
+  Lease first(&store(), "l1", {"a"});
+  Lease second(&store(), "l2", {"b"});
+  EXPECT_EQ(first.Send("b", FinishedEvent{false, 100}), Applied::kNoLease);
+  EXPECT_EQ(StateOf("b"), RunState::kLeased);
+}
+
+TEST_P(LeasesTest, AcknowledgesRepetitionsAfterTheLastRunEnded) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  const LeaseEvent end = lease.Next("a", FinishedEvent{false, 100});
+  EXPECT_EQ(lease.Send(end), Applied::kApplied);
+  Reopen();
+  EXPECT_THAT(Value(store().Apply("i1", {end})), ElementsAre(Applied::kRepeated));
+  const LeaseVerdict verdict = Value(store().CheckLease("l", "i1", 1));
+  EXPECT_FALSE(verdict.drop);
+  EXPECT_EQ(verdict.acked, 1u);
+}
+
+TEST_P(LeasesTest, JudgesHeldLeases) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", MakeLosses(0, 1));
+  lease.Send("a", MakeLosses(1, 2));
+  const auto drop = [&](absl::string_view name, absl::string_view incarnation, uint64_t first) {
+    return Value(store().CheckLease(name, incarnation, first)).drop;
+  };
+  EXPECT_FALSE(drop("l", "i1", 1));
+  EXPECT_FALSE(drop("l", "i1", 3));
+  EXPECT_EQ(Value(store().CheckLease("l", "i1", 3)).acked, 2u);
+  EXPECT_TRUE(drop("l", "i1", 4));  // this file never had event 3: a restored backup
+  EXPECT_TRUE(drop("l", "i2", 3));
+  EXPECT_TRUE(drop("other", "i1", 1));
+}
+
+TEST_P(LeasesTest, AppliesNothingOfACallWithAnInvalidEvent) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  const LeaseEvent good = lease.Next("a", MakeLosses(0, 10));
+  LeaseEvent bad = lease.Next("a", MakeLosses(10, 20));
+  std::get<PointsEvent>(bad.event).step = 101;
+  const auto refused = store().Apply("i1", {good, bad});
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.status().message(), HasSubstr("run a: step: 101; the run has 100 steps"));
+  EXPECT_EQ(Run("a").step, 0u);
+  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  EXPECT_EQ(lease.Send(good), Applied::kApplied);
+}
+
+TEST_P(LeasesTest, AppliesAsynchronously) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  Mutex mutex;
+  CondVar changed;
+  std::vector<absl::StatusOr<std::vector<Applied>>> answers;
+  const auto done = [&](absl::StatusOr<std::vector<Applied>> answer) {
+    MutexLock lock(&mutex);
+    answers.push_back(std::move(answer));
+    changed.Signal();
+  };
+  store().ApplyAsync("i1", {lease.Next("a", MakeLosses(0, 10))}, done);
+  store().ApplyAsync("i1", {lease.Next("a", MakeLosses(10, 20))}, done);
+  LeaseEvent bad = lease.Next("a", MakeLosses(10, 20));
+  store().ApplyAsync("i1", {bad}, done);
+  MutexLock lock(&mutex);
+  while (answers.size() < 3) changed.Wait(&mutex);
+  EXPECT_THAT(Value(answers[0]), ElementsAre(Applied::kApplied));
+  EXPECT_THAT(Value(answers[1]), ElementsAre(Applied::kApplied));
+  EXPECT_EQ(CodeOf(answers[2]), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ablate::storage

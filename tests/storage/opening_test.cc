@@ -1,0 +1,105 @@
+// Files and folders that are made, migrated, or left alone.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "storage/sqlite/folder.h"
+#include "storage/sqlite/migrations.h"
+#include "storage/sqlite/statement.h"
+#include "tests/storage/file_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OpeningTest : public FileTest {};
+
+TEST_F(OpeningTest, MakesAPrivateFolder) {
+  auto store = Value(Store::Open(Options()));
+  const auto permissions = std::filesystem::status(Options().folder).permissions();
+  EXPECT_EQ(permissions, std::filesystem::perms::owner_all);
+  EXPECT_EQ(CodeOf(store->Image()), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(OpeningTest, RefusesASecondServer) {
+  auto store = Value(Store::Open(Options()));
+  const auto second = Store::Open(Options());
+  EXPECT_EQ(CodeOf(second), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.status().message(), HasSubstr("in use by another server"));
+  const pid_t child = fork();
+  if (child == 0) _exit(Store::Open(Options()).ok() ? 1 : 0);
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  store.reset();
+  EXPECT_TRUE(Store::Open(Options()).ok());
+}
+
+TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
+  Value(Store::Open(Options())).reset();
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute("PRAGMA user_version = 99; DROP TABLE step_times");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const auto refused = Store::Open(Options());
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("schema version 99"));
+  auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+  Statement version(*db, "PRAGMA user_version");
+  ASSERT_TRUE(version.Row());
+  EXPECT_EQ(version.Int(0), 99);
+}
+
+TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute("CREATE TABLE theirs (x)");
+  }
+  EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kFailedPrecondition);
+  std::filesystem::remove_all(Options().folder);
+  std::filesystem::create_directories(Options().folder);
+  std::ofstream(Database()) << std::string(5000, 'x');
+  EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(OpeningTest, RefusesAnImageOnFile) {
+  StoreOptions options = Options();
+  options.image = "x";
+  EXPECT_EQ(CodeOf(Store::Open(options)), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(NetworkFileSystemTest, KnowsThem) {
+  EXPECT_EQ(NetworkFileSystem(0x6969), "NFS");
+  EXPECT_EQ(NetworkFileSystem(static_cast<int32_t>(0xff534d42)), "CIFS");  // may come negative
+  EXPECT_EQ(NetworkFileSystem(0xef53), "");                                // ext4
+  EXPECT_EQ(NetworkFileSystem(0x01021994), "");                            // tmpfs
+}
+
+TEST(MigrationsTest, GoForwardStepByStep) {
+  auto db = Value(Connection::OpenMemory(""));
+  const char* first[] = {"CREATE TABLE t (x) STRICT"};
+  const char* valid[] = {"CREATE TABLE t (x INTEGER) STRICT", "ALTER TABLE t ADD COLUMN y INTEGER"};
+  const char* broken[] = {valid[0], valid[1], "INSERT INTO t VALUES (1, 2); CREATE TABLE t (x)"};
+  const auto version = [&] {
+    Statement read(*db, "PRAGMA user_version");
+    return read.Row() ? read.Int(0) : -1;
+  };
+  EXPECT_FALSE(Migrate(*db, first).ok());  // no type: not STRICT
+  EXPECT_EQ(version(), 0);
+  ASSERT_TRUE(Migrate(*db, absl::MakeConstSpan(valid).subspan(0, 1)).ok());
+  EXPECT_EQ(version(), 1);
+  EXPECT_FALSE(Migrate(*db, broken).ok());
+  EXPECT_EQ(version(), 2);
+  EXPECT_FALSE(Statement(*db, "SELECT 1 FROM t").Row());
+  ASSERT_TRUE(Migrate(*db, valid).ok());
+  EXPECT_EQ(CodeOf(Migrate(*db, absl::MakeConstSpan(valid).subspan(0, 1))),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace ablate::storage

@@ -1,0 +1,136 @@
+// A run that is taken up again stands exactly where its resume state was taken.
+#include <cmath>
+
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+class RewindsTest : public StoreTest {};
+INSTANTIATE_TEST_SUITE_P(, RewindsTest, ::testing::Values(Where::kFile, Where::kMemory), WhereName);
+
+TEST_P(RewindsTest, RewindsToTheResumeState) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  first.Send("a", StartedEvent{});
+  first.Send("a", MakePoints(30, {MakeColumn("train/loss", {0, 10, 20}, {9, 8, 7}),
+                                  MakeColumn("grad", {0}, {1})}));
+  first.Send("a", Checkpoint(30));
+  first.Send("a", Resume(30));
+  const auto summaries = Value(store().Summaries({"a"}));
+  first.Send("a", MakePoints(60, {MakeColumn("train/loss", {30, 40}, {-5, NAN}),
+                                  MakeColumn("eval/loss", {50}, {1})}));
+  first.Send("a", Checkpoint(60));
+  ASSERT_TRUE(store().EndLease("l1", LeaseEnd::kLost, {}, "silent").ok());
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+
+  Lease second(&store(), "l2", {"a"});
+  ASSERT_THAT(second.granted(), SizeIs(1));
+  EXPECT_EQ(second.granted()[0].resume_step, 30u);
+  EXPECT_EQ(second.granted()[0].resume_blob, Sha256Hex("state at 30"));
+  EXPECT_EQ(Run("a").step, 30u);
+  EXPECT_EQ(Run("a").device_time, 1000);
+  EXPECT_THAT(Series("a", "train/loss"), ElementsAre(Pair(0, 9), Pair(10, 8), Pair(20, 7)));
+  EXPECT_THAT(Series("a", "eval/loss"), IsEmpty());
+  EXPECT_THAT(Value(store().ListArtifacts("a")), SizeIs(1));
+  const auto again = Value(store().Summaries({"a"}));
+  ASSERT_THAT(again[0], SizeIs(2));
+  EXPECT_EQ(again[0][1].key, "train/loss");
+  EXPECT_EQ(again[0][1].count, summaries[0][1].count);
+  EXPECT_EQ(again[0][1].min, 7);
+  EXPECT_EQ(again[0][1].nonfinite, 0u);
+  EXPECT_FALSE(again[0][1].first_nonfinite_step.has_value());
+
+  second.Send("a", StartedEvent{});
+  second.Send("a", MakePoints(60, {MakeColumn("train/loss", {30, 40}, {6, 5})}));
+  EXPECT_THAT(Series("a", "train/loss"),
+              ElementsAre(Pair(0, 9), Pair(10, 8), Pair(20, 7), Pair(30, 6), Pair(40, 5)));
+  EXPECT_EQ(History("a").back(), "resumed");
+}
+
+TEST_P(RewindsTest, RewindsToTheStartWithoutAResumeState) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  first.Send("a", MakeLosses(0, 30));
+  first.Send("a", Checkpoint(30));
+  first.Send("a", ReleasedEvent{});
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));  // until somebody takes it up
+  Lease second(&store(), "l2", {"a"});
+  EXPECT_EQ(second.granted()[0].resume_blob, "");
+  EXPECT_EQ(Run("a").step, 0u);
+  EXPECT_EQ(Run("a").device_time, 0);
+  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  EXPECT_THAT(Value(store().Summaries({"a"}))[0], IsEmpty());
+  EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());
+  second.Send("a", MakeLosses(0, 5));
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(5));
+}
+
+TEST_P(RewindsTest, KeepsOnlyTheNewestResumeState) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  first.Send("a", MakeLosses(0, 10));
+  first.Send("a", Resume(10));
+  first.Send("a", MakeLosses(10, 20));
+  first.Send("a", Resume(20));
+  first.Send("a", ReleasedEvent{});
+  Lease second(&store(), "l2", {"a"});
+  EXPECT_EQ(second.granted()[0].resume_step, 20u);
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(20));
+}
+
+TEST_P(RewindsTest, RestartsFinishedWorkOnlyByANewGeneration) {
+  Submit({"a"});
+  Train({"a"});
+  EXPECT_TRUE(Submit({"a"}).cells[0].reused);
+  Lease lease(&store(), "l", {"a"});
+  EXPECT_THAT(lease.granted(), IsEmpty());
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(3));
+}
+
+TEST_P(RewindsTest, ContinuesACancelledRunFromItsResumeState) {
+  const std::string id = Submit({"a"}).id;
+  Lease first(&store(), "l1", {"a"});
+  first.Send("a", MakeLosses(0, 10));
+  first.Send("a", Resume(10));
+  ASSERT_TRUE(store().CancelExperiment(id).ok());
+  Submit({"a"});
+  Lease second(&store(), "l2", {"a"});
+  EXPECT_EQ(second.granted()[0].resume_step, 10u);
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(10));
+}
+
+TEST_P(RewindsTest, ReplacesACheckpointAtTheSameStep) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", Checkpoint(5));
+  lease.Send("a", CheckpointEvent{5, Publish("other"), 5});
+  const auto artifacts = Value(store().ListArtifacts("a"));
+  ASSERT_THAT(artifacts, SizeIs(1));
+  EXPECT_EQ(artifacts[0].blob, Sha256Hex("other"));
+}
+
+TEST(RestoredBackupTest, DropsLeasesWhoseEventsItNeverHad) {
+  auto store = Value(Store::Open({}));
+  ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"})).ok());
+  Lease lease(store.get(), "l", {"a"});
+  lease.Send("a", MakePoints(1, {MakeColumn("x", {0}, {1})}));
+  const std::string backup = Value(store->Image());
+  lease.Send("a", MakePoints(2, {MakeColumn("x", {1}, {2})}));
+  StoreOptions options;
+  options.image = backup;
+  auto restored = Value(Store::Open(options));
+  EXPECT_EQ(restored->generation(), store->generation());
+  EXPECT_TRUE(Value(restored->CheckLease("l", "i1", 3)).drop);
+  EXPECT_FALSE(Value(restored->CheckLease("l", "i1", 2)).drop);
+  EXPECT_EQ(Value(restored->GetRun("a")).step, 1u);
+  EXPECT_EQ(Value(store->GetRun("a")).step, 2u);
+}
+
+}  // namespace
+}  // namespace ablate::storage
