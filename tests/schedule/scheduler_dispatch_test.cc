@@ -96,10 +96,7 @@ TEST_F(SchedulerDispatchTest, GrantsWhatIsToBeResumedFromItsState) {
   const wire::Grant grant = first.grants().at(0);
   SendStarted(first, grant, 1);
   SendPoints(first, grant, 2, 1);
-  wire::FromWorker state = EventOf(grant, 3);
-  state.mutable_event()->mutable_resume_state()->set_step(1);
-  state.mutable_event()->mutable_resume_state()->set_blob(std::string(64, 'a'));
-  Send(first, state);
+  SendResumeState(first, grant, 3, std::string(64, 'a'));
   SendPoints(first, grant, 4, 2);
   ASSERT_EQ(first.acked(grant.lease()), 4u);
   const Peer second = Attach("w", "w#2");

@@ -195,6 +195,14 @@ void SchedulerTest::SendPoints(const Peer& peer, const wire::Grant& grant, uint6
   Send(peer, message);
 }
 
+void SchedulerTest::SendResumeState(const Peer& peer, const wire::Grant& grant, uint64_t seq,
+                                    const std::string& blob) {
+  wire::FromWorker message = EventOf(grant, seq);
+  message.mutable_event()->mutable_resume_state()->set_step(1);
+  message.mutable_event()->mutable_resume_state()->set_blob(blob);
+  Send(peer, message);
+}
+
 void SchedulerTest::SendFinished(const Peer& peer, const wire::Grant& grant, uint64_t seq,
                                  uint32_t step) {
   wire::FromWorker message = EventOf(grant, seq);

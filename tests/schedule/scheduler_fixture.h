@@ -25,10 +25,13 @@ class FaultyStore : public StoreProxy {
   using StoreProxy::StoreProxy;
 
   void SetFull(bool full) { full_ = full; }
+  // Null: no blobs, as in memory.
+  void SetBlobs(storage::Blobs* blobs) { blobs_ = blobs; }
   void HoldBack() { holds_back_ = true; }
   // Commits what was held back, in order, and answers.
   void LetGo();
 
+  storage::Blobs* blobs() override { return blobs_; }
   Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
                                              const Names& runs) override;
   absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
@@ -40,6 +43,7 @@ class FaultyStore : public StoreProxy {
   absl::Status Room() const;
   void CommitHeldBack();
 
+  storage::Blobs* blobs_ = nullptr;
   bool full_ = false;
   bool holds_back_ = false;
   std::deque<std::function<void()>> held_back_;
@@ -91,6 +95,8 @@ class SchedulerTest : public ::testing::Test {
   static worker::v1::FromWorker EventOf(const worker::v1::Grant& grant, uint64_t seq);
   void SendStarted(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq);
   void SendPoints(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq, uint32_t step);
+  void SendResumeState(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq,
+                       const std::string& blob);
   void SendFinished(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq, uint32_t step);
   void SendHeartbeat(const Peer& peer);
   void SendProgress(const Peer& peer, const worker::v1::Grant& grant, absl::Duration since);
