@@ -79,8 +79,11 @@ TEST(CommandLineTest, TakesUniquePrefixes) {
 TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
   PersonalServer server;
   server.Up();
-  const nlohmann::json workers = server.Json({"workers", "--json"});
-  ASSERT_THAT(workers["workers"], SizeIs(1));
+  nlohmann::json workers;
+  ASSERT_TRUE(Eventually([&] {
+    workers = server.Json({"workers", "--json"});
+    return workers["workers"].size() == 1;
+  })) << "the worker attaches while it warms up";
   EXPECT_TRUE(workers["workers"][0].contains("runs"));
   const nlohmann::json created = server.Json({"submit", "-", "--wait", "--json"},
                                              SmallNames("json", 5, "seeds: {count: 1}\n"));

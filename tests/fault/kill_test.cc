@@ -64,7 +64,8 @@ bool Advance(const PersonalServer& server, const std::string& experiment, uint64
   const uint64_t from = StepsStored(server, experiment);
   bool ended = false;
   EXPECT_TRUE(Eventually([&] {
-    ended = server.Json({"show", experiment, "--json"})["state"] != "ACTIVE";
+    const std::string state = server.Json({"show", experiment, "--json"})["state"];
+    ended = state != "ACTIVE";
     // A rewind can take the count below where it was.
     const uint64_t now = StepsStored(server, experiment);
     return ended || now >= from + more || now < from;
