@@ -87,7 +87,7 @@ void CheckLimits(size_t trained, Plan* plan) {
                                  absl::Nanoseconds(limits.device_time().nanos());
     if (cost.device_time > limit) {
       plan->resolution.problems.push_back(OverLimit(
-          "device_time", google::protobuf::util::TimeUtil::ToString(limits.device_time()),
+          "limits.device_time", google::protobuf::util::TimeUtil::ToString(limits.device_time()),
           absl::StrCat(absl::ToInt64Seconds(absl::Ceil(cost.device_time, absl::Seconds(1))), "s"),
           trained));
     }

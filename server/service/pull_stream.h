@@ -69,9 +69,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   }
 
   void WriteNext() {
-    if (batch_.size() > 1) {
-      this->StartWrite(&batch_.front(), grpc::WriteOptions().set_buffer_hint());
-    } else if (!batch_.empty()) {
+    if (!batch_.empty()) {
       this->StartWrite(&batch_.front());
     } else if (more_) {
       pool_->Post([this] { Step(); });

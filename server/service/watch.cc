@@ -127,8 +127,7 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
 
 void WatchReactor::WriteNext() {
   if (!batch_.empty()) {
-    StartWrite(&batch_.front(),
-               batch_.size() > 1 ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions());
+    StartWrite(&batch_.front());
   } else if (final_) {
     End(absl::OkStatus());
   } else {

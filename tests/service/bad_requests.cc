@@ -52,20 +52,36 @@ Table RequestIds() {
 
 Table Specs() {
   return {
-      Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }", ""),
-      Create("ZeroSteps", "spec { base { training { steps: 0 } } }", ""),
-      Create("NanRate", "spec { base { training { learning_rate: nan } } }", ""),
-      Create("UpperCaseName", "spec { name: \"Big\" }", ""),
-      Create("NameWithEscape", "spec { name: \"a\\033[31m\" }", ""),
-      Create("BillionRuns", "spec { seeds { count: 1000000000 } }", ""),
-      Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }", ""),
-      Create("EmptyAxis", "spec { axes { field: \"model.width\" } }", ""),
+      Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }",
+             "base.model.heads: 2 does not divide width 9; allowed: a divisor of width"),
+      Create("ZeroSteps", "spec { base { training { steps: 0 } } }",
+             "base.training.steps: 0 is out of range; allowed: 1 to 10,000,000"),
+      Create("NanRate", "spec { base { training { learning_rate: nan } } }",
+             "base.training.learning_rate: nan is out of range; allowed: 0 to 1,000"),
+      Create("UpperCaseName", "spec { name: \"Big\" }",
+             "name: \"Big\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "beginning with a letter, 1 to 40 characters"),
+      Create("NameWithEscape", "spec { name: \"a\\033[31m\" }",
+             "name: \"a\\x1b[31m\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "beginning with a letter, 1 to 40 characters"),
+      Create("BillionRuns", "spec { seeds { count: 1000000000 } }",
+             "seeds.count: 1000000000 is out of range; allowed: 1 to 10,000"),
+      Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
+             "overrides[\"model.widht\"]: \"widht\" is no field (did you mean width?); allowed: "
+             "layers, width, heads, context, positions, bias, residual, tied_head, head_bias, "
+             "init, attention, norm, feed_forward"),
+      Create("EmptyAxis", "spec { axes { field: \"model.width\" } }",
+             "axes[0].values: there is no value; allowed: 1 to 1,000"),
       Create("TwoAxesOnOnePath",
              "spec { axes { name: \"a\" field: \"model.width\" values { number_value: 8 } }"
              " axes { name: \"b\" field: \"model.width\" values { number_value: 16 } } }",
-             ""),
-      Create("NoSuchDataset", "spec { base { task { documents { dataset: \"names\" } } } }", ""),
-      Create("NegativeDeviceTime", "spec { limits { device_time { seconds: -5 } } }", ""),
+             "axes[1].field: model.width is also written by axes[0].field; allowed: one axis or "
+             "override for a path and all below it"),
+      Create("NoSuchDataset", "spec { base { task { documents { dataset: \"names\" } } } }",
+             "base.task.documents.dataset: there is no data set \"names\"; allowed: the name of an "
+             "uploaded data set"),
+      Create("NegativeDeviceTime", "spec { limits { device_time { seconds: -5 } } }",
+             "limits.device_time: -5 s and 0 ns is out of range; allowed: 0s to 315576000000s"),
   };
 }
 
@@ -89,7 +105,7 @@ Table NameRequests() {
       get("NameInAnotherAlphabet", "größe", kInvalid,
           "name: \"größe\" is no experiment's name" + form),
       get("NameOfAMegabyte", Repeat("a", 1 << 20), kInvalid,
-          "name: \"" + Repeat("a", 197) + "...\" is no experiment's name" + form),
+          "name: \"" + Repeat("a", 197) + "…\" is no experiment's name" + form),
       get("NoSuchExperiment", "experiments/nothing-abcd", kNotFound,
           "there is no experiment \"nothing-abcd\""),
       {"CancelNothing", "Experiments/CancelExperiment", "name: \"e\"", kNotFound,
@@ -198,7 +214,8 @@ Table UploadRequests() {
       upload("UploadOfNoUtf8",
              "display_name: \"names.txt\" data: \"\\377\\376\\n\" "
              "sha256: \"6ff31c28bd3e1fb78657aaf43bf59f5a1a61169ff26a0b42022ae3c08269877c\"",
-             ""),
+             "data: the text is not UTF-8: byte 0 is 0xff; allowed: UTF-8 text of one document a "
+             "line, without control characters"),
   };
 }
 

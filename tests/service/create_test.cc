@@ -98,7 +98,7 @@ TEST_F(CreateTest, ListsEveryProblemInAPreview) {
   const v1::CreateExperimentResponse preview = Preview(spec);
   std::vector<std::string> fields;
   for (const v1::Problem& problem : preview.problems()) fields.push_back(problem.field());
-  EXPECT_THAT(fields, testing::IsSupersetOf({"base.model.width", "base.training.steps"}));
+  EXPECT_THAT(fields, testing::IsSupersetOf({"base.model.heads", "base.training.steps"}));
   EXPECT_EQ(Experiments(), 0u);
 }
 
@@ -109,7 +109,7 @@ TEST_F(CreateTest, ListsEveryProblemInAnError) {
   const grpc::Status status = TryCreate(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), testing::StartsWith("2 problems: request_id: it is missing"));
-  EXPECT_THAT(status.error_message(), HasSubstr("base.model.width"));
+  EXPECT_THAT(status.error_message(), HasSubstr("base.model.heads"));
   EXPECT_EQ(FieldOf(status), "request_id");
   EXPECT_EQ(Experiments(), 0u);
 }

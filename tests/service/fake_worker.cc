@@ -47,7 +47,7 @@ FakeWorker::~FakeWorker() { context_.TryCancel(); }
 
 bool FakeWorker::Receive() {
   ToWorker message;
-  if (!stream_->Read(&message)) return false;
+  if (ended_ || !stream_->Read(&message)) return false;
   if (message.has_welcome()) welcome_ = true;
   if (message.has_cancel()) cancels_.push_back(message.cancel());
   if (message.has_ack()) {
@@ -72,7 +72,7 @@ FakeWorker::Leased FakeWorker::NextRun() {
   return next;
 }
 
-bool FakeWorker::Send(const FromWorker& message) { return stream_->Write(message); }
+bool FakeWorker::Send(const FromWorker& message) { return !ended_ && stream_->Write(message); }
 
 void FakeWorker::Report(const Leased& run, worker::v1::Event event) {
   FromWorker message;
@@ -80,7 +80,7 @@ void FakeWorker::Report(const Leased& run, worker::v1::Event event) {
   message.mutable_event()->set_lease(run.lease);
   message.mutable_event()->set_seq(++sent_[run.lease]);
   message.mutable_event()->set_run(run.run.run());
-  EXPECT_TRUE(stream_->Write(message));
+  EXPECT_TRUE(Send(message));
 }
 
 void FakeWorker::Started(const Leased& run) {
@@ -135,7 +135,7 @@ void FakeWorker::Settle() {
   };
   while (!settled() && Receive()) {
   }
-  EXPECT_TRUE(settled()) << "the stream ended before every event was acknowledged";
+  EXPECT_TRUE(settled()) << "the stream ended: " << WaitForEnd().error_message();
 }
 
 void FakeWorker::WaitForCancel(const Leased& run) {
@@ -152,6 +152,7 @@ void FakeWorker::WaitForCancel(const Leased& run) {
 grpc::Status FakeWorker::WaitForEnd() {
   while (Receive()) {
   }
+  ended_ = true;
   return stream_->Finish();
 }
 

@@ -47,7 +47,7 @@ class FakeWorker {
   void Settle();
   // Waits for a Cancel of the run.
   void WaitForCancel(const Leased& run);
-  // Waits for the end of the stream.
+  // Waits for the end of the stream; the last call.
   grpc::Status WaitForEnd();
 
   grpc::Status WriteBlob(const std::string& lease, const std::string& sha256,
@@ -66,6 +66,7 @@ class FakeWorker {
   std::map<std::string, uint64_t> sent_, acknowledged_;  // by lease
   std::vector<worker::v1::Cancel> cancels_;
   bool welcome_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace ablate::service

@@ -110,7 +110,7 @@ TEST_F(FilesTest, RefusesBytesOfAnotherHash) {
 }
 
 TEST_F(FilesTest, RefusesWhatIsNoText) {
-  for (const std::string text :
+  for (const std::string& text :
        {std::string("a\xff\xfe"), std::string("a\0b\n", 4), std::string(), std::string("\n\n\n")}) {
     const grpc::Status status = TryUpload({Message("names.txt", text, text)});
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

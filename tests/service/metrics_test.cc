@@ -16,7 +16,7 @@ class MetricsTest : public ServiceTest {
  protected:
   // A run of a new experiment that reported `series` and goes on.
   FakeWorker::Leased Report(const std::vector<FakeWorker::Series>& series) {
-    experiment_ = Create(SmallSpec()).experiment().name();
+    experiment_ = Create(SmallSpec(1, "small", 1'000'000)).experiment().name();
     worker_ = MakeWorker();
     const FakeWorker::Leased run = worker_->NextRun();
     worker_->Started(run);
@@ -141,7 +141,7 @@ TEST_F(MetricsTest, GivesStepsBetweenBounds) {
 
 TEST_F(MetricsTest, SplitsALongSeriesIntoMessages) {
   constexpr uint32_t kPoints = 250'000;
-  experiment_ = Create(SmallSpec()).experiment().name();
+  experiment_ = Create(SmallSpec(1, "small", kPoints)).experiment().name();
   worker_ = MakeWorker();
   const FakeWorker::Leased run = worker_->NextRun();
   const std::vector<double> values = Waves(kPoints);

@@ -1,10 +1,11 @@
 // The server as a whole: health, reflection, sockets, its end.
 #include "server/service/server.h"
 
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -53,7 +54,8 @@ TEST_F(ServerTest, DescribesItself) {
     EXPECT_THAT(list.messages[0], HasSubstr(service));
   }
   EXPECT_THAT(list.messages[0], testing::Not(HasSubstr("WorkerChannel")));
-  for (const std::string symbol : {"grpc.health.v1.Health", "ablate.v1.Experiments"}) {
+  for (const std::string& symbol :
+       {std::string("grpc.health.v1.Health"), std::string("ablate.v1.Experiments")}) {
     const RawAnswer file =
         RawCall(channel_, method,
                 {absl::StrCat("\x22", std::string(1, static_cast<char>(symbol.size())), symbol)});

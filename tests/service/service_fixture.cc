@@ -52,19 +52,21 @@ v1::ExperimentSpec SpecOf(const std::string& text) {
   return spec;
 }
 
-v1::ExperimentSpec SmallSpec(uint32_t seeds, const std::string& name) {
+v1::ExperimentSpec SmallSpec(uint32_t seeds, const std::string& name, uint32_t steps) {
   v1::ExperimentSpec spec = SpecOf(R"(
     base {
       task { legacy_recall { keys: 20 draw: 4 } }
       model { layers: 1 width: 8 heads: 2 }
-      training { steps: 10 batch: 2 }
+      training { batch: 2 }
     }
     axes {
-      name: "placement" field: "model.norm.placement"
-      values { string_value: "pre" } values { string_value: "post" }
+      name: "placement"
+      settings { label: "pre" }
+      settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
     }
   )");
   spec.set_name(name);
+  spec.mutable_base()->mutable_training()->set_steps(steps);
   spec.mutable_seeds()->set_count(seeds);
   return spec;
 }

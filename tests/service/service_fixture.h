@@ -44,8 +44,9 @@ class Commits {
 
 // `text` is a textproto.
 v1::ExperimentSpec SpecOf(const std::string& text);
-// Two placements × `seeds` seeds of a tiny legacy_recall task; runs of 10 steps.
-v1::ExperimentSpec SmallSpec(uint32_t seeds = 1, const std::string& name = "small");
+// Two placements × `seeds` seeds of a tiny legacy_recall task.
+v1::ExperimentSpec SmallSpec(uint32_t seeds = 1, const std::string& name = "small",
+                             uint32_t steps = 10);
 
 // Of an error's details: the field of the first violation, or the reason.
 std::string FieldOf(const grpc::Status& status);

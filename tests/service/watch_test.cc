@@ -225,7 +225,8 @@ TEST_F(WatchTest, RefusesTooManyAndTakesNewOnesWhenOldOnesLeave) {
 }
 
 TEST_F(WatchTest, PacesProgress) {
-  const std::string name = Create(SmallSpec()).experiment().name();
+  constexpr uint32_t kFlushes = 200;
+  const std::string name = Create(SmallSpec(1, "small", kFlushes + 1)).experiment().name();
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();
   const auto watch = Open(name, "", {"train/loss"});
@@ -233,7 +234,6 @@ TEST_F(WatchTest, PacesProgress) {
   worker->Points(run, {{"train/loss", {0}, {1}}}, 1);
   Next(watch.get(), [](const v1::ExperimentEvent& event) { return !event.last().empty(); });
   const auto begin = std::chrono::steady_clock::now();
-  constexpr uint32_t kFlushes = 200;
   for (uint32_t i = 1; i <= kFlushes; ++i) {
     worker->Points(run, {{"train/loss", {i}, {1.0 / i}}}, i + 1);
     worker->Settle();

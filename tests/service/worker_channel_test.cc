@@ -160,12 +160,12 @@ TEST_F(WorkerChannelTest, RefusesMalformedAndWrongHashes) {
 }
 
 TEST_F(WorkerChannelTest, StoresManyFlushesWithoutWaitingForEach) {
-  Create(SmallSpec());
+  constexpr uint32_t kFlushes = 20;
+  constexpr uint32_t kSteps = 500;
+  Create(SmallSpec(1, "small", kFlushes * kSteps));
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();
   worker->Started(run);
-  constexpr uint32_t kFlushes = 20;
-  constexpr uint32_t kSteps = 500;
   for (uint32_t flush = 0; flush < kFlushes; ++flush) {
     std::vector<uint32_t> steps(kSteps);
     for (uint32_t i = 0; i < kSteps; ++i) steps[i] = flush * kSteps + i;
