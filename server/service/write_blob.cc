@@ -1,7 +1,9 @@
 // WriteBlob: a worker publishes a checkpoint or a resume state.
 #include "server/service/write_blob.h"
 
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
@@ -80,10 +82,16 @@ absl::Status WriteBlobReactor::Complete() {
 }
 
 absl::Status WriteBlobReactor::Prune() {
-  for (const std::string& lease : pins_->Leases()) {
-    const absl::StatusOr<bool> exists = store_->LeaseExists(lease);
-    if (!exists.ok()) return exists.status();
-    if (!*exists) pins_->DropLease(lease);
+  const std::vector<std::string> holding = pins_->Leases();
+  if (holding.size() == 1) return absl::OkStatus();  // this one's
+  const auto leases = store_->ListLeases();
+  if (!leases.ok()) return leases.status();
+  std::set<std::string> training;
+  for (const storage::LeaseRecord& lease : *leases) {
+    if (!lease.runs.empty()) training.insert(lease.lease);
+  }
+  for (const std::string& lease : holding) {
+    if (training.count(lease) == 0) pins_->DropLease(lease);
   }
   return absl::OkStatus();
 }

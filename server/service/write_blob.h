@@ -28,7 +28,7 @@ class WriteBlobReactor final : public PushStream<worker::v1::WriteBlobRequest> {
   absl::StatusOr<bool> Take(const worker::v1::WriteBlobRequest& request) override;
   absl::Status Complete() override;
   absl::StatusOr<bool> Open(const worker::v1::WriteBlobRequest& request);
-  // Lets go of what lost leases left.
+  // Lets go of what leases left that have no runs any more.
   absl::Status Prune();
 
   storage::Store* const store_;

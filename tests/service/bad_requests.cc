@@ -62,9 +62,11 @@ Table Specs() {
       Create("NanRate", "spec { base { training { learning_rate: nan } } }",
              "base.training.learning_rate: nan is out of range; allowed: 0 to 1,000"),
       Create("UpperCaseName", "spec { name: \"Big\" }",
-             "name: \"Big\" is not a name; " + name_form),
+             "name: \"Big\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "beginning with a letter, 1 to 40 characters"),
       Create("NameWithEscape", "spec { name: \"a\\033[31m\" }",
-             "name: \"a\\x1b[31m\" is not a name; " + name_form),
+             "name: \"a\\x1b[31m\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "beginning with a letter, 1 to 40 characters"),
       Create("BillionRuns", "spec { seeds { count: 1000000000 } }",
              "seeds.count: 1000000000 is out of range; allowed: 1 to 10,000"),
       Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
@@ -82,7 +84,7 @@ Table Specs() {
              "base.task.documents.dataset: there is no data set \"names\"; allowed: the name of an "
              "uploaded data set"),
       Create("NegativeDeviceTime", "spec { limits { device_time { seconds: -5 } } }",
-             "limits.device_time: -5s is out of range; allowed: 0s to 315576000000s"),
+             "limits.device_time: -5 s and 0 ns is out of range; allowed: 0s to 315576000000s"),
   };
 }
 
