@@ -62,7 +62,7 @@ absl::StatusOr<std::string> ShortFolder() {
   const bool usable = runtime != nullptr && runtime[0] == '/' && access(runtime, F_OK) == 0;
   const std::string folder =
       usable ? absl::StrCat(runtime, "/ablate") : absl::StrCat("/tmp/ablate-", geteuid());
-  const absl::Status made = MakePrivateFolder(folder);
+  absl::Status made = MakePrivateFolder(folder);
   if (!made.ok()) return made;
   return folder;
 }
@@ -70,7 +70,7 @@ absl::StatusOr<std::string> ShortFolder() {
 absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name) {
   const std::string natural = absl::StrCat(home.run, "/", name);
   if (natural.size() <= kLongestSocketPath) return natural;
-  const absl::StatusOr<std::string> folder = ShortFolder();
+  absl::StatusOr<std::string> folder = ShortFolder();
   if (!folder.ok()) return folder.status();
   const std::string path = absl::StrFormat("%s/%016x-%s", *folder, Hash(home.folder), name);
   if (path.size() > kLongestSocketPath) {
@@ -111,9 +111,9 @@ absl::StatusOr<Home> PrepareHome(const std::string& folder) {
   home.folder = *real;
   home.log = absl::StrCat(home.folder, "/log");
   home.run = absl::StrCat(home.folder, "/run");
-  if (const absl::Status ours = CheckOurs(home.folder); !ours.ok()) return ours;
+  if (absl::Status ours = CheckOurs(home.folder); !ours.ok()) return ours;
   for (const std::string& part : {home.log, home.run}) {
-    if (const absl::Status made = MakePrivateFolder(part); !made.ok()) return made;
+    if (absl::Status made = MakePrivateFolder(part); !made.ok()) return made;
   }
   absl::StatusOr<std::string> client = SocketPath(home, "ablate.sock");
   if (!client.ok()) return client.status();

@@ -79,11 +79,14 @@ absl::Status StartOrAdopt(Worker& worker) {
   return StartProcess(worker);
 }
 
-ChildExit Reap(const Worker& worker) {
+// Nothing if the process never worked.
+std::optional<ChildExit> Reap(const Worker& worker) {
   const std::string tail = LastLine(worker.command.log_file, worker.log_start);
   siginfo_t ended{};
   const auto pidfd = static_cast<id_t>(worker.pidfd.get());
   if (waitid(P_PIDFD, pidfd, &ended, WEXITED | WNOHANG) == 0 && ended.si_pid != 0) {
+    const bool taken = ended.si_code == CLD_EXITED && ended.si_status == kDeviceTakenExit;
+    if (taken) return std::nullopt;
     return DescribeExit(worker.command.name, ended, tail);
   }
   // Only a parent learns the exit status; what is unknown must not count against runs.
@@ -179,7 +182,7 @@ class Supervisor : public LocalWorkers {
   void RestartDue() {
     for (Worker& worker : workers_) {
       if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
-      const absl::Status started = StartProcess(worker);
+      absl::Status started = StartProcess(worker);
       // The process runs even if its pid file could not be written.
       if (worker.pidfd.open()) continue;
       worker.delay = RestartDelay(worker.delay, absl::ZeroDuration());
@@ -216,12 +219,12 @@ class Supervisor : public LocalWorkers {
       if (!worker.pidfd.open()) continue;
       pollfd event{worker.pidfd.get(), POLLIN, 0};
       if (poll(&event, 1, 0) != 1) continue;
-      const ChildExit exit = Reap(worker);
+      const std::optional<ChildExit> exit = Reap(worker);
       worker.pidfd = FileDescriptor();
       unlink(worker.command.pid_file.c_str());
       worker.delay = RestartDelay(worker.delay, MonotonicNow() - worker.started);
       worker.restart_at = MonotonicNow() + worker.delay;
-      on_exit_(exit);
+      if (exit) on_exit_(*exit);
     }
   }
 
@@ -251,7 +254,7 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
     workers.emplace_back().command = std::move(command);
   }
   for (Worker& worker : workers) {
-    if (const absl::Status started = StartOrAdopt(worker); !started.ok()) return started;
+    if (absl::Status started = StartOrAdopt(worker); !started.ok()) return started;
   }
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");

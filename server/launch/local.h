@@ -23,9 +23,13 @@ struct WorkerCommand {
   std::string pid_file;  // how a restarted server finds a worker that outlived it
 };
 
+// Exit code of a worker that found its device taken by another process of that name, which goes on
+// working: it is started again later, and not reported.
+inline constexpr int kDeviceTakenExit = 3;
+
 struct ChildExit {
   std::string worker;
-  bool by_itself = false;  // exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
+  bool by_itself = false;  // exit code but 0, or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
   std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
 };
 

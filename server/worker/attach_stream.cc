@@ -21,9 +21,8 @@ class GrpcStream : public AttachStream,
     stub->async()->Attach(&context_, this);
     // Writes are begun from any thread; the hold keeps the call open for them until reading fails.
     AddHold();
-    v1::FromWorker first;
-    *first.mutable_hello() = std::move(hello);
-    Send(std::move(first));
+    *outgoing_.emplace_back().mutable_hello() = std::move(hello);
+    StartWrite(&outgoing_.front());
     StartRead(&received_);
     StartCall();
   }

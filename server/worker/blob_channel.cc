@@ -74,7 +74,7 @@ class GrpcBlobChannel : public BlobChannel {
                                    RunControl& control) override {
     for (int attempt = 0; attempt < kHashAttempts; ++attempt) {
       std::string bytes;
-      const absl::Status read =
+      absl::Status read =
           Persist(control, [&] { return ReadOnce(lease, sha256, control, &bytes); });
       if (!read.ok()) return read;
       if (Sha256(bytes) == sha256) return bytes;
@@ -85,7 +85,7 @@ class GrpcBlobChannel : public BlobChannel {
   absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
                                     RunControl& control) override {
     const std::string sha256 = Sha256(bytes);
-    const absl::Status written =
+    absl::Status written =
         Persist(control, [&] { return WriteOnce(lease, sha256, bytes, control); });
     if (!written.ok()) return written;
     return sha256;
@@ -98,7 +98,7 @@ class GrpcBlobChannel : public BlobChannel {
     Backoff backoff(absl::Milliseconds(20), absl::Seconds(1));
     absl::StatusCode logged = absl::StatusCode::kOk;
     while (true) {
-      const absl::Status status = attempt();
+      absl::Status status = attempt();
       if (control.abandoned()) return absl::CancelledError("the run was withdrawn");
       if (status.ok() || IsRefusal(status.code())) return status;
       if (status.code() != logged) {

@@ -88,7 +88,7 @@ class Training {
       if (control_.halted()) return Release();
       const absl::StatusOr<engine::RunProgress> progress = Advance();
       if (!progress.ok()) return progress.status();
-      const absl::Status taken = Take(*progress);
+      absl::Status taken = Take(*progress);
       if (!taken.ok() || progress->outcome != engine::Outcome::kTraining) return taken;
     }
   }
@@ -121,7 +121,7 @@ class Training {
     const bool due = MonotonicNow() - flushed_at_ >= options_.flush_every;
     if (first || due || ended || !progress.checkpoints.empty()) Flush();
     for (const engine::Checkpoint& checkpoint : progress.checkpoints) {
-      const absl::Status saved = SaveCheckpoint(checkpoint);
+      absl::Status saved = SaveCheckpoint(checkpoint);
       if (!saved.ok()) return saved;
     }
     if (ended) {
@@ -180,7 +180,7 @@ class Training {
   }
 
   absl::Status Release() {
-    const absl::Status saved = SaveState();
+    absl::Status saved = SaveState();
     if (!saved.ok()) return saved;
     v1::Event event;
     event.mutable_released();
@@ -218,7 +218,7 @@ Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobCha
 
 absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control) {
   Training training(options_, leased, control, blobs_, reports_);
-  const absl::Status status = training.Run(setup_);
+  absl::Status status = training.Run(setup_);
   if (absl::IsInternal(status)) return status;
   if (!status.ok() && !control.abandoned()) training.ReportFailure(status);
   return absl::OkStatus();

@@ -1,5 +1,4 @@
 // ablate-worker: trains on one device for a server.
-#include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
@@ -18,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/trainer.h"
+#include "server/launch/local.h"
 #include "server/worker/cores.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/warm_up.h"
@@ -25,6 +25,8 @@
 
 namespace ablate::worker {
 namespace {
+
+constexpr int kDeviceLostExit = 4;
 
 struct Flags {
   std::string server;
@@ -40,7 +42,10 @@ void Define(CLI::App& app, Flags& flags) {
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
                                                  std::string(engine::TorchVersion())));
   app.add_option("--server", flags.server, "the server's socket for workers, unix:PATH")
-      ->required();
+      ->required()
+      ->check([](const std::string& server) {
+        return absl::StartsWith(server, "unix:") ? "" : "must be unix:PATH, is " + server;
+      });
   app.add_option("--name", flags.name, "name of this device's worker")->capture_default_str();
   app.add_option("--lanes", flags.lanes, "runs trained at the same time, a core each")
       ->check(CLI::Range(1, 4096))
@@ -110,13 +115,18 @@ sigset_t BlockEndSignals() {
   return signals;
 }
 
+// The log's last line is what the server tells people about a worker that ended.
+int LastWords(int code, absl::string_view words) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
+  return code;
+}
+
 int Work(const Flags& flags) {
   std::optional<DeviceLock> lock;
   if (!flags.lock.empty()) {
     absl::StatusOr<DeviceLock> taken = DeviceLock::Take(flags.lock);
     if (!taken.ok()) {
-      spdlog::error("{}", std::string(taken.status().message()));
-      return 3;
+      return LastWords(launch::kDeviceTakenExit, taken.status().message());
     }
     lock.emplace(*std::move(taken));
   }
@@ -127,10 +137,9 @@ int Work(const Flags& flags) {
     while (sigwait(&signals, &signal) == 0) worker.Drain();
   }).detach();
   const absl::Status end = worker.Run();
-  if (!end.ok()) spdlog::critical("the device is lost: {}", end.ToString());
-  spdlog::shutdown();
+  const int code = end.ok() ? 0 : LastWords(kDeviceLostExit, end.ToString());
   // Not by way of destructors: a lane of a lost device may never come back.
-  std::_Exit(end.ok() ? 0 : 4);
+  std::_Exit(code);
 }
 
 }  // namespace
@@ -138,6 +147,7 @@ int Work(const Flags& flags) {
 
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app("Trains the runs that an ablate server grants, on this machine's cores.");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);

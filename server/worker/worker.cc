@@ -24,7 +24,7 @@ absl::Status Worker::Run() {
     if (!lost_.ok()) return lost_;
   }
   loop_.Run(Requests());
-  if (const absl::Status end = WaitForEnd(); !end.ok()) return end;
+  if (absl::Status end = WaitForEnd(); !end.ok()) return end;
   spdlog::info("draining: saving and giving back what is held");
   lanes_.Drain();
   if (!loop_.WaitUntilSettled(options_.drain_patience)) {

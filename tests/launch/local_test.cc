@@ -91,14 +91,24 @@ TEST_F(LocalWorkersTest, StartsAProgramDetachedFromTheServer) {
 }
 
 TEST_F(LocalWorkersTest, ReportsAndRestartsAProgramThatEnds) {
-  const auto workers = Start(Command("echo ' the reason '\nexit 3\n"));
+  const auto workers = Start(Command("echo ' the reason '\nexit 5\n"));
   const auto exits = WaitForExits(3);
   ASSERT_GE(exits.size(), 3u);
   for (const ChildExit& exit : exits) {
     EXPECT_EQ(exit.worker, "w");
     EXPECT_TRUE(exit.by_itself);
-    EXPECT_EQ(exit.last_words, "exit code 3: the reason");
+    EXPECT_EQ(exit.last_words, "exit code 5: the reason");
   }
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, SaysNothingOfAProgramWhoseDeviceIsTaken) {
+  const auto workers =
+      Start(Command("echo once >> \"$0.starts\"\n"
+                    "[ $(wc -l < \"$0.starts\") -lt 3 ] && exit 3\nexit 1\n"));
+  const auto exits = WaitForExits(1);
+  ASSERT_GE(exits.size(), 1u);
+  EXPECT_EQ(exits[0].last_words, "exit code 1") << "the third start";
   workers->Stop(absl::Seconds(10));
 }
 

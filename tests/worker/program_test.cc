@@ -109,7 +109,7 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
 TEST_F(ProgramTest, LeavesADeviceThatIsTakenAlone) {
   StartProgram();
   server_->WaitUntil([](const ServerState& state) { return state.attached; });
-  EXPECT_EQ(ExitCode(Spawn()), 3);
+  EXPECT_EQ(ExitCode(Spawn()), launch::kDeviceTakenExit);
   EXPECT_THAT(launch::LastLine(folder_ + "/log", 0),
               HasSubstr(absl::StrCat("the device is taken: process ", pid_, " holds ")));
   EXPECT_EQ(EndProgram(), 0);
@@ -159,6 +159,7 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
   const std::string program = getenv("ABLATE_WORKER") != nullptr ? getenv("ABLATE_WORKER") : "";
   for (const auto& [flags, part] : std::vector<std::pair<std::string, std::string>>{
            {"", "--server is required"},
+           {"--server example.org:1", "must be unix:PATH, is example.org:1"},
            {"--server unix:x --lanes 0", "--lanes"},
            {"--server unix:x --flush-every -1", "--flush-every"},
            {"--server unix:x --colour blue", "--colour"}}) {
