@@ -78,12 +78,11 @@ absl::Status Download(Connection* connection, const v1::Artifact& artifact, cons
     request.set_name(artifact.name());
     request.set_offset(received);
     const uint64_t before = received;
-    const absl::Status status =
-        connection->ReadArtifact(request, [&](const v1::ArtifactChunk& chunk) {
-          hash.Add(chunk.data());
-          received += chunk.data().size();
-          return file.Write(chunk.data());
-        });
+    absl::Status status = connection->ReadArtifact(request, [&](const v1::ArtifactChunk& chunk) {
+      hash.Add(chunk.data());
+      received += chunk.data().size();
+      return file.Write(chunk.data());
+    });
     if (received > before) tries = 0;
     const bool may_retry = status.ok() || absl::IsUnavailable(status);
     if (!may_retry || (tries >= kTriesWithoutProgress && received < artifact.bytes())) {

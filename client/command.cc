@@ -62,7 +62,7 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || extras.empty()) {
     return absl::StrCat(FullName(command), ": ", error.what());
   }
-  const std::string problem =
+  std::string problem =
       absl::StrCat(FullName(command), ": unexpected argument \"", extras.front(), "\"");
   if (!absl::StartsWith(extras.front(), "-")) return problem;
   std::vector<std::string> names;

@@ -35,6 +35,15 @@ std::optional<CellName> ParseCellName(absl::string_view text) {
   return CellName{ExperimentName(text.substr(0, slash)), std::string(text.substr(slash + 1))};
 }
 
+absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text) {
+  v1::GetExperimentRequest request;
+  request.set_name(ExperimentName(text));
+  absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);
+  if (!absl::IsNotFound(experiment.status())) return experiment;
+  return absl::NotFoundError(
+      absl::StrCat(experiment.status().message(), "; `ablate ls` lists those there are"));
+}
+
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment) {
   v1::ListRunsRequest request;
@@ -72,6 +81,14 @@ absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view te
   const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
   if (!row.ok()) return row.status();
   return row->run();
+}
+
+absl::Status ExplainRunError(const absl::Status& status, absl::string_view text) {
+  const bool may_be_an_experiment = !absl::StrContains(text, '/');
+  if (!absl::IsNotFound(status) || !may_be_an_experiment) return status;
+  return absl::NotFoundError(absl::StrCat(status.message(),
+                                          "; a cell is written EXP/CELL, and `ablate runs ", text,
+                                          "` lists them if that is an experiment"));
 }
 
 }  // namespace ablate::client

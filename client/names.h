@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -28,6 +29,9 @@ struct CellName {
 // Of `EXP/CELL` or `experiments/EXP/CELL`; nothing if `text` is neither, such as `runs/ID`.
 std::optional<CellName> ParseCellName(absl::string_view text);
 
+// The experiment that `text` means. NOT_FOUND says how to see which there are.
+absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text);
+
 // Every row of an experiment, over all pages.
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment);
@@ -37,6 +41,10 @@ absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name
 
 // The run that `EXP/CELL`, `runs/ID` or a run's id means.
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text);
+
+// An error about the run that `text` means, with a word on how cells are named if it is NOT_FOUND
+// and may have been meant as an experiment.
+absl::Status ExplainRunError(const absl::Status& status, absl::string_view text);
 
 }  // namespace ablate::client
 

@@ -30,7 +30,9 @@ absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std
   if (!run.ok()) return run.status();
   v1::ListArtifactsRequest request;
   request.set_run(*run);
-  return connection->ListArtifacts(request);
+  absl::StatusOr<v1::ListArtifactsResponse> list = connection->ListArtifacts(request);
+  if (!list.ok()) return ExplainRunError(list.status(), text);
+  return list;
 }
 
 int Ls(const Options& options, const Context& context) {

@@ -25,7 +25,7 @@ int Logs(const Options& options, const Context& context) {
   v1::ListRunEventsRequest request;
   request.set_run(*run);
   const absl::StatusOr<v1::ListRunEventsResponse> events = (*connection)->ListRunEvents(request);
-  if (!events.ok()) return Fail(context, events.status());
+  if (!events.ok()) return Fail(context, ExplainRunError(events.status(), options.run));
   if (options.json) {
     *context.console.out << ToJson(*events);
     return kSuccess;

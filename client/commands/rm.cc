@@ -1,6 +1,7 @@
 // `ablate rm EXP…`: remove experiments and the runs that nothing else has.
 #include <google/protobuf/empty.pb.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "client/exit_code.h"
 #include "client/json.h"
 #include "client/names.h"
+#include "client/utf8.h"
 
 namespace ablate::client {
 namespace {
@@ -23,9 +25,8 @@ struct Options {
 };
 
 // Asks whoever sits at the terminal; scripts are taken to know what they do.
-bool IsMeant(const Options& options, const Context& context) {
-  if (options.yes || !context.console.in_is_terminal) return true;
-  *context.console.err << "remove " << absl::StrJoin(options.experiments, ", ")
+bool IsMeant(const std::vector<std::string>& ids, const Context& context) {
+  *context.console.err << "remove " << Printable(absl::StrJoin(ids, ", "))
                        << " and the runs that no other experiment has? [y/N] " << std::flush;
   std::string answer;
   std::getline(*context.console.in, answer);
@@ -33,25 +34,40 @@ bool IsMeant(const Options& options, const Context& context) {
   return answer == "y" || answer == "yes";
 }
 
+int Remove(Connection* connection, const Context& context, const Options& options,
+           const std::string& id) {
+  v1::DeleteExperimentRequest request;
+  request.set_name(ExperimentName(id));
+  const absl::Status status = connection->DeleteExperiment(request);
+  if (!status.ok()) return Fail(context, status);
+  if (options.json) {
+    *context.console.out << ToJson(google::protobuf::Empty());
+  } else {
+    context.console.Say(absl::StrCat("removed ", id));
+  }
+  return kSuccess;
+}
+
 int Rm(const Options& options, const Context& context) {
-  if (!IsMeant(options, context)) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  // What the beginnings of names stand for is looked up first, so that one sees what goes.
+  std::vector<std::string> ids;
+  int code = kSuccess;
+  for (const std::string& name : options.experiments) {
+    const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), name);
+    if (experiment.ok()) {
+      ids.push_back(Id(experiment->name()));
+    } else {
+      code = Fail(context, experiment.status());
+    }
+  }
+  if (!ids.empty() && context.console.in_is_terminal && !options.yes && !IsMeant(ids, context)) {
     context.console.Say("nothing was removed");
     return kFailure;
   }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  int code = kSuccess;
-  for (const std::string& name : options.experiments) {
-    v1::DeleteExperimentRequest request;
-    request.set_name(ExperimentName(name));
-    const absl::Status status = (*connection)->DeleteExperiment(request);
-    if (!status.ok()) {
-      code = Fail(context, status);
-    } else if (options.json) {
-      *context.console.out << ToJson(google::protobuf::Empty());
-    } else {
-      context.console.Say(absl::StrCat("removed ", Id(request.name())));
-    }
+  for (const std::string& id : ids) {
+    code = std::max(code, Remove(connection->get(), context, options, id));
   }
   return code;
 }

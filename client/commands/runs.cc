@@ -25,13 +25,8 @@ std::string LastValue(const v1::RunRow& row, const std::string& key) {
   return summary != nullptr && summary->has_last() ? Short(summary->last()) : "";
 }
 
-int PrintTable(Connection* connection, const Context& context, const v1::ListRunsResponse& runs,
-               const std::string& experiment_name) {
-  v1::GetExperimentRequest request;
-  request.set_name(experiment_name);
-  const absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);
-  if (!experiment.ok()) return Fail(context, experiment.status());
-  const std::string primary = PrimaryMetric(experiment->spec());
+void PrintTable(const Context& context, const v1::ListRunsResponse& runs,
+                const std::string& primary) {
   bool any_failure = false;
   for (const v1::RunRow& row : runs.rows()) any_failure |= !row.failure().empty();
   std::vector<Column> columns = {{"cell"}, {"run"}, {"state"}, {"step", true}, {primary, true}};
@@ -42,17 +37,22 @@ int PrintTable(Connection* connection, const Context& context, const v1::ListRun
                absl::StrCat(row.step(), "/", row.steps()), LastValue(row, primary), row.failure()});
   }
   *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
-  return kSuccess;
 }
 
 int Runs(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
-  const std::string name = ExperimentName(options.experiment);
-  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection->get(), name);
+  const absl::StatusOr<v1::Experiment> experiment =
+      FindExperiment(connection->get(), options.experiment);
+  if (!experiment.ok()) return Fail(context, experiment.status());
+  const absl::StatusOr<v1::ListRunsResponse> runs =
+      ListAllRuns(connection->get(), experiment->name());
   if (!runs.ok()) return Fail(context, runs.status());
-  if (!options.json) return PrintTable(connection->get(), context, *runs, name);
-  *context.console.out << ToJson(*runs);
+  if (options.json) {
+    *context.console.out << ToJson(*runs);
+  } else {
+    PrintTable(context, *runs, PrimaryMetric(experiment->spec()));
+  }
   return kSuccess;
 }
 

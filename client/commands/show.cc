@@ -70,9 +70,8 @@ void Print(const Context& context, const v1::Experiment& experiment,
 int Show(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
-  v1::GetExperimentRequest request;
-  request.set_name(ExperimentName(options.experiment));
-  const absl::StatusOr<v1::Experiment> experiment = (*connection)->GetExperiment(request);
+  const absl::StatusOr<v1::Experiment> experiment =
+      FindExperiment(connection->get(), options.experiment);
   if (!experiment.ok()) return Fail(context, experiment.status());
   if (options.json) {
     *context.console.out << ToJson(*experiment);

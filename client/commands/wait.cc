@@ -18,9 +18,7 @@ struct Options {
 int Wait(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
-  v1::GetExperimentRequest request;
-  request.set_name(ExperimentName(options.experiment));
-  absl::StatusOr<v1::Experiment> experiment = (*connection)->GetExperiment(request);
+  absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), options.experiment);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
     // On a terminal someone looks; a script wants only the outcome.
     experiment =

@@ -19,9 +19,8 @@ struct Options {
 int Watch(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
-  v1::GetExperimentRequest request;
-  request.set_name(ExperimentName(options.experiment));
-  const absl::StatusOr<v1::Experiment> experiment = (*connection)->GetExperiment(request);
+  const absl::StatusOr<v1::Experiment> experiment =
+      FindExperiment(connection->get(), options.experiment);
   if (!experiment.ok()) return Fail(context, experiment.status());
   std::ostream* out = context.console.out;
   const absl::StatusOr<v1::Experiment> ended =

@@ -162,9 +162,10 @@ TEST_F(CommandLineTest, RepeatsCallsOnlyWhileTheServerIsUnavailable) {
     ++removals;
     return absl::UnavailableError("restarting");
   };
-  answers_.get = [&](const v1::GetExperimentRequest&, v1::Experiment*) {
+  answers_.get = [&](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
     ++calls;
-    return absl::InternalError("broken");
+    experiment->set_name(request.name());
+    return request.name() == "experiments/a" ? absl::OkStatus() : absl::InternalError("broken");
   };
   StartServer();
   EXPECT_EQ(Run({"ls"}).code, kSuccess);
@@ -172,7 +173,7 @@ TEST_F(CommandLineTest, RepeatsCallsOnlyWhileTheServerIsUnavailable) {
   EXPECT_EQ(Run({"rm", "a"}).code, kNoServer);
   EXPECT_EQ(removals, 1);
   calls = 0;
-  EXPECT_EQ(Run({"show", "a"}).code, kFailure);
+  EXPECT_EQ(Run({"show", "b"}).code, kFailure);
   EXPECT_EQ(calls, 1);
 }
 

@@ -1,4 +1,5 @@
 // `ls`, `show`, `runs`, `cancel`, `rm`, `logs` and `workers` against a server of the test's own.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/exit_code.h"
 #include "gmock/gmock.h"
@@ -17,7 +18,9 @@ class ExperimentsTest : public ClientTest {
   ExperimentsTest() {
     answers_.get = [this](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
       names_.push_back(request.name());
-      experiment->set_name("experiments/small-1a2b");
+      if (request.name() == "experiments/x") return absl::NotFoundError("no experiment \"x\"");
+      const bool is_small = absl::StartsWith(request.name(), "experiments/s");
+      experiment->set_name(is_small ? "experiments/small-1a2b" : request.name() + "-full");
       experiment->set_state(v1::ExperimentState::ACTIVE);
       experiment->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 120);
       experiment->mutable_counts()->set_done(2);
@@ -172,30 +175,37 @@ TEST_F(ExperimentsTest, CancelsSeveralAndFailsIfOneCantBe) {
 }
 
 TEST_F(ExperimentsTest, RemovesWithoutAskingInScripts) {
-  answers_.remove = [this](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
-    names_.push_back(request.name());
+  std::vector<std::string> removed;
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    removed.push_back(request.name());
     return absl::OkStatus();
   };
   const Outcome outcome = Run({"rm", "a", "b", "--json"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.out, "{}\n{}\n");
-  EXPECT_THAT(names_, ElementsAre("experiments/a", "experiments/b"));
+  EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/b-full"));
+
+  const Outcome some = Run({"rm", "x", "c"});
+  EXPECT_EQ(some.code, kFailure);
+  EXPECT_EQ(some.err,
+            "error: no experiment \"x\"; `ablate ls` lists those there are\nremoved c-full\n");
 }
 
 TEST_F(ExperimentsTest, AsksBeforeItRemovesOnATerminal) {
-  answers_.remove = [this](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
-    names_.push_back(request.name());
+  std::vector<std::string> removed;
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    removed.push_back(request.name());
     return absl::OkStatus();
   };
   console_.in_is_terminal = true;
   const Outcome no = Run({"rm", "a"}, "\n");
   EXPECT_EQ(no.code, kFailure);
   EXPECT_EQ(no.err,
-            "remove a and the runs that no other experiment has? [y/N] nothing was removed\n");
-  EXPECT_TRUE(names_.empty());
+            "remove a-full and the runs that no other experiment has? [y/N] nothing was removed\n");
+  EXPECT_TRUE(removed.empty());
   EXPECT_EQ(Run({"rm", "a"}, "Yes\n").code, kSuccess);
   EXPECT_EQ(Run({"rm", "b", "-y"}).code, kSuccess);
-  EXPECT_THAT(names_, ElementsAre("experiments/a", "experiments/b"));
+  EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/b-full"));
 }
 
 TEST_F(ExperimentsTest, ShowsTheHistoryOfACellOrRun) {
@@ -228,6 +238,16 @@ TEST_F(ExperimentsTest, SuggestsTheCellThatWasMeant) {
   EXPECT_EQ(outcome.err, "error: no cell \"pre-s3\" in small; did you mean \"pre-s0\"?\n");
   EXPECT_EQ(Run({"logs", "small/whatever"}).err,
             "error: no cell \"whatever\" in small; `ablate runs small` lists them\n");
+}
+
+TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
+  answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
+    return absl::NotFoundError("there is no run \"small\"");
+  };
+  EXPECT_EQ(Run({"logs", "small"}).err,
+            "error: there is no run \"small\"; a cell is written EXP/CELL, and `ablate runs small` "
+            "lists them if that is an experiment\n");
+  EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: there is no run \"small\"\n");
 }
 
 TEST_F(ExperimentsTest, ListsWorkers) {
