@@ -84,7 +84,7 @@ Table Specs() {
              "base.task.documents.dataset: there is no data set \"names\"; allowed: the name of an "
              "uploaded data set"),
       Create("NegativeDeviceTime", "spec { limits { device_time { seconds: -5 } } }",
-             "limits.device_time: -5 s and 0 ns is out of range; allowed: 0s to 315576000000s"),
+             "limits.device_time: -5s is out of range; allowed: 0s to 315576000000s"),
   };
 }
 
