@@ -121,7 +121,8 @@ TEST_F(WorkflowTest, CancelsRemovesAndReportsByExitCode) {
   EXPECT_EQ(server_.Ablate({"rm", experiment}).exit_code, 1) << "it is active";
   EXPECT_EQ(server_.Ablate({"cancel", experiment}).exit_code, 0);
   EXPECT_EQ(server_.Ablate({"wait", experiment}).exit_code, 2);
-  for (const nlohmann::json& row : server_.Json({"runs", experiment, "--json"})["rows"]) {
+  const nlohmann::json runs = server_.Json({"runs", experiment, "--json"});
+  for (const nlohmann::json& row : runs["rows"]) {
     EXPECT_EQ(row["state"], "CANCELLED");
   }
   EXPECT_EQ(server_.Ablate({"rm", experiment}).exit_code, 0);

@@ -30,7 +30,8 @@ struct Results {
 Results Collect(const PersonalServer& server, const std::string& experiment) {
   Results results;
   results.points = server.Ablate({"metrics", experiment, "--csv"}).out;
-  for (const nlohmann::json& row : server.Json({"runs", experiment, "--json"})["rows"]) {
+  const nlohmann::json runs = server.Json({"runs", experiment, "--json"});
+  for (const nlohmann::json& row : runs["rows"]) {
     EXPECT_EQ(row["state"], "DONE");
     const std::string cell = row["cell"];
     const std::string file = server.home() + "/../" + cell + ".safetensors";
@@ -52,7 +53,8 @@ Results Undisturbed() {
 
 uint64_t StepsStored(const PersonalServer& server, const std::string& experiment) {
   uint64_t steps = 0;
-  for (const nlohmann::json& row : server.Json({"runs", experiment, "--json"})["rows"]) {
+  const nlohmann::json runs = server.Json({"runs", experiment, "--json"});
+  for (const nlohmann::json& row : runs["rows"]) {
     steps += row["step"].get<uint64_t>();
   }
   return steps;
