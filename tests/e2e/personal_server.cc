@@ -49,11 +49,20 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// A killed process that nobody has waited for yet is a zombie: gone for our purposes.
+bool Lives(int pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "Z") != 0;
+}
+
 int ReadPid(const std::string& path) {
   std::ifstream file(path);
   int pid = 0;
   file >> pid;
-  return pid > 0 && ::kill(pid, 0) == 0 ? pid : 0;
+  return pid > 0 && Lives(pid) ? pid : 0;
 }
 
 }  // namespace
@@ -146,14 +155,7 @@ int PersonalServer::WorkerPid() const { return ReadPid(home_ + "/run/cpu-train.p
 
 void PersonalServer::Kill(int pid) {
   if (pid <= 0 || ::kill(pid, SIGKILL) != 0) return;
-  Eventually([pid] {
-    // A killed process that nobody has waited for yet is a zombie: gone for our purposes.
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    const size_t name_end = text.rfind(')');
-    return name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") == 0;
-  });
+  Eventually([pid] { return !Lives(pid); });
 }
 
 std::string SmallNames(const std::string& name, int steps, const std::string& rest) {
