@@ -109,8 +109,8 @@ struct ComparisonRow {
   Number device_seconds;          // mean of the runs in this row
   double device_seconds_all = 0;  // sum over all its cells, tuned ones not chosen included
   Number tokens_per_second;       // mean of the runs in this row
-  std::vector<std::string>
-      changed;  // paths whose values differ from the baseline's, tuned axes aside
+  // Dotted paths whose values differ from the baseline's, tuned axes aside.
+  std::vector<std::string> changed;
 
   bool compared() const { return baseline.has_value() && !is_baseline; }
 };
@@ -150,15 +150,15 @@ struct Comparison {
   std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
   size_t family = 0;                  // rows that are compared with a baseline: Holm's family
   std::vector<MatchedBlock> matched;  // empty where nothing is tuned
-  std::optional<size_t>
-      reference;  // the block at the base spec's own values, else at the baseline's usual choice
+  // Of `matched`: the block at the base spec's own values, else at the baseline's usual choice.
+  std::optional<size_t> reference;
   std::vector<Warning> warnings;
 };
 
 // Errors: INVALID_ARGUMENT naming the field: axes or labels that repeat or are empty, values that
 // do not fit the labels, cells that repeat or name unknown labels, an unknown baseline or `by`.
 // Order of cells does not matter. A choice on other seeds makes the pairs share data, so with tuned
-// axes t is an approximation. Pure, safe from any thread.
+// axes t and sign flips are approximations. Pure, safe from any thread.
 absl::StatusOr<Comparison> Compare(const ComparisonInput& input);
 
 }  // namespace ablate::report

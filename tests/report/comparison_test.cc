@@ -25,14 +25,14 @@ constexpr double kTolerance = 1e-9;
 TEST(CompareTest, CountsDivergenceAndNeverAveragesIt) {
   const Comparison comparison =
       *Compare(OneAxis({{"pre", {1, 2, 3, kDivergedRun, kDivergedRun, 6}},
-                        {"post", {2, kDivergedRun, 5, 4, kDivergedRun, 5}}}));
+                        {"post", {2, kDivergedRun, 5, 7, kDivergedRun, 5}}}));
   const ComparisonRow& pre = comparison.rows[0];
   EXPECT_EQ(pre.n, 6u);
   EXPECT_EQ(pre.diverged, 2u);
   EXPECT_EQ(pre.mean.value, 3);  // its own converged runs
   const ComparisonRow& post = comparison.rows[1];
   EXPECT_EQ(post.diverged, 2u);
-  EXPECT_EQ(post.own.mean.value, 4);
+  EXPECT_EQ(post.own.mean.value, 4.75);
   EXPECT_EQ(post.own.n, 4u);
   EXPECT_EQ(post.mean.value, 4);  // seeds 0, 2, 5
   EXPECT_EQ(post.pairs.all, 6u);
