@@ -1,0 +1,166 @@
+// A trained grid as a table: each combination of settings against the baseline, paired by seed.
+#ifndef ABLATE_SERVER_REPORT_COMPARISON_H_
+#define ABLATE_SERVER_REPORT_COMPARISON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/report/number.h"
+#include "server/report/paired.h"
+#include "server/report/selection.h"
+#include "server/report/statistics.h"
+
+namespace ablate::report {
+
+struct Axis {
+  std::string name;
+  std::vector<std::string> labels;  // distinct, in the spec's order
+  bool tuned = false;               // a nuisance: chosen per setting on its other seeds
+  std::vector<double> values;       // of a numeric axis, one a label; else empty
+  // The label that the base spec itself has, where it is among them: what a comparison without
+  // tuning would use.
+  std::optional<std::string> base;
+};
+
+enum class RunOutcome { kMissing, kDone, kDiverged, kFailed };
+
+// One cell of the grid and what its run gave.
+struct Cell {
+  std::vector<std::string> labels;  // one an axis, in the axes' order
+  uint32_t seed = 0;
+  RunOutcome outcome = RunOutcome::kMissing;  // kMissing: no result yet, or cancelled
+  // The metric, read where kDone; without it the cell counts as missing, a non-finite one as
+  // diverged.
+  std::optional<double> value;
+  std::optional<int64_t> parameters;
+  std::optional<double> device_seconds;
+  std::optional<double> tokens_per_second;
+  bool contended = false;  // the device was shared with foreign processes while it was timed
+  std::string trainer, version, device;  // "" where not recorded
+  // Dotted paths at which the resolved spec differs from the experiment's base, and the value
+  // there.
+  std::map<std::string, std::string> changed;
+};
+
+struct ComparisonInput {
+  std::string key;  // of the metric, e.g. "eval/loss"
+  Better better = Better::kLower;
+  std::vector<Axis> axes;
+  std::vector<Cell> cells;  // in any order; each combination and seed at most once
+  // Label of the baseline by axis name; axes not named: their first label.
+  std::map<std::string, std::string> baseline;
+  // Compare along this axis, within each combination of the other axes that are not tuned (this
+  // axis is then not tuned); "" compares all combinations with one baseline.
+  std::string by;
+};
+
+// A combination of tuned values and on how many seeds it was chosen.
+struct Choice {
+  std::vector<std::string> labels;  // one a tuned axis
+  size_t seeds = 0;
+};
+
+struct SeedRun {
+  uint32_t seed = 0;
+  double value = 0;  // NaN where diverged
+  bool diverged = false;
+  std::vector<std::string> chosen;  // tuned labels, one a tuned axis
+};
+
+struct ParameterRange {
+  int64_t low = 0, high = 0;
+};
+
+// Pairs of a row with its baseline, over the seeds on which both have a result. A diverged run
+// loses.
+struct Pairs {
+  size_t all = 0;                         // both have a result
+  size_t converged = 0;                   // and both converged
+  size_t wins = 0, losses = 0, ties = 0;  // of the row, over all
+  size_t only_row_diverged = 0, only_baseline_diverged = 0;
+};
+
+struct ComparisonRow {
+  std::vector<std::string> labels;  // one a row axis
+  std::string label;                // the same as one text
+  std::optional<size_t> baseline;   // index of the row it is compared with; its own for a baseline
+  bool is_baseline = false;
+
+  std::vector<SeedRun> runs;  // with a result, ascending seeds
+  size_t n = 0;               // runs with a result
+  size_t diverged = 0;        // of them
+  size_t missing = 0;         // cells without a result, tuned ones not chosen included
+  size_t failed = 0;          // cells whose run failed, likewise
+
+  Summary own;        // over its own converged runs
+  Number mean;        // over the pairs where both converged; a baseline, or a row without one: own
+  Interval interval;  // of that mean
+  Pairs pairs;
+  PairedStatistics difference;  // row minus baseline over the pairs where both converged
+  Number p_holm;                // of difference.p_sign_flip, over all rows that are compared
+
+  std::vector<Choice> chosen;  // of the tuned axes, in the grid's order, seeds > 0
+  std::optional<ParameterRange> parameters;
+  Number device_seconds;          // mean of the runs in this row
+  double device_seconds_all = 0;  // sum over all its cells, tuned ones not chosen included
+  Number tokens_per_second;       // mean of the runs in this row
+  // Dotted paths whose values differ from the baseline's, tuned axes aside.
+  std::vector<std::string> changed;
+
+  bool compared() const { return baseline.has_value() && !is_baseline; }
+};
+
+// The comparison at one shared combination of tuned values.
+struct MatchedBlock {
+  std::vector<std::string> labels;  // one a tuned axis
+  // Rows that have cells there; `baseline` indexes this list. No bootstrap; p_holm is over all
+  // blocks together.
+  std::vector<ComparisonRow> rows;
+};
+
+enum class WarningKind {
+  kMissingCells,
+  kFailedCells,
+  kNonFiniteValues,
+  kUnbalancedSeeds,
+  kTooFewSeeds,
+  kNoBaseline,
+  kUnequalParameters,
+  kSeveralChanges,
+  kMixedProvenance,
+  kContendedThroughput,
+  kGridEdge,
+  kTunedOnSameSeed,
+};
+
+struct Warning {
+  WarningKind kind;
+  std::string text;  // one sentence without its full stop
+};
+
+struct Comparison {
+  std::string key;
+  Better better = Better::kLower;
+  std::vector<std::string> row_axes, tuned_axes;
+  std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
+  size_t family = 0;                  // rows that are compared with a baseline: Holm's family
+  std::vector<MatchedBlock> matched;  // empty where nothing is tuned
+  // Of `matched`: the block at the base spec's own values, else at the baseline's usual choice.
+  std::optional<size_t> reference;
+  std::vector<Warning> warnings;
+};
+
+// Errors: INVALID_ARGUMENT naming the field: axes or labels that repeat or are empty, values that
+// do not fit the labels, cells that repeat or name unknown labels, an unknown baseline or `by`.
+// Order of cells does not matter. A choice on other seeds makes the pairs share data, so with tuned
+// axes t and sign flips are approximations. Pure, safe from any thread.
+absl::StatusOr<Comparison> Compare(const ComparisonInput& input);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARISON_H_

@@ -1,0 +1,42 @@
+// What a comparison says, as sentences made from its intervals.
+#ifndef ABLATE_SERVER_REPORT_VERDICT_H_
+#define ABLATE_SERVER_REPORT_VERDICT_H_
+
+#include <cstddef>
+#include <string>
+
+#include "server/report/comparison.h"
+
+namespace ablate::report {
+
+enum class VerdictOutcome {
+  kBetter,
+  kWorse,
+  kInconclusive,
+  kMixed,  // overall only: the rows' outcomes differ
+};
+
+struct Verdict {
+  VerdictOutcome outcome = VerdictOutcome::kInconclusive;
+  std::string text;  // one sentence
+  // Seeds that would decide an inconclusive row, were its mean and spread to stay as they are;
+  // overall the most that a row needs. 0: decided, or not to be foretold (the sentence says why).
+  size_t seeds_to_decide = 0;
+};
+
+// About `comparison.rows[row]`, which is compared with a baseline. Better or worse where the
+// interval of the paired difference leaves out 0, unless runs diverged the other way; where too few
+// pairs converged for that, by the wins over all pairs (a diverged run loses; exact sign test at
+// kAlpha). An inconclusive row is never called equal.
+Verdict RowVerdict(const Comparison& comparison, size_t row);
+
+// About all rows that are compared.
+Verdict OverallVerdict(const Comparison& comparison);
+
+// What the same rows would have said at one shared combination of tuned values (the reference
+// block), and whose difference is mostly due to it; "" where nothing is tuned.
+std::string MatchedNote(const Comparison& comparison);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_VERDICT_H_

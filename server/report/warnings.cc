@@ -1,0 +1,238 @@
+// One small function a warning; each looks at all rows and speaks once.
+#include "server/report/warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/text.h"
+
+namespace ablate::report {
+namespace {
+
+// All that a check may look at.
+struct Facts {
+  const ComparisonInput& input;
+  const Grid& grid;
+  const std::vector<Selection>& selections;
+  const std::vector<std::vector<PickedRun>>& runs;
+  const Comparison& comparison;
+};
+
+using Parts = std::vector<std::string>;
+using Warnings = std::vector<Warning>;
+
+// "<opening> a, b and c", or nothing where no row has something to say.
+Warnings Spoken(WarningKind kind, absl::string_view opening, const Parts& parts) {
+  if (parts.empty()) return {};
+  return {{kind, absl::StrCat(opening, Enumerated(parts))}};
+}
+
+size_t CellsOf(const GridRow& row) {
+  return row.cells.size() -
+         static_cast<size_t>(std::count(row.cells.begin(), row.cells.end(), nullptr));
+}
+
+Warnings MissingCells(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const ComparisonRow& row = facts.comparison.rows[i];
+    if (row.missing == 0) continue;
+    parts.push_back(absl::StrCat(row.label, " ", row.missing, " of ", CellsOf(facts.grid.rows[i])));
+  }
+  return Spoken(WarningKind::kMissingCells, "cells without a result: ", parts);
+}
+
+Warnings FailedCells(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const ComparisonRow& row = facts.comparison.rows[i];
+    if (row.failed == 0) continue;
+    parts.push_back(absl::StrCat(row.label, " ", row.failed, " of ", CellsOf(facts.grid.rows[i])));
+  }
+  return Spoken(WarningKind::kFailedCells, "cells whose run failed: ", parts);
+}
+
+Warnings NonFiniteValues(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const auto& cells = facts.grid.rows[i].cells;
+    const auto count = std::count_if(cells.begin(), cells.end(), [](const Cell* cell) {
+      return cell != nullptr && cell->outcome == RunOutcome::kDone && cell->value.has_value() &&
+             !std::isfinite(*cell->value);
+    });
+    if (count > 0) parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count));
+  }
+  return Spoken(WarningKind::kNonFiniteValues,
+                absl::StrCat("runs that ended without a finite ", facts.comparison.key,
+                             ", counted as diverged: "),
+                parts);
+}
+
+Warnings UnbalancedSeeds(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.compared()) continue;
+    const ComparisonRow& baseline = facts.comparison.rows[*row.baseline];
+    const size_t alone = row.n - row.pairs.all;
+    const size_t baseline_alone = baseline.n - row.pairs.all;
+    if (alone > 0) parts.push_back(absl::StrCat(row.label, " ", alone));
+    if (baseline_alone > 0) {
+      parts.push_back(
+          absl::StrCat(baseline.label, " ", baseline_alone, " (against ", row.label, ")"));
+    }
+  }
+  return Spoken(WarningKind::kUnbalancedSeeds, "seeds without a partner, in no pair: ", parts);
+}
+
+Warnings TooFewSeeds(const Facts& facts) {
+  const size_t family = facts.comparison.family;
+  if (family == 0) return {};
+  const size_t least = LeastSeedsForSignFlip(family);
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.compared() || row.difference.n >= least) continue;
+    parts.push_back(absl::StrCat(row.label, " ", row.difference.n));
+  }
+  const std::string holm =
+      family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : std::string();
+  return Spoken(WarningKind::kTooFewSeeds,
+                absl::StrCat("too few pairs for p below .05 in a sign-flip test", holm, ", ", least,
+                             " are needed: "),
+                parts);
+}
+
+Warnings NoBaseline(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.baseline.has_value()) parts.push_back(row.label);
+  }
+  return Spoken(WarningKind::kNoBaseline, "the grid has no baseline for ", parts);
+}
+
+std::string RangeText(const ParameterRange& range) {
+  return range.low == range.high ? Grouped(range.low)
+                                 : absl::StrCat(Grouped(range.low), " to ", Grouped(range.high));
+}
+
+Warnings UnequalParameters(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.compared() || !row.parameters.has_value()) continue;
+    const auto& baseline = facts.comparison.rows[*row.baseline].parameters;
+    if (!baseline.has_value()) continue;
+    if (row.parameters->low == baseline->low && row.parameters->high == baseline->high) continue;
+    parts.push_back(absl::StrCat(row.label, " ", RangeText(*row.parameters), " against ",
+                                 RangeText(*baseline)));
+  }
+  return Spoken(WarningKind::kUnequalParameters, "unequal numbers of parameters: ", parts);
+}
+
+Warnings SeveralChanges(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.compared() || row.changed.size() < 2) continue;
+    parts.push_back(absl::StrCat(row.label, " (", absl::StrJoin(row.changed, ", "), ")"));
+  }
+  return Spoken(WarningKind::kSeveralChanges,
+                "more than one thing differs from the baseline: ", parts);
+}
+
+Warnings MixedProvenance(const Facts& facts) {
+  const struct {
+    absl::string_view name;
+    std::string Cell::*field;
+  } kinds[] = {
+      {"trainers", &Cell::trainer}, {"versions", &Cell::version}, {"devices", &Cell::device}};
+  Parts parts;
+  for (const auto& kind : kinds) {
+    std::map<std::string, size_t> counts;
+    for (const Cell& cell : facts.input.cells) {
+      const std::string& name = cell.*kind.field;
+      if (TrialOf(&cell).state != Trial::State::kNone && !name.empty()) ++counts[name];
+    }
+    if (counts.size() < 2) continue;
+    Parts named;
+    for (const auto& [name, count] : counts) named.push_back(absl::StrCat(name, " ", count));
+    parts.push_back(absl::StrCat(kind.name, " (", absl::StrJoin(named, ", "), ")"));
+  }
+  return Spoken(WarningKind::kMixedProvenance, "the runs mix ", parts);
+}
+
+Warnings ContendedThroughput(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const auto& runs = facts.runs[i];
+    const auto count = std::count_if(runs.begin(), runs.end(), [](const PickedRun& run) {
+      return run.cell->contended && run.cell->tokens_per_second.has_value();
+    });
+    if (count == 0) continue;
+    parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count, " of ", runs.size()));
+  }
+  return Spoken(WarningKind::kContendedThroughput,
+                "tokens/s were measured while others used the device: ", parts);
+}
+
+std::string EdgeText(const Axis& axis, double value, absl::string_view which, size_t seeds,
+                     const ComparisonRow& row) {
+  const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
+  return absl::StrCat(axis.name, " at the edge of what was tried: ", row.label, " picked the ",
+                      which, " (", axis.labels[static_cast<size_t>(at)], ") on ", seeds, " of ",
+                      Counted(row.n, "seed"));
+}
+
+Warnings GridEdges(const Facts& facts) {
+  Warnings warnings;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const GridRow& grid_row = facts.grid.rows[i];
+    const ComparisonRow& row = facts.comparison.rows[i];
+    for (size_t tuned = 0; tuned < facts.grid.tuned_axes.size(); ++tuned) {
+      const Axis& axis = facts.input.axes[facts.grid.tuned_axes[tuned]];
+      if (axis.values.empty()) continue;
+      std::vector<double> values;
+      for (const auto& candidate : grid_row.candidates)
+        values.push_back(axis.values[candidate[tuned]]);
+      const std::optional<EdgePicks> edges = CountEdgePicks(values, facts.selections[i]);
+      if (!edges.has_value()) continue;
+      const auto warn = [&](double value, absl::string_view which, size_t seeds) {
+        if (seeds == 0) return;
+        warnings.push_back({WarningKind::kGridEdge, EdgeText(axis, value, which, seeds, row)});
+      };
+      warn(edges->lowest, "lowest", edges->at_lowest);
+      warn(edges->highest, "highest", edges->at_highest);
+    }
+  }
+  return warnings;
+}
+
+Warnings TunedOnSameSeed(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    if (facts.selections[i].same_seed > 0) parts.push_back(facts.comparison.rows[i].label);
+  }
+  return Spoken(WarningKind::kTunedOnSameSeed,
+                absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),
+                             " chosen on the very run that is judged, for want of other seeds: "),
+                parts);
+}
+
+}  // namespace
+
+std::vector<Warning> FindWarnings(const ComparisonInput& input, const Grid& grid,
+                                  const std::vector<Selection>& selections,
+                                  const std::vector<std::vector<PickedRun>>& runs,
+                                  const Comparison& comparison) {
+  const Facts facts{input, grid, selections, runs, comparison};
+  std::vector<Warning> warnings;
+  for (const auto check : {MissingCells, FailedCells, NonFiniteValues, UnbalancedSeeds, TooFewSeeds,
+                           NoBaseline, UnequalParameters, SeveralChanges, MixedProvenance,
+                           ContendedThroughput, GridEdges, TunedOnSameSeed}) {
+    for (Warning& warning : check(facts)) warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+}  // namespace ablate::report
