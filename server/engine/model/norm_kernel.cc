@@ -41,10 +41,8 @@ inline RowStatistics<Scalar> StatisticsOf(const Scalar* x, const NormRows<Scalar
   return {mean, Scalar(1) / std::sqrt(squares / n + norm.eps)};
 }
 
-}  // namespace
-
 template <typename Scalar>
-void NormForward(const NormRows<Scalar>& norm, Scalar* y) {
+inline void ForwardRows(const NormRows<Scalar>& norm, Scalar* y) {
   const int64_t d = norm.d;
   for (int64_t row = 0; row < norm.rows; ++row) {
     const Scalar* x = norm.x + row * d;
@@ -61,8 +59,8 @@ void NormForward(const NormRows<Scalar>& norm, Scalar* y) {
 }
 
 template <typename Scalar>
-void NormBackward(const NormRows<Scalar>& norm, const Scalar* g, Scalar* dx,
-                  Scalar* __restrict dgain, Scalar* __restrict dshift) {
+inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* dx,
+                         Scalar* __restrict dgain, Scalar* __restrict dshift) {
   const int64_t d = norm.d;
   const Scalar n = static_cast<Scalar>(d);
   for (int64_t row = 0; row < norm.rows; ++row, g += d) {
@@ -85,9 +83,34 @@ void NormBackward(const NormRows<Scalar>& norm, const Scalar* g, Scalar* dx,
   }
 }
 
-template void NormForward(const NormRows<float>&, float*);
-template void NormForward(const NormRows<double>&, double*);
-template void NormBackward(const NormRows<float>&, const float*, float*, float*, float*);
-template void NormBackward(const NormRows<double>&, const double*, double*, double*, double*);
+}  // namespace
+
+// Compiled for AVX2 too and chosen at run time. Without fused multiply-add, which AVX2 alone does
+// not have, and with sums in a fixed number of lanes, both give the same bits.
+#if defined(__x86_64__)
+#define ABLATE_VECTOR_CLONES __attribute__((target_clones("avx2", "default"), flatten))
+#else
+#define ABLATE_VECTOR_CLONES
+#endif
+
+ABLATE_VECTOR_CLONES void NormForward(const NormRows<float>& norm, float* y) {
+  ForwardRows(norm, y);
+}
+
+ABLATE_VECTOR_CLONES void NormForward(const NormRows<double>& norm, double* y) {
+  ForwardRows(norm, y);
+}
+
+ABLATE_VECTOR_CLONES void NormBackward(const NormRows<float>& norm, const float* g, float* dx,
+                                       float* dgain, float* dshift) {
+  BackwardRows(norm, g, dx, dgain, dshift);
+}
+
+ABLATE_VECTOR_CLONES void NormBackward(const NormRows<double>& norm, const double* g, double* dx,
+                                       double* dgain, double* dshift) {
+  BackwardRows(norm, g, dx, dgain, dshift);
+}
+
+#undef ABLATE_VECTOR_CLONES
 
 }  // namespace ablate::engine

@@ -22,13 +22,14 @@ struct NormRows {
 };
 
 // y [rows, d].
-template <typename Scalar>
-void NormForward(const NormRows<Scalar>& norm, Scalar* y);
+void NormForward(const NormRows<float>& norm, float* y);
+void NormForward(const NormRows<double>& norm, double* y);
 
 // Given g [rows, d]: dx [rows, d] is written; dgain and dshift [d], where not null, are added to.
-template <typename Scalar>
-void NormBackward(const NormRows<Scalar>& norm, const Scalar* g, Scalar* dx, Scalar* dgain,
-                  Scalar* dshift);
+void NormBackward(const NormRows<float>& norm, const float* g, float* dx, float* dgain,
+                  float* dshift);
+void NormBackward(const NormRows<double>& norm, const double* g, double* dx, double* dgain,
+                  double* dshift);
 
 }  // namespace ablate::engine
 

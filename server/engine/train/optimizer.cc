@@ -51,6 +51,13 @@ at::Tensor ActiveRuns(const std::vector<RunUpdate>& runs, const at::Tensor& valu
   return Column(runs, values.options().dtype(at::kBool), active);
 }
 
+// LibTorch's update of a list of tensors in one pass; it knows a single learning rate.
+using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::TensorList first,
+                       at::TensorList second, at::TensorList largest, at::TensorList steps,
+                       double rate, double beta1, double beta2, double weight_decay, double eps,
+                       bool amsgrad, bool maximize, const std::optional<at::Tensor>& scale,
+                       const std::optional<at::Tensor>& found_inf);
+
 }  // namespace
 
 Optimizer::Optimizer(OptimizerKind kind, const at::Tensor& values)
@@ -66,6 +73,10 @@ Optimizer::Optimizer(OptimizerKind kind, const at::Tensor& values)
 void Optimizer::Step(const std::vector<RunUpdate>& runs, const at::Tensor& values,
                      const at::Tensor& gradients) {
   const at::NoGradGuard no_grad;
+  if (kind_ != OptimizerKind::kSgd && values.is_cpu() && runs.size() == 1) {
+    if (runs[0].active) StepAdamFused(runs[0], values[0], gradients[0]);
+    return;
+  }
   std::vector<at::Tensor> state = {values};
   for (const OptimizerSlot& slot : slots_) state.push_back(slot.values);
   // Runs that are not active are put back afterwards: no factor of 0 would undo a NaN.
@@ -115,6 +126,17 @@ void Optimizer::StepAdam(const std::vector<RunUpdate>& runs, const at::Tensor& v
   at::div_out(scratch_, first, scratch_);
   scratch_.mul_(size);
   values.sub_(scratch_);  // θ ← θ − (η/c₁)·m/(√(v/c₂) + ε)
+}
+
+void Optimizer::StepAdamFused(const RunUpdate& run, const at::Tensor& values,
+                              const at::Tensor& gradients) {
+  const auto fused = kind_ == OptimizerKind::kAdamW ? static_cast<FusedAdam*>(at::_fused_adamw_)
+                                                    : static_cast<FusedAdam*>(at::_fused_adam_);
+  const OptimizerConfig& optimizer = run.optimizer;
+  fused({values}, {gradients}, {slots_[0].values[0]}, {slots_[1].values[0]}, {},
+        {at::scalar_tensor(run.step + 1.0)}, run.learning_rate, optimizer.beta1, optimizer.beta2,
+        optimizer.weight_decay, optimizer.eps, /*amsgrad=*/false, /*maximize=*/false,
+        /*grad_scale=*/{}, /*found_inf=*/{});
 }
 
 void Optimizer::StepSgd(const std::vector<RunUpdate>& runs, const at::Tensor& values,

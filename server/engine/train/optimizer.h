@@ -44,6 +44,8 @@ class Optimizer {
  private:
   void StepAdam(const std::vector<RunUpdate>& runs, const at::Tensor& values,
                 const at::Tensor& gradients);
+  // Of one run on the CPU, where a pass over memory costs more than a kernel's start.
+  void StepAdamFused(const RunUpdate& run, const at::Tensor& values, const at::Tensor& gradients);
   void StepSgd(const std::vector<RunUpdate>& runs, const at::Tensor& values,
                const at::Tensor& gradients);
 
