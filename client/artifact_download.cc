@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/sha256.h"
+#include "storage/sha256.h"
 
 namespace ablate::client {
 namespace {
@@ -70,7 +70,7 @@ absl::Status Download(Connection* connection, const v1::Artifact& artifact, cons
                       const Sleep& sleep) {
   PartFile file(path);
   if (const absl::Status status = file.Open(); !status.ok()) return status;
-  Sha256 hash;
+  storage::Sha256 hash;
   uint64_t received = 0;
   for (int tries = 0; received < artifact.bytes() || tries == 0; ++tries) {
     if (tries > 0) sleep(kPause);

@@ -12,8 +12,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/names.h"
-#include "client/sha256.h"
 #include "proto/reflect/from_value.h"
+#include "storage/sha256.h"
 
 namespace ablate::client {
 namespace {
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> NextChunk(std::ifstream* in, const std::string& path
 }
 
 absl::StatusOr<std::string> Hash(std::ifstream* in, const std::string& path) {
-  Sha256 hash;
+  storage::Sha256 hash;
   while (true) {
     const absl::StatusOr<std::string> chunk = NextChunk(in, path);
     if (!chunk.ok()) return chunk.status();

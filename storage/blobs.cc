@@ -2,7 +2,6 @@
 #include "storage/blobs.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,37 +17,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "storage/mutex.h"
+#include "storage/sha256.h"
 
 namespace ablate::storage {
 namespace {
 
 constexpr absl::string_view kTemporary = "upload-";
-
-class Hash {
- public:
-  Hash() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_, EVP_sha256(), nullptr); }
-  ~Hash() { EVP_MD_CTX_free(context_); }
-  Hash(const Hash&) = delete;
-  Hash& operator=(const Hash&) = delete;
-
-  void Add(absl::string_view bytes) { EVP_DigestUpdate(context_, bytes.data(), bytes.size()); }
-  std::string Hex() {
-    std::string digest(EVP_MAX_MD_SIZE, '\0');
-    unsigned int size = 0;
-    EVP_DigestFinal_ex(context_, reinterpret_cast<unsigned char*>(digest.data()), &size);
-    return absl::BytesToHexString(absl::string_view(digest).substr(0, size));
-  }
-
- private:
-  EVP_MD_CTX* context_;
-};
-
-// Keeps paths that are not blobs from being opened, too.
-bool IsHash(absl::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
 
 absl::Status Failed(absl::string_view what, const std::string& path) {
   const int error = errno;
@@ -177,7 +151,7 @@ class Upload final : public Blobs::Writer {
   const std::shared_ptr<Shelf> shelf_;
   File file_;
   const std::string path_;
-  Hash hash_;
+  Sha256 hash_;
   uint64_t size_ = 0;
   bool published_ = false;
   absl::Status broken_;
@@ -226,14 +200,15 @@ class FolderBlobs final : public Blobs {
 
   absl::StatusOr<uint64_t> Size(absl::string_view sha256) override {
     struct stat found;
-    if (!IsHash(sha256)) return NoBlob(sha256);
+    // A path that is no hash is not opened.
+    if (!IsSha256(sha256)) return NoBlob(sha256);
     const std::string path = shelf_->PathOf(sha256);
     if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
     return errno == ENOENT ? NoBlob(sha256) : Failed("look at", path);
   }
 
   absl::StatusOr<bool> Sweep(absl::string_view sha256) override {
-    if (!IsHash(sha256)) return true;
+    if (!IsSha256(sha256)) return true;
     const std::string path = shelf_->PathOf(sha256);
     MutexLock lock(&shelf_->mutex);
     if (shelf_->pins.find(sha256) != shelf_->pins.end()) return false;
@@ -247,7 +222,7 @@ class FolderBlobs final : public Blobs {
     for (std::filesystem::directory_iterator entry(shelf_->folder, error), end;
          !error && entry != end; entry.increment(error)) {
       std::string name = entry->path().filename().string();
-      if (IsHash(name)) blobs.push_back(std::move(name));
+      if (IsSha256(name)) blobs.push_back(std::move(name));
     }
     if (!error) return blobs;
     return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", shelf_->folder));
@@ -277,12 +252,6 @@ absl::Status RemoveTemporaries(const std::string& folder) {
 }
 
 }  // namespace
-
-std::string Sha256Hex(absl::string_view bytes) {
-  Hash hash;
-  hash.Add(bytes);
-  return hash.Hex();
-}
 
 absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", folder);

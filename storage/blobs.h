@@ -13,9 +13,6 @@
 
 namespace ablate::storage {
 
-// Lower-case hex SHA-256.
-std::string Sha256Hex(absl::string_view bytes);
-
 // A folder of blobs. Thread-safe.
 class Blobs {
  public:

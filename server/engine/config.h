@@ -1,4 +1,4 @@
-// Plain description of one run: what to train, on which data, how. Torch-free; the server links it too.
+// Plain description of one run: what to train, on which data, how. The server links it too.
 #ifndef ABLATE_SERVER_ENGINE_CONFIG_H_
 #define ABLATE_SERVER_ENGINE_CONFIG_H_
 
@@ -53,10 +53,10 @@ struct ModelConfig {
   int heads = 4;
   int context = 64;  // longest sequence, in tokens
   Positions positions = Positions::kLearned;
-  bool bias = true;           // biases of attention and feed-forward linears
-  bool residual = true;       // residual additions around both sublayers
-  bool tied_head = false;     // the head's weight is the token embedding
-  bool head_bias = true;      // must be false when tied_head
+  bool bias = true;        // biases of attention and feed-forward linears
+  bool residual = true;    // residual additions around both sublayers
+  bool tied_head = false;  // the head's weight is the token embedding
+  bool head_bias = true;   // must be false when tied_head
   bool causal = true;
   Activation activation = Activation::kGelu;
   int hidden = 512;  // feed-forward width
@@ -65,11 +65,12 @@ struct ModelConfig {
   LossPositions loss = LossPositions::kAll;  // set by the task
 };
 
-// One document a line; tokens are the distinct code points in ascending order, then BOS, which opens
-// and closes every document.
+// One document a line; tokens are the distinct code points in ascending order, then BOS, which
+// opens and closes every document.
 struct DocumentsTask {
-  std::string text;        // the data set, UTF-8
-  uint32_t held_out = 0;   // documents at the end of the shuffled order, evaluated and never trained on
+  std::string text;  // the data set, UTF-8
+  // Documents at the end of the shuffled order, evaluated and never trained on.
+  uint32_t held_out = 0;
 };
 
 // seeds.md S0: `draw` distinct keys of `keys`; the first is the query and the label, the others are
@@ -103,8 +104,9 @@ struct TrainingConfig {
   ScheduleConfig schedule;
   double clip = 0;  // largest global gradient norm; 0 is no clipping
   LearningRule rule = LearningRule::kBackprop;
-  std::vector<uint32_t> checkpoints;  // ascending steps in 0…steps; `final_checkpoint` stands for −1
-  bool final_checkpoint = true;       // a checkpoint where the run ends, diverged or not
+  // Ascending steps in 0…steps; `final_checkpoint` stands for −1.
+  std::vector<uint32_t> checkpoints;
+  bool final_checkpoint = true;  // a checkpoint where the run ends, diverged or not
 };
 
 struct EvaluationConfig {

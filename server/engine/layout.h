@@ -1,4 +1,5 @@
-// Names, shapes and offsets of a model's parameters in its flat buffer. Torch-free; the server links it too.
+// Names, shapes and offsets of a model's parameters in its flat buffer. Torch-free; the server
+// links it too.
 #ifndef ABLATE_SERVER_ENGINE_LAYOUT_H_
 #define ABLATE_SERVER_ENGINE_LAYOUT_H_
 
@@ -22,11 +23,12 @@ struct ParameterLayout {
   int64_t size = 0;                       // elements of one run, P
 };
 
-// The parameters that `config` has, in this order: token_embedding.weight [V,d], position_embedding.weight
-// [context,d]; for each block i: block.{i}.attention.norm.{weight,bias} [d], block.{i}.attention.qkv.{weight
-// [3d,d],bias}, block.{i}.attention.projection.{weight [d,d],bias}, block.{i}.feed_forward.norm.{weight,bias},
-// block.{i}.feed_forward.up.{weight [h,d],bias}, block.{i}.feed_forward.down.{weight [d,h],bias};
-// final_norm.{weight,bias}; head.{weight [V,d] unless tied, bias}.
+// The parameters that `config` has, in this order: token_embedding.weight [V,d],
+// position_embedding.weight [context,d]; for each block i: block.{i}.attention.norm.{weight,bias}
+// [d], block.{i}.attention.qkv.{weight [3d,d],bias}, block.{i}.attention.projection.{weight
+// [d,d],bias}, block.{i}.feed_forward.norm.{weight,bias}, block.{i}.feed_forward.up.{weight
+// [h,d],bias}, block.{i}.feed_forward.down.{weight [d,h],bias}; final_norm.{weight,bias};
+// head.{weight [V,d] unless tied, bias}.
 ParameterLayout MakeLayout(const ModelConfig& config);
 
 }  // namespace ablate::engine

@@ -1,4 +1,5 @@
-// The safetensors format: the only one in which checkpoints and states are written and read. Torch-free.
+// The safetensors format: the only one in which checkpoints and states are written and read.
+// Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_SAFETENSORS_H_
 #define ABLATE_SERVER_ENGINE_SAFETENSORS_H_
 
@@ -29,14 +30,14 @@ struct SafetensorsFile {
   const TensorView* Find(absl::string_view name) const;
 };
 
-// One file's bytes; the header is padded to 8 bytes. INVALID_ARGUMENT if a name repeats or a view's bytes
-// do not fit its shape.
+// One file's bytes; the header is padded to 8 bytes. INVALID_ARGUMENT if a name repeats or a view's
+// bytes do not fit its shape.
 absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tensors,
                                              const std::map<std::string, std::string>& metadata);
 
-// Parses and checks everything: header length (at most 100,000,000), JSON, types, shapes without overflow,
-// ranges sorted, contiguous, without holes, ending at the end of the file. INVALID_ARGUMENT says what is
-// wrong. The views point into `file`, which must outlive them.
+// Parses and checks everything: header length (at most 100,000,000), JSON, types, shapes without
+// overflow, ranges sorted, contiguous, without holes, ending at the end of the file.
+// INVALID_ARGUMENT says what is wrong. The views point into `file`, which must outlive them.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file);
 
 }  // namespace ablate::engine

@@ -1,4 +1,5 @@
-// What a task says about the model before anything is trained: vocabulary, sequence length, loss. Torch-free.
+// What a task says about the model before anything is trained: vocabulary, sequence length, loss.
+// Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TASK_H_
 #define ABLATE_SERVER_ENGINE_TASK_H_
 
@@ -12,14 +13,14 @@ namespace ablate::engine {
 
 // Facts of a text of documents, found by one pass over it.
 struct DocumentFacts {
-  uint64_t documents = 0;       // non-empty lines
-  uint32_t characters = 0;      // distinct code points; the vocabulary is one more (BOS)
-  uint64_t longest = 0;         // code points of the longest document
-  uint64_t code_points = 0;     // over all documents
+  uint64_t documents = 0;    // non-empty lines
+  uint32_t characters = 0;   // distinct code points; the vocabulary is one more (BOS)
+  uint64_t longest = 0;      // code points of the longest document
+  uint64_t code_points = 0;  // over all documents
 };
 
-// INVALID_ARGUMENT if the text is not UTF-8 (with the byte offset), holds a control character other than
-// line ends and tabs, or has no document.
+// INVALID_ARGUMENT if the text is not UTF-8 (with the byte offset), holds a control character other
+// than line ends and tabs, or has no document.
 absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text);
 
 // Facts of a task that fix parts of the model.

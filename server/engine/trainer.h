@@ -1,4 +1,5 @@
-// The seam between whoever schedules training and whatever trains: advance, emit points, export and import state.
+// The seam between whoever schedules training and whatever trains: advance, emit points, export and
+// import state.
 #ifndef ABLATE_SERVER_ENGINE_TRAINER_H_
 #define ABLATE_SERVER_ENGINE_TRAINER_H_
 
@@ -18,7 +19,8 @@ namespace ablate::engine {
 // Part of every run's fingerprint: raised whenever the same spec would give other numbers.
 inline constexpr uint32_t kNumericsVersion = 1;
 
-// One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss, eval/accuracy.
+// One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
+// eval/accuracy.
 struct Point {
   std::string key;
   uint32_t step = 0;
@@ -27,7 +29,8 @@ struct Point {
 
 struct Checkpoint {
   uint32_t step = 0;
-  std::string safetensors;  // a whole file: parameters under their layout names, metadata with config and step
+  std::string safetensors;  // a whole file: parameters under their layout names, metadata with
+                            // config and step
 };
 
 enum class Outcome { kTraining, kDone, kDiverged };
@@ -41,32 +44,35 @@ struct RunProgress {
 };
 
 // A stack of runs with equal shapes (R ≥ 1) trained together. A run's numbers never depend on its
-// neighbours. Not thread-safe: one thread at a time, and on a CPU a thread that called PrepareLaneThread.
+// neighbours. Not thread-safe: one thread at a time, and on a CPU a thread that called
+// PrepareLaneThread.
 class Trainer {
  public:
   virtual ~Trainer() = default;
 
-  // Makes up to `steps` more updates of every run that is still training, evaluating and checkpointing on the
-  // way: at step s first the evaluation of s, then the checkpoint of s, then the update s → s+1. Ends early,
-  // between two updates, when `stop` becomes true or no run is training. One element a run, in stack order.
-  // Errors: RESOURCE_EXHAUSTED (out of memory; the trainer is still usable), INTERNAL (device lost: discard it).
+  // Makes up to `steps` more updates of every run that is still training, evaluating and
+  // checkpointing on the way: at step s first the evaluation of s, then the checkpoint of s, then
+  // the update s → s+1. Ends early, between two updates, when `stop` becomes true or no run is
+  // training. One element a run, in stack order. Errors: RESOURCE_EXHAUSTED (out of memory; the
+  // trainer is still usable), INTERNAL (device lost: discard it).
   virtual absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
                                                            const std::atomic<bool>& stop) = 0;
 
-  // State of one run between two Advance calls: parameters, moments, step, generators, data cursor, first
-  // evaluation. Importing it continues the same sequence bit for bit.
+  // State of one run between two Advance calls: parameters, moments, step, generators, data cursor,
+  // first evaluation. Importing it continues the same sequence bit for bit.
   virtual absl::StatusOr<std::string> ExportState(int run) = 0;
 
-  // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's, another
-  // numerics version's or another shape's; nothing is changed then.
+  // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,
+  // another numerics version's or another shape's; nothing is changed then.
   virtual absl::Status ImportState(int run, absl::string_view state) = 0;
 
   // Parameters of one run now, as a checkpoint's bytes.
   virtual absl::StatusOr<std::string> ExportCheckpoint(int run) = 0;
 };
 
-// The reference trainer (autograd, every switch). `stack` holds R ≥ 1 configs that differ at most in seed and
-// optimizer numbers. INVALID_ARGUMENT names the field that can't be. Errors of LibTorch become a Status here.
+// The reference trainer (autograd, every switch). `stack` holds R ≥ 1 configs that differ at most
+// in seed and optimizer numbers. INVALID_ARGUMENT names the field that can't be. Errors of LibTorch
+// become a Status here.
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack);
 
 // The name under which a trainer is recorded with a run ("torch").

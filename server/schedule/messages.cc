@@ -11,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "storage/sha256.h"
 
 namespace ablate::schedule {
 namespace {
@@ -39,14 +40,8 @@ absl::Status CheckWords(absl::string_view field, absl::string_view words) {
   return Bad(field, absl::StrCat(words.size(), " bytes"), absl::StrCat("at most ", kWordsBytes));
 }
 
-bool IsSha256(absl::string_view hash) {
-  return hash.size() == 64 && std::all_of(hash.begin(), hash.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
-  if (IsSha256(blob)) return absl::OkStatus();
+  if (storage::IsSha256(blob)) return absl::OkStatus();
   return Bad(field, absl::StrCat(blob.size(), " bytes"), "a SHA-256 in 64 lower-case hex digits");
 }
 

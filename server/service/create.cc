@@ -15,6 +15,7 @@
 #include "server/service/page.h"
 #include "server/service/plan.h"
 #include "server/service/text.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

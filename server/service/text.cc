@@ -1,8 +1,6 @@
 // Checks of short texts in requests.
 #include "server/service/text.h"
 
-#include <algorithm>
-
 #include "proto/reflect/text.h"
 
 namespace ablate::service {
@@ -16,12 +14,6 @@ bool IsPrintable(absl::string_view text, size_t most_characters) {
     text.remove_prefix(bytes);
   }
   return true;
-}
-
-bool IsSha256(absl::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
 }
 
 }  // namespace ablate::service

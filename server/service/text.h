@@ -11,9 +11,6 @@ namespace ablate::service {
 // Well-formed UTF-8 without control characters, of 1 to `most_characters` characters.
 bool IsPrintable(absl::string_view text, size_t most_characters);
 
-// 64 lower-case hex digits.
-bool IsSha256(absl::string_view text);
-
 }  // namespace ablate::service
 
 #endif  // ABLATE_SERVER_SERVICE_TEXT_H_

@@ -12,7 +12,7 @@
 #include "server/service/convert.h"
 #include "server/service/errors.h"
 #include "server/service/read_blob.h"
-#include "server/service/text.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {
@@ -37,7 +37,7 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
         absl::StrCat("1 to ", kMostDisplayNameBytes,
                      " letters, digits, '.', '_' or '-', first a letter or digit"));
   }
-  if (!IsSha256(request.sha256())) {
+  if (!storage::IsSha256(request.sha256())) {
     return NotASha256(request.sha256());
   }
   return absl::OkStatus();

@@ -10,7 +10,7 @@
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/read_blob.h"
-#include "server/service/text.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 
@@ -24,7 +24,7 @@ absl::Status CheckLease(storage::Store* store, const std::string& lease) {
 }
 
 absl::Status CheckSha256(const std::string& sha256) {
-  if (IsSha256(sha256)) return absl::OkStatus();
+  if (storage::IsSha256(sha256)) return absl::OkStatus();
   return NotASha256(sha256);
 }
 

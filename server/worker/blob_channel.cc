@@ -2,31 +2,21 @@
 #include "server/worker/blob_channel.h"
 
 #include <grpcpp/grpcpp.h>
-#include <openssl/evp.h>
 #include <spdlog/spdlog.h>
 
-#include <array>
 #include <utility>
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/worker/backoff.h"
 #include "server/worker/channel.h"
+#include "storage/sha256.h"
 
 namespace ablate::worker {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
 constexpr int kHashAttempts = 3;
-
-std::string Sha256(absl::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest.data()), size));
-}
 
 absl::Status ToStatus(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
@@ -77,14 +67,14 @@ class GrpcBlobChannel : public BlobChannel {
       absl::Status read =
           Persist(control, [&] { return ReadOnce(lease, sha256, control, &bytes); });
       if (!read.ok()) return read;
-      if (Sha256(bytes) == sha256) return bytes;
+      if (storage::Sha256Hex(bytes) == sha256) return bytes;
     }
     return absl::DataLossError(absl::StrCat("blob ", sha256, " arrives with other bytes"));
   }
 
   absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
                                     RunControl& control) override {
-    const std::string sha256 = Sha256(bytes);
+    const std::string sha256 = storage::Sha256Hex(bytes);
     absl::Status written =
         Persist(control, [&] { return WriteOnce(lease, sha256, bytes, control); });
     if (!written.ok()) return written;

@@ -2,8 +2,8 @@
 #include <filesystem>
 
 #include "client/exit_code.h"
-#include "client/sha256.h"
 #include "gmock/gmock.h"
+#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {
@@ -27,9 +27,7 @@ class ArtifactTest : public ClientTest {
         artifact->set_kind("checkpoint");
         artifact->set_step(step);
         artifact->set_bytes(content_.size());
-        Sha256 hash;
-        hash.Add(content_);
-        artifact->set_sha256(hash.Hex());
+        artifact->set_sha256(storage::Sha256Hex(content_));
       }
       return absl::OkStatus();
     };

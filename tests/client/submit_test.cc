@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "client/exit_code.h"
-#include "client/sha256.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
+#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {
@@ -176,9 +176,7 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   Write("data/my names.txt", text);
   const std::string path =
       Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: data/my names.txt}}}\n");
-  Sha256 hash;
-  hash.Add(text);
-  const std::string sha256 = hash.Hex();
+  const std::string sha256 = storage::Sha256Hex(text);
   std::vector<std::string> looked_for;
   std::string received;
   bool stored = false;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "server/engine/trainer.h"
-#include "storage/blobs.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

@@ -1,6 +1,7 @@
 // Data sets and artifacts: what is uploaded and what is read back.
 #include "absl/strings/str_cat.h"
 #include "storage/blobs.h"
+#include "storage/sha256.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

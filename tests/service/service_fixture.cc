@@ -14,6 +14,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "storage/blobs.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

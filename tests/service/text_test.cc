@@ -16,13 +16,5 @@ TEST(IsPrintableTest, CountsCharactersAndRefusesControls) {
   EXPECT_FALSE(IsPrintable("\xff", 64));
 }
 
-TEST(IsSha256Test, WantsSixtyFourLowerCaseHexDigits) {
-  EXPECT_TRUE(IsSha256(std::string(64, 'a')));
-  EXPECT_FALSE(IsSha256(std::string(63, 'a')));
-  EXPECT_FALSE(IsSha256(std::string(65, 'a')));
-  EXPECT_FALSE(IsSha256(std::string(64, 'A')));
-  EXPECT_FALSE(IsSha256(std::string(64, 'g')));
-}
-
 }  // namespace
 }  // namespace ablate::service

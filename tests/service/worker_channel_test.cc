@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "storage/blobs.h"
+#include "storage/sha256.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

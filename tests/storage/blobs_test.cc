@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -37,11 +38,6 @@ class BlobsTest : public ::testing::Test {
   TemporaryFolder folder_;
   std::unique_ptr<Blobs> blobs_;
 };
-
-TEST(Sha256HexTest, MatchesFips180) {
-  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
 
 TEST_F(BlobsTest, PublishesUnderTheHash) {
   auto writer = Value(blobs_->Create());

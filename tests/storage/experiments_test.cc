@@ -1,4 +1,5 @@
 // Experiments and the runs that they share: creating, reusing, cancelling.
+#include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "storage/mutex.h"
+#include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

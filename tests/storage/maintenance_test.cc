@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

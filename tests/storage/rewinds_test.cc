@@ -1,6 +1,7 @@
 // A run that is taken up again stands exactly where its resume state was taken.
 #include <cmath>
 
+#include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

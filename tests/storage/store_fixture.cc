@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sha256.h"
 
 namespace ablate::storage {
 

@@ -1,4 +1,5 @@
-// Where batches come from: training batches in a run's order, held-out batches in a fixed one. Torch-free.
+// Where batches come from: training batches in a run's order, held-out batches in a fixed one.
+// Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 #define ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 
@@ -12,20 +13,23 @@
 
 namespace ablate::engine {
 
-// Sequences of one batch, right-padded to the longest. Padded targets are kIgnored and count nowhere.
+// Sequences of one batch, right-padded to the longest. Padded targets are kIgnored and count
+// nowhere.
 struct TokenBatch {
   static constexpr int64_t kIgnored = -100;
   int64_t rows = 0;
   int64_t length = 0;
-  std::vector<int64_t> inputs;   // [rows, length]; padded with token 0
-  std::vector<int64_t> targets;  // [rows, length], or [rows] when the loss reads the last position only
+  std::vector<int64_t> inputs;  // [rows, length]; padded with token 0
+  std::vector<int64_t>
+      targets;  // [rows, length], or [rows] when the loss reads the last position only
   std::vector<int64_t> lengths;  // [rows], real tokens of each row
 
   // Whether no row is padded, so that no mask beyond the causal one is needed.
   bool uniform() const;
 };
 
-// A run's stream of batches. The training order is a function of (task, seed) alone. Not thread-safe.
+// A run's stream of batches. The training order is a function of (task, seed) alone. Not
+// thread-safe.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -33,11 +37,13 @@ class BatchSource {
   // The next training batch.
   virtual TokenBatch Next() = 0;
 
-  // The held-out batches, the same at every call: for documents grouped by length so that none is padded
-  // (at most `kLargestEvaluationBatch` rows each), for generated tasks `evaluation.batches` of them.
+  // The held-out batches, the same at every call: for documents grouped by length so that none is
+  // padded (at most `kLargestEvaluationBatch` rows each), for generated tasks `evaluation.batches`
+  // of them.
   virtual const std::vector<TokenBatch>& HeldOut() = 0;
 
-  // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are not ours.
+  // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are
+  // not ours.
   virtual std::vector<uint64_t> Cursor() const = 0;
   virtual absl::Status SetCursor(const std::vector<uint64_t>& cursor) = 0;
 

@@ -1,4 +1,5 @@
-// The generators of a run: CPython's for the source's shuffles, and named splitmix64 streams for everything of ours.
+// The generators of a run: CPython's for the source's shuffles, and named splitmix64 streams for
+// everything of ours.
 #ifndef ABLATE_SERVER_ENGINE_DATA_RANDOM_H_
 #define ABLATE_SERVER_ENGINE_DATA_RANDOM_H_
 
@@ -9,12 +10,12 @@
 
 namespace ablate::engine {
 
-// The order that CPython's random.seed(seed); random.shuffle(list(range(n))) leaves (MT19937 seeded by
-// init_by_array, Fisher–Yates from the end, _randbelow by rejection of getrandbits).
+// The order that CPython's random.seed(seed); random.shuffle(list(range(n))) leaves (MT19937 seeded
+// by init_by_array, Fisher–Yates from the end, _randbelow by rejection of getrandbits).
 std::vector<uint32_t> PythonShuffle(uint32_t n, uint32_t seed);
 
-// 64-bit seed of the stream called `name` of a run: streams of different names are independent, and a
-// stream does not depend on which others exist.
+// 64-bit seed of the stream called `name` of a run: streams of different names are independent, and
+// a stream does not depend on which others exist.
 uint64_t StreamSeed(uint32_t seed, absl::string_view name);
 
 // splitmix64; its whole state is one word.

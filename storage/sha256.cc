@@ -1,13 +1,14 @@
-// SHA-256, piece by piece.
-#include "client/sha256.h"
+// SHA-256 by OpenSSL.
+#include "storage/sha256.h"
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/escaping.h"
 
-namespace ablate::client {
+namespace ablate::storage {
 
 void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
@@ -26,4 +27,16 @@ std::string Sha256::Hex() {
       absl::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
 }
 
-}  // namespace ablate::client
+std::string Sha256Hex(absl::string_view bytes) {
+  Sha256 hash;
+  hash.Add(bytes);
+  return hash.Hex();
+}
+
+bool IsSha256(absl::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace ablate::storage
