@@ -23,6 +23,19 @@ std::vector<at::Tensor> Split(const at::Tensor& x, int64_t k, int64_t heads,
   return SplitHeads(x, {shape.runs * shape.rows, k, heads});
 }
 
+// Attention weights of scores [N, S, T]. LibTorch's softmax takes a row that is shorter than a
+// vector (16 floats) element by element, some ten times slower than a whole one, so that many short
+// rows are filled up with keys of weight 0.
+at::Tensor Weights(const at::Tensor& scores) {
+  constexpr int64_t kVector = 16, kMany = 64;
+  const int64_t length = scores.size(2);
+  if (length >= kVector || scores.size(0) * scores.size(1) < kMany) return scores.softmax(-1);
+  const double hidden = -std::numeric_limits<double>::infinity();
+  return at::constant_pad_nd(scores, {0, kVector - length}, hidden)
+      .softmax(-1)
+      .narrow(-1, 0, length);  // [N, S, T]
+}
+
 // q [R·B·H, S, d/H], k and v [R·B·H, T, d/H] → context [R, B·S, d].
 at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& bias, int64_t heads, const SequenceShape& shape) {
@@ -30,8 +43,8 @@ at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   const at::Tensor keys = k.transpose(1, 2);  // [R·B·H, d/H, T]
   const at::Tensor scores =
       bias.defined() ? at::baddbmm(bias, q, keys, 1, scale) : q.bmm(keys) * scale;  // [R·B·H, S, T]
-  const at::Tensor weights = scores.softmax(-1);  // [R·B·H, S, T]
-  const at::Tensor context = weights.bmm(v);      // [R·B·H, S, d/H]
+  const at::Tensor weights = Weights(scores);  // [R·B·H, S, T]
+  const at::Tensor context = weights.bmm(v);   // [R·B·H, S, d/H]
   const at::Tensor merged =
       MergeHeads(context, {shape.runs * shape.rows, 1, heads});  // [R·B, S, d]
   return merged.view({shape.runs, -1, merged.size(2)});          // [R, B·S, d]
