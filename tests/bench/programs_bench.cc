@@ -55,15 +55,16 @@ class ProgramsBench : public ::testing::Test {
                                    grpc::InsecureChannelCredentials());
     experiments_ = v1::Experiments::NewStub(channel_);
     runs_ = v1::Runs::NewStub(channel_);
-    ASSERT_TRUE(Eventually([this] { return WorkerIsReady(); }));
+    ASSERT_TRUE(Eventually([this] { return WorkerIsIdle(); }));
   }
 
-  bool WorkerIsReady() {
+  bool WorkerIsIdle() {
     grpc::ClientContext context;
     v1::ListWorkersResponse response;
     const auto status =
         v1::Workers::NewStub(channel_)->ListWorkers(&context, v1::ListWorkersRequest(), &response);
-    return status.ok() && response.workers_size() > 0;
+    return status.ok() && response.workers_size() > 0 &&
+           response.workers(0).state() == v1::WorkerState::IDLE;
   }
 
   // The spec of a file as the server has it after a submission of one short run, so that the data
