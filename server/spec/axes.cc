@@ -165,7 +165,7 @@ class AxisReader {
 
   // Each write by itself: path, type, range; and no two to one path.
   void CheckWrites(Point* point) {
-    const size_t before = problems_->size();
+    const size_t before = problems_->found();
     std::vector<Claim> claims;
     for (const Write& write : point->writes) {
       v1::BaseSpec scratch;
@@ -180,7 +180,7 @@ class AxisReader {
       }
     }
     if (claims.size() > 1) CheckClaims(claims, problems_);
-    point->broken = problems_->size() > before;
+    point->broken = problems_->found() > before;
   }
 
   const v1::Axis& axis_;

@@ -148,10 +148,10 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
     return exclusions;
   }
   for (int i = 0; i < spec.exclude_size(); ++i) {
-    const size_t before = problems->size();
+    const size_t before = problems->found();
     Indexes indexes =
         ReadExclusion(spec.exclude(i), axes, absl::StrCat("exclude[", i, "].where"), problems);
-    if (problems->size() == before) exclusions.push_back(std::move(indexes));
+    if (problems->found() == before) exclusions.push_back(std::move(indexes));
   }
   return exclusions;
 }

@@ -13,6 +13,7 @@ void Problems::Add(const std::string& field, const std::string& value, absl::str
 }
 
 void Problems::Add(Problem problem) {
+  ++found_;
   if (list_.size() >= kMost || !known_.insert(problem.message).second) return;
   list_.push_back(std::move(problem));
 }

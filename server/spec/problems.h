@@ -26,12 +26,14 @@ class Problems {
   void Add(std::vector<Problem> problems);
 
   bool empty() const { return list_.empty(); }
-  size_t size() const { return list_.size(); }
+  // How often something was added, also what is left out: whether a check found anything.
+  size_t found() const { return found_; }
   std::vector<Problem> Take() { return std::move(list_); }
 
  private:
   std::set<std::string> known_;
   std::vector<Problem> list_;
+  size_t found_ = 0;
 };
 
 // 1,000,000.
