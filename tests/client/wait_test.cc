@@ -152,6 +152,28 @@ TEST_F(WaitTest, GivesUpAfterAMinute) {
   EXPECT_LT(slept_, absl::Seconds(62));
 }
 
+TEST_F(WaitTest, GivesAServerThatWentAwayAMinuteHoweverQuietTheWatchWas) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write&) {
+    if (requests_.size() == 1) now_ += absl::Seconds(120);
+    if (requests_.size() <= 3) return absl::UnavailableError("going down");
+    experiment_.set_state(v1::ExperimentState::ENDED);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  EXPECT_EQ(requests_.size(), 4u);
+}
+
+TEST_F(WaitTest, GivesEachRestartAMinuteOfItsOwn) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
+    if (requests_.size() == 8) experiment_.set_state(v1::ExperimentState::ENDED);
+    if (requests_.size() == 8) return absl::OkStatus();
+    now_ += absl::Seconds(25);
+    if (requests_.size() % 2 == 0) write(Event("pre-s1", v1::RunState::RUNNING, "1"));
+    return absl::UnavailableError("going down");
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+}
+
 TEST_F(WaitTest, ReportsOtherErrorsAtOnce) {
   watch_ = [](const v1::WatchExperimentRequest&, const Write&) {
     return absl::NotFoundError("it was removed");
