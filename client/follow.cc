@@ -20,6 +20,11 @@ constexpr absl::Duration kPause = absl::Milliseconds(500);
 // Longer than gRPC tries to connect to a server that hangs (20 s).
 constexpr absl::Duration kSignOfLife = absl::Seconds(30);
 
+// A server that is away, or too busy for one more watch.
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+}
+
 absl::StatusOr<v1::Experiment> Get(Connection* connection, const std::string& name) {
   v1::GetExperimentRequest request;
   request.set_name(name);
@@ -65,7 +70,7 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
           lost = absl::InfiniteFuture();
           on_event(event);
         });
-    if (!absl::IsUnavailable(ended.status())) return ended;
+    if (!MayPass(ended.status())) return ended;
     // A watch that went on for long had a server, though nothing happened.
     if (context.now() - began >= kSignOfLife) lost = absl::InfiniteFuture();
     lost = std::min(lost, context.now());
@@ -113,6 +118,11 @@ std::string CountsText(const v1::RunCounts& counts) {
     if (count > 0) parts.push_back(absl::StrCat(Grouped(count), " ", word));
   }
   return parts.empty() ? "no runs" : absl::StrJoin(parts, ", ");
+}
+
+int FailToWait(const Context& context, const absl::Status& status) {
+  const int code = Fail(context, status);
+  return code == kFailure ? kWaitFailed : code;
 }
 
 void SayHowItEnded(const Context& context, const v1::Experiment& experiment) {

@@ -87,7 +87,7 @@ int Submit(const SubmitOptions& options, const Context& context) {
   const absl::StatusOr<v1::Experiment> ended =
       FollowWithProgress(connection->get(), context, response->experiment(), context.console.err,
                          context.console.err_is_terminal);
-  if (!ended.ok()) return Fail(context, ended.status());
+  if (!ended.ok()) return FailToWait(context, ended.status());
   SayHowItEnded(context, *ended);
   return ExitCodeOf(*ended);
 }

@@ -49,7 +49,7 @@ TEST_F(CommandLineTest, HasHelpWithAnExampleForEveryCommand) {
     EXPECT_THAT(help.out, HasSubstr("Example:\n  ablate " + command[0]));
     EXPECT_THAT(all.out, HasSubstr("\n  " + command[0] + " "));
   }
-  for (const char* code : {"0", "1", "2", "64", "69"}) {
+  for (const char* code : {"0", "1", "2", "64", "69", "70"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("\n  ") + code + " "));
   }
 }

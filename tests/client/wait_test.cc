@@ -179,8 +179,22 @@ TEST_F(WaitTest, ReportsOtherErrorsAtOnce) {
     return absl::NotFoundError("it was removed");
   };
   const Outcome outcome = Run({"wait", "small"});
-  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.code, kWaitFailed) << "1 would be a run that FAILED";
   EXPECT_EQ(outcome.err, "error: it was removed\n");
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
+    return absl::NotFoundError("there is none");
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kWaitFailed);
+}
+
+TEST_F(WaitTest, WaitsForRoomForItsWatch) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write&) {
+    if (requests_.size() < 3) return absl::ResourceExhaustedError("too many watches");
+    experiment_.set_state(v1::ExperimentState::ENDED);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  EXPECT_EQ(requests_.size(), 3u);
 }
 
 TEST_F(WaitTest, WatchPrintsAPlainLineForEachCellThatEnds) {
