@@ -110,7 +110,7 @@ void AddSubmit(Command root) {
   command.Footer(
       "Paths of data sets are relative to the file, also those of --set; files that the server "
       "lacks are uploaded.\n\n"
-      "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=200");
+      "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
   command.Do([options](const Context& context) { return Submit(*options, context); });
 }
 
