@@ -104,7 +104,8 @@ void AddSubmit(Command root) {
   command.Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
   command.Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
   command.Flag(&options->dry_run, "--dry-run",
-               "create nothing: print the grid, what is reused, an estimate and all problems");
+               "create nothing: print the grid, what is reused, an estimate and all problems; data "
+               "sets are uploaded, for the server checks against them");
   command.Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
   command.Flag(&options->json, "--json", "print the server's message");
   command.Footer(
