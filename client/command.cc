@@ -92,6 +92,13 @@ void Command::Option(std::string* value, const std::string& flags, const std::st
   app_->add_option(flags, *value, help)->type_name(placeholder);
 }
 
+void Command::Option(std::optional<std::string>* value, const std::string& flags,
+                     const std::string& placeholder, const std::string& help) {
+  app_->add_option_function<std::string>(
+          flags, [value](const std::string& text) { *value = text; }, help)
+      ->type_name(placeholder);
+}
+
 void Command::RequiredOption(std::string* value, const std::string& flags,
                              const std::string& placeholder, const std::string& help) {
   app_->add_option(flags, *value, help)->required()->type_name(placeholder);

@@ -35,6 +35,9 @@ class Command {
                  const std::string& help);
   void Option(std::string* value, const std::string& flags, const std::string& placeholder,
               const std::string& help);
+  // For values of which an empty one is not the same as none.
+  void Option(std::optional<std::string>* value, const std::string& flags,
+              const std::string& placeholder, const std::string& help);
   void RequiredOption(std::string* value, const std::string& flags, const std::string& placeholder,
                       const std::string& help);
   void Option(std::optional<uint32_t>* value, const std::string& flags,

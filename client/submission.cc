@@ -47,11 +47,11 @@ std::string OptionBehind(absl::string_view field, const Submission& submission) 
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in) {
   Submission submission;
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
-  if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
+  if (options.seeds) seeds = ParseSeeds(*options.seeds);
   if (!seeds.ok()) return seeds.status();
   submission.file = LoadExperimentFile(options.file, in);
   submission.overrides = ParseOverrides(options.set, &submission.file.problems);
-  submission.seeds_given = !options.seeds.empty();
+  submission.seeds_given = options.seeds.has_value();
   if (submission.seeds_given) *submission.file.spec.mutable_seeds() = *std::move(seeds);
   SortByPosition(&submission.file.problems);
   return submission;

@@ -3,6 +3,7 @@
 #ifndef ABLATE_CLIENT_SUBMISSION_H_
 #define ABLATE_CLIENT_SUBMISSION_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace ablate::client {
 struct SubmitOptions {
   std::string file;
   std::vector<std::string> set;
-  std::string seeds;
+  std::optional<std::string> seeds;
   bool fresh = false;
   bool dry_run = false;
   bool wait = false;

@@ -83,7 +83,11 @@ TEST_F(CommandLineTest, SaysWhatWasMeant) {
       {{"metrics", "e", "--csv", "--json"},
        "error: ablate metrics: --csv is for points, without --json or --list\n"},
       {{"submit", "f", "--seeds", "9..1"},
-       "error: --seeds: the range \"9..1\" ends before it begins\n"}};
+       "error: --seeds: the range \"9..1\" ends before it begins\n"},
+      {{"submit", "f", "--seeds", ""},
+       "error: --seeds: \"\" is neither a seed (0 to 4294967295) nor a range such as 0..9\n"},
+      {{"submit", "f", "--seeds="},
+       "error: --seeds: \"\" is neither a seed (0 to 4294967295) nor a range such as 0..9\n"}};
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.code, kUsage) << message;
