@@ -44,7 +44,8 @@ class SourceText {
   explicit SourceText(std::string text);
 
   absl::string_view text() const { return text_; }
-  // Of the byte at `offset`; an offset beyond the end is the end.
+  // Of the byte at `offset`; an offset beyond the end is the end. Takes constant time: a file may
+  // be one line.
   Position At(size_t offset) const;
   // The byte at a line and byte column, both from 0.
   size_t Offset(int line, int byte_column) const;
@@ -54,8 +55,15 @@ class SourceText {
   std::vector<Diagnostic> Check() const;
 
  private:
+  // A character whose position is known.
+  struct Mark {
+    size_t offset = 0;
+    Position position;
+  };
+
   std::string text_;
   std::vector<size_t> line_starts_;
+  std::vector<Mark> marks_;  // every line's first character, and one in so many bytes between
 };
 
 // The whole of `path`, at most kMaxFileBytes. NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT with a
