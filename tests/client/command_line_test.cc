@@ -83,6 +83,8 @@ TEST_F(CommandLineTest, SaysWhatWasMeant) {
        "error: ablate metrics: --csv is for points, without --json or --list\n"},
       {{"submit", "f", "--seeds", "9..1"},
        "error: --seeds: the range \"9..1\" ends before it begins\n"},
+      {{"submit", "f", "--set", "training.steps"},
+       "error: --set training.steps: write path=value, such as training.steps=100\n"},
       {{"submit", "f", "--seeds", ""},
        "error: --seeds: \"\" is neither a seed (0 to 4294967295) nor a range such as 0..9\n"},
       {{"submit", "f", "--seeds="},
