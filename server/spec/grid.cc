@@ -159,7 +159,8 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
 bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   uint64_t combinations = 1;
   for (const AxisPlan& axis : grid.axes) combinations = Times(combinations, axis.points.size());
-  if (!grid.exclusions.empty() && combinations <= kMostCells) {
+  const bool counted = grid.exclusions.empty() || combinations <= kMostCells;
+  if (!grid.exclusions.empty() && counted) {
     combinations = 0;
     VisitGrid(grid, [&combinations](const Indexes&, size_t) { ++combinations; });
     if (combinations == 0) {
@@ -173,8 +174,9 @@ bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   if (cells <= most) return true;
   const std::string count = cells == kPlenty ? "more than 10^18" : WithCommas(cells);
   const std::string more = most < kMostCells ? ", or a higher limit up to 100,000" : "";
+  const std::string before = counted ? "" : " before exclusions, which are not counted";
   problems->Add("limits.runs", count,
-                absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")"),
+                absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")", before),
                 absl::StrCat("at most ", WithCommas(most), more));
   return false;
 }
