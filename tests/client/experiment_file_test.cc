@@ -190,6 +190,21 @@ TEST_F(ExperimentFileTest, KeepsQuotedAndBlockTextsAsTheyAre) {
   EXPECT_EQ(file.spec.question(), "one\ntwo\n");
 }
 
+TEST_F(ExperimentFileTest, RefusesTabsInTheIndentationOnly) {
+  const ExperimentFile file =
+      FromStdin("name: a\nquestion: >-  # of two lines\n\n  one\n  \ttwo\nseeds: {count: 2}\n");
+  EXPECT_THAT(Lines(file), ::testing::IsEmpty());
+  EXPECT_EQ(file.spec.question(), "\none\n\ttwo");
+  EXPECT_EQ(file.spec.seeds().count(), 2u);
+  for (const auto& [text, where] : {std::pair("question: |\n\tone\n", "x:2:1: "),
+                                    {"question: |\n  one\n \ttwo\n", "x:3:2: "},
+                                    {"question: |\n  one\nseeds:\n  \tcount: 2\n", "x:4:3: "},
+                                    {"# why |\n  \tname: a\n", "x:2:3: "}}) {
+    EXPECT_THAT(Lines(FromStdin(text)),
+                ::testing::ElementsAre(::testing::StartsWith(where + std::string("a tab in"))));
+  }
+}
+
 TEST_F(ExperimentFileTest, SkipsAByteOrderMark) {
   EXPECT_EQ(FromStdin("\xEF\xBB\xBFname: a\n").spec.name(), "a");
 }
