@@ -18,7 +18,6 @@ class Table {
 
   // One text per column. Texts are made fit for a terminal.
   void Add(std::vector<std::string> row);
-  bool empty() const { return rows_.empty(); }
 
   // A line of titles and one a row, two spaces between columns. `width` > 0 is the terminal's: the
   // widest columns that are not numbers give way, with an ellipsis, until it fits or they are eight

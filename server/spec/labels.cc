@@ -11,8 +11,6 @@ namespace {
 
 constexpr size_t kLongest = 40;
 
-}  // namespace
-
 bool IsName(absl::string_view text) {
   const auto allowed = [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
@@ -20,6 +18,8 @@ bool IsName(absl::string_view text) {
   return !text.empty() && text.size() <= kLongest && absl::ascii_islower(text.front()) &&
          std::all_of(text.begin(), text.end(), allowed);
 }
+
+}  // namespace
 
 bool IsLabel(absl::string_view text) {
   const auto allowed = [](char c) {
