@@ -14,9 +14,10 @@ struct Column {
 
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // Titles and texts are made fit for a terminal.
+  explicit Table(std::vector<Column> columns);
 
-  // One text per column. Texts are made fit for a terminal.
+  // One text per column.
   void Add(std::vector<std::string> row);
 
   // A line of titles and one a row, two spaces between columns. `width` > 0 is the terminal's: the
