@@ -148,7 +148,7 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
                  OptionalText(summary.has_mean(), summary.mean()), Grouped(summary.nonfinite())});
     }
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   NoteMissing(connection, context, experiment, options.keys, seen);
   return kSuccess;
 }
@@ -172,7 +172,7 @@ int PrintKeys(Connection* connection, const Context& context, const Options& opt
   for (const v1::MetricInfo& metric : list->metrics()) {
     table.Add({metric.key(), Grouped(metric.count())});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   return kSuccess;
 }
 

@@ -43,8 +43,8 @@ int ShowDryRun(const Context& context, const SubmitOptions& options, const Submi
     return ReportProblems(context, submission.file.name, Locate(response.problems(), submission));
   }
   if (options.json) return kSuccess;
-  const int width = context.console.out_is_terminal ? context.console.width : 0;
-  *context.console.out << Headline(response) << "\n\n" << GridTable(response, width);
+  *context.console.out << Headline(response) << "\n\n"
+                       << GridTable(response, context.console.table_width());
   return kSuccess;
 }
 
