@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 
@@ -36,7 +37,7 @@ void SortByPosition(std::vector<Diagnostic>* diagnostics);
 // Largest experiment file, in bytes.
 inline constexpr size_t kMaxFileBytes = 1 << 20;
 // How deep lists and mappings of an experiment file may nest.
-inline constexpr int kMaxDepth = 50;
+inline constexpr int kMaxDepth = reflect::kDeepest;
 
 class SourceText {
  public:

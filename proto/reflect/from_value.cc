@@ -22,8 +22,6 @@ using google::protobuf::OneofDescriptor;
 using google::protobuf::Value;
 using Problems = std::vector<FieldProblem>;
 
-constexpr int kDeepest = 50;
-
 // Keys in order, so that problems come in the same order every time.
 std::map<std::string, const Value*> Sorted(const google::protobuf::Struct& fields) {
   std::map<std::string, const Value*> sorted;

@@ -15,7 +15,6 @@ namespace ablate::reflect {
 namespace {
 
 constexpr absl::string_view kEllipsis = "…";
-constexpr int kDeepest = 50;
 
 // Collects pieces until they no longer fit, then ends with an ellipsis.
 class Shortened {

@@ -12,6 +12,9 @@
 
 namespace ablate::reflect {
 
+// How deep lists and fields of a value may nest.
+inline constexpr int kDeepest = 50;
+
 // The candidate nearest to `word` by edit distance, whatever its case, or empty if none is near
 // enough to suggest.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates);
