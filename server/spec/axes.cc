@@ -16,7 +16,6 @@ namespace {
 constexpr int kMostAxes = 8;
 constexpr int kMostPoints = 1000;
 constexpr size_t kMostWrites = 100;
-constexpr size_t kLongestLabel = 40;
 constexpr char kEither[] = "either field and values, or settings";
 
 // A name or label as later messages and cells show it: what is refused may be huge.
