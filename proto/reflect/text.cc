@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <map>
 
 #include "absl/strings/ascii.h"
@@ -179,6 +178,16 @@ std::string ShortestDecimal(double value) {
   const auto end = std::to_chars(digits, digits + sizeof(digits), value,
                                  fixed ? std::chars_format::fixed : std::chars_format::scientific);
   return std::string(digits, end.ptr);
+}
+
+std::string WithCommas(uint64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 size_t CharacterLength(absl::string_view text) {

@@ -4,6 +4,7 @@
 #define ABLATE_PROTO_REFLECT_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ std::string Subscript(absl::string_view key);
 // The shortest decimal that reads back as the same double: 0.001, 5e-05, 1000000, 1e+16. Fixed
 // notation from 1e-4 to below 1e16, whole numbers without a point, -0 as 0; nan, inf, -inf.
 std::string ShortestDecimal(double value);
+
+// 1,234,567.
+std::string WithCommas(uint64_t number);
 
 // Bytes of the UTF-8 character that `text` begins with, 0 if it begins with none (overlong forms
 // and surrogates are none).

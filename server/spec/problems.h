@@ -2,7 +2,6 @@
 #ifndef ABLATE_SERVER_SPEC_PROBLEMS_H_
 #define ABLATE_SERVER_SPEC_PROBLEMS_H_
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,8 +35,7 @@ class Problems {
   size_t found_ = 0;
 };
 
-// 1,000,000.
-std::string WithCommas(uint64_t number);
+using reflect::WithCommas;
 
 }  // namespace ablate::spec
 
