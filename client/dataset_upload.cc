@@ -34,10 +34,8 @@ absl::Status NoSuchFile(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     names.push_back(entry.path().filename().string());
   }
-  const std::string nearest = reflect::Nearest(path.filename().string(), names);
-  return absl::NotFoundError(
-      absl::StrCat("no file ", path.string(),
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+  return absl::NotFoundError(absl::StrCat("no file ", path.string(),
+                                          reflect::DidYouMean(path.filename().string(), names)));
 }
 
 absl::Status CheckFile(const std::string& path) {

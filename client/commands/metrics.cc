@@ -64,10 +64,7 @@ void NoteMissing(Connection* connection, const Context& context, const std::stri
       if (!list.ok()) return;
       for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
     }
-    const std::string nearest = reflect::Nearest(key, known);
-    context.console.Note(
-        absl::StrCat("no points of ", key,
-                     nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+    context.console.Note(absl::StrCat("no points of ", key, reflect::DidYouMean(key, known)));
   }
 }
 

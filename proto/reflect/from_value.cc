@@ -197,8 +197,7 @@ FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
                           absl::string_view complaint, const std::string& path,
                           const std::string& value) {
   const std::vector<std::string> names = FieldNames(type);
-  const std::string near = Nearest(name, names);
-  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  const std::string guess = DidYouMean(name, names, " (", ")");
   return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
 }
 

@@ -146,6 +146,12 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& cand
   return best;
 }
 
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates,
+                       absl::string_view before, absl::string_view after) {
+  const std::string nearest = Nearest(word, candidates);
+  return nearest.empty() ? "" : absl::StrCat(before, "did you mean ", nearest, "?", after);
+}
+
 std::string ShortText(const google::protobuf::Value& value, size_t limit) {
   Shortened out(limit);
   AddValue(value, 0, &out);

@@ -20,6 +20,10 @@ inline constexpr int kDeepest = 50;
 // enough to suggest.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates);
 
+// "; did you mean X?" with the nearest candidate, empty if there is none; or between other words.
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates,
+                       absl::string_view before = "; ", absl::string_view after = "");
+
 // A value as people would write it ([a, b] for lists, {k: v} for messages, keys in order),
 // shortened to `limit` bytes (at least 3) at a character's border; control characters and bytes
 // that are not UTF-8 are shown as \xNN, so that the result is always printable UTF-8.

@@ -47,9 +47,8 @@ int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const 
     if (HasLabel(value) && ValueLabel(value) == axis.points[i].label) return static_cast<int>(i);
     labels.push_back(axis.points[i].label);
   }
-  const std::string near =
-      value.has_string_value() ? reflect::Nearest(value.string_value(), labels) : "";
-  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  const std::string guess =
+      value.has_string_value() ? reflect::DidYouMean(value.string_value(), labels, " (", ")") : "";
   constexpr size_t kMostLabels = 20;
   if (labels.size() > kMostLabels) {
     labels.resize(kMostLabels);
@@ -76,10 +75,8 @@ Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan
     const std::string where = absl::StrCat(source, reflect::Subscript(name));
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      const std::string near = reflect::Nearest(name, names);
-      problems->Add(where, reflect::ShortText(value),
-                    absl::StrCat("there is no such axis",
-                                 near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)")),
+      const std::string guess = reflect::DidYouMean(name, names, " (", ")");
+      problems->Add(where, reflect::ShortText(value), absl::StrCat("there is no such axis", guess),
                     names.empty() ? "nothing without axes" : absl::StrJoin(names, ", "));
       continue;
     }
