@@ -54,8 +54,7 @@ int Down(const Options& options, const Context& context) {
 void AddDown(Command root) {
   auto options = std::make_shared<Options>();
   Command command = root.Add("down", "Stop the personal server; its runs go on after the next up");
-  command.Option(&options->home, "--home", "FOLDER",
-                 "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]");
+  command.Option(&options->home, "--home", "FOLDER", kHomeHelp);
   command.Flag(&options->json, "--json", "print its folder and whether it was up");
   command.Footer("Example:\n  ablate down");
   command.Do([options](const Context& context) { return Down(*options, context); });
