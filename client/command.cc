@@ -66,6 +66,11 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
   return problem + reflect::DidYouMean(extras.front().substr(0, extras.front().find('=')), names);
 }
 
+// Of an option's value: what is wrong with it.
+std::string RefuseEmpty(const std::string& value) {
+  return value.empty() ? "the value is empty" : "";
+}
+
 }  // namespace
 
 Command Command::Add(const std::string& name, const std::string& help) {
@@ -83,19 +88,12 @@ void Command::Arguments(std::vector<std::string>* values, const std::string& nam
 
 void Command::Option(std::string* value, const std::string& flags, const std::string& placeholder,
                      const std::string& help) {
-  app_->add_option(flags, *value, help)->type_name(placeholder);
-}
-
-void Command::Option(std::optional<std::string>* value, const std::string& flags,
-                     const std::string& placeholder, const std::string& help) {
-  app_->add_option_function<std::string>(
-          flags, [value](const std::string& text) { *value = text; }, help)
-      ->type_name(placeholder);
+  app_->add_option(flags, *value, help)->check(RefuseEmpty)->type_name(placeholder);
 }
 
 void Command::RequiredOption(std::string* value, const std::string& flags,
                              const std::string& placeholder, const std::string& help) {
-  app_->add_option(flags, *value, help)->required()->type_name(placeholder);
+  app_->add_option(flags, *value, help)->required()->check(RefuseEmpty)->type_name(placeholder);
 }
 
 void Command::Option(std::optional<uint32_t>* value, const std::string& flags,
@@ -119,6 +117,7 @@ void Command::Option(std::optional<uint32_t>* value, const std::string& flags,
 void Command::Options(std::vector<std::string>* values, const std::string& flags,
                       const std::string& placeholder, const std::string& help) {
   app_->add_option(flags, *values, help)
+      ->check(RefuseEmpty)
       ->type_name(placeholder)
       ->allow_extra_args(false);  // --key A B must not take B, which may be a positional
 }

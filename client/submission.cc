@@ -47,14 +47,14 @@ std::string OptionBehind(absl::string_view field, const Submission& submission) 
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in) {
   Submission submission;
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
-  if (options.seeds) seeds = ParseSeeds(*options.seeds);
+  if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
   if (!seeds.ok()) return seeds.status();
   absl::StatusOr<Overrides> overrides = ParseOverrides(options.set);
   if (!overrides.ok()) return overrides.status();
   submission.overrides = *std::move(overrides);
   submission.file = LoadExperimentFile(options.file, in);
   CheckOverrides(submission.overrides, &submission.file.problems);
-  submission.seeds_given = options.seeds.has_value();
+  submission.seeds_given = !options.seeds.empty();
   if (submission.seeds_given) *submission.file.spec.mutable_seeds() = *std::move(seeds);
   SortByPosition(&submission.file.problems);
   return submission;

@@ -3,7 +3,6 @@
 #ifndef ABLATE_CLIENT_SUBMISSION_H_
 #define ABLATE_CLIENT_SUBMISSION_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,7 @@ namespace ablate::client {
 struct SubmitOptions {
   std::string file;
   std::vector<std::string> set;
-  std::optional<std::string> seeds;
+  std::string seeds;
   bool fresh = false;
   bool dry_run = false;
   bool wait = false;
