@@ -15,9 +15,9 @@ namespace ablate::client {
 
 using OnEvent = std::function<void(const v1::ExperimentEvent&)>;
 
-// The experiment as it is when every run has ended. A server that went away, or has no
-// room for a watch, is given 60 s from when it was missed; the watch goes on where it was, or from
-// the start if the server has forgotten where that is.
+// The experiment as it is when every run has ended. A server that went away, or has no room for a
+// watch, is given 60 s from when it was missed; the watch goes on where it was, or from the start
+// if the server has forgotten where that is.
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
                                       const v1::Experiment& experiment, const OnEvent& on_event);
 

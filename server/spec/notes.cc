@@ -53,8 +53,7 @@ v1::BaseSpec Filled(v1::BaseSpec base, const Point& point) {
 // For each path that some setting changes: setting index → value.
 using Changes = std::map<std::string, std::map<size_t, std::string>>;
 
-// Whether `point` writes a message around `path` or a part of it: then it is that write that
-// counts.
+// Whether `point` writes a message around `path` or a part of it: then that write counts instead.
 bool WritesAround(const Point& point, const std::string& path) {
   return std::any_of(point.writes.begin(), point.writes.end(), [&path](const Write& write) {
     return absl::StartsWith(path, write.path + ".") || absl::StartsWith(write.path, path + ".");
