@@ -15,12 +15,6 @@
 namespace ablate::client {
 namespace {
 
-std::string WithSuggestion(const std::string& problem, const std::string& word,
-                           const std::vector<std::string>& candidates) {
-  const std::string nearest = reflect::Nearest(word, candidates);
-  return nearest.empty() ? problem : absl::StrCat(problem, "; did you mean ", nearest, "?");
-}
-
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -47,8 +41,8 @@ CLI::App* Innermost(CLI::App* app, const std::vector<std::string>& arguments,
     const std::vector<std::string> names = CommandNames(*app);
     if (names.empty() || absl::StartsWith(word, "-")) return app;
     if (std::find(names.begin(), names.end(), word) == names.end()) {
-      *problem = WithSuggestion(absl::StrCat("\"", word, "\" is no command of ", FullName(*app)),
-                                word, names);
+      *problem = absl::StrCat("\"", word, "\" is no command of ", FullName(*app),
+                              reflect::DidYouMean(word, names));
       return app;
     }
     app = app->get_subcommand(word);
@@ -69,7 +63,12 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  return WithSuggestion(problem, extras.front().substr(0, extras.front().find('=')), names);
+  return problem + reflect::DidYouMean(extras.front().substr(0, extras.front().find('=')), names);
+}
+
+// Of an option's value: what is wrong with it.
+std::string RefuseEmpty(const std::string& value) {
+  return value.empty() ? "the value is empty" : "";
 }
 
 }  // namespace
@@ -89,12 +88,12 @@ void Command::Arguments(std::vector<std::string>* values, const std::string& nam
 
 void Command::Option(std::string* value, const std::string& flags, const std::string& placeholder,
                      const std::string& help) {
-  app_->add_option(flags, *value, help)->type_name(placeholder);
+  app_->add_option(flags, *value, help)->check(RefuseEmpty)->type_name(placeholder);
 }
 
 void Command::RequiredOption(std::string* value, const std::string& flags,
                              const std::string& placeholder, const std::string& help) {
-  app_->add_option(flags, *value, help)->required()->type_name(placeholder);
+  app_->add_option(flags, *value, help)->required()->check(RefuseEmpty)->type_name(placeholder);
 }
 
 void Command::Option(std::optional<uint32_t>* value, const std::string& flags,
@@ -118,6 +117,7 @@ void Command::Option(std::optional<uint32_t>* value, const std::string& flags,
 void Command::Options(std::vector<std::string>* values, const std::string& flags,
                       const std::string& placeholder, const std::string& help) {
   app_->add_option(flags, *values, help)
+      ->check(RefuseEmpty)
       ->type_name(placeholder)
       ->allow_extra_args(false);  // --key A B must not take B, which may be a positional
 }

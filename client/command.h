@@ -33,6 +33,7 @@ class Command {
   // One or more.
   void Arguments(std::vector<std::string>* values, const std::string& name,
                  const std::string& help);
+  // An empty value is a mistake: in a script, a variable that is not set.
   void Option(std::string* value, const std::string& flags, const std::string& placeholder,
               const std::string& help);
   void RequiredOption(std::string* value, const std::string& flags, const std::string& placeholder,

@@ -19,6 +19,9 @@ struct Console {
   bool color = false;  // err may be coloured: a terminal, and NO_COLOR is not set
   int width = 80;      // columns of the terminal
 
+  // How wide a table on `out` may be, 0 if it may be as wide as it is: it goes to a program.
+  int table_width() const { return out_is_terminal ? width : 0; }
+
   // A line on `err` behind a word that says what kind it is; made fit for a terminal.
   void Error(absl::string_view message) const;
   void Note(absl::string_view message) const;

@@ -1,6 +1,7 @@
 // Data sets that an experiment names by a path.
 #include "client/dataset_paths.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -67,11 +68,16 @@ std::string Resolve(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
-// Whether the command line replaces what base says of the data set.
+// Whether the command line replaces what base says of the data set, or the task that has one.
 bool IsOverridden(const Overrides& overrides) {
-  return overrides.count("task") + overrides.count("task.documents") +
-             overrides.count("task.documents.dataset") >
-         0;
+  return std::any_of(overrides.begin(), overrides.end(), [](const auto& override) {
+    const auto& [path, value] = override;
+    const bool replaced =
+        path == "task" || path == "task.documents" || path == "task.documents.dataset";
+    const bool other_task =
+        path == "task.legacy_recall" || absl::StartsWith(path, "task.legacy_recall.");
+    return replaced || (other_task && !value.has_null_value());
+  });
 }
 
 // Errors that are about the file and not about the connection.

@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr uintmax_t kMaxBytes = uintmax_t{1} << 30;
 constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kHashInId = 6;
+// So that an ID, which is a label on an axis of data sets, has at most 40.
+constexpr size_t kMaxStemBytes = 33;
 
 absl::Status NoSuchFile(const fs::path& path) {
   std::vector<std::string> names;
@@ -31,10 +34,8 @@ absl::Status NoSuchFile(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     names.push_back(entry.path().filename().string());
   }
-  const std::string nearest = reflect::Nearest(path.filename().string(), names);
-  return absl::NotFoundError(
-      absl::StrCat("no file ", path.string(),
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+  return absl::NotFoundError(absl::StrCat("no file ", path.string(),
+                                          reflect::DidYouMean(path.filename().string(), names)));
 }
 
 absl::Status CheckFile(const std::string& path) {
@@ -77,7 +78,7 @@ absl::StatusOr<v1::Dataset> Look(Connection* connection, const std::string& disp
                                  const std::string& sha256) {
   v1::GetDatasetRequest request;
   const std::string stem = display_name.substr(0, display_name.rfind('.'));
-  request.set_name(DatasetName(absl::StrCat(stem, "-", sha256.substr(0, 6))));
+  request.set_name(DatasetName(absl::StrCat(stem, "-", sha256.substr(0, kHashInId))));
   absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
   if (found.ok() && found->sha256() != sha256) return absl::NotFoundError("another data set");
   return found;
@@ -90,7 +91,9 @@ std::string DisplayName(const std::string& path) {
   for (char& c : name) {
     if (!absl::ascii_isalnum(c) && c != '.' && c != '_') c = '-';
   }
-  if (name.size() > kMaxNameBytes) name.erase(0, name.size() - kMaxNameBytes);
+  const size_t stem = std::min(name.rfind('.'), name.size());
+  if (stem > kMaxStemBytes) name.erase(0, stem - kMaxStemBytes);
+  if (name.size() > kMaxNameBytes) name.resize(kMaxNameBytes);
   const auto first = std::find_if(name.begin(), name.end(), absl::ascii_isalnum);
   name.erase(name.begin(), first);
   return name.empty() ? "data" : name;

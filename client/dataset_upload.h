@@ -20,7 +20,7 @@ struct Upload {
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path);
 
 // The name that the server shows for a file: letters, digits and . _ -, first a letter or digit, at
-// most 100 characters.
+// most 100 characters, of which 33 before the last dot: its end, if it has more.
 std::string DisplayName(const std::string& path);
 
 }  // namespace ablate::client

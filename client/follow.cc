@@ -17,6 +17,13 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr absl::Duration kPause = absl::Milliseconds(500);
+// Longer than gRPC tries to connect to a server that hangs (20 s).
+constexpr absl::Duration kSignOfLife = absl::Seconds(30);
+
+// A server that is away, or too busy for one more watch.
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+}
 
 absl::StatusOr<v1::Experiment> Get(Connection* connection, const std::string& name) {
   v1::GetExperimentRequest request;
@@ -55,15 +62,19 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
   request.set_name(experiment.name());
   const std::string primary = PrimaryMetric(experiment.spec());
   for (const std::string& key : {std::string("train/loss"), primary}) request.add_keys(key);
-  absl::Time heard = context.now();
+  absl::Time lost = absl::InfiniteFuture();  // when the server was first missed
   while (true) {
+    const absl::Time began = context.now();
     absl::StatusOr<v1::Experiment> ended =
         WatchOnce(connection, &request, [&](const v1::ExperimentEvent& event) {
-          heard = context.now();
+          lost = absl::InfiniteFuture();
           on_event(event);
         });
-    if (!absl::IsUnavailable(ended.status())) return ended;
-    if (context.now() - heard >= kPatience) return ended;
+    if (!MayPass(ended.status())) return ended;
+    // A watch that went on for long had a server, though nothing happened.
+    if (context.now() - began >= kSignOfLife) lost = absl::InfiniteFuture();
+    lost = std::min(lost, context.now());
+    if (context.now() - lost >= kPatience) return ended;
     context.sleep(kPause);
   }
 }
@@ -107,6 +118,11 @@ std::string CountsText(const v1::RunCounts& counts) {
     if (count > 0) parts.push_back(absl::StrCat(Grouped(count), " ", word));
   }
   return parts.empty() ? "no runs" : absl::StrJoin(parts, ", ");
+}
+
+int FailToWait(const Context& context, const absl::Status& status) {
+  const int code = Fail(context, status);
+  return code == kFailure ? kWaitFailed : code;
 }
 
 void SayHowItEnded(const Context& context, const v1::Experiment& experiment) {

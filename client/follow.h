@@ -15,9 +15,9 @@ namespace ablate::client {
 
 using OnEvent = std::function<void(const v1::ExperimentEvent&)>;
 
-// The experiment as it is when every run has ended. A server that went away is given 60 s to come
-// back; the watch goes on where it was, or from the start if the server has forgotten where that
-// is.
+// The experiment as it is when every run has ended. A server that went away, or has no room for a
+// watch, is given 60 s from when it was missed; the watch goes on where it was, or from the start
+// if the server has forgotten where that is.
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
                                       const v1::Experiment& experiment, const OnEvent& on_event);
 
@@ -31,6 +31,9 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 
 // kFailure if a run FAILED, kCancelled if the experiment or a run was cancelled, else kSuccess.
 int ExitCodeOf(const v1::Experiment& experiment);
+
+// Says why waiting failed; the result is the exit code for it, which is none of ExitCodeOf.
+int FailToWait(const Context& context, const absl::Status& status);
 
 // Such as "178 done, 2 diverged".
 std::string CountsText(const v1::RunCounts& counts);

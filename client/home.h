@@ -13,6 +13,9 @@ namespace ablate::client {
 // The value of an environment variable, nothing if it is unset or empty.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 
+inline constexpr char kHomeHelp[] =
+    "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
+
 struct Home {
   std::string folder;        // absolute
   std::string address_file;  // holds "unix:PATH"

@@ -67,12 +67,10 @@ absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name
     if (row.cell() == name.cell) return std::move(row);
     cells.push_back(row.cell());
   }
-  const std::string nearest = reflect::Nearest(name.cell, cells);
-  const std::string hint = nearest.empty()
-                               ? absl::StrCat("`ablate runs ", Id(name.experiment), "` lists them")
-                               : absl::StrCat("did you mean \"", nearest, "\"?");
-  return absl::NotFoundError(
-      absl::StrCat("no cell \"", name.cell, "\" in ", Id(name.experiment), "; ", hint));
+  const std::string experiment = Id(name.experiment);
+  std::string hint = reflect::DidYouMean(name.cell, cells);
+  if (hint.empty()) hint = absl::StrCat("; `ablate runs ", experiment, "` lists them");
+  return absl::NotFoundError(absl::StrCat("no cell \"", name.cell, "\" in ", experiment, hint));
 }
 
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text) {

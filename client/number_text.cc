@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "proto/reflect/text.h"
+
 namespace ablate::client {
 
 std::string Exact(double value) {
@@ -17,15 +19,7 @@ std::string Short(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-std::string Grouped(uint64_t value) {
-  const std::string digits = std::to_string(value);
-  std::string grouped;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
-  }
-  return grouped;
-}
+std::string Grouped(uint64_t value) { return reflect::WithCommas(value); }
 
 std::string Bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};

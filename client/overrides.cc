@@ -18,22 +18,33 @@ using google::protobuf::Value;
 
 constexpr uint32_t kMaxSeeds = 10'000;
 
-// The value of one --set, read as YAML; false if it is none.
-bool ParseValue(absl::string_view text, const std::string& where, Value* value,
-                std::vector<Diagnostic>* problems) {
+// The value of one --set, read as YAML.
+absl::StatusOr<Value> ParseValue(absl::string_view text) {
   if (text.find_first_not_of(' ') == absl::string_view::npos) {
-    problems->push_back({{}, "no value behind the '=': write null to clear the field", where});
-    return false;
+    return absl::InvalidArgumentError("no value behind the '=': write null to clear the field");
   }
   const SourceText source{std::string(text)};
-  std::vector<Diagnostic> found = source.Check();
-  if (found.empty()) {
-    Document document = ParseYaml(source);
-    found = std::move(document.problems);
-    *value = std::move(document.root);
+  std::vector<Diagnostic> problems = source.Check();
+  Document document;
+  if (problems.empty()) {
+    document = ParseYaml(source);
+    problems = std::move(document.problems);
   }
-  for (Diagnostic& problem : found) problems->push_back({{}, std::move(problem.message), where});
-  return found.empty();
+  if (!problems.empty()) return absl::InvalidArgumentError(problems.front().message);
+  return std::move(document.root);
+}
+
+// Adds what `argument` says.
+absl::Status ParseOverride(const std::string& argument, Overrides* overrides) {
+  if (argument.find('=') == std::string::npos || argument[0] == '=') {
+    return absl::InvalidArgumentError("write path=value, such as training.steps=100");
+  }
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(argument, absl::MaxSplits('=', 1));
+  absl::StatusOr<Value> value = ParseValue(parts.second);
+  if (!value.ok()) return value.status();
+  const bool is_new = overrides->emplace(parts.first, *std::move(value)).second;
+  return is_new ? absl::OkStatus() : absl::InvalidArgumentError("given twice");
 }
 
 struct SeedRange {
@@ -60,30 +71,26 @@ absl::StatusOr<SeedRange> ParseRange(absl::string_view text) {
 
 }  // namespace
 
-Overrides ParseOverrides(const std::vector<std::string>& arguments,
-                         std::vector<Diagnostic>* problems) {
+absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments) {
   Overrides overrides;
   for (const std::string& argument : arguments) {
-    const std::string where = absl::StrCat("--set ", argument.substr(0, argument.find('=')));
-    if (argument.find('=') == std::string::npos || argument[0] == '=') {
-      problems->push_back({{}, "write path=value, such as training.steps=100", where});
-      continue;
-    }
-    const std::pair<std::string, std::string> parts =
-        absl::StrSplit(argument, absl::MaxSplits('=', 1));
-    Value value;
-    if (!ParseValue(parts.second, where, &value, problems)) continue;
-    v1::BaseSpec scratch;
-    std::vector<reflect::FieldProblem> found;
-    reflect::SetPath(parts.first, value, parts.first, &scratch, &found);
-    for (reflect::FieldProblem& problem : found) {
-      problems->push_back({{}, std::move(problem.message), where});
-    }
-    if (!overrides.emplace(parts.first, std::move(value)).second) {
-      problems->push_back({{}, "given twice", where});
-    }
+    const absl::Status status = ParseOverride(argument, &overrides);
+    if (status.ok()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set ", argument.substr(0, argument.find('=')), ": ", status.message()));
   }
   return overrides;
+}
+
+void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems) {
+  for (const auto& [path, value] : overrides) {
+    v1::BaseSpec scratch;
+    std::vector<reflect::FieldProblem> found;
+    reflect::SetPath(path, value, path, &scratch, &found);
+    for (reflect::FieldProblem& problem : found) {
+      problems->push_back({{}, std::move(problem.message), absl::StrCat("--set ", path)});
+    }
+  }
 }
 
 absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text) {

@@ -16,11 +16,12 @@ namespace ablate::client {
 
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
-// The overrides of `arguments`, each `path=value` with a value as in a YAML file (null clears).
-// Paths lie below base; unknown ones and values of the wrong kind are found here. Appends every
-// problem.
-Overrides ParseOverrides(const std::vector<std::string>& arguments,
-                         std::vector<Diagnostic>* problems);
+// The overrides of `arguments`, each `path=value` with a value as in a YAML file (null clears), no
+// path twice. INVALID_ARGUMENT says which argument is none and why.
+absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments);
+
+// Appends every problem with paths, which lie below base, and with values of the wrong kind.
+void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems);
 
 // `7`, `0..9` (both included), `1,2,5` or a mix such as `0..3,9`. INVALID_ARGUMENT says what is
 // wrong; at most 10,000 seeds, all distinct.

@@ -21,6 +21,7 @@ Exit codes:
   2   what was waited for was cancelled
   64  the command line makes no sense
   69  no server answers
+  70  for wait: it failed itself, whatever the runs came to
 
 Environment:
   ABLATE_SERVER    where the server is: unix:PATH or localhost:PORT

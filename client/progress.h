@@ -34,7 +34,7 @@ class Progress {
   // Draws the last state and leaves the line.
   void Finish();
 
-  // Such as "42/180 done, 2 training, 1 failed   2,315 steps/s   ETA 1 min 20 s   eval/loss 2.412".
+  // Such as "42/180 ended, 2 training, 1 failed   2,315 steps/s   ETA 1 min 20 s   eval/loss 2.41".
   std::string Line() const;
 
  private:

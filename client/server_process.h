@@ -23,7 +23,6 @@ absl::StatusOr<std::string> FindServerProgram(const Environment& environment);
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
-  pid_t pid() const { return pid_; }
   // How it ended, such as "exit code 1" or "killed by signal 9"; nothing while it runs.
   std::optional<std::string> Ended();
 

@@ -24,7 +24,6 @@ void Take(const v1::RunRow& row, const std::string& key, SettingResult* result) 
       ++result->open;
       return;
   }
-  ++result->done;
   const v1::Summary* summary = FindSummary(row, key);
   if (summary == nullptr || !summary->has_last()) return;
   ++result->n;

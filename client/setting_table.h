@@ -28,7 +28,6 @@ const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key);
 // What the cells of one combination came to.
 struct SettingResult {
   Labels labels;
-  uint32_t done = 0;
   uint32_t diverged = 0;
   uint32_t failed = 0;
   uint32_t open = 0;  // queued, training or cancelled

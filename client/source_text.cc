@@ -21,6 +21,8 @@ namespace {
 
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+constexpr size_t kMarkEvery = 256;
+
 absl::Status TooLarge() {
   return absl::InvalidArgumentError("the file is larger than 1 MiB, the most an experiment may be");
 }
@@ -45,17 +47,29 @@ void SortByPosition(std::vector<Diagnostic>* diagnostics) {
 
 SourceText::SourceText(std::string text) : text_(std::move(text)) {
   if (absl::StartsWith(text_, kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
-  line_starts_.push_back(0);
-  for (size_t i = 0; i < text_.size(); ++i) {
-    if (text_[i] == '\n') line_starts_.push_back(i + 1);
+  Position position{1, 1};
+  for (size_t i = 0; i < text_.size();) {
+    if (position.column == 1) line_starts_.push_back(i);
+    if (position.column == 1 || i >= marks_.back().offset + kMarkEvery) {
+      marks_.push_back({i, position});
+    }
+    const bool ends = text_[i] == '\n';
+    i += FirstCharacter(absl::string_view(text_).substr(i)).bytes;
+    position = ends ? Position{position.line + 1, 1} : Position{position.line, position.column + 1};
+  }
+  if (position.column == 1) {  // an empty line is a line, too
+    line_starts_.push_back(text_.size());
+    marks_.push_back({text_.size(), position});
   }
 }
 
 Position SourceText::At(size_t offset) const {
   offset = std::min(offset, text_.size());
-  const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
-  const size_t start = *std::prev(next);
-  Position position{static_cast<int>(next - line_starts_.begin()), 1};
+  const auto next =
+      std::upper_bound(marks_.begin(), marks_.end(), offset,
+                       [](size_t value, const Mark& mark) { return value < mark.offset; });
+  const auto& [start, known] = *std::prev(next);
+  Position position = known;
   absl::string_view rest = absl::string_view(text_).substr(start, offset - start);
   while (!rest.empty()) {
     rest.remove_prefix(FirstCharacter(rest).bytes);

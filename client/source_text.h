@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 
@@ -36,7 +37,7 @@ void SortByPosition(std::vector<Diagnostic>* diagnostics);
 // Largest experiment file, in bytes.
 inline constexpr size_t kMaxFileBytes = 1 << 20;
 // How deep lists and mappings of an experiment file may nest.
-inline constexpr int kMaxDepth = 50;
+inline constexpr int kMaxDepth = reflect::kDeepest;
 
 class SourceText {
  public:
@@ -44,7 +45,8 @@ class SourceText {
   explicit SourceText(std::string text);
 
   absl::string_view text() const { return text_; }
-  // Of the byte at `offset`; an offset beyond the end is the end.
+  // Of the byte at `offset`; an offset beyond the end is the end. Takes constant time: a file may
+  // be one line.
   Position At(size_t offset) const;
   // The byte at a line and byte column, both from 0.
   size_t Offset(int line, int byte_column) const;
@@ -54,8 +56,15 @@ class SourceText {
   std::vector<Diagnostic> Check() const;
 
  private:
+  // A character whose position is known.
+  struct Mark {
+    size_t offset = 0;
+    Position position;
+  };
+
   std::string text_;
   std::vector<size_t> line_starts_;
+  std::vector<Mark> marks_;  // every line's first character, and one in so many bytes between
 };
 
 // The whole of `path`, at most kMaxFileBytes. NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT with a

@@ -49,8 +49,11 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
   if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
   if (!seeds.ok()) return seeds.status();
+  absl::StatusOr<Overrides> overrides = ParseOverrides(options.set);
+  if (!overrides.ok()) return overrides.status();
+  submission.overrides = *std::move(overrides);
   submission.file = LoadExperimentFile(options.file, in);
-  submission.overrides = ParseOverrides(options.set, &submission.file.problems);
+  CheckOverrides(submission.overrides, &submission.file.problems);
   submission.seeds_given = !options.seeds.empty();
   if (submission.seeds_given) *submission.file.spec.mutable_seeds() = *std::move(seeds);
   SortByPosition(&submission.file.problems);

@@ -32,7 +32,7 @@ struct Submission {
 };
 
 // Reads the file and applies the command line; `file.problems` has what is wrong. INVALID_ARGUMENT
-// if --seeds makes no sense.
+// if --seeds or --set makes no sense, whatever the file.
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
 
 // Uploads the data sets that the submission names by a path and says so. Problems with files are

@@ -47,13 +47,18 @@ uint64_t CellCount(const v1::CreateExperimentResponse& response) {
   return std::max(counted, static_cast<uint64_t>(response.cells_size()));
 }
 
+// Whether every cell is in the answer: a large grid's are not.
+bool HasAllCells(const v1::CreateExperimentResponse& response) {
+  return CellCount(response) == static_cast<uint64_t>(response.cells_size());
+}
+
 std::string RunsText(const v1::CreateExperimentResponse& response) {
   std::set<std::string> runs;
   for (const v1::Cell& cell : response.cells()) runs.insert(cell.run());
   const uint64_t cells = CellCount(response);
   const std::string reused = absl::StrCat(" (", Grouped(response.reused()), " reused)");
   // Which cells share a run is known when all of them are here and have one.
-  const bool known = cells == static_cast<uint64_t>(response.cells_size()) && runs.count("") == 0;
+  const bool known = HasAllCells(response) && runs.count("") == 0;
   if (!known || runs.size() == cells) return Count(cells, "run") + reused;
   return absl::StrCat(Count(cells, "cell"), ", ", Count(runs.size(), "run"), reused);
 }
@@ -93,12 +98,14 @@ std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
   std::vector<Column> columns = LabelColumns(response.experiment().spec());
   for (const char* title : {"parameters", "cells", "reused"}) columns.push_back({title, true});
   Table table(std::move(columns));
+  const bool all = HasAllCells(response);
   for (const v1::SettingParameters& setting : response.parameters()) {
     const Labels labels(setting.labels().begin(), setting.labels().end());
     std::vector<std::string> row = LabelRow(response.experiment().spec(), labels);
     const Counts& count = counts[labels];
-    for (const uint64_t number : {uint64_t{setting.parameters()}, count.cells, count.reused}) {
-      row.push_back(Grouped(number));
+    row.push_back(Grouped(setting.parameters()));
+    for (const uint64_t number : {count.cells, count.reused}) {
+      row.push_back(all ? Grouped(number) : "—");
     }
     table.Add(std::move(row));
   }

@@ -41,6 +41,10 @@ void AppendCell(const std::string& text, int width, bool right, bool last, std::
 
 }  // namespace
 
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (Column& column : columns_) column.title = Printable(column.title);
+}
+
 void Table::Add(std::vector<std::string> row) {
   row.resize(columns_.size());
   for (std::string& text : row) text = Printable(text);

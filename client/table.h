@@ -14,11 +14,11 @@ struct Column {
 
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // Titles and texts are made fit for a terminal.
+  explicit Table(std::vector<Column> columns);
 
-  // One text per column. Texts are made fit for a terminal.
+  // One text per column.
   void Add(std::vector<std::string> row);
-  bool empty() const { return rows_.empty(); }
 
   // A line of titles and one a row, two spaces between columns. `width` > 0 is the terminal's: the
   // widest columns that are not numbers give way, with an ellipsis, until it fits or they are eight

@@ -31,9 +31,8 @@ std::string InOurWords(const std::string& message) {
   if (type == nullptr) return message;
   std::vector<std::string> names;
   for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
-  const std::string nearest = reflect::Nearest(parts[3], names);
-  const std::string unknown = absl::StrCat(type->name(), " has no field \"", parts[3], "\"");
-  return nearest.empty() ? unknown : absl::StrCat(unknown, "; did you mean \"", nearest, "\"?");
+  return absl::StrCat(type->name(), " has no field \"", parts[3], "\"",
+                      reflect::DidYouMean(parts[3], names));
 }
 
 class Errors : public google::protobuf::io::ErrorCollector {

@@ -2,9 +2,9 @@
 #include "client/utf8.h"
 
 #include <algorithm>
-#include <array>
 
 #include "absl/strings/str_format.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -49,32 +49,16 @@ int Width(uint32_t code) {
   return Contains(kWide, code) ? 2 : 1;
 }
 
-// Bytes of a sequence by its first byte; 0 if it can't begin one.
-size_t SequenceLength(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return 2;
-  if (lead >= 0xE0 && lead <= 0xEF) return 3;
-  if (lead >= 0xF0 && lead <= 0xF4) return 4;
-  return 0;
-}
-
 }  // namespace
 
 Character FirstCharacter(absl::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = SequenceLength(lead);
-  const Character invalid{lead, 1, false};
-  if (length == 0 || length > text.size()) return invalid;
-  if (length == 1) return {lead, 1, true};
+  const size_t length = reflect::CharacterLength(text);
+  if (length <= 1) return {lead, 1, length == 1};
   uint32_t code = lead & (0x7Fu >> length);
   for (size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xC0) != 0x80) return invalid;
-    code = (code << 6) | (byte & 0x3Fu);
+    code = (code << 6) | (static_cast<unsigned char>(text[i]) & 0x3Fu);
   }
-  constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kSmallest[length] || code > 0x10FFFF || surrogate) return invalid;
   return {code, length, true};
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/scalar.h"
@@ -204,18 +205,52 @@ class Handler : public YAML::EventHandler {
   YAML::Mark key_mark_;
 };
 
+// Whether a text of its own, | or >, begins behind `line`.
+bool OpensBlockText(absl::string_view line) {
+  if (absl::StartsWith(line, "#")) return false;
+  line = absl::StripTrailingAsciiWhitespace(line.substr(0, line.find(" #")));
+  const size_t space = line.rfind(' ');
+  const absl::string_view last = space == line.npos ? line : line.substr(space + 1);
+  return (absl::StartsWith(last, "|") || absl::StartsWith(last, ">")) &&
+         last.find_first_not_of("+-123456789", 1) == last.npos;
+}
+
+// Tells lines of a text of its own, in which a tab is a character like others, from the rest. Goes
+// by indentation, as YAML does.
+class BlockTexts {
+ public:
+  // Whether the next line, `indent` spaces and then `rest`, is within such a text.
+  bool Contain(size_t indent, absl::string_view rest) {
+    const bool blank = rest.find_first_not_of(" \r") == rest.npos;
+    if (least_ > 0 && (blank || indent >= least_)) {
+      if (!blank && !std::exchange(begun_, true)) least_ = indent;
+      return true;
+    }
+    least_ = OpensBlockText(rest) ? indent + 1 : 0;
+    begun_ = false;
+    return false;
+  }
+
+ private:
+  size_t least_ = 0;    // indentation of the text's lines; 0 outside of any
+  bool begun_ = false;  // a first line has said how much that is
+};
+
 // YAML forbids tabs in the indentation; parsers differ in what they make of them.
 void RefuseTabs(const SourceText& source, Document* document) {
   const absl::string_view text = source.text();
-  for (size_t start = 0; start < text.size(); start = text.find('\n', start) + 1) {
-    const size_t tab = text.find_first_not_of(' ', start);
-    if (tab != absl::string_view::npos && text[tab] == '\t') {
+  BlockTexts block_texts;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    const size_t first = std::min(text.find_first_not_of(' ', start), end);
+    const absl::string_view rest = text.substr(first, end - first);
+    if (!block_texts.Contain(first - start, rest) && absl::StartsWith(rest, "\t")) {
       document->problems.push_back(
-          {source.At(tab), "a tab in the indentation: YAML wants spaces", ""});
+          {source.At(first), "a tab in the indentation: YAML wants spaces", ""});
       document->syntax_error = true;
       return;
     }
-    if (text.find('\n', start) == absl::string_view::npos) return;
+    start = end + 1;
   }
 }
 

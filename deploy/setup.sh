@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing and builds: Debian packages, Python environment in build/venv, programs in build/bin.
-# Usage: deploy/setup.sh [--tests]    --tests also builds the test programs. Safe to run again at any time.
+# Usage: deploy/setup.sh [--tests|--all]    --tests also builds the test programs, --all installs clang and its tools, too.
+# Safe to run again at any time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -37,7 +38,7 @@ install_python() {
 build() {
   [ -f build/build.ninja ] || cmake --preset release >build/configure.log 2>&1 || { cat build/configure.log; return 1; }
   echo "Building (the first time takes some minutes)"
-  if [ "${1:-}" = --tests ]; then
+  if [ -n "${1:-}" ]; then
     cmake --build build
   else
     cmake --build build --target ablate ablated ablate-worker
@@ -46,7 +47,8 @@ build() {
 
 case "${1:-}" in
   ''|--tests) ;;
-  *) echo "usage: deploy/setup.sh [--tests]" >&2; exit 64 ;;
+  --all) packages+=(clang clang-format clang-tidy) ;;
+  *) echo "usage: deploy/setup.sh [--tests|--all]" >&2; exit 64 ;;
 esac
 install_packages
 install_python

@@ -75,9 +75,10 @@ def main():
     head, rest = page.split(BEGIN)
     tail = rest.split(END)[1]
     wanted = f"{head}{BEGIN}\n{table(load(sys.argv[-1]))}\n{END}{tail}"
-    if check and wanted != page:
+    if not check:
+        PAGE.write_text(wanted, encoding="utf-8")
+    elif wanted != page:
         sys.exit("docs/experiment-file.md does not match spec.proto: run docs/field_table.py")
-    PAGE.write_text(wanted, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ int Ls(const Options& options, const Context& context) {
     table.Add(
         {artifact.kind(), Grouped(artifact.step()), Bytes(artifact.bytes()), artifact.sha256()});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   return kSuccess;
 }
 

@@ -56,7 +56,7 @@ int Ls(const Options& options, const Context& context) {
                Grouped(dataset.documents()), Grouped(dataset.characters()),
                Ago(absl::FromUnixSeconds(dataset.create_time().seconds()), context.now())});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   return kSuccess;
 }
 

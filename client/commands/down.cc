@@ -5,8 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/exit_code.h"
+#include "client/json.h"
 #include "client/number_text.h"
 #include "client/server_process.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
 namespace {
@@ -14,12 +16,25 @@ namespace {
 // Workers save the state of their runs first.
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-int Down(const std::string& folder, const Context& context) {
-  const absl::StatusOr<Home> home = FindHome(folder, context.environment);
+struct Options {
+  std::string home;
+  bool json = false;
+};
+
+void PrintJson(const Home& home, bool was_up, const Context& context) {
+  google::protobuf::Struct message;
+  (*message.mutable_fields())["home"].set_string_value(home.folder);
+  (*message.mutable_fields())["was_up"].set_bool_value(was_up);
+  *context.console.out << ToJson(message);
+}
+
+int Down(const Options& options, const Context& context) {
+  const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return Fail(context, home.status());
   absl::StatusOr<ServerProcess> server = ServerProcess::Find(*home);
   if (!server.ok()) {
     context.console.Say(server.status().message());
+    if (options.json) PrintJson(*home, false, context);
     return kSuccess;
   }
   const absl::Status asked = server->AskToEnd();
@@ -30,18 +45,19 @@ int Down(const std::string& folder, const Context& context) {
     return kFailure;
   }
   context.console.Say(absl::StrCat("down: ", home->folder));
+  if (options.json) PrintJson(*home, true, context);
   return kSuccess;
 }
 
 }  // namespace
 
 void AddDown(Command root) {
-  auto home = std::make_shared<std::string>();
+  auto options = std::make_shared<Options>();
   Command command = root.Add("down", "Stop the personal server; its runs go on after the next up");
-  command.Option(home.get(), "--home", "FOLDER",
-                 "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]");
+  command.Option(&options->home, "--home", "FOLDER", kHomeHelp);
+  command.Flag(&options->json, "--json", "print its folder and whether it was up");
   command.Footer("Example:\n  ablate down");
-  command.Do([home](const Context& context) { return Down(*home, context); });
+  command.Do([options](const Context& context) { return Down(*options, context); });
 }
 
 }  // namespace ablate::client

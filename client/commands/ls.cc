@@ -64,7 +64,7 @@ int Ls(const Options& options, const Context& context) {
                Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
                experiment.spec().question()});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
   return kSuccess;
 }

@@ -64,10 +64,7 @@ void NoteMissing(Connection* connection, const Context& context, const std::stri
       if (!list.ok()) return;
       for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
     }
-    const std::string nearest = reflect::Nearest(key, known);
-    context.console.Note(
-        absl::StrCat("no points of ", key,
-                     nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+    context.console.Note(absl::StrCat("no points of ", key, reflect::DidYouMean(key, known)));
   }
 }
 
@@ -148,15 +145,20 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
                  OptionalText(summary.has_mean(), summary.mean()), Grouped(summary.nonfinite())});
     }
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   NoteMissing(connection, context, experiment, options.keys, seen);
   return kSuccess;
 }
 
 int PrintKeys(Connection* connection, const Context& context, const Options& options,
-              const std::string& parent) {
+              const std::string& experiment, const std::optional<CellName>& cell) {
   v1::ListMetricsRequest request;
-  request.set_parent(parent);
+  request.set_parent(experiment);
+  if (cell) {
+    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
+    if (!row.ok()) return Fail(context, row.status());
+    request.set_parent(row->run());
+  }
   const absl::StatusOr<v1::ListMetricsResponse> list = connection->ListMetrics(request);
   if (!list.ok()) return Fail(context, list.status());
   if (options.json) {
@@ -167,23 +169,36 @@ int PrintKeys(Connection* connection, const Context& context, const Options& opt
   for (const v1::MetricInfo& metric : list->metrics()) {
     table.Add({metric.key(), Grouped(metric.count())});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   return kSuccess;
 }
 
-int Metrics(const Options& options, const Context& context) {
+// Why these options make no sense together; empty if they do.
+const char* Contradiction(const Options& options) {
   if (options.csv && (options.json || options.list)) {
-    context.console.Error("ablate metrics: --csv is for points, without --json or --list");
+    return "--csv is for points, without --json or --list";
+  }
+  if (options.list && !options.keys.empty()) return "--list lists every metric, without --key";
+  const bool of_points = options.first_step || options.last_step || options.max_points;
+  if (of_points && (options.list || !(options.csv || options.json))) {
+    return "--first-step, --last-step and --max-points are for points: add --csv or --json, "
+           "without --list";
+  }
+  return "";
+}
+
+int Metrics(const Options& options, const Context& context) {
+  if (const std::string problem = Contradiction(options); !problem.empty()) {
+    context.console.Error(absl::StrCat("ablate metrics: ", problem));
     return kUsage;
   }
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
   const std::optional<CellName> cell = ParseCellName(options.target);
   const std::string experiment = cell ? cell->experiment : ExperimentName(options.target);
-  if (options.list) return PrintKeys(connection->get(), context, options, experiment);
   const bool points = options.csv || options.json;
-  return (points ? PrintPoints : PrintSummaries)(connection->get(), context, options, experiment,
-                                                 cell);
+  const auto print = options.list ? PrintKeys : points ? PrintPoints : PrintSummaries;
+  return print(connection->get(), context, options, experiment, cell);
 }
 
 }  // namespace
@@ -202,8 +217,8 @@ void AddMetrics(Command root) {
   command.Option(&options->max_points, "--max-points", "N",
                  "at most so many points a series, extremes kept (4 or more) [all]");
   command.Footer(
-      "Numbers in CSV and JSON are exact; --first-step, --last-step and --max-points apply to "
-      "points only.\n\n"
+      "Numbers in CSV and JSON are exact; --first-step, --last-step and --max-points need "
+      "one of the two.\n\n"
       "Example:\n  ablate metrics names-norm --key train/loss --csv > loss.csv");
   command.Do([options](const Context& context) { return Metrics(*options, context); });
 }

@@ -36,7 +36,7 @@ void PrintTable(const Context& context, const v1::ListRunsResponse& runs,
     table.Add({row.cell(), Id(row.run()), v1::RunState::Value_Name(row.state()),
                absl::StrCat(row.step(), "/", row.steps()), LastValue(row, primary), row.failure()});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
 }
 
 int Runs(const Options& options, const Context& context) {

@@ -51,7 +51,6 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
 void Print(const Context& context, const v1::Experiment& experiment,
            const v1::ListRunsResponse& runs) {
   std::ostream& out = *context.console.out;
-  const int width = context.console.out_is_terminal ? context.console.width : 0;
   out << Id(experiment.name()) << "   " << v1::ExperimentState::Value_Name(experiment.state())
       << "   " << CountsText(experiment.counts()) << "   created "
       << Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()) << "\n";
@@ -60,7 +59,7 @@ void Print(const Context& context, const v1::Experiment& experiment,
   }
   const std::string primary = PrimaryMetric(experiment.spec());
   const std::vector<SettingResult> results = SettingResults(runs, primary);
-  out << "\n" << SettingTable(experiment.spec(), results, primary, width);
+  out << "\n" << SettingTable(experiment.spec(), results, primary, context.console.table_width());
   const std::vector<std::string> steps = NextSteps(experiment, runs);
   if (steps.empty()) return;
   out << "\nnext:\n";

@@ -43,9 +43,34 @@ int ShowDryRun(const Context& context, const SubmitOptions& options, const Submi
     return ReportProblems(context, submission.file.name, Locate(response.problems(), submission));
   }
   if (options.json) return kSuccess;
-  const int width = context.console.out_is_terminal ? context.console.width : 0;
-  *context.console.out << Headline(response) << "\n\n" << GridTable(response, width);
+  *context.console.out << Headline(response) << "\n\n"
+                       << GridTable(response, context.console.table_width());
   return kSuccess;
+}
+
+// What the server made of it, or would make; the result is the exit code if there is no wait.
+int Show(const Context& context, const SubmitOptions& options, const Submission& submission,
+         const v1::CreateExperimentResponse& response) {
+  int code = kSuccess;
+  if (options.dry_run) {
+    code = ShowDryRun(context, options, submission, response);
+  } else if (options.json) {
+    *context.console.out << ToJson(response) << std::flush;
+  } else {
+    *context.console.out << Headline(response) << std::endl;
+  }
+  for (const std::string& note : response.notes()) context.console.Note(note);
+  const std::string evaluation = EvaluationText(response);
+  if (!evaluation.empty()) context.console.Note(evaluation);
+  return code;
+}
+
+int Wait(Connection* connection, const Context& context, const v1::Experiment& experiment) {
+  const absl::StatusOr<v1::Experiment> ended = FollowWithProgress(
+      connection, context, experiment, context.console.err, context.console.err_is_terminal);
+  if (!ended.ok()) return FailToWait(context, ended.status());
+  SayHowItEnded(context, *ended);
+  return ExitCodeOf(*ended);
 }
 
 int Submit(const SubmitOptions& options, const Context& context) {
@@ -54,42 +79,22 @@ int Submit(const SubmitOptions& options, const Context& context) {
     context.console.Error(submission.status().message());
     return kUsage;
   }
-  const std::string& file = submission->file.name;
-  if (!submission->file.problems.empty()) {
-    return ReportProblems(context, file, submission->file.problems);
-  }
+  const ExperimentFile& file = submission->file;
+  if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
   const absl::Status uploaded = UploadDatasets(connection->get(), context, &*submission);
   if (!uploaded.ok()) return Fail(context, uploaded);
-  if (!submission->file.problems.empty()) {
-    return ReportProblems(context, file, submission->file.problems);
-  }
+  if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
 
   const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
   const auto response = (*connection)->CreateExperiment(request);
   if (!response.ok()) {
     return Explain(connection->get(), context, *submission, request, response.status());
   }
-  int code = kSuccess;
-  if (options.dry_run) {
-    code = ShowDryRun(context, options, *submission, *response);
-  } else if (options.json) {
-    *context.console.out << ToJson(*response) << std::flush;
-  } else {
-    *context.console.out << Headline(*response) << std::endl;
-  }
-  for (const std::string& note : response->notes()) context.console.Note(note);
-  const std::string evaluation = EvaluationText(*response);
-  if (!evaluation.empty()) context.console.Note(evaluation);
+  const int code = Show(context, options, *submission, *response);
   if (options.dry_run || !options.wait) return code;
-
-  const absl::StatusOr<v1::Experiment> ended =
-      FollowWithProgress(connection->get(), context, response->experiment(), context.console.err,
-                         context.console.err_is_terminal);
-  if (!ended.ok()) return Fail(context, ended.status());
-  SayHowItEnded(context, *ended);
-  return ExitCodeOf(*ended);
+  return Wait(connection->get(), context, response->experiment());
 }
 
 }  // namespace
@@ -104,13 +109,14 @@ void AddSubmit(Command root) {
   command.Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
   command.Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
   command.Flag(&options->dry_run, "--dry-run",
-               "create nothing: print the grid, what is reused, an estimate and all problems");
+               "create nothing: print the grid, what is reused, an estimate and all problems; data "
+               "sets are uploaded, for the server checks against them");
   command.Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
   command.Flag(&options->json, "--json", "print the server's message");
   command.Footer(
       "Paths of data sets are relative to the file, also those of --set; files that the server "
       "lacks are uploaded.\n\n"
-      "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=200");
+      "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
   command.Do([options](const Context& context) { return Submit(*options, context); });
 }
 

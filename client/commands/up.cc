@@ -126,8 +126,7 @@ int Up(const Options& options, const Context& context) {
 void AddUp(Command root) {
   auto options = std::make_shared<Options>();
   Command command = root.Add("up", "Start a personal server in the background, if none runs");
-  command.Option(&options->home, "--home", "FOLDER",
-                 "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]");
+  command.Option(&options->home, "--home", "FOLDER", kHomeHelp);
   command.Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
   command.Option(&options->resume_every, "--resume-every", "SECONDS",
                  "how often a run's state is saved, to continue after a crash [30]");

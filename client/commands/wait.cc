@@ -17,7 +17,7 @@ struct Options {
 
 int Wait(const Options& options, const Context& context) {
   const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
+  if (!connection.ok()) return FailToWait(context, connection.status());
   absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), options.experiment);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
     // On a terminal someone looks; a script wants only the outcome.
@@ -26,7 +26,7 @@ int Wait(const Options& options, const Context& context) {
             ? FollowWithProgress(connection->get(), context, *experiment, context.console.err, true)
             : Follow(connection->get(), context, *experiment, [](const v1::ExperimentEvent&) {});
   }
-  if (!experiment.ok()) return Fail(context, experiment.status());
+  if (!experiment.ok()) return FailToWait(context, experiment.status());
   if (options.json) *context.console.out << ToJson(*experiment);
   SayHowItEnded(context, *experiment);
   return ExitCodeOf(*experiment);
@@ -40,7 +40,9 @@ void AddWait(Command root) {
   command.Argument(&options->experiment, "EXP", "experiment");
   command.Flag(&options->json, "--json", "print the experiment as it ended");
   command.Footer(
-      "Exit codes: 0 every run is DONE or DIVERGED, 1 a run FAILED, 2 it was cancelled.\n\n"
+      "Exit codes: 0 every run is DONE or DIVERGED, 1 a run FAILED, 2 it was cancelled, 69 no "
+      "server answers, 70 waiting failed otherwise, such as for an experiment that there is "
+      "not.\n\n"
       "Example:\n  ablate wait names-norm && ablate show names-norm");
   command.Do([options](const Context& context) { return Wait(*options, context); });
 }

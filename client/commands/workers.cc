@@ -32,7 +32,7 @@ int Workers(bool json, const Context& context) {
                Grouped(worker.lanes()), Grouped(static_cast<uint64_t>(worker.runs_size())), since,
                worker.build()});
   }
-  *context.console.out << table.Render(context.console.out_is_terminal ? context.console.width : 0);
+  *context.console.out << table.Render(context.console.table_width());
   return kSuccess;
 }
 

@@ -22,8 +22,6 @@ using google::protobuf::OneofDescriptor;
 using google::protobuf::Value;
 using Problems = std::vector<FieldProblem>;
 
-constexpr int kDeepest = 50;
-
 // Keys in order, so that problems come in the same order every time.
 std::map<std::string, const Value*> Sorted(const google::protobuf::Struct& fields) {
   std::map<std::string, const Value*> sorted;
@@ -199,8 +197,7 @@ FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
                           absl::string_view complaint, const std::string& path,
                           const std::string& value) {
   const std::vector<std::string> names = FieldNames(type);
-  const std::string near = Nearest(name, names);
-  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  const std::string guess = DidYouMean(name, names, " (", ")");
   return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
 }
 

@@ -28,8 +28,7 @@ bool PutEnum(const Target& target, const Value& value, const std::string& path,
                         &Reflection::AddEnumValue);
     }
   }
-  const std::string near = Nearest(value.string_value(), names);
-  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  const std::string guess = DidYouMean(value.string_value(), names, " (", ")");
   return Refuse(value, path,
                 {absl::StrCat(Quoted(value), " is unknown", guess), absl::StrJoin(names, ", ")},
                 problems);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <map>
 
 #include "absl/strings/ascii.h"
@@ -15,7 +14,6 @@ namespace ablate::reflect {
 namespace {
 
 constexpr absl::string_view kEllipsis = "…";
-constexpr int kDeepest = 50;
 
 // Collects pieces until they no longer fit, then ends with an ellipsis.
 class Shortened {
@@ -148,6 +146,12 @@ std::string Nearest(absl::string_view word, const std::vector<std::string>& cand
   return best;
 }
 
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates,
+                       absl::string_view before, absl::string_view after) {
+  const std::string nearest = Nearest(word, candidates);
+  return nearest.empty() ? "" : absl::StrCat(before, "did you mean ", nearest, "?", after);
+}
+
 std::string ShortText(const google::protobuf::Value& value, size_t limit) {
   Shortened out(limit);
   AddValue(value, 0, &out);
@@ -180,6 +184,16 @@ std::string ShortestDecimal(double value) {
   const auto end = std::to_chars(digits, digits + sizeof(digits), value,
                                  fixed ? std::chars_format::fixed : std::chars_format::scientific);
   return std::string(digits, end.ptr);
+}
+
+std::string WithCommas(uint64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 size_t CharacterLength(absl::string_view text) {

@@ -4,6 +4,7 @@
 #define ABLATE_PROTO_REFLECT_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,16 @@
 
 namespace ablate::reflect {
 
+// How deep lists and fields of a value may nest.
+inline constexpr int kDeepest = 50;
+
 // The candidate nearest to `word` by edit distance, whatever its case, or empty if none is near
 // enough to suggest.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates);
+
+// "; did you mean X?" with the nearest candidate, empty if there is none; or between other words.
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates,
+                       absl::string_view before = "; ", absl::string_view after = "");
 
 // A value as people would write it ([a, b] for lists, {k: v} for messages, keys in order),
 // shortened to `limit` bytes (at least 3) at a character's border; control characters and bytes
@@ -34,6 +42,9 @@ std::string Subscript(absl::string_view key);
 // The shortest decimal that reads back as the same double: 0.001, 5e-05, 1000000, 1e+16. Fixed
 // notation from 1e-4 to below 1e16, whole numbers without a point, -0 as 0; nan, inf, -inf.
 std::string ShortestDecimal(double value);
+
+// 1,234,567.
+std::string WithCommas(uint64_t number);
 
 // Bytes of the UTF-8 character that `text` begins with, 0 if it begins with none (overlong forms
 // and surrogates are none).

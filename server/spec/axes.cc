@@ -16,7 +16,6 @@ namespace {
 constexpr int kMostAxes = 8;
 constexpr int kMostPoints = 1000;
 constexpr size_t kMostWrites = 100;
-constexpr size_t kLongestLabel = 40;
 constexpr char kEither[] = "either field and values, or settings";
 
 // A name or label as later messages and cells show it: what is refused may be huge.
@@ -165,7 +164,7 @@ class AxisReader {
 
   // Each write by itself: path, type, range; and no two to one path.
   void CheckWrites(Point* point) {
-    const size_t before = problems_->size();
+    const size_t before = problems_->found();
     std::vector<Claim> claims;
     for (const Write& write : point->writes) {
       v1::BaseSpec scratch;
@@ -180,7 +179,7 @@ class AxisReader {
       }
     }
     if (claims.size() > 1) CheckClaims(claims, problems_);
-    point->broken = problems_->size() > before;
+    point->broken = problems_->found() > before;
   }
 
   const v1::Axis& axis_;

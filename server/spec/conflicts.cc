@@ -35,7 +35,7 @@ std::vector<std::string> Prefixes(const std::string& path) {
 }
 
 // The prefix of `path` that is a member of a oneof, and the message around it; empty if there is
-// none.
+// none, or no such path.
 struct Choice {
   std::string message;
   std::string member;
@@ -46,7 +46,8 @@ Choice ChoiceOf(const std::string& path) {
   std::string above;
   for (const std::string& prefix : Prefixes(path)) {
     const std::string name = prefix.substr(above.empty() ? 0 : above.size() + 1);
-    const auto* field = type->FindFieldByName(name);
+    const auto* field = type == nullptr ? nullptr : type->FindFieldByName(name);
+    if (field == nullptr) return {};
     if (field->real_containing_oneof() != nullptr) return {above, prefix};
     type = field->message_type();
     above = prefix;

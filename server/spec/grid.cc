@@ -47,9 +47,8 @@ int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const 
     if (HasLabel(value) && ValueLabel(value) == axis.points[i].label) return static_cast<int>(i);
     labels.push_back(axis.points[i].label);
   }
-  const std::string near =
-      value.has_string_value() ? reflect::Nearest(value.string_value(), labels) : "";
-  const std::string guess = near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)");
+  const std::string guess =
+      value.has_string_value() ? reflect::DidYouMean(value.string_value(), labels, " (", ")") : "";
   constexpr size_t kMostLabels = 20;
   if (labels.size() > kMostLabels) {
     labels.resize(kMostLabels);
@@ -76,10 +75,8 @@ Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan
     const std::string where = absl::StrCat(source, reflect::Subscript(name));
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      const std::string near = reflect::Nearest(name, names);
-      problems->Add(where, reflect::ShortText(value),
-                    absl::StrCat("there is no such axis",
-                                 near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)")),
+      const std::string guess = reflect::DidYouMean(name, names, " (", ")");
+      problems->Add(where, reflect::ShortText(value), absl::StrCat("there is no such axis", guess),
                     names.empty() ? "nothing without axes" : absl::StrJoin(names, ", "));
       continue;
     }
@@ -148,10 +145,10 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
     return exclusions;
   }
   for (int i = 0; i < spec.exclude_size(); ++i) {
-    const size_t before = problems->size();
+    const size_t before = problems->found();
     Indexes indexes =
         ReadExclusion(spec.exclude(i), axes, absl::StrCat("exclude[", i, "].where"), problems);
-    if (problems->size() == before) exclusions.push_back(std::move(indexes));
+    if (problems->found() == before) exclusions.push_back(std::move(indexes));
   }
   return exclusions;
 }
@@ -159,7 +156,8 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
 bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   uint64_t combinations = 1;
   for (const AxisPlan& axis : grid.axes) combinations = Times(combinations, axis.points.size());
-  if (!grid.exclusions.empty() && combinations <= kMostCells) {
+  const bool counted = grid.exclusions.empty() || combinations <= kMostCells;
+  if (!grid.exclusions.empty() && counted) {
     combinations = 0;
     VisitGrid(grid, [&combinations](const Indexes&, size_t) { ++combinations; });
     if (combinations == 0) {
@@ -173,8 +171,9 @@ bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   if (cells <= most) return true;
   const std::string count = cells == kPlenty ? "more than 10^18" : WithCommas(cells);
   const std::string more = most < kMostCells ? ", or a higher limit up to 100,000" : "";
+  const std::string before = counted ? "" : " before exclusions, which are not counted";
   problems->Add("limits.runs", count,
-                absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")"),
+                absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")", before),
                 absl::StrCat("at most ", WithCommas(most), more));
   return false;
 }

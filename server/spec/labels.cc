@@ -9,23 +9,22 @@
 namespace ablate::spec {
 namespace {
 
-constexpr size_t kLongest = 40;
-
-}  // namespace
-
 bool IsName(absl::string_view text) {
   const auto allowed = [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
   };
-  return !text.empty() && text.size() <= kLongest && absl::ascii_islower(text.front()) &&
+  return !text.empty() && text.size() <= kLongestLabel && absl::ascii_islower(text.front()) &&
          std::all_of(text.begin(), text.end(), allowed);
 }
+
+}  // namespace
 
 bool IsLabel(absl::string_view text) {
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
   };
-  return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), allowed);
+  return !text.empty() && text.size() <= kLongestLabel &&
+         std::all_of(text.begin(), text.end(), allowed);
 }
 
 void CheckName(const std::string& field, absl::string_view text, Problems* problems) {

@@ -10,11 +10,11 @@
 
 namespace ablate::spec {
 
+inline constexpr size_t kLongestLabel = 40;  // and name
 inline constexpr char kNameGrammar[] =
     "lower-case letters, digits and hyphens, beginning with a letter, 1 to 40 characters";
 inline constexpr char kLabelGrammar[] = "letters, digits and . _ + -, 1 to 40 characters";
 
-bool IsName(absl::string_view text);
 bool IsLabel(absl::string_view text);
 
 // A problem at `field` unless `text` is a name.

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -52,14 +53,27 @@ v1::BaseSpec Filled(v1::BaseSpec base, const Point& point) {
 // For each path that some setting changes: setting index → value.
 using Changes = std::map<std::string, std::map<size_t, std::string>>;
 
+// Whether `point` writes a message around `path` or a part of it: then that write counts instead.
+bool WritesAround(const Point& point, const std::string& path) {
+  return std::any_of(point.writes.begin(), point.writes.end(), [&path](const Write& write) {
+    return absl::StartsWith(path, write.path + ".") || absl::StartsWith(write.path, path + ".");
+  });
+}
+
+// Of every path that the axis writes: a setting may also leave out what the baseline writes.
 Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
+  std::set<std::string> paths;
+  for (const Point& point : axis.points) {
+    for (const Write& write : point.writes) paths.insert(write.path);
+  }
   const v1::BaseSpec baseline = Filled(base, axis.points.front());
   Changes changes;
   for (size_t i = 1; i < axis.points.size(); ++i) {
     const v1::BaseSpec changed = Filled(base, axis.points[i]);
-    for (const Write& write : axis.points[i].writes) {
-      const std::string value = ValueAt(changed, write.path);
-      if (value != ValueAt(baseline, write.path)) changes[write.path][i] = value;
+    for (const std::string& path : paths) {
+      if (WritesAround(axis.points[i], path)) continue;
+      const std::string value = ValueAt(changed, path);
+      if (value != ValueAt(baseline, path)) changes[path][i] = value;
     }
   }
   return changes;

@@ -10,10 +10,10 @@
 
 namespace ablate::spec {
 
-// "post, none also change model.norm.final": settings that write more than the one path their axis
-// is about. That path is the one named like the axis, else the one with the most different values,
-// else the one that most settings write. A write counts only if it differs from what the axis's
-// baseline has, with `base` below both.
+// "post, none also change model.norm.final": settings that change more than the one path their axis
+// is about, of the paths that some setting of it writes. That path is the one named like the axis,
+// else the one with the most different values, else the one that most settings change: give another
+// value than the axis's baseline has, with `base` below both.
 std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base);
 
 // "placement: parameters differ: pre 25,968, post 25,952, none 25,696": learned parameters along
@@ -21,7 +21,7 @@ std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v
 std::vector<std::string> ParameterMismatches(const std::vector<AxisPlan>& axes,
                                              const std::vector<v1::SettingParameters>& parameters);
 
-// "a-s1 and b-s1 are the same run (12 such cells)".
+// "a-s1 and b-s1 are one run, trained once, and 11 more cells likewise".
 std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells);
 
 }  // namespace ablate::spec

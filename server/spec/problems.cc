@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace ablate::spec {
 
 void Problems::Add(const std::string& field, const std::string& value, absl::string_view complaint,
@@ -13,22 +11,13 @@ void Problems::Add(const std::string& field, const std::string& value, absl::str
 }
 
 void Problems::Add(Problem problem) {
+  ++found_;
   if (list_.size() >= kMost || !known_.insert(problem.message).second) return;
   list_.push_back(std::move(problem));
 }
 
 void Problems::Add(std::vector<Problem> problems) {
   for (Problem& problem : problems) Add(std::move(problem));
-}
-
-std::string WithCommas(uint64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
 }
 
 }  // namespace ablate::spec

@@ -2,7 +2,6 @@
 #ifndef ABLATE_SERVER_SPEC_PROBLEMS_H_
 #define ABLATE_SERVER_SPEC_PROBLEMS_H_
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,16 +25,17 @@ class Problems {
   void Add(std::vector<Problem> problems);
 
   bool empty() const { return list_.empty(); }
-  size_t size() const { return list_.size(); }
+  // How often something was added, also what is left out: whether a check found anything.
+  size_t found() const { return found_; }
   std::vector<Problem> Take() { return std::move(list_); }
 
  private:
   std::set<std::string> known_;
   std::vector<Problem> list_;
+  size_t found_ = 0;
 };
 
-// 1,000,000.
-std::string WithCommas(uint64_t number);
+using reflect::WithCommas;
 
 }  // namespace ablate::spec
 

@@ -25,11 +25,10 @@ void CheckMetric(const std::string& field, const std::string& key, Problems* pro
   for (const std::string& metric : Metrics()) {
     if (key == metric) return;
   }
-  const std::string near = reflect::Nearest(key, Metrics());
-  const std::string complaint =
-      key.empty() ? "there is no metric"
-                  : absl::StrCat(reflect::Quoted(key), " is no metric",
-                                 near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"));
+  const std::string complaint = key.empty()
+                                    ? "there is no metric"
+                                    : absl::StrCat(reflect::Quoted(key), " is no metric",
+                                                   reflect::DidYouMean(key, Metrics(), " (", ")"));
   problems->Add(field, reflect::ShortText(key), complaint, absl::StrJoin(Metrics(), ", "));
 }
 

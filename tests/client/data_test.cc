@@ -46,7 +46,13 @@ TEST(DisplayNameTest, KeepsWhatServersAllow) {
   EXPECT_EQ(DisplayName(".hidden"), "hidden");
   EXPECT_EQ(DisplayName("名前.txt"), "txt");
   EXPECT_EQ(DisplayName("___"), "data");
-  EXPECT_EQ(DisplayName(std::string(200, 'a') + ".txt"), std::string(96, 'a') + ".txt");
+  EXPECT_EQ(DisplayName(std::string(200, 'a') + ".txt"), std::string(33, 'a') + ".txt");
+  EXPECT_EQ(DisplayName(std::string(200, 'a')), std::string(33, 'a'));
+  EXPECT_EQ(DisplayName("a." + std::string(200, 'b')), "a." + std::string(98, 'b'));
+}
+
+TEST(DisplayNameTest, LeavesRoomForTheHashInALabel) {
+  EXPECT_EQ(DisplayName(std::string(40, 'a') + "-2025.txt"), std::string(28, 'a') + "-2025.txt");
 }
 
 TEST_F(DataTest, AddsAnEmptyFileOnlyIfTheServerTakesIt) {

@@ -69,6 +69,15 @@ TEST(FindDatasetPathsTest, LeavesOutWhatTheCommandLineReplaces) {
   EXPECT_EQ(*found[0].name, "here.txt");
 }
 
+TEST(FindDatasetPathsTest, LeavesOutTheFileOfATaskThatTheCommandLineReplaces) {
+  ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: gone.txt}}}\n");
+  Overrides overrides;
+  overrides["task.legacy_recall.keys"].set_null_value(google::protobuf::NULL_VALUE);
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 1u) << "it clears what is not there";
+  overrides["task.legacy_recall.keys"].set_number_value(5);
+  EXPECT_THAT(FindDatasetPaths(&file.spec, &overrides), IsEmpty());
+}
+
 TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
   ExperimentFile file = Load(kText);
   Overrides overrides;

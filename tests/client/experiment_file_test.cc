@@ -148,6 +148,22 @@ TEST_F(ExperimentFileTest, KnowsWhereFieldsAreInEveryFormat) {
   EXPECT_EQ(text.positions.Find("axes[1].values[1]"), (Position{23, 59}));
 }
 
+// Half a megabyte of seeds in one line: takes minutes if a position takes more time the further it
+// is behind the line's start.
+TEST_F(ExperimentFileTest, ReadsALongLine) {
+  constexpr int kSeeds = 80'000;
+  std::string text = R"({"question": "Zähneputzen?", "seeds": {"list": [0)";
+  for (int i = 1; i < kSeeds; ++i) absl::StrAppend(&text, ",", i);
+  const auto last = static_cast<int>(text.size()) - 5;  // ä is two bytes, and columns begin at 1
+  absl::StrAppend(&text, "]}}");
+  for (const char* name : {"a.json", "a.yaml"}) {
+    const ExperimentFile file = Load(name, text);
+    EXPECT_THAT(Lines(file), ::testing::IsEmpty());
+    EXPECT_EQ(file.spec.seeds().list_size(), kSeeds);
+    EXPECT_EQ(file.positions.Find("seeds.list[79999]"), (Position{1, last}));
+  }
+}
+
 TEST_F(ExperimentFileTest, FindsTheNearestFieldAroundAnAbsentOne) {
   const ExperimentFile file = Load("a.yaml", kYaml);
   EXPECT_EQ(file.positions.Find("axes[0].settings[1].colour"), (Position{11, 9}));
@@ -172,6 +188,21 @@ TEST_F(ExperimentFileTest, KeepsQuotedAndBlockTextsAsTheyAre) {
   EXPECT_THAT(Lines(file), ::testing::IsEmpty());
   EXPECT_EQ(file.spec.name(), "5");
   EXPECT_EQ(file.spec.question(), "one\ntwo\n");
+}
+
+TEST_F(ExperimentFileTest, RefusesTabsInTheIndentationOnly) {
+  const ExperimentFile file =
+      FromStdin("name: a\nquestion: >-  # of two lines\n\n  one\n  \ttwo\nseeds: {count: 2}\n");
+  EXPECT_THAT(Lines(file), ::testing::IsEmpty());
+  EXPECT_EQ(file.spec.question(), "\none\n\ttwo");
+  EXPECT_EQ(file.spec.seeds().count(), 2u);
+  for (const auto& [text, where] : {std::pair("question: |\n\tone\n", "x:2:1: "),
+                                    {"question: |\n  one\n \ttwo\n", "x:3:2: "},
+                                    {"question: |\n  one\nseeds:\n  \tcount: 2\n", "x:4:3: "},
+                                    {"# why |\n  \tname: a\n", "x:2:3: "}}) {
+    EXPECT_THAT(Lines(FromStdin(text)),
+                ::testing::ElementsAre(::testing::StartsWith(where + std::string("a tab in"))));
+  }
 }
 
 TEST_F(ExperimentFileTest, SkipsAByteOrderMark) {

@@ -235,7 +235,7 @@ TEST_F(ExperimentsTest, ShowsTheHistoryOfACellOrRun) {
 TEST_F(ExperimentsTest, SuggestsTheCellThatWasMeant) {
   const Outcome outcome = Run({"logs", "small/pre-s3"});
   EXPECT_EQ(outcome.code, kFailure);
-  EXPECT_EQ(outcome.err, "error: no cell \"pre-s3\" in small; did you mean \"pre-s0\"?\n");
+  EXPECT_EQ(outcome.err, "error: no cell \"pre-s3\" in small; did you mean pre-s0?\n");
   EXPECT_EQ(Run({"logs", "small/whatever"}).err,
             "error: no cell \"whatever\" in small; `ablate runs small` lists them\n");
 }

@@ -28,7 +28,9 @@ class MetricsTest : public ClientTest {
       }
       return absl::OkStatus();
     };
-    answers_.metrics = [](const v1::ListMetricsRequest&, v1::ListMetricsResponse* response) {
+    answers_.metrics = [this](const v1::ListMetricsRequest& request,
+                              v1::ListMetricsResponse* response) {
+      parent_ = request.parent();
       v1::MetricInfo* metric = response->add_metrics();
       metric->set_key("train/loss");
       metric->set_count(12345);
@@ -64,6 +66,7 @@ class MetricsTest : public ClientTest {
   }
 
   std::vector<v1::Series> series_;
+  std::string parent_;
   std::vector<v1::QueryMetricsRequest> requests_;
 };
 
@@ -169,6 +172,33 @@ TEST_F(MetricsTest, SaysWhichKeyWasMeant) {
 TEST_F(MetricsTest, ListsKeys) {
   EXPECT_EQ(Run({"metrics", "small", "--list"}).out, "key         points\ntrain/loss  12,345\n");
   EXPECT_THAT(Run({"metrics", "small", "--list", "--json"}).out, HasSubstr("\"count\": \"12345\""));
+  EXPECT_EQ(parent_, "experiments/small");
+}
+
+TEST_F(MetricsTest, ListsTheKeysOfOneCell) {
+  EXPECT_EQ(Run({"metrics", "small/pre-s2", "--list"}).code, kSuccess);
+  EXPECT_EQ(parent_, "runs/of-pre-s2");
+  EXPECT_EQ(Run({"metrics", "small/none", "--list"}).code, kFailure);
+}
+
+TEST_F(MetricsTest, IgnoresNoOption) {
+  const char* points =
+      "error: ablate metrics: --first-step, --last-step and --max-points are for points: add --csv "
+      "or --json, without --list\n";
+  const char* all = "error: ablate metrics: --list lists every metric, without --key\n";
+  const std::tuple<std::vector<std::string>, std::string> cases[] = {
+      {{"--first-step", "1"}, points},
+      {{"--last-step", "1"}, points},
+      {{"--max-points", "4"}, points},
+      {{"--list", "--json", "--max-points", "4"}, points},
+      {{"--list", "--key", "train/loss"}, all}};
+  for (const auto& [options, message] : cases) {
+    std::vector<std::string> arguments = {"metrics", "small"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kUsage) << options[0];
+    EXPECT_EQ(outcome.err, message);
+  }
 }
 
 }  // namespace

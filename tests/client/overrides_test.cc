@@ -10,44 +10,52 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::string> Problems(const std::vector<std::string>& arguments) {
-  std::vector<Diagnostic> problems;
-  ParseOverrides(arguments, &problems);
-  std::vector<std::string> lines;
-  for (const Diagnostic& problem : problems) lines.push_back(ToString(problem, "file"));
-  return lines;
-}
-
 TEST(ParseOverridesTest, ReadsValuesAsInAFile) {
-  std::vector<Diagnostic> problems;
-  const Overrides overrides = ParseOverrides(
+  const absl::StatusOr<Overrides> parsed = ParseOverrides(
       {"training.steps=100", "model.norm={kind: rms, final: false}", "training.betas=[0.5,0.9]",
-       "task.documents.dataset=a=b.txt", "training.clip=null", "model.bias=false"},
-      &problems);
-  EXPECT_THAT(problems, IsEmpty());
+       "task.documents.dataset=a=b.txt", "training.clip=null", "model.bias=false"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const Overrides& overrides = *parsed;
   EXPECT_EQ(overrides.at("training.steps").number_value(), 100);
   EXPECT_EQ(overrides.at("model.norm").struct_value().fields().at("kind").string_value(), "rms");
   EXPECT_EQ(overrides.at("training.betas").list_value().values(1).number_value(), 0.9);
   EXPECT_EQ(overrides.at("task.documents.dataset").string_value(), "a=b.txt");
   EXPECT_EQ(overrides.at("training.clip").kind_case(), google::protobuf::Value::kNullValue);
   EXPECT_FALSE(overrides.at("model.bias").bool_value());
+  std::vector<Diagnostic> problems;
+  CheckOverrides(overrides, &problems);
+  EXPECT_THAT(problems, IsEmpty());
 }
 
-TEST(ParseOverridesTest, NamesEveryProblem) {
+TEST(ParseOverridesTest, RefusesWhatIsNoPathAndValue) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"training.batch"}, "--set training.batch: write path=value, such as training.steps=100"},
+      {{"=1"}, "--set : write path=value, such as training.steps=100"},
+      {{"model.heads="},
+       "--set model.heads: no value behind the '=': write null to clear the field"},
+      {{"model.norm={kind: rms"},
+       "--set model.norm: the file ends, but a '{' or '[' is not closed"},
+      {{"training.clip=1", "training.clip=2"}, "--set training.clip: given twice"}};
+  for (const auto& [arguments, message] : cases) {
+    EXPECT_EQ(ParseOverrides(arguments).status().message(), message);
+  }
+}
+
+TEST(CheckOverridesTest, NamesEveryProblem) {
+  const absl::StatusOr<Overrides> overrides =
+      ParseOverrides({"training.stepz=1", "training.steps=many"});
+  ASSERT_TRUE(overrides.ok());
+  std::vector<Diagnostic> problems;
+  CheckOverrides(*overrides, &problems);
+  std::vector<std::string> lines;
+  for (const Diagnostic& problem : problems) lines.push_back(ToString(problem, "file"));
   EXPECT_THAT(
-      Problems({"training.stepz=1", "training.steps=many", "training.batch", "=1",
-                "model.heads=", "model.norm={kind: rms", "training.clip=1", "training.clip=2"}),
-      ElementsAre(
-          "--set training.stepz: training.stepz: \"stepz\" is no field (did you mean steps?); "
-          "allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, "
-          "schedule, warmup, clip, checkpoints, device",
-          "--set training.steps: training.steps: \"many\" is not a whole number; allowed: a whole "
-          "number",
-          "--set training.batch: write path=value, such as training.steps=100",
-          "--set : write path=value, such as training.steps=100",
-          "--set model.heads: no value behind the '=': write null to clear the field",
-          "--set model.norm: the file ends, but a '{' or '[' is not closed",
-          "--set training.clip: given twice"));
+      lines, ElementsAre(
+                 "--set training.steps: training.steps: \"many\" is not a whole number; allowed: a "
+                 "whole number",
+                 "--set training.stepz: training.stepz: \"stepz\" is no field (did you mean "
+                 "steps?); allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, "
+                 "weight_decay, schedule, warmup, clip, checkpoints, device"));
 }
 
 TEST(ParseSeedsTest, ReadsRangesAndLists) {

@@ -101,6 +101,15 @@ TEST(GridTableTest, HasALinePerCombination) {
             "post       0.1      12,345      0       0\n");
 }
 
+TEST(GridTableTest, CountsNoCellsIfSomeAreNotInTheAnswer) {
+  v1::CreateExperimentResponse response = Grid(10);
+  response.mutable_experiment()->mutable_counts()->set_queued(72);
+  response.add_parameters()->set_parameters(12345);
+  EXPECT_EQ(GridTable(response, 0),
+            "placement  lr  parameters  cells  reused\n"
+            "                   12,345      —       —\n");
+}
+
 TEST(EvaluationTextTest, NamesAFewCells) {
   v1::CreateExperimentResponse response;
   EXPECT_EQ(EvaluationText(response), "");

@@ -46,9 +46,9 @@ TEST(TableTest, KeepsEightColumnsAndNumbersHoweverNarrow) {
 }
 
 TEST(TableTest, ShowsControlCharactersHarmlessly) {
-  Table table({{"label"}});
+  Table table({{"lab\x1b[el"}});
   table.Add({"a\x1b[31m\nb"});
-  EXPECT_EQ(table.Render(0), "label\na\\x1b[31m b\n");
+  EXPECT_EQ(table.Render(0), "lab\\x1b[el\na\\x1b[31m b\n");
 }
 
 }  // namespace

@@ -123,9 +123,10 @@ TEST_F(UpDownTest, UsesTheFolderThatIsGiven) {
 
 TEST_F(UpDownTest, EndsTheServerAndWaitsUntilItIsGone) {
   const pid_t pid = StartSleeper("ablated");
-  const Outcome outcome = Run({"down"});
+  const Outcome outcome = Run({"down", "--json"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.err, "down: " + home_ + "\n");
+  EXPECT_THAT(outcome.out, HasSubstr("\"was_up\": true"));
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, WNOHANG), pid);
   EXPECT_EQ(WTERMSIG(status), SIGTERM);
@@ -145,6 +146,7 @@ TEST_F(UpDownTest, IsContentWhenNoServerRuns) {
     Write("home/run/ablated.pid", pid);
     EXPECT_EQ(Run({"down"}).code, kSuccess) << pid;
   }
+  EXPECT_THAT(Run({"down", "--json"}).out, HasSubstr("\"was_up\": false"));
 }
 
 }  // namespace

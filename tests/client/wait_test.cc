@@ -152,13 +152,49 @@ TEST_F(WaitTest, GivesUpAfterAMinute) {
   EXPECT_LT(slept_, absl::Seconds(62));
 }
 
+TEST_F(WaitTest, GivesAServerThatWentAwayAMinuteHoweverQuietTheWatchWas) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write&) {
+    if (requests_.size() == 1) now_ += absl::Seconds(120);
+    if (requests_.size() <= 3) return absl::UnavailableError("going down");
+    experiment_.set_state(v1::ExperimentState::ENDED);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  EXPECT_EQ(requests_.size(), 4u);
+}
+
+TEST_F(WaitTest, GivesEachRestartAMinuteOfItsOwn) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
+    if (requests_.size() == 8) experiment_.set_state(v1::ExperimentState::ENDED);
+    if (requests_.size() == 8) return absl::OkStatus();
+    now_ += absl::Seconds(25);
+    if (requests_.size() % 2 == 0) write(Event("pre-s1", v1::RunState::RUNNING, "1"));
+    return absl::UnavailableError("going down");
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+}
+
 TEST_F(WaitTest, ReportsOtherErrorsAtOnce) {
   watch_ = [](const v1::WatchExperimentRequest&, const Write&) {
     return absl::NotFoundError("it was removed");
   };
   const Outcome outcome = Run({"wait", "small"});
-  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.code, kWaitFailed) << "1 would be a run that FAILED";
   EXPECT_EQ(outcome.err, "error: it was removed\n");
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
+    return absl::NotFoundError("there is none");
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kWaitFailed);
+}
+
+TEST_F(WaitTest, WaitsForRoomForItsWatch) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write&) {
+    if (requests_.size() < 3) return absl::ResourceExhaustedError("too many watches");
+    experiment_.set_state(v1::ExperimentState::ENDED);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  EXPECT_EQ(requests_.size(), 3u);
 }
 
 TEST_F(WaitTest, WatchPrintsAPlainLineForEachCellThatEnds) {

@@ -1,5 +1,6 @@
 // What scripts rely on, and the errors that people meet first.
 #include <filesystem>
+#include <sstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -89,6 +90,43 @@ TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
                                              SmallNames("json", 5, "seeds: {count: 1}\n"));
   EXPECT_TRUE(created.contains("differs_only_in_evaluation"));
   EXPECT_TRUE(created["experiment"].contains("create_time"));
+}
+
+// Lines of `text` that submit something, with a dry run in place of the wait.
+std::vector<std::string> Submissions(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("ablate submit examples/") == std::string::npos) continue;
+    const size_t wait = line.find("--wait");
+    if (wait == std::string::npos) {
+      line += " --dry-run";
+    } else {
+      line.replace(wait, 6, "--dry-run");
+    }
+    found.push_back(line);
+  }
+  return found;
+}
+
+TEST(CommandLineTest, AcceptsTheSubmissionsThatReadmeQuickstartAndHelpShow) {
+  PersonalServer server;
+  server.Up();
+  std::vector<std::string> lines;
+  for (const std::string& text :
+       {ReadFile(ABLATE_SOURCE "/README.md"), ReadFile(ABLATE_SOURCE "/deploy/quickstart.sh"),
+        server.Ablate({"submit", "--help"}).out}) {
+    const std::vector<std::string> found = Submissions(text);
+    EXPECT_THAT(found, ::testing::Not(SizeIs(0)));
+    lines.insert(lines.end(), found.begin(), found.end());
+  }
+  for (const std::string& line : lines) {
+    const Output output = RunProgram(
+        {"/bin/bash", "-c",
+         "set -eo pipefail; cd '" ABLATE_SOURCE "'; PATH='" ABLATE_BIN "':$PATH; " + line},
+        "", {{"ABLATE_HOME", server.home()}, {"ABLATE_SERVER", ""}});
+    EXPECT_EQ(output.exit_code, 0) << line << "\n" << output.err;
+  }
 }
 
 }  // namespace

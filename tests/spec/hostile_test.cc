@@ -244,8 +244,11 @@ TEST(HostileTest, AGridBeyondAllCountingIsRefused) {
   v1::ExperimentSpec spec = GridSpec(8, 1000);
   (*spec.add_exclude()->mutable_where())["a1"] = Number(0.001);
   spec.mutable_seeds()->set_count(10'000);
-  EXPECT_THAT(Refused(spec), ElementsAre(::testing::StartsWith(
-                                 "limits.runs: the grid has more than 10^18 cells (1,000 a0 × ")));
+  EXPECT_THAT(
+      Refused(spec),
+      ElementsAre(::testing::AllOf(
+          ::testing::StartsWith("limits.runs: the grid has more than 10^18 cells (1,000 a0 × "),
+          ::testing::HasSubstr(" seeds) before exclusions, which are not counted; allowed: "))));
 }
 
 TEST(HostileTest, AProblemIsReportedOnceNotForEachCell) {

@@ -1,0 +1,47 @@
+// Problems beyond the most that are kept: what is bad counts as bad, reported or not.
+#include "gmock/gmock.h"
+#include "server/spec/grid.h"
+#include "server/spec/resolve.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Settings without labels fill the list; behind them come bad settings and a bad exclusion.
+v1::ExperimentSpec BadBeyondTheEnd() {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* full = spec.add_axes();
+  full->set_name("a");
+  for (size_t i = 0; i < Problems::kMost; ++i) full->add_settings();
+  v1::Axis* bad = spec.add_axes();
+  bad->set_name("b");
+  for (const char* path : {"nonsense", "model.layers.more", "model.width"}) {
+    v1::Setting* setting = bad->add_settings();
+    setting->set_label(std::string("x") + path);
+    (*setting->mutable_set())[path] = Json("-1");
+  }
+  (*spec.add_exclude()->mutable_where())["c"] = Json("1");
+  return spec;
+}
+
+TEST(ProblemsTest, RefusesWhatIsBadBeyondTheLastThatIsKept) {
+  const Resolution resolution =
+      Resolve(BadBeyondTheEnd(), {{"nonsense", Json("1")}}, TestSurroundings());
+  EXPECT_THAT(resolution.problems, SizeIs(Problems::kMost));
+  EXPECT_THAT(resolution.cells, IsEmpty());
+}
+
+TEST(ProblemsTest, MarksPointsAsBrokenThoughNothingMoreIsKept) {
+  const v1::ExperimentSpec spec = BadBeyondTheEnd();
+  Problems problems;
+  const std::vector<AxisPlan> axes = ReadAxes(spec, &problems);
+  ASSERT_THAT(axes, SizeIs(2));
+  for (const Point& point : axes[1].points) EXPECT_TRUE(point.broken) << point.label;
+  EXPECT_THAT(ReadExclusions(spec, axes, &problems), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ablate::spec
