@@ -14,6 +14,9 @@ namespace ablate::storage {
 namespace {
 
 constexpr std::chrono::minutes kPause(1);
+// Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
+// server comes back within that and sends the event that names it.
+constexpr std::chrono::minutes kLeftoverGrace(2);
 constexpr Micros kLeaseAge = Micros{24} * 3600 * 1000000;
 constexpr size_t kSweepHashes = 200;
 
@@ -49,9 +52,10 @@ bool Maintenance::stopping() {
 }
 
 void Maintenance::Loop() {
+  const auto start = std::chrono::steady_clock::now();
   while (true) {
     // What fails, for want of space as a rule, is tried again after the pause.
-    RunAll().IgnoreError();
+    Pass(std::chrono::steady_clock::now() - start >= kLeftoverGrace).IgnoreError();
     MutexLock lock(&mutex_);
     if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, kPause);
     signalled_ = false;
@@ -59,13 +63,15 @@ void Maintenance::Loop() {
   }
 }
 
-absl::Status Maintenance::RunAll() {
+absl::Status Maintenance::RunAll() { return Pass(/*list_folder=*/true); }
+
+absl::Status Maintenance::Pass(bool list_folder) {
   MutexLock lock(&pass_);
   absl::Status status = CompactAll();
   if (status.ok()) status = Repeat([](Transaction& t) { return RemoveCells(t); });
   if (status.ok()) status = Repeat([](Transaction& t) { return RemoveDeadRuns(t); });
   if (status.ok()) status = Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); });
-  if (status.ok()) status = SweepFolder();
+  if (status.ok()) status = SweepFolder(list_folder);
   if (!status.ok()) return status;
   return Repeat([](Transaction& t) {
     PruneLeases(t, t.now - kLeaseAge);
@@ -92,10 +98,10 @@ absl::Status Maintenance::CompactAll() {
 }
 
 // Looks at blobs that were never named: those a crash left, once, and those that were let go since.
-absl::Status Maintenance::SweepFolder() {
+absl::Status Maintenance::SweepFolder(bool list) {
   if (blobs_ == nullptr) return absl::OkStatus();
   std::vector<std::string> hashes = blobs_->TakeUnpinned();
-  if (!folder_listed_) {
+  if (list && !folder_listed_) {
     auto all = blobs_->List();
     if (!all.ok()) return all.status();
     hashes = *std::move(all);
