@@ -95,8 +95,9 @@ class Store {
   // --- Experiments
   // Creates the experiment, its cells and the runs that are missing, in one transaction. A
   // fingerprint's newest generation is reused when QUEUED, LEASED, DONE or DIVERGED and queued
-  // again when FAILED or CANCELLED. ALREADY_EXISTS if request_id was used for something else;
-  // NOT_FOUND if a dataset_blob is not a data set's.
+  // again when FAILED (from step 0: its resume state may be why it failed) or CANCELLED.
+  // ALREADY_EXISTS if request_id was used for something else; NOT_FOUND if a dataset_blob is not a
+  // data set's.
   virtual absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment) = 0;
   virtual absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs) = 0;
   virtual absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id) = 0;
@@ -139,8 +140,8 @@ class Store {
   virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                        uint32_t limit) = 0;
   // New lease over those of `runs` that are still QUEUED, each rewound to its resume state's place
-  // (later row groups, checkpoints go; the summaries stored with it return). Empty result: no lease
-  // was made.
+  // (later row groups, checkpoints go; the summaries stored with it return), or to step 0 if the
+  // state's blob is gone. Empty result: no lease was made.
   virtual absl::StatusOr<std::vector<GrantedRun>> Grant(absl::string_view lease,
                                                         const LeaseHolder& holder,
                                                         const std::vector<std::string>& runs) = 0;

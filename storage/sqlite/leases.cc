@@ -34,6 +34,17 @@ int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& 
   return id;
 }
 
+// A restored database may name a blob that was swept since: no worker could ever begin from it.
+void DropUnreadableState(Transaction& t, Blobs* blobs, const RunRow& run) {
+  if (blobs == nullptr) return;
+  {
+    Statement resume(t.db, "SELECT blob FROM resume_states WHERE run = ?1", run.id);
+    if (!resume.Row() || !absl::IsNotFound(blobs->Size(resume.View(0)).status())) return;
+  }
+  DropResumeState(t, run.id);
+  Record(t, run, "rewound", "the blob of its resume state is gone: it begins anew");
+}
+
 // Takes a run back to its resume state's place in the order of events: what came later goes, and
 // the summaries stored with it return.
 void Rewind(Transaction& t, RunRow* run, GrantedRun* granted) {
@@ -108,7 +119,7 @@ std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
   return LeaseRow{row.Int(0), row.Text(1), row.As<uint64_t>(2)};
 }
 
-absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view lease,
+absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, Blobs* blobs, absl::string_view lease,
                                               const LeaseHolder& holder,
                                               const std::vector<std::string>& runs) {
   if (FindLease(t.db, lease).has_value()) {
@@ -126,6 +137,7 @@ absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view 
     if (!run.has_value() || run->state != RunState::kQueued) continue;
     if (granted.empty()) id = InsertLease(t, lease, holder);
     granted.emplace_back().run = name;
+    DropUnreadableState(t, blobs, *run);
     Lend(t, id, holder, &*run, &granted.back());
   }
   return granted;

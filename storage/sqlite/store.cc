@@ -165,7 +165,9 @@ absl::StatusOr<std::vector<QueuedRun>> SqliteStore::Queue(absl::string_view devi
 absl::StatusOr<std::vector<GrantedRun>> SqliteStore::Grant(absl::string_view lease,
                                                            const LeaseHolder& holder,
                                                            const std::vector<std::string>& runs) {
-  return RunFor(writer_, [&](Transaction& t) { return storage::Grant(t, lease, holder, runs); });
+  return RunFor(writer_, [&](Transaction& t) {
+    return storage::Grant(t, blobs_.get(), lease, holder, runs);
+  });
 }
 
 absl::StatusOr<std::vector<Applied>> SqliteStore::Apply(absl::string_view holder_incarnation,
