@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -14,11 +15,18 @@ namespace {
 
 constexpr int kBusyMilliseconds = 5000;
 
-absl::Status ToStatus(int code, absl::string_view message) {
+// SQLite has a code of its own only for some of the ways in which a file can't grow.
+bool IsFull(int code, int system_error) {
+  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
+         (code == SQLITE_IOERR_WRITE && (system_error == ENOSPC || system_error == EDQUOT));
+}
+
+absl::Status ToStatus(int code, absl::string_view message, int system_error = 0) {
   const std::string text = absl::StrCat("database: ", message, " (SQLite code ", code, ")");
+  if (IsFull(code, system_error)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the disk is full; ", text));
+  }
   switch (code & 0xff) {
-    case SQLITE_FULL:
-      return absl::ResourceExhaustedError(absl::StrCat("the disk is full; ", text));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_IOERR:
@@ -111,7 +119,9 @@ Connection::~Connection() {
 }
 
 void Connection::Fail(int code) {
-  if (error_.ok()) error_ = ToStatus(code, sqlite3_errmsg(db_));
+  // sqlite3_system_errno is not set by a COMMIT that fails.
+  const int system_error = errno;
+  if (error_.ok()) error_ = ToStatus(code, sqlite3_errmsg(db_), system_error);
 }
 
 void Connection::Execute(const char* sql) {
@@ -127,10 +137,11 @@ absl::Status Connection::Checkpoint(bool truncate) {
   const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
   int left = 0;
   const int code = sqlite3_wal_checkpoint_v2(db_, "main", mode, &left, nullptr);
+  const int system_error = errno;
   sqlite3_busy_timeout(db_, kBusyMilliseconds);
   if (code == SQLITE_OK) log_pages_ = 0;
   if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return absl::OkStatus();
-  return ToStatus(code, sqlite3_errmsg(db_));
+  return ToStatus(code, sqlite3_errmsg(db_), system_error);
 }
 
 absl::StatusOr<std::string> Connection::Image() const {
