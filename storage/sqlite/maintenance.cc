@@ -67,16 +67,18 @@ absl::Status Maintenance::RunAll() { return Pass(/*list_folder=*/true); }
 
 absl::Status Maintenance::Pass(bool list_folder) {
   MutexLock lock(&pass_);
-  absl::Status status = CompactAll();
-  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveCells(t); });
-  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveDeadRuns(t); });
-  if (status.ok()) status = Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); });
-  if (status.ok()) status = SweepFolder(list_folder);
-  if (!status.ok()) return status;
-  return Repeat([](Transaction& t) {
+  // What frees space comes first, and each part is tried whatever became of the others: on a full
+  // disk some need more room before they free any. The first error counts.
+  absl::Status status = Repeat([](Transaction& t) { return RemoveCells(t); });
+  status.Update(Repeat([](Transaction& t) { return RemoveDeadRuns(t); }));
+  status.Update(Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); }));
+  status.Update(SweepFolder(list_folder));
+  status.Update(CompactAll());
+  status.Update(Repeat([](Transaction& t) {
     PruneLeases(t, t.now - kLeaseAge);
     return false;
-  });
+  }));
+  return status;
 }
 
 absl::Status Maintenance::CompactAll() {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "storage/sha256.h"
+#include "storage/sqlite/connection.h"
 #include "tests/storage/failing_disk.h"
 #include "tests/storage/file_fixture.h"
 
@@ -141,6 +143,28 @@ TEST_P(FullDiskTest, RecoversFromAFullDiskAtAnyMoment) {
   EXPECT_GT(steps, 0u);
   EXPECT_TRUE(store->Apply("i", {Point(steps)}).ok());
   EXPECT_TRUE(fatal_.ok()) << fatal_;
+}
+
+// What needs room before it frees any must not stand in the way.
+TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  store.reset();
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute("INSERT INTO uncompacted SELECT id FROM runs");
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
+  const std::string blob = Options().folder + "/blobs/" + Sha256Hex("lost");
+  std::ofstream(blob) << "lost";
+  disk_.room = 0;
+  store = Value(Store::Open(Options()));
+  EXPECT_EQ(CodeOf(store->Maintain()), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(std::filesystem::exists(blob));
+  disk_.room = INT64_MAX;
+  EXPECT_TRUE(store->Maintain().ok());
+  EXPECT_EQ(Count(store.get()), 1u);
 }
 
 TEST_F(DurabilityTest, GoesOnWhenTheIndexOfTheLogCannotGrow) {
