@@ -226,6 +226,29 @@ TEST_F(DurabilityTest, EndsTheProcessByDefault) {
   EXPECT_EXIT(fail(), ::testing::ExitedWithCode(EXIT_FAILURE), "cannot be trusted");
 }
 
+TEST_F(DurabilityTest, LivesWithARunWhosePointsAreMalformed) {
+  auto store = Value(Store::Open(Options()));
+  ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"b", "a"})).ok());
+  Lease lease(store.get(), "l", {"b", "a"}, "w", "i");
+  for (const std::string run : {"a", "b"})
+    lease.Send(run, MakePoints(1, {MakeColumn("x", {0}, {0})}));
+  store.reset();
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute(
+        "UPDATE row_groups SET data = x'ff' WHERE run = (SELECT id FROM runs WHERE name = 'b')");
+    db->Execute("INSERT INTO uncompacted SELECT id FROM runs");
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
+  store = Value(Store::Open(Options()));
+  EXPECT_TRUE(store->Maintain().ok());
+  const auto piece = [](const auto&, const auto&) { return true; };
+  EXPECT_EQ(CodeOf(store->ReadSeries({"b", "x"}, piece)), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Value(store->RunEvents("b")).back().kind, "damaged");
+  EXPECT_EQ(Count(store.get()), 1u);
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
+}
+
 TEST_F(DurabilityTest, EndsWhenTheFileIsCorrupt) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
