@@ -117,7 +117,9 @@ absl::Status Maintenance::SweepFolder(bool list) {
       SweepUnnamed(t, blobs_, some);
       return absl::OkStatus();
     });
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    folder_listed_ = false;  // which has those that were not looked at
+    return status;
   }
   return absl::OkStatus();
 }
