@@ -18,7 +18,7 @@ constexpr std::chrono::minutes kPause(1);
 // server comes back within that and sends the event that names it.
 constexpr std::chrono::minutes kLeftoverGrace(2);
 constexpr Micros kLeaseAge = Micros{24} * 3600 * 1000000;
-constexpr size_t kSweepHashes = 200;
+constexpr size_t kSweepHashes = 20;  // removed on the writer's thread, as in removal.cc
 
 }  // namespace
 
