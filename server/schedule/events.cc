@@ -74,10 +74,10 @@ void Scheduler::Impl::Note(const std::string& name, const storage::LeaseEvent& e
 }
 
 void Scheduler::Impl::Reject(Session id, absl::string_view lease, absl::string_view why) {
-  WorkerState& worker = workers_[sessions_[id].worker];
-  if (worker.leases.find(lease) == worker.leases.end()) return;
   const std::string name(lease);
-  End(&worker, name, {storage::LeaseEnd::kLost, {}, std::string(why)});
+  End(&workers_[sessions_[id].worker], name, {storage::LeaseEnd::kLost, {}, std::string(why)});
+  // Also of a lease that holds nothing any more: without its answer the worker would send the next
+  // event, and that again on each new stream.
   SendCancel(id, name, "");
 }
 

@@ -146,6 +146,14 @@ wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string
   return message;
 }
 
+wire::FromWorker SchedulerTest::Holding(wire::FromWorker hello, const std::string& lease,
+                                        uint64_t first_unacked) {
+  wire::HeldLease& held = *hello.mutable_hello()->add_held();
+  held.set_lease(lease);
+  held.set_first_unacked(first_unacked);
+  return hello;
+}
+
 SchedulerTest::Peer SchedulerTest::Open() {
   Peer peer;
   peer.stream = std::make_shared<RecordingStream>();

@@ -86,6 +86,9 @@ class SchedulerTest : public ::testing::Test {
 
   static worker::v1::FromWorker Hello(const std::string& name, const std::string& incarnation,
                                       uint32_t lanes = 1);
+  // That worker still holding a lease.
+  static worker::v1::FromWorker Holding(worker::v1::FromWorker hello, const std::string& lease,
+                                        uint64_t first_unacked);
   Peer Open();
   Peer Attach(const worker::v1::FromWorker& hello);
   Peer Attach(const std::string& name = "w", const std::string& incarnation = "w#1",
