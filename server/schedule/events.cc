@@ -14,6 +14,9 @@ using storage::Applied;
 
 namespace {
 
+// Leases of which a worker may still have events to send when their runs have left them here.
+constexpr size_t kForgottenLeases = 16;
+
 std::map<std::string, std::shared_ptr<EventGroup>> ByLease(const EventGroup& group) {
   std::map<std::string, std::shared_ptr<EventGroup>> parts;
   for (size_t i = 0; i < group.events.size(); ++i) {
@@ -54,8 +57,10 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
   Note(attachment.worker, *event);
   v1::FromWorker counted;  // as the worker counts it
   *counted.mutable_event() = message;
-  const absl::Status status = attachment.intake.Add(*std::move(event), counted.ByteSizeLong(),
-                                                    options_.credit_bytes, std::move(pin));
+  const size_t leases = workers_[attachment.worker].leases.size() + kForgottenLeases;
+  const absl::Status status = attachment.intake.Add(
+      *std::move(event), counted.ByteSizeLong(),
+      {options_.credit_bytes, options_.credit_bytes * leases}, std::move(pin));
   if (!status.ok()) {
     Reject(id, message.lease(), status.message());
     Close(id, status);

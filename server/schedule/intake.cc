@@ -18,14 +18,21 @@ constexpr absl::Duration kLongestBackOff = absl::Seconds(15);
 
 }  // namespace
 
-absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, uint64_t credit,
+absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, const Limits& limits,
                          std::shared_ptr<storage::Blobs::Pin> pin) {
-  uint64_t& held = bytes_[event.lease];
-  if (held > 0 && held + bytes > credit) {
-    return absl::ResourceExhaustedError(absl::StrCat("lease ", event.lease, " has ", held + bytes,
-                                                     " unacknowledged bytes; allowed: ", credit));
+  const auto lease = bytes_.find(event.lease);
+  const uint64_t held = lease == bytes_.end() ? 0 : lease->second;
+  if (held > 0 && held + bytes > limits.lease_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("lease ", event.lease, " has ", held + bytes,
+                     " unacknowledged bytes; allowed: ", limits.lease_bytes));
   }
-  held += bytes;
+  if (all_bytes_ > 0 && all_bytes_ + bytes > limits.bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the stream has ", all_bytes_ + bytes, " unacknowledged bytes; allowed: ", limits.bytes));
+  }
+  bytes_[event.lease] += bytes;
+  all_bytes_ += bytes;
   waiting_.push_back({std::move(event), bytes, std::move(pin)});
   return absl::OkStatus();
 }
@@ -57,6 +64,7 @@ void Intake::Applied(const EventGroup& group) {
   for (size_t i = 0; i < group.events.size(); ++i) {
     const auto held = bytes_.find(group.events[i].lease);
     held->second -= group.bytes[i];
+    all_bytes_ -= group.bytes[i];
     if (held->second == 0) bytes_.erase(held);
   }
 }

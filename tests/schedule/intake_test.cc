@@ -19,7 +19,7 @@ storage::LeaseEvent Event(const std::string& lease, uint64_t seq) {
 }
 
 absl::Status Add(Intake* intake, const std::string& lease, uint64_t seq, uint64_t bytes = 10) {
-  return intake->Add(Event(lease, seq), bytes, kCredit, nullptr);
+  return intake->Add(Event(lease, seq), bytes, {kCredit, 100 * kCredit}, nullptr);
 }
 
 std::vector<uint64_t> Numbers(const SharedGroup& group) {
@@ -55,7 +55,19 @@ TEST(IntakeTest, RefusesMoreThanALeasesCreditUntilItIsApplied) {
 
 TEST(IntakeTest, TakesOneEventThatIsLargerThanTheCredit) {
   Intake intake;
-  EXPECT_TRUE(Add(&intake, "l", 1, 1000).ok());
+  EXPECT_TRUE(Add(&intake, "l", 1, 100'000).ok());
+}
+
+TEST(IntakeTest, RefusesMoreThanAStreamMayHaveWhateverTheLeasesNames) {
+  Intake intake;
+  const Intake::Limits limits{kCredit, 250};
+  for (uint64_t i = 1; i <= 2; ++i) {
+    ASSERT_TRUE(intake.Add(Event(std::to_string(i), 1), 100, limits, nullptr).ok());
+  }
+  const SharedGroup group = intake.Take(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsResourceExhausted(intake.Add(Event("3", 1), 100, limits, nullptr)));
+  intake.Applied(*group);
+  EXPECT_TRUE(intake.Add(Event("3", 1), 100, limits, nullptr).ok());
 }
 
 TEST(IntakeTest, HandsTheSameGroupOutAgainAfterEverLongerPauses) {
