@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/reflect/text.h"
 #include "server/schedule/scheduler_impl.h"
 
 namespace ablate::schedule {
@@ -12,6 +13,7 @@ namespace {
 
 // Ticks come every second: a longer time between two means that this process did not run.
 constexpr absl::Duration kPause = absl::Seconds(5);
+constexpr size_t kWordsBytes = 2000;
 
 }  // namespace
 
@@ -20,11 +22,12 @@ void Scheduler::Impl::Exited(const WorkerExit& exit) {
   if (found == workers_.end()) return;
   WorkerState& worker = found->second;
   if (worker.session != 0) Close(worker.session, absl::AbortedError("the worker's process ended"));
+  // From the end of a log: any bytes, perhaps the half of a character.
+  const std::string last_words = reflect::ShortText(exit.last_words, kWordsBytes);
   const std::vector<std::string> stepping = worker.stepping();
   std::vector<std::pair<std::string, LeaseEnding>> endings;
   for (const auto& [id, lease] : worker.leases) {
-    LeaseEnding ending{
-        lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, exit.last_words};
+    LeaseEnding ending{lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, last_words};
     if (worker.leaving) ending.end = LeaseEnd::kReleased;
     if (exit.by_itself && !worker.leaving) {
       for (const std::string& run : stepping) {
