@@ -17,7 +17,7 @@ namespace {
 // Leases of which a worker may still have events to send when their runs have left them here.
 constexpr size_t kForgottenLeases = 16;
 
-std::map<std::string, std::shared_ptr<EventGroup>> ByLease(const EventGroup& group) {
+std::vector<SharedGroup> ByLease(const EventGroup& group) {
   std::map<std::string, std::shared_ptr<EventGroup>> parts;
   for (size_t i = 0; i < group.events.size(); ++i) {
     std::shared_ptr<EventGroup>& part = parts[group.events[i].lease];
@@ -26,7 +26,9 @@ std::map<std::string, std::shared_ptr<EventGroup>> ByLease(const EventGroup& gro
     part->bytes.push_back(group.bytes[i]);
     part->pins = group.pins;
   }
-  return parts;
+  std::vector<SharedGroup> groups;
+  for (auto& [lease, part] : parts) groups.push_back(std::move(part));
+  return groups;
 }
 
 }  // namespace
@@ -137,17 +139,27 @@ void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
     if (session != sessions_.end()) session->second.intake.NoRoom(batch.group, no_room_at_);
     return;
   }
-  const std::map<std::string, std::shared_ptr<EventGroup>> leases = ByLease(*batch.group);
-  if (leases.size() > 1) {
-    // One event is refused: the other leases must not suffer for it.
-    for (const auto& [lease, part] : leases) {
-      Submit({batch.session, batch.worker, batch.incarnation, part});
-    }
+  const std::vector<SharedGroup> parts = ByLease(*batch.group);
+  if (parts.size() > 1) {
+    Resubmit(batch, parts);
     return;
   }
-  End(&workers_[batch.worker], leases.begin()->first,
+  End(&workers_[batch.worker], batch.group->events.front().lease,
       {storage::LeaseEnd::kLost, {}, std::string(why.message())});
   Close(batch.session, why);
+}
+
+// One event is refused: the other leases must not suffer for it.
+void Scheduler::Impl::Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts) {
+  const auto session = sessions_.find(batch.session);
+  if (session != sessions_.end()) {
+    session->second.intake.Split(parts);
+    Pump(batch.session);
+    return;
+  }
+  for (const SharedGroup& part : parts) {
+    Submit({batch.session, batch.worker, batch.incarnation, part});
+  }
 }
 
 void Scheduler::Impl::Answer(Session id, const EventGroup& group,

@@ -38,19 +38,24 @@ absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, const Limits
 }
 
 SharedGroup Intake::Take(absl::Duration now) {
-  if (with_store_ || (again_ != nullptr && now < again_at_)) return nullptr;
-  SharedGroup group = again_ != nullptr ? std::move(again_) : Collect(kGroupEvents, kGroupBytes);
-  again_ = nullptr;
+  if (with_store_ || (!again_.empty() && now < again_at_)) return nullptr;
+  SharedGroup group;
+  if (again_.empty()) {
+    group = Collect(kGroupEvents, kGroupBytes);
+  } else {
+    group = std::move(again_.front());
+    again_.pop_front();
+  }
   with_store_ = group != nullptr;
   return group;
 }
 
 SharedGroup Intake::TakeAll() {
   auto all = std::make_shared<EventGroup>();
-  for (const SharedGroup& part :
-       {std::exchange(again_, nullptr),
-        Collect(std::numeric_limits<size_t>::max(), std::numeric_limits<uint64_t>::max())}) {
-    if (part == nullptr) continue;
+  SharedGroup rest =
+      Collect(std::numeric_limits<size_t>::max(), std::numeric_limits<uint64_t>::max());
+  if (rest != nullptr) again_.push_back(std::move(rest));
+  for (const SharedGroup& part : std::exchange(again_, {})) {
     all->events.insert(all->events.end(), part->events.begin(), part->events.end());
     all->bytes.insert(all->bytes.end(), part->bytes.begin(), part->bytes.end());
     all->pins.insert(all->pins.end(), part->pins.begin(), part->pins.end());
@@ -71,9 +76,14 @@ void Intake::Applied(const EventGroup& group) {
 
 void Intake::NoRoom(SharedGroup group, absl::Duration now) {
   with_store_ = false;
-  again_ = std::move(group);
+  again_.push_front(std::move(group));
   back_off_ = std::clamp(back_off_ * 2, kFirstBackOff, kLongestBackOff);
   again_at_ = now + back_off_;
+}
+
+void Intake::Split(const std::vector<SharedGroup>& parts) {
+  with_store_ = false;
+  again_.insert(again_.begin(), parts.begin(), parts.end());
 }
 
 SharedGroup Intake::Collect(size_t most_events, uint64_t most_bytes) {

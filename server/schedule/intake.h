@@ -42,6 +42,8 @@ class Intake {
   // The store's answer to the group taken last.
   void Applied(const EventGroup& group);
   void NoRoom(SharedGroup group, absl::Duration now);
+  // One event of the group can't be stored: its parts are handed out next, one after another.
+  void Split(const std::vector<SharedGroup>& parts);
 
  private:
   struct Waiting {
@@ -55,7 +57,7 @@ class Intake {
   std::deque<Waiting> waiting_;
   std::map<std::string, uint64_t> bytes_;  // of each lease, here or with the store
   uint64_t all_bytes_ = 0;
-  SharedGroup again_;
+  std::deque<SharedGroup> again_;
   absl::Duration again_at_;
   absl::Duration back_off_;
   bool with_store_ = false;

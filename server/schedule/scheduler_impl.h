@@ -81,6 +81,7 @@ class Scheduler::Impl {
   void Submit(Batch batch);
   void OnApplied(const Batch& batch, const Results& results);
   void OnRefused(const Batch& batch, const absl::Status& why);
+  void Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts);
   void Answer(Session id, const EventGroup& group, const std::vector<storage::Applied>& results);
   void RunLeft(const Batch& batch, const storage::LeaseEvent& event);
 

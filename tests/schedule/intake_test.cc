@@ -88,6 +88,27 @@ TEST(IntakeTest, HandsTheSameGroupOutAgainAfterEverLongerPauses) {
   EXPECT_THAT(Numbers(intake.Take(now)), ElementsAre(1, 2, 4, 8, 15, 15));
 }
 
+TEST(IntakeTest, HandsThePartsOfAGroupOutOneAfterAnotherBeforeAnythingLater) {
+  Intake intake;
+  ASSERT_TRUE(Add(&intake, "a", 1).ok());
+  ASSERT_TRUE(Add(&intake, "b", 2).ok());
+  const SharedGroup whole = intake.Take(absl::ZeroDuration());
+  ASSERT_TRUE(Add(&intake, "a", 3).ok());
+  std::vector<SharedGroup> parts;
+  for (size_t i = 0; i < 2; ++i) {
+    parts.push_back(std::make_shared<EventGroup>(EventGroup{{whole->events[i]}, {10}, {}}));
+  }
+  intake.Split(parts);
+  const SharedGroup first = intake.Take(absl::ZeroDuration());
+  EXPECT_THAT(Numbers(first), ElementsAre(1));
+  EXPECT_EQ(intake.Take(absl::ZeroDuration()), nullptr);
+  intake.NoRoom(first, absl::ZeroDuration());
+  EXPECT_EQ(intake.Take(absl::ZeroDuration()), nullptr);
+  EXPECT_THAT(Numbers(intake.Take(absl::Seconds(1))), ElementsAre(1));
+  intake.Applied(*first);
+  EXPECT_THAT(Numbers(intake.TakeAll()), ElementsAre(2, 3));
+}
+
 TEST(IntakeTest, BoundsAGroup) {
   Intake intake;
   for (uint64_t i = 1; i <= 600; ++i) ASSERT_TRUE(Add(&intake, std::to_string(i), i).ok());

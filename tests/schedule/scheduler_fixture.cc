@@ -49,7 +49,10 @@ void FaultyStore::ApplyAsync(std::string incarnation, std::vector<storage::Lease
   }
   held_back_.push_back([this, incarnation = std::move(incarnation), events = std::move(events),
                         done = std::move(done)] {
-    answers_.push_back([done, results = target()->Apply(incarnation, events)] { done(results); });
+    answers_.push_back([this, done, results = target()->Apply(incarnation, events)] {
+      if (!results.ok() && std::exchange(fill_once_refused_, false)) full_ = true;
+      done(results);
+    });
   });
   if (!holds_back_) LetGo();
 }

@@ -25,6 +25,8 @@ class FaultyStore : public StoreProxy {
   using StoreProxy::StoreProxy;
 
   void SetFull(bool full) { full_ = full; }
+  // Full from the next group on that is refused for what is in it.
+  void FillOnceRefused() { fill_once_refused_ = true; }
   // Null: no blobs, as in memory.
   void SetBlobs(storage::Blobs* blobs) { blobs_ = blobs; }
   void HoldBack() { holds_back_ = true; }
@@ -45,6 +47,7 @@ class FaultyStore : public StoreProxy {
 
   storage::Blobs* blobs_ = nullptr;
   bool full_ = false;
+  bool fill_once_refused_ = false;
   bool holds_back_ = false;
   std::deque<std::function<void()>> held_back_;
   std::deque<std::function<void()>> answers_;

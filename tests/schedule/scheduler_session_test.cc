@@ -203,6 +203,25 @@ TEST_F(SchedulerSessionTest, LosesOnlyTheLeaseWhoseEventTheStoreRefuses) {
   EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
 }
 
+TEST_F(SchedulerSessionTest, LosesNoPartOfARefusedGroupWhenTheDiskIsFullNext) {
+  Queue("a", 2);
+  const Peer peer = Attach();
+  const wire::Grant good = peer.grants().at(0);
+  const wire::Grant bad = peer.grants().at(1);
+  store_.HoldBack();
+  SendStarted(peer, good, 1);
+  SendPoints(peer, good, 2, 1);
+  SendPoints(peer, bad, 1, 1000);  // the run has 10 steps
+  store_.FillOnceRefused();
+  store_.LetGo();
+  EXPECT_EQ(Run("a-0").step, 0u);
+  store_.SetFull(false);
+  PassWithHeartbeats(absl::Seconds(5), {peer});
+  EXPECT_EQ(Run("a-0").step, 1u);
+  EXPECT_EQ(peer.acked(good.lease()), 2u);
+  EXPECT_EQ(Run("a-1").losses, 1u);
+}
+
 TEST_F(SchedulerSessionTest, ClosesAStreamThatOverrunsItsCredit) {
   SchedulerOptions options;
   options.credit_bytes = 100;
