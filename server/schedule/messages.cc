@@ -22,6 +22,8 @@ constexpr size_t kNameBytes = 128;
 constexpr size_t kWordsBytes = 1024;
 constexpr size_t kKeyBytes = 256;
 constexpr size_t kMessageBytes = 4096;
+constexpr uint64_t kMostBusy =
+    uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of it must not overflow
 constexpr uint32_t kMostLanes = 4096;
 constexpr int kMostHeld = 100'000;
 constexpr int kMostColumns = 100'000;
@@ -71,8 +73,11 @@ absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
   }
   storage::PointsEvent event;
   event.step = points.step();
+  if (points.busy_us() > kMostBusy) {
+    return Bad("points.busy_us", absl::StrCat(points.busy_us()),
+               absl::StrCat("at most ", kMostBusy));
+  }
   event.busy = static_cast<storage::Micros>(points.busy_us());
-  if (event.busy < 0) return Bad("points.busy_us", absl::StrCat(points.busy_us()), "below 2^63");
   std::set<absl::string_view> keys;
   event.columns.reserve(static_cast<size_t>(points.columns_size()));
   for (const v1::Column& column : points.columns()) {
