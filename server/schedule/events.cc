@@ -144,8 +144,10 @@ void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
     Resubmit(batch, parts);
     return;
   }
-  End(&workers_[batch.worker], batch.group->events.front().lease,
-      {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+  if (const auto worker = workers_.find(batch.worker); worker != workers_.end()) {
+    End(&worker->second, batch.group->events.front().lease,
+        {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+  }
   Close(batch.session, why);
 }
 

@@ -14,6 +14,8 @@ namespace {
 // Ticks come every second: a longer time between two means that this process did not run.
 constexpr absl::Duration kPause = absl::Seconds(5);
 constexpr size_t kWordsBytes = 2000;
+// For so long a worker that is away is listed; batch systems give each one a name of its own.
+constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 }  // namespace
 
@@ -119,9 +121,13 @@ void Scheduler::Impl::CheckSilence() {
 
 void Scheduler::Impl::CheckAbsence() {
   if (!MayExpire()) return;
-  for (auto& [name, worker] : workers_) {
-    if (worker.session != 0 || clock_->Now() - worker.detached_at < options_.absence) continue;
+  for (auto next = workers_.begin(); next != workers_.end();) {
+    const auto current = next++;
+    WorkerState& worker = current->second;
+    const absl::Duration away = clock_->Now() - worker.detached_at;
+    if (worker.session != 0 || away < options_.absence) continue;
     Lose(&worker, "the worker was away for too long");
+    if (worker.leases.empty() && away >= kForgetAfter) workers_.erase(current);
   }
 }
 
