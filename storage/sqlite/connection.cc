@@ -68,29 +68,30 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenFile(const std::stri
       path.c_str(), writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
   if (!connection.ok()) return connection.status();
   Connection& c = **connection;
-  if (writes) {
-    c.Execute(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-        "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384");
-  }
-  c.Execute("PRAGMA wal_autocheckpoint = 0");
   // SQLite 3.40.1 can corrupt a log that two connections reset: only the writer may checkpoint.
-  if (!writes) sqlite3_db_config(c.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_db_config(c.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  c.Execute("PRAGMA wal_autocheckpoint = 0");
+  if (!c.error().ok()) return c.error();
+  return connection;
+}
+
+absl::Status Connection::UseLog() {
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+  Execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+      "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384");
   sqlite3_wal_hook(
-      c.db_,
+      db_,
       [](void* self, sqlite3*, const char*, int pages) {
         static_cast<Connection*>(self)->log_pages_ = pages;
         return SQLITE_OK;
       },
-      &c);
-  if (!c.error().ok()) return c.error();
-  Statement mode(c, "PRAGMA journal_mode");
+      this);
+  Statement mode(*this, "PRAGMA journal_mode");
   if (mode.Row() && mode.View(0) != "wal") {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": this file system cannot hold a write-ahead log"));
+    return absl::FailedPreconditionError("this file system cannot hold a write-ahead log");
   }
-  if (!c.error().ok()) return c.error();
-  return connection;
+  return error_;
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenMemory(absl::string_view image) {
