@@ -20,8 +20,6 @@ namespace v1 = worker::v1;
 
 constexpr size_t kNameBytes = 128;
 constexpr size_t kWordsBytes = 1024;
-constexpr size_t kKeyBytes = 256;
-constexpr size_t kMessageBytes = 4096;
 constexpr uint64_t kMostBusy =
     uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of it must not overflow
 constexpr uint32_t kMostLanes = 4096;
@@ -48,9 +46,9 @@ absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
 }
 
 absl::Status CheckColumn(const v1::Column& column) {
-  if (column.key().empty() || column.key().size() > kKeyBytes) {
+  if (column.key().empty() || column.key().size() > storage::kLongestKey) {
     return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
-               absl::StrCat("1 to ", kKeyBytes));
+               absl::StrCat("1 to ", storage::kLongestKey));
   }
   if (column.steps_size() != column.values_size()) {
     return Bad("points.columns.values",
@@ -98,14 +96,6 @@ absl::StatusOr<StorageEvent> ToBlobEvent(absl::string_view field, const Message&
   return StorageEvent{message.step(), message.blob(), message.bytes()};
 }
 
-// At most kMessageBytes, cut between characters.
-std::string Shortened(const std::string& message) {
-  if (message.size() <= kMessageBytes) return message;
-  size_t end = kMessageBytes;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
-  return message.substr(0, end);
-}
-
 using Kind = decltype(storage::LeaseEvent::event);
 
 template <typename StorageEvent>
@@ -128,7 +118,7 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
     case v1::Event::kFinished:
       return Kind(storage::FinishedEvent{event.finished().diverged(), event.finished().step()});
     case v1::Event::kFailed:
-      return Kind(storage::FailedEvent{Shortened(event.failed().message())});
+      return Kind(storage::FailedEvent{event.failed().message()});
     case v1::Event::kReleased:
       return Kind(storage::ReleasedEvent{});
     case v1::Event::KIND_NOT_SET:
