@@ -78,16 +78,15 @@ void Scheduler::Impl::End(WorkerState* worker, absl::string_view lease, LeaseEnd
   TryEnd(worker, found);
 }
 
-bool Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
+void Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
   const LeaseEnding& ending = *lease->second.ending;
   const absl::Status status =
       store_->EndLease(lease->first, ending.end, ending.stepping, ending.message);
-  if (!status.ok() && !absl::IsNotFound(status)) {
-    if (absl::IsResourceExhausted(status)) no_room_at_ = clock_->Now();
-    return false;
+  if (status.ok()) {
+    worker->leases.erase(lease);
+  } else if (absl::IsResourceExhausted(status)) {
+    no_room_at_ = clock_->Now();
   }
-  worker->leases.erase(lease);
-  return true;
 }
 
 void Scheduler::Impl::Lose(WorkerState* worker, absl::string_view why) {

@@ -97,7 +97,7 @@ class Scheduler::Impl {
   // expiry.cc
   // Decides the lease's end and commits it, or tries again at later ticks if there is no room.
   void End(WorkerState* worker, absl::string_view lease, LeaseEnding ending);
-  bool TryEnd(WorkerState* worker, HeldLeases::iterator lease);
+  void TryEnd(WorkerState* worker, HeldLeases::iterator lease);
   // Ends all leases of the worker as lost; those that never began to train cost nothing.
   void Lose(WorkerState* worker, absl::string_view why);
   void CheckSilence();

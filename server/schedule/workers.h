@@ -20,7 +20,6 @@ namespace ablate::schedule {
 struct HeldRun {
   bool started = false;  // a lane has taken it up
   bool ended = false;    // its end has arrived, perhaps not yet committed
-  uint32_t step = 0;
   // As of the last heartbeat that named it: when it came, and since when the step had not changed.
   absl::Duration reported_at;
   absl::Duration stalled_since;
