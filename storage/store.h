@@ -164,8 +164,7 @@ class Store {
                                 const std::vector<std::string>& stepping,
                                 absl::string_view message) = 0;
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
-  // Whether a live lease may read or write this blob's bytes is for the service; this says if it
-  // exists.
+  // What blobs a lease may read or write is for the service to decide.
   virtual absl::StatusOr<bool> LeaseExists(absl::string_view lease) = 0;
 
   // --- Metrics
