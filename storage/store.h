@@ -139,12 +139,11 @@ class Store {
   // Queued runs for a device kind, best priority first, then oldest.
   virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                        uint32_t limit) = 0;
-  // New lease over those of `runs` that are still QUEUED, each rewound to its resume state's place
-  // (later row groups, checkpoints go; the summaries stored with it return), or to step 0 if the
-  // state's blob is gone. Empty result: no lease was made.
-  virtual absl::StatusOr<std::vector<GrantedRun>> Grant(absl::string_view lease,
-                                                        const LeaseHolder& holder,
-                                                        const std::vector<std::string>& runs) = 0;
+  // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to
+  // its resume state's place (later row groups, checkpoints go; the summaries stored with it
+  // return), or to step 0 if the state's blob is gone. One result each; empty: no lease was made.
+  virtual absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
+      const std::vector<NewLease>& leases) = 0;
   // Applies events in order; one result each. `holder_incarnation` must be the lease's. A blob
   // named by an event must be published and pinned by the caller until this returns.
   virtual absl::StatusOr<std::vector<Applied>> Apply(absl::string_view holder_incarnation,

@@ -28,9 +28,8 @@ struct LeaseRow {
 std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name);
 
 // A run whose resume state has lost its blob begins anew. `blobs` may be null.
-absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, Blobs* blobs, absl::string_view lease,
-                                              const LeaseHolder& holder,
-                                              const std::vector<std::string>& runs);
+absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(Transaction& t, Blobs* blobs,
+                                                           const std::vector<NewLease>& leases);
 LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_view incarnation,
                         uint64_t first_unacked);
 absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,

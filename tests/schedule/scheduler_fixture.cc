@@ -27,11 +27,12 @@ absl::Status FaultyStore::Room() const {
   return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
 }
 
-StoreProxy::Or<std::vector<storage::GrantedRun>> FaultyStore::Grant(
-    Text lease, const storage::LeaseHolder& holder, const Names& runs) {
+StoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> FaultyStore::Grant(
+    const std::vector<storage::NewLease>& leases) {
   if (!Room().ok()) return Room();
   CommitHeldBack();
-  return target()->Grant(lease, holder, runs);
+  ++grants_;
+  return target()->Grant(leases);
 }
 
 absl::Status FaultyStore::EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,

@@ -30,12 +30,14 @@ class FaultyStore : public StoreProxy {
   // Null: no blobs, as in memory.
   void SetBlobs(storage::Blobs* blobs) { blobs_ = blobs; }
   void HoldBack() { holds_back_ = true; }
+  // Transactions that made leases.
+  int grants() const { return grants_; }
   // Commits what was held back, in order, and answers.
   void LetGo();
 
   storage::Blobs* blobs() override { return blobs_; }
-  Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
-                                             const Names& runs) override;
+  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
+      const std::vector<storage::NewLease>& leases) override;
   absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
                         Text message) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
@@ -48,6 +50,7 @@ class FaultyStore : public StoreProxy {
   storage::Blobs* blobs_ = nullptr;
   bool full_ = false;
   bool fill_once_refused_ = false;
+  int grants_ = 0;
   bool holds_back_ = false;
   std::deque<std::function<void()>> held_back_;
   std::deque<std::function<void()>> answers_;
