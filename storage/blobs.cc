@@ -71,6 +71,8 @@ struct Shelf {
   Mutex mutex;
   std::map<std::string, int, std::less<>> pins ABSL_GUARDED_BY(mutex);
   std::set<std::string> unpinned ABSL_GUARDED_BY(mutex);
+  // Published, but the folder was not synced since: whoever finds one has to do that first.
+  std::set<std::string, std::less<>> unsynced ABSL_GUARDED_BY(mutex);
 };
 
 class CountedPin final : public Blobs::Pin {
@@ -136,6 +138,7 @@ class Upload final : public Blobs::Writer {
     std::shared_ptr<Blobs::Pin> pin;
     {
       MutexLock lock(&shelf_->mutex);
+      shelf_->unsynced.insert(sha256);
       if (rename(path_.c_str(), shelf_->PathOf(sha256).c_str()) != 0) {
         return broken_ = Failed("rename", path_);
       }
@@ -144,6 +147,8 @@ class Upload final : public Blobs::Writer {
     }
     const absl::Status durable = SyncFolder(shelf_->folder);
     if (!durable.ok()) return durable;
+    MutexLock lock(&shelf_->mutex);
+    shelf_->unsynced.erase(sha256);
     return pin;
   }
 
@@ -172,6 +177,11 @@ class FolderBlobs final : public Blobs {
     MutexLock lock(&shelf_->mutex);
     const auto size = Size(sha256);
     if (!size.ok()) return size.status();
+    if (const auto found = shelf_->unsynced.find(sha256); found != shelf_->unsynced.end()) {
+      const absl::Status durable = SyncFolder(shelf_->folder);
+      if (!durable.ok()) return durable;
+      shelf_->unsynced.erase(found);
+    }
     return MakePin(shelf_, std::string(sha256), *size);
   }
 
@@ -255,8 +265,10 @@ absl::Status RemoveTemporaries(const std::string& folder) {
 
 absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", folder);
-  const absl::Status cleaned = RemoveTemporaries(folder);
-  if (!cleaned.ok()) return cleaned;
+  absl::Status status = RemoveTemporaries(folder);
+  // An earlier process may have ended between a rename and this.
+  if (status.ok()) status = SyncFolder(folder);
+  if (!status.ok()) return status;
   return std::make_unique<FolderBlobs>(folder);
 }
 

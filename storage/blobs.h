@@ -35,7 +35,7 @@ class Blobs {
   virtual ~Blobs() = default;
 
   virtual absl::StatusOr<std::unique_ptr<Writer>> Create() = 0;
-  // Pins a blob that is already there. NOT_FOUND.
+  // Pins a blob that is already there, and durable. NOT_FOUND.
   virtual absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256) = 0;
   // Up to `length` bytes from `offset`. NOT_FOUND; OUT_OF_RANGE if offset is beyond the end.
   virtual absl::StatusOr<std::string> Read(absl::string_view sha256, uint64_t offset,

@@ -21,6 +21,13 @@ struct LeaseHolder {
   std::string trainer;
 };
 
+// A lease to be made over runs that are queued. Its id is the caller's: random, never used before.
+struct NewLease {
+  std::string lease;
+  LeaseHolder holder;
+  std::vector<std::string> runs;
+};
+
 // A run as it is handed out: rewound to its resume state, or to step 0.
 struct GrantedRun {
   std::string run;

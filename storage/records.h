@@ -3,6 +3,7 @@
 #ifndef ABLATE_STORAGE_RECORDS_H_
 #define ABLATE_STORAGE_RECORDS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -133,6 +134,8 @@ struct DatasetRecord {
   uint32_t characters = 0;
   Micros create_time = 0;
 };
+
+inline constexpr size_t kLongestKey = 200;  // bytes of a metric's key
 
 // Points of one key in one row group.
 struct Column {

@@ -95,8 +95,9 @@ class Store {
   // --- Experiments
   // Creates the experiment, its cells and the runs that are missing, in one transaction. A
   // fingerprint's newest generation is reused when QUEUED, LEASED, DONE or DIVERGED and queued
-  // again when FAILED or CANCELLED. ALREADY_EXISTS if request_id was used for something else;
-  // NOT_FOUND if a dataset_blob is not a data set's.
+  // again when FAILED (from step 0: its resume state may be why it failed) or CANCELLED.
+  // ALREADY_EXISTS if request_id was used for something else; NOT_FOUND if a dataset_blob is not a
+  // data set's.
   virtual absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment) = 0;
   virtual absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs) = 0;
   virtual absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id) = 0;
@@ -138,12 +139,11 @@ class Store {
   // Queued runs for a device kind, best priority first, then oldest.
   virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                        uint32_t limit) = 0;
-  // New lease over those of `runs` that are still QUEUED, each rewound to its resume state's place
-  // (later row groups, checkpoints go; the summaries stored with it return). Empty result: no lease
-  // was made.
-  virtual absl::StatusOr<std::vector<GrantedRun>> Grant(absl::string_view lease,
-                                                        const LeaseHolder& holder,
-                                                        const std::vector<std::string>& runs) = 0;
+  // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to
+  // its resume state's place (later row groups, checkpoints go; the summaries stored with it
+  // return), or to step 0 if the state's blob is gone. One result each; empty: no lease was made.
+  virtual absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
+      const std::vector<NewLease>& leases) = 0;
   // Applies events in order; one result each. `holder_incarnation` must be the lease's. A blob
   // named by an event must be published and pinned by the caller until this returns.
   virtual absl::StatusOr<std::vector<Applied>> Apply(absl::string_view holder_incarnation,
@@ -163,8 +163,7 @@ class Store {
                                 const std::vector<std::string>& stepping,
                                 absl::string_view message) = 0;
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
-  // Whether a live lease may read or write this blob's bytes is for the service; this says if it
-  // exists.
+  // What blobs a lease may read or write is for the service to decide.
   virtual absl::StatusOr<bool> LeaseExists(absl::string_view lease) = 0;
 
   // --- Metrics

@@ -34,42 +34,63 @@ absl::Status Scheduler::Impl::DispatchKind(absl::string_view device_kind) {
   while (more) {
     absl::StatusOr<std::vector<storage::QueuedRun>> queue = store_->Queue(device_kind, page);
     if (!queue.ok()) return queue.status();
-    more = false;
-    for (const storage::QueuedRun& run : *queue) {
-      std::string name;
-      if (LeastLoaded(run, &name) == nullptr) return absl::OkStatus();
-      const absl::StatusOr<bool> granted = GrantRun(name, run);
-      if (!granted.ok()) return granted.status();
-      more = more || (*granted && queue->size() == page);
-    }
+    const std::vector<storage::NewLease> leases = Assign(*queue);
+    if (leases.empty()) return absl::OkStatus();
+    const absl::StatusOr<size_t> granted = Grant(leases);
+    if (!granted.ok()) return granted.status();
+    more = *granted > 0 && leases.size() == page;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Scheduler::Impl::GrantRun(const std::string& name,
-                                               const storage::QueuedRun& run) {
-  WorkerState& worker = workers_[name];
-  const std::string id = new_lease_id_();
-  absl::StatusOr<std::vector<storage::GrantedRun>> granted = store_->Grant(
-      id, {name, worker.incarnation, worker.device, worker.build, worker.trainer}, {run.run});
+std::vector<storage::NewLease> Scheduler::Impl::Assign(
+    const std::vector<storage::QueuedRun>& queue) {
+  std::vector<storage::NewLease> leases;
+  std::map<std::string, uint64_t> assigned;
+  for (const storage::QueuedRun& run : queue) {
+    std::string name;
+    const WorkerState* worker = LeastLoaded(run, assigned, &name);
+    if (worker == nullptr) break;
+    ++assigned[name];
+    leases.push_back({new_lease_id_(),
+                      {name, worker->incarnation, worker->device, worker->build, worker->trainer},
+                      {run.run}});
+  }
+  return leases;
+}
+
+absl::StatusOr<size_t> Scheduler::Impl::Grant(const std::vector<storage::NewLease>& leases) {
+  absl::StatusOr<std::vector<std::vector<storage::GrantedRun>>> granted = store_->Grant(leases);
   if (!granted.ok()) {
     if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
     return granted.status();
   }
-  if (granted->empty()) return false;  // cancelled in between
+  size_t made = 0;
+  for (size_t i = 0; i < leases.size(); ++i) {
+    if ((*granted)[i].empty()) continue;  // cancelled in between
+    ++made;
+    HandOut(leases[i], std::move((*granted)[i]));
+  }
+  return made;
+}
+
+void Scheduler::Impl::HandOut(const storage::NewLease& made,
+                              std::vector<storage::GrantedRun> runs) {
+  WorkerState& worker = workers_[made.holder.worker];
   if (worker.load() == 0) worker.progress_at = clock_->Now();
-  HeldLease& lease = worker.leases[id];
+  HeldLease& lease = worker.leases[made.lease];
   lease.incarnation = worker.incarnation;
   lease.order = ++grants_;
   worker::v1::ToWorker message;
-  message.mutable_grant()->set_lease(id);
+  message.mutable_grant()->set_lease(made.lease);
   message.mutable_grant()->set_credit_bytes(options_.credit_bytes);
-  for (storage::GrantedRun& one : *granted) {
+  for (storage::GrantedRun& one : runs) {
     lease.runs[one.run];
     worker::v1::GrantedRun& entry = *message.mutable_grant()->add_runs();
     if (!entry.mutable_spec()->ParseFromString(one.spec)) {
-      End(&worker, id, {storage::LeaseEnd::kDied, {one.run}, "its stored spec can't be read"});
-      return true;
+      End(&worker, made.lease,
+          {storage::LeaseEnd::kDied, {one.run}, "its stored spec can't be read"});
+      return;
     }
     entry.set_run(std::move(one.run));
     entry.set_dataset_blob(std::move(one.dataset_blob));
@@ -77,16 +98,18 @@ absl::StatusOr<bool> Scheduler::Impl::GrantRun(const std::string& name,
     entry.set_resume_step(one.resume_step);
   }
   SendTo(worker.session, message);
-  return true;
 }
 
 // Compared by runs per lane.
-WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run, std::string* name) {
+WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run,
+                                          const std::map<std::string, uint64_t>& assigned,
+                                          std::string* name) {
   WorkerState* best = nullptr;
   uint64_t best_load = 0;
   for (auto& [candidate, worker] : workers_) {
     if (worker.device_kind != run.device_kind || !TakesNewRuns(worker)) continue;
-    const uint64_t load = worker.load();
+    const auto ahead = assigned.find(candidate);
+    const uint64_t load = worker.load() + (ahead == assigned.end() ? 0 : ahead->second);
     if (load >= uint64_t{worker.lanes} * RunsPerLane(run)) continue;
     if (best != nullptr && load * best->lanes >= best_load * worker.lanes) continue;
     best = &worker;

@@ -14,7 +14,10 @@ using storage::Applied;
 
 namespace {
 
-std::map<std::string, std::shared_ptr<EventGroup>> ByLease(const EventGroup& group) {
+// Leases of which a worker may still have events to send when their runs have left them here.
+constexpr size_t kForgottenLeases = 16;
+
+std::vector<SharedGroup> ByLease(const EventGroup& group) {
   std::map<std::string, std::shared_ptr<EventGroup>> parts;
   for (size_t i = 0; i < group.events.size(); ++i) {
     std::shared_ptr<EventGroup>& part = parts[group.events[i].lease];
@@ -23,7 +26,9 @@ std::map<std::string, std::shared_ptr<EventGroup>> ByLease(const EventGroup& gro
     part->bytes.push_back(group.bytes[i]);
     part->pins = group.pins;
   }
-  return parts;
+  std::vector<SharedGroup> groups;
+  for (auto& [lease, part] : parts) groups.push_back(std::move(part));
+  return groups;
 }
 
 }  // namespace
@@ -54,8 +59,10 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
   Note(attachment.worker, *event);
   v1::FromWorker counted;  // as the worker counts it
   *counted.mutable_event() = message;
-  const absl::Status status = attachment.intake.Add(*std::move(event), counted.ByteSizeLong(),
-                                                    options_.credit_bytes, std::move(pin));
+  const size_t leases = workers_[attachment.worker].leases.size() + kForgottenLeases;
+  const absl::Status status = attachment.intake.Add(
+      *std::move(event), counted.ByteSizeLong(),
+      {options_.credit_bytes, options_.credit_bytes * leases}, std::move(pin));
   if (!status.ok()) {
     Reject(id, message.lease(), status.message());
     Close(id, status);
@@ -74,10 +81,10 @@ void Scheduler::Impl::Note(const std::string& name, const storage::LeaseEvent& e
 }
 
 void Scheduler::Impl::Reject(Session id, absl::string_view lease, absl::string_view why) {
-  WorkerState& worker = workers_[sessions_[id].worker];
-  if (worker.leases.find(lease) == worker.leases.end()) return;
   const std::string name(lease);
-  End(&worker, name, {storage::LeaseEnd::kLost, {}, std::string(why)});
+  End(&workers_[sessions_[id].worker], name, {storage::LeaseEnd::kLost, {}, std::string(why)});
+  // Also of a lease that holds nothing any more: without its answer the worker would send the next
+  // event, and that again on each new stream.
   SendCancel(id, name, "");
 }
 
@@ -132,17 +139,29 @@ void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
     if (session != sessions_.end()) session->second.intake.NoRoom(batch.group, no_room_at_);
     return;
   }
-  const std::map<std::string, std::shared_ptr<EventGroup>> leases = ByLease(*batch.group);
-  if (leases.size() > 1) {
-    // One event is refused: the other leases must not suffer for it.
-    for (const auto& [lease, part] : leases) {
-      Submit({batch.session, batch.worker, batch.incarnation, part});
-    }
+  const std::vector<SharedGroup> parts = ByLease(*batch.group);
+  if (parts.size() > 1) {
+    Resubmit(batch, parts);
     return;
   }
-  End(&workers_[batch.worker], leases.begin()->first,
-      {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+  if (const auto worker = workers_.find(batch.worker); worker != workers_.end()) {
+    End(&worker->second, batch.group->events.front().lease,
+        {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+  }
   Close(batch.session, why);
+}
+
+// One event is refused: the other leases must not suffer for it.
+void Scheduler::Impl::Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts) {
+  const auto session = sessions_.find(batch.session);
+  if (session != sessions_.end()) {
+    session->second.intake.Split(parts);
+    Pump(batch.session);
+    return;
+  }
+  for (const SharedGroup& part : parts) {
+    Submit({batch.session, batch.worker, batch.incarnation, part});
+  }
 }
 
 void Scheduler::Impl::Answer(Session id, const EventGroup& group,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/reflect/text.h"
 #include "server/schedule/scheduler_impl.h"
 
 namespace ablate::schedule {
@@ -12,6 +13,9 @@ namespace {
 
 // Ticks come every second: a longer time between two means that this process did not run.
 constexpr absl::Duration kPause = absl::Seconds(5);
+constexpr size_t kWordsBytes = 2000;
+// For so long a worker that is away is listed; batch systems give each one a name of its own.
+constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 }  // namespace
 
@@ -20,11 +24,12 @@ void Scheduler::Impl::Exited(const WorkerExit& exit) {
   if (found == workers_.end()) return;
   WorkerState& worker = found->second;
   if (worker.session != 0) Close(worker.session, absl::AbortedError("the worker's process ended"));
+  // From the end of a log: any bytes, perhaps the half of a character.
+  const std::string last_words = reflect::ShortText(exit.last_words, kWordsBytes);
   const std::vector<std::string> stepping = worker.stepping();
   std::vector<std::pair<std::string, LeaseEnding>> endings;
   for (const auto& [id, lease] : worker.leases) {
-    LeaseEnding ending{
-        lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, exit.last_words};
+    LeaseEnding ending{lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, last_words};
     if (worker.leaving) ending.end = LeaseEnd::kReleased;
     if (exit.by_itself && !worker.leaving) {
       for (const std::string& run : stepping) {
@@ -73,16 +78,15 @@ void Scheduler::Impl::End(WorkerState* worker, absl::string_view lease, LeaseEnd
   TryEnd(worker, found);
 }
 
-bool Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
+void Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
   const LeaseEnding& ending = *lease->second.ending;
   const absl::Status status =
       store_->EndLease(lease->first, ending.end, ending.stepping, ending.message);
-  if (!status.ok() && !absl::IsNotFound(status)) {
-    if (absl::IsResourceExhausted(status)) no_room_at_ = clock_->Now();
-    return false;
+  if (status.ok()) {
+    worker->leases.erase(lease);
+  } else if (absl::IsResourceExhausted(status)) {
+    no_room_at_ = clock_->Now();
   }
-  worker->leases.erase(lease);
-  return true;
 }
 
 void Scheduler::Impl::Lose(WorkerState* worker, absl::string_view why) {
@@ -116,9 +120,13 @@ void Scheduler::Impl::CheckSilence() {
 
 void Scheduler::Impl::CheckAbsence() {
   if (!MayExpire()) return;
-  for (auto& [name, worker] : workers_) {
-    if (worker.session != 0 || clock_->Now() - worker.detached_at < options_.absence) continue;
+  for (auto next = workers_.begin(); next != workers_.end();) {
+    const auto current = next++;
+    WorkerState& worker = current->second;
+    const absl::Duration away = clock_->Now() - worker.detached_at;
+    if (worker.session != 0 || away < options_.absence) continue;
     Lose(&worker, "the worker was away for too long");
+    if (worker.leases.empty() && away >= kForgetAfter) workers_.erase(current);
   }
 }
 

@@ -18,32 +18,44 @@ constexpr absl::Duration kLongestBackOff = absl::Seconds(15);
 
 }  // namespace
 
-absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, uint64_t credit,
+absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, const Limits& limits,
                          std::shared_ptr<storage::Blobs::Pin> pin) {
-  uint64_t& held = bytes_[event.lease];
-  if (held > 0 && held + bytes > credit) {
-    return absl::ResourceExhaustedError(absl::StrCat("lease ", event.lease, " has ", held + bytes,
-                                                     " unacknowledged bytes; allowed: ", credit));
+  const auto lease = bytes_.find(event.lease);
+  const uint64_t held = lease == bytes_.end() ? 0 : lease->second;
+  if (held > 0 && held + bytes > limits.lease_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("lease ", event.lease, " has ", held + bytes,
+                     " unacknowledged bytes; allowed: ", limits.lease_bytes));
   }
-  held += bytes;
+  if (all_bytes_ > 0 && all_bytes_ + bytes > limits.bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the stream has ", all_bytes_ + bytes, " unacknowledged bytes; allowed: ", limits.bytes));
+  }
+  bytes_[event.lease] += bytes;
+  all_bytes_ += bytes;
   waiting_.push_back({std::move(event), bytes, std::move(pin)});
   return absl::OkStatus();
 }
 
 SharedGroup Intake::Take(absl::Duration now) {
-  if (with_store_ || (again_ != nullptr && now < again_at_)) return nullptr;
-  SharedGroup group = again_ != nullptr ? std::move(again_) : Collect(kGroupEvents, kGroupBytes);
-  again_ = nullptr;
+  if (with_store_ || (!again_.empty() && now < again_at_)) return nullptr;
+  SharedGroup group;
+  if (again_.empty()) {
+    group = Collect(kGroupEvents, kGroupBytes);
+  } else {
+    group = std::move(again_.front());
+    again_.pop_front();
+  }
   with_store_ = group != nullptr;
   return group;
 }
 
 SharedGroup Intake::TakeAll() {
   auto all = std::make_shared<EventGroup>();
-  for (const SharedGroup& part :
-       {std::exchange(again_, nullptr),
-        Collect(std::numeric_limits<size_t>::max(), std::numeric_limits<uint64_t>::max())}) {
-    if (part == nullptr) continue;
+  SharedGroup rest =
+      Collect(std::numeric_limits<size_t>::max(), std::numeric_limits<uint64_t>::max());
+  if (rest != nullptr) again_.push_back(std::move(rest));
+  for (const SharedGroup& part : std::exchange(again_, {})) {
     all->events.insert(all->events.end(), part->events.begin(), part->events.end());
     all->bytes.insert(all->bytes.end(), part->bytes.begin(), part->bytes.end());
     all->pins.insert(all->pins.end(), part->pins.begin(), part->pins.end());
@@ -57,15 +69,21 @@ void Intake::Applied(const EventGroup& group) {
   for (size_t i = 0; i < group.events.size(); ++i) {
     const auto held = bytes_.find(group.events[i].lease);
     held->second -= group.bytes[i];
+    all_bytes_ -= group.bytes[i];
     if (held->second == 0) bytes_.erase(held);
   }
 }
 
 void Intake::NoRoom(SharedGroup group, absl::Duration now) {
   with_store_ = false;
-  again_ = std::move(group);
+  again_.push_front(std::move(group));
   back_off_ = std::clamp(back_off_ * 2, kFirstBackOff, kLongestBackOff);
   again_at_ = now + back_off_;
+}
+
+void Intake::Split(const std::vector<SharedGroup>& parts) {
+  with_store_ = false;
+  again_.insert(again_.begin(), parts.begin(), parts.end());
 }
 
 SharedGroup Intake::Collect(size_t most_events, uint64_t most_bytes) {

@@ -24,12 +24,16 @@ struct EventGroup {
 using SharedGroup = std::shared_ptr<const EventGroup>;
 
 // Buffers events and hands them out in groups, one at a time: while the store commits one, the next
-// collects. A group that found no room is handed out again, before anything later. What is buffered
-// is bounded by the leases' credits.
+// collects. A group that found no room is handed out again, before anything later.
 class Intake {
  public:
-  // RESOURCE_EXHAUSTED if the lease then had more than `credit` bytes here in several events.
-  absl::Status Add(storage::LeaseEvent event, uint64_t bytes, uint64_t credit,
+  // What may be here; one event alone always may.
+  struct Limits {
+    uint64_t lease_bytes = 0;
+    uint64_t bytes = 0;  // of all leases, for their names are the worker's word
+  };
+  // RESOURCE_EXHAUSTED if there then were more.
+  absl::Status Add(storage::LeaseEvent event, uint64_t bytes, const Limits& limits,
                    std::shared_ptr<storage::Blobs::Pin> pin);
   // Null while a group is with the store, before the time for another try, or if there is nothing.
   SharedGroup Take(absl::Duration now);
@@ -38,6 +42,8 @@ class Intake {
   // The store's answer to the group taken last.
   void Applied(const EventGroup& group);
   void NoRoom(SharedGroup group, absl::Duration now);
+  // One event of the group can't be stored: its parts are handed out next, one after another.
+  void Split(const std::vector<SharedGroup>& parts);
 
  private:
   struct Waiting {
@@ -50,7 +56,8 @@ class Intake {
 
   std::deque<Waiting> waiting_;
   std::map<std::string, uint64_t> bytes_;  // of each lease, here or with the store
-  SharedGroup again_;
+  uint64_t all_bytes_ = 0;
+  std::deque<SharedGroup> again_;
   absl::Duration again_at_;
   absl::Duration back_off_;
   bool with_store_ = false;

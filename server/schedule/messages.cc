@@ -20,8 +20,8 @@ namespace v1 = worker::v1;
 
 constexpr size_t kNameBytes = 128;
 constexpr size_t kWordsBytes = 1024;
-constexpr size_t kKeyBytes = 256;
-constexpr size_t kMessageBytes = 4096;
+constexpr uint64_t kMostBusy =
+    uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of it must not overflow
 constexpr uint32_t kMostLanes = 4096;
 constexpr int kMostHeld = 100'000;
 constexpr int kMostColumns = 100'000;
@@ -46,9 +46,9 @@ absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
 }
 
 absl::Status CheckColumn(const v1::Column& column) {
-  if (column.key().empty() || column.key().size() > kKeyBytes) {
+  if (column.key().empty() || column.key().size() > storage::kLongestKey) {
     return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
-               absl::StrCat("1 to ", kKeyBytes));
+               absl::StrCat("1 to ", storage::kLongestKey));
   }
   if (column.steps_size() != column.values_size()) {
     return Bad("points.columns.values",
@@ -71,8 +71,11 @@ absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
   }
   storage::PointsEvent event;
   event.step = points.step();
+  if (points.busy_us() > kMostBusy) {
+    return Bad("points.busy_us", absl::StrCat(points.busy_us()),
+               absl::StrCat("at most ", kMostBusy));
+  }
   event.busy = static_cast<storage::Micros>(points.busy_us());
-  if (event.busy < 0) return Bad("points.busy_us", absl::StrCat(points.busy_us()), "below 2^63");
   std::set<absl::string_view> keys;
   event.columns.reserve(static_cast<size_t>(points.columns_size()));
   for (const v1::Column& column : points.columns()) {
@@ -91,14 +94,6 @@ template <typename StorageEvent, typename Message>
 absl::StatusOr<StorageEvent> ToBlobEvent(absl::string_view field, const Message& message) {
   if (absl::Status status = CheckBlob(field, message.blob()); !status.ok()) return status;
   return StorageEvent{message.step(), message.blob(), message.bytes()};
-}
-
-// At most kMessageBytes, cut between characters.
-std::string Shortened(const std::string& message) {
-  if (message.size() <= kMessageBytes) return message;
-  size_t end = kMessageBytes;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
-  return message.substr(0, end);
 }
 
 using Kind = decltype(storage::LeaseEvent::event);
@@ -123,7 +118,7 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
     case v1::Event::kFinished:
       return Kind(storage::FinishedEvent{event.finished().diverged(), event.finished().step()});
     case v1::Event::kFailed:
-      return Kind(storage::FailedEvent{Shortened(event.failed().message())});
+      return Kind(storage::FailedEvent{event.failed().message()});
     case v1::Event::kReleased:
       return Kind(storage::ReleasedEvent{});
     case v1::Event::KIND_NOT_SET:

@@ -75,7 +75,7 @@ class Scheduler {
   ~Scheduler();
 
   // How what the store calls back on its own thread gets to the scheduler's (SchedulerThread sets
-  // it). Without it the work is done where the store calls. Before Start.
+  // it). Without it the work is done where the store calls. Before the first Open.
   using Post = std::function<void(std::function<void()>)>;
   void SetPost(Post post);
 

@@ -81,14 +81,21 @@ class Scheduler::Impl {
   void Submit(Batch batch);
   void OnApplied(const Batch& batch, const Results& results);
   void OnRefused(const Batch& batch, const absl::Status& why);
+  void Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts);
   void Answer(Session id, const EventGroup& group, const std::vector<storage::Applied>& results);
   void RunLeft(const Batch& batch, const storage::LeaseEvent& event);
 
   // dispatch.cc
   absl::Status DispatchKind(absl::string_view device_kind);
-  // False if the run is not queued any more.
-  absl::StatusOr<bool> GrantRun(const std::string& name, const storage::QueuedRun& run);
-  WorkerState* LeastLoaded(const storage::QueuedRun& run, std::string* name);
+  // A lease for each run at the front of the queue that a worker has a place for.
+  std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue);
+  // Makes them in one transaction, for a commit each is what granting short runs costs; how many
+  // were made, for a run may not be queued any more.
+  absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);
+  void HandOut(const storage::NewLease& lease, std::vector<storage::GrantedRun> runs);
+  // The worker for a run; null if none has a place beside what it has and `assigned`.
+  WorkerState* LeastLoaded(const storage::QueuedRun& run,
+                           const std::map<std::string, uint64_t>& assigned, std::string* name);
   bool TakesNewRuns(const WorkerState& worker) const;
   uint32_t RunsPerLane(const storage::QueuedRun& run);
   std::optional<double> StepMicros(const std::string& shape);
@@ -96,7 +103,7 @@ class Scheduler::Impl {
   // expiry.cc
   // Decides the lease's end and commits it, or tries again at later ticks if there is no room.
   void End(WorkerState* worker, absl::string_view lease, LeaseEnding ending);
-  bool TryEnd(WorkerState* worker, HeldLeases::iterator lease);
+  void TryEnd(WorkerState* worker, HeldLeases::iterator lease);
   // Ends all leases of the worker as lost; those that never began to train cost nothing.
   void Lose(WorkerState* worker, absl::string_view why);
   void CheckSilence();

@@ -165,7 +165,6 @@ void Scheduler::Impl::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
         continue;
       }
       run->started = true;
-      run->step = report.step();
       run->reported_at = now;
       run->stalled_since = stepped_at;
     }

@@ -20,7 +20,6 @@ namespace ablate::schedule {
 struct HeldRun {
   bool started = false;  // a lane has taken it up
   bool ended = false;    // its end has arrived, perhaps not yet committed
-  uint32_t step = 0;
   // As of the last heartbeat that named it: when it came, and since when the step had not changed.
   absl::Duration reported_at;
   absl::Duration stalled_since;
@@ -68,8 +67,8 @@ struct WorkerState {
   HeldRun* FindRun(absl::string_view lease, const std::string& run);
   // Runs that a lane has or will have to take up.
   uint32_t load() const;
-  // What a worker that dies now was training: runs that lanes had taken up; if none is known, those
-  // that were granted first, for that is their order.
+  // The runs to blame if the worker dies now: those that its lanes have begun. If none is known to
+  // have begun, one a lane in the order of granting, for lanes take them up in that order.
   std::vector<std::string> stepping() const;
 };
 

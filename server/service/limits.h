@@ -25,7 +25,6 @@ inline constexpr int kMostQueryKeys = 1'000;
 inline constexpr uint32_t kLeastMaxPoints = 4;
 inline constexpr uint32_t kMostMaxPoints = 1'000'000;
 inline constexpr int kMostWatchKeys = 20;
-inline constexpr size_t kMostKeyBytes = 200;
 inline constexpr size_t kMostNameBytes = 200;
 inline constexpr size_t kMostDisplayNameBytes = 100;
 inline constexpr uint64_t kMostDatasetBytes = uint64_t{1} << 30;

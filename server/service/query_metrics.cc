@@ -38,7 +38,7 @@ absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
     return TooMany("keys", request.keys_size(), kMostQueryKeys);
   }
   for (int i = 0; i < request.keys_size(); ++i) {
-    if (!IsPrintable(request.keys(i), kMostKeyBytes)) {
+    if (!IsPrintable(request.keys(i), storage::kLongestKey)) {
       return InvalidField(absl::StrCat("keys[", i, "]"),
                           absl::StrCat(reflect::Quoted(request.keys(i)), " is no key"),
                           "a metric's key such as train/loss");

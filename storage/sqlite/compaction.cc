@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/sqlite/points.h"
+#include "storage/sqlite/runs.h"
 #include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
@@ -57,13 +58,23 @@ absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
   CompactedSlice slice;
   slice.run = next.Int(0);
   const auto series = Collect(db, &slice);
-  if (!series.ok()) return series.status();
+  if (!series.ok()) {
+    // Tried again and again, it would keep all later runs from their turn.
+    slice.unreadable = std::string(series.status().message());
+    return std::optional<CompactedSlice>(std::move(slice));
+  }
   for (const auto& [key, points] : *series) Cut(key, points, &slice.chunks);
   return std::optional<CompactedSlice>(std::move(slice));
 }
 
 void StoreSlice(Transaction& t, const CompactedSlice& slice) {
   if (!Statement(t.db, "SELECT 1 FROM uncompacted WHERE run = ?1", slice.run).Row()) return;
+  if (!slice.unreadable.empty()) {
+    Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", slice.run).Run();
+    const std::optional<RunRow> run = LoadRun(t.db, slice.run);
+    if (run.has_value()) Record(t, *run, "damaged", slice.unreadable);
+    return;
+  }
   for (const Chunk& chunk : slice.chunks) {
     Statement(t.db,
               "INSERT INTO chunks (run, key, first_step, last_step, data) "

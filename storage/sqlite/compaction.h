@@ -26,12 +26,14 @@ struct CompactedSlice {
   int64_t run = 0;
   uint64_t last_group = 0;
   std::vector<Chunk> chunks;
+  std::string unreadable;  // why the run can't be compacted; then there are no chunks
 };
 
 // The next slice; nothing if every ended run is compacted. Only reads: the work of encoding is not
 // done on the writer's thread.
 absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db);
-// Replaces the row groups by the chunks, unless the run is gone.
+// Replaces the row groups by the chunks, unless the run is gone. What is unreadable stays as it is
+// and is noted in the run's history.
 void StoreSlice(Transaction& t, const CompactedSlice& slice);
 
 }  // namespace ablate::storage

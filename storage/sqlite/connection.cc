@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -14,11 +15,18 @@ namespace {
 
 constexpr int kBusyMilliseconds = 5000;
 
-absl::Status ToStatus(int code, absl::string_view message) {
+// SQLite has a code of its own only for some of the ways in which a file can't grow.
+bool IsFull(int code, int system_error) {
+  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
+         (code == SQLITE_IOERR_WRITE && (system_error == ENOSPC || system_error == EDQUOT));
+}
+
+absl::Status ToStatus(int code, absl::string_view message, int system_error = 0) {
   const std::string text = absl::StrCat("database: ", message, " (SQLite code ", code, ")");
+  if (IsFull(code, system_error)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the disk is full; ", text));
+  }
   switch (code & 0xff) {
-    case SQLITE_FULL:
-      return absl::ResourceExhaustedError(absl::StrCat("the disk is full; ", text));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_IOERR:
@@ -60,29 +68,30 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenFile(const std::stri
       path.c_str(), writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
   if (!connection.ok()) return connection.status();
   Connection& c = **connection;
-  if (writes) {
-    c.Execute(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-        "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384");
-  }
-  c.Execute("PRAGMA wal_autocheckpoint = 0");
   // SQLite 3.40.1 can corrupt a log that two connections reset: only the writer may checkpoint.
-  if (!writes) sqlite3_db_config(c.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_db_config(c.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  c.Execute("PRAGMA wal_autocheckpoint = 0");
+  if (!c.error().ok()) return c.error();
+  return connection;
+}
+
+absl::Status Connection::UseLog() {
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+  Execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+      "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384");
   sqlite3_wal_hook(
-      c.db_,
+      db_,
       [](void* self, sqlite3*, const char*, int pages) {
         static_cast<Connection*>(self)->log_pages_ = pages;
         return SQLITE_OK;
       },
-      &c);
-  if (!c.error().ok()) return c.error();
-  Statement mode(c, "PRAGMA journal_mode");
+      this);
+  Statement mode(*this, "PRAGMA journal_mode");
   if (mode.Row() && mode.View(0) != "wal") {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": this file system cannot hold a write-ahead log"));
+    return absl::FailedPreconditionError("this file system cannot hold a write-ahead log");
   }
-  if (!c.error().ok()) return c.error();
-  return connection;
+  return error_;
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenMemory(absl::string_view image) {
@@ -111,7 +120,9 @@ Connection::~Connection() {
 }
 
 void Connection::Fail(int code) {
-  if (error_.ok()) error_ = ToStatus(code, sqlite3_errmsg(db_));
+  // sqlite3_system_errno is not set by a COMMIT that fails.
+  const int system_error = errno;
+  if (error_.ok()) error_ = ToStatus(code, sqlite3_errmsg(db_), system_error);
 }
 
 void Connection::Execute(const char* sql) {
@@ -127,10 +138,11 @@ absl::Status Connection::Checkpoint(bool truncate) {
   const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
   int left = 0;
   const int code = sqlite3_wal_checkpoint_v2(db_, "main", mode, &left, nullptr);
+  const int system_error = errno;
   sqlite3_busy_timeout(db_, kBusyMilliseconds);
   if (code == SQLITE_OK) log_pages_ = 0;
   if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return absl::OkStatus();
-  return ToStatus(code, sqlite3_errmsg(db_));
+  return ToStatus(code, sqlite3_errmsg(db_), system_error);
 }
 
 absl::StatusOr<std::string> Connection::Image() const {

@@ -23,8 +23,7 @@ class Connection {
  public:
   enum class Access { kReadWrite, kReadOnly };
 
-  // Opens or creates a file in WAL mode. A connection never checkpoints unless Checkpoint is
-  // called.
+  // Opens a file, or creates it to write; changes nothing that is in it.
   static absl::StatusOr<std::unique_ptr<Connection>> OpenFile(const std::string& path,
                                                               Access access);
   // A database in memory, empty or a copy of what Image() returned.
@@ -36,6 +35,10 @@ class Connection {
   // RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the file is corrupt or the disk failed.
   const absl::Status& error() const { return error_; }
   void ClearError() { error_ = absl::OkStatus(); }
+
+  // For the connection that writes: puts the file into WAL mode. Never checkpoints unless
+  // Checkpoint is called, and at the end.
+  absl::Status UseLog();
 
   // Runs statements without parameters or rows.
   void Execute(const char* sql);

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/bytes.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/runs.h"
@@ -99,6 +100,8 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
 void QueueAgain(Transaction& t, int64_t id) {
   std::optional<RunRow> run = LoadRun(t.db, id);
   if (!run.has_value()) return;
+  // What made it fail may be in there: from it, it would fail for ever.
+  if (run->state == RunState::kFailed) DropResumeState(t, id);
   run->failures = run->losses = 0;
   run->failure.clear();
   run->end_time = 0;

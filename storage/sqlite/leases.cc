@@ -34,6 +34,17 @@ int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& 
   return id;
 }
 
+// A restored database may name a blob that was swept since: no worker could ever begin from it.
+void DropUnreadableState(Transaction& t, Blobs* blobs, const RunRow& run) {
+  if (blobs == nullptr) return;
+  {
+    Statement resume(t.db, "SELECT blob FROM resume_states WHERE run = ?1", run.id);
+    if (!resume.Row() || !absl::IsNotFound(blobs->Size(resume.View(0)).status())) return;
+  }
+  DropResumeState(t, run.id);
+  Record(t, run, "rewound", "the blob of its resume state is gone: it begins anew");
+}
+
 // Takes a run back to its resume state's place in the order of events: what came later goes, and
 // the summaries stored with it return.
 void Rewind(Transaction& t, RunRow* run, GrantedRun* granted) {
@@ -100,19 +111,11 @@ std::string NameOf(Connection& db, int64_t run) {
   return row.Row() ? row.Text(0) : "";
 }
 
-}  // namespace
-
-std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
-  Statement row(db, "SELECT id, incarnation, acked FROM leases WHERE name = ?1", name);
-  if (!row.Row()) return std::nullopt;
-  return LeaseRow{row.Int(0), row.Text(1), row.As<uint64_t>(2)};
-}
-
-absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view lease,
-                                              const LeaseHolder& holder,
-                                              const std::vector<std::string>& runs) {
-  if (FindLease(t.db, lease).has_value()) {
-    return absl::AlreadyExistsError(absl::StrCat("lease '", lease, "' exists"));
+absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
+                                                 const NewLease& wanted) {
+  const LeaseHolder& holder = wanted.holder;
+  if (FindLease(t.db, wanted.lease).has_value()) {
+    return absl::AlreadyExistsError(absl::StrCat("lease '", wanted.lease, "' exists"));
   }
   Statement(t.db,
             "DELETE FROM leases WHERE worker = ?1 AND incarnation != ?2 "
@@ -121,12 +124,33 @@ absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view 
       .Run();
   std::vector<GrantedRun> granted;
   int64_t id = 0;
-  for (const std::string& name : runs) {
+  for (const std::string& name : wanted.runs) {
     std::optional<RunRow> run = FindRun(t.db, name);
     if (!run.has_value() || run->state != RunState::kQueued) continue;
-    if (granted.empty()) id = InsertLease(t, lease, holder);
+    if (granted.empty()) id = InsertLease(t, wanted.lease, holder);
     granted.emplace_back().run = name;
+    DropUnreadableState(t, blobs, *run);
     Lend(t, id, holder, &*run, &granted.back());
+  }
+  return granted;
+}
+
+}  // namespace
+
+std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
+  Statement row(db, "SELECT id, incarnation, acked FROM leases WHERE name = ?1", name);
+  if (!row.Row()) return std::nullopt;
+  return LeaseRow{row.Int(0), row.Text(1), row.As<uint64_t>(2)};
+}
+
+absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(Transaction& t, Blobs* blobs,
+                                                           const std::vector<NewLease>& leases) {
+  std::vector<std::vector<GrantedRun>> granted;
+  granted.reserve(leases.size());
+  for (const NewLease& wanted : leases) {
+    auto one = GrantOne(t, blobs, wanted);
+    if (!one.ok()) return one.status();
+    granted.push_back(*std::move(one));
   }
   return granted;
 }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/blobs.h"
 #include "storage/leases.h"
 #include "storage/sqlite/runs.h"
 #include "storage/sqlite/writer.h"
@@ -26,9 +27,9 @@ struct LeaseRow {
 
 std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name);
 
-absl::StatusOr<std::vector<GrantedRun>> Grant(Transaction& t, absl::string_view lease,
-                                              const LeaseHolder& holder,
-                                              const std::vector<std::string>& runs);
+// A run whose resume state has lost its blob begins anew. `blobs` may be null.
+absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(Transaction& t, Blobs* blobs,
+                                                           const std::vector<NewLease>& leases);
 LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_view incarnation,
                         uint64_t first_unacked);
 absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,

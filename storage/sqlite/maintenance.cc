@@ -14,8 +14,11 @@ namespace ablate::storage {
 namespace {
 
 constexpr std::chrono::minutes kPause(1);
+// Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
+// server comes back within that and sends the event that names it.
+constexpr std::chrono::minutes kLeftoverGrace(2);
 constexpr Micros kLeaseAge = Micros{24} * 3600 * 1000000;
-constexpr size_t kSweepHashes = 200;
+constexpr size_t kSweepHashes = 20;  // removed on the writer's thread, as in removal.cc
 
 }  // namespace
 
@@ -49,9 +52,10 @@ bool Maintenance::stopping() {
 }
 
 void Maintenance::Loop() {
+  const auto start = std::chrono::steady_clock::now();
   while (true) {
     // What fails, for want of space as a rule, is tried again after the pause.
-    RunAll().IgnoreError();
+    Pass(std::chrono::steady_clock::now() - start >= kLeftoverGrace).IgnoreError();
     MutexLock lock(&mutex_);
     if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, kPause);
     signalled_ = false;
@@ -59,18 +63,22 @@ void Maintenance::Loop() {
   }
 }
 
-absl::Status Maintenance::RunAll() {
+absl::Status Maintenance::RunAll() { return Pass(/*list_folder=*/true); }
+
+absl::Status Maintenance::Pass(bool list_folder) {
   MutexLock lock(&pass_);
-  absl::Status status = CompactAll();
-  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveCells(t); });
-  if (status.ok()) status = Repeat([](Transaction& t) { return RemoveDeadRuns(t); });
-  if (status.ok()) status = Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); });
-  if (status.ok()) status = SweepFolder();
-  if (!status.ok()) return status;
-  return Repeat([](Transaction& t) {
+  // What frees space comes first, and each part is tried whatever became of the others: on a full
+  // disk some need more room before they free any. The first error counts.
+  absl::Status status = Repeat([](Transaction& t) { return RemoveCells(t); });
+  status.Update(Repeat([](Transaction& t) { return RemoveDeadRuns(t); }));
+  status.Update(Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); }));
+  status.Update(SweepFolder(list_folder));
+  status.Update(CompactAll());
+  status.Update(Repeat([](Transaction& t) {
     PruneLeases(t, t.now - kLeaseAge);
     return false;
-  });
+  }));
+  return status;
 }
 
 absl::Status Maintenance::CompactAll() {
@@ -92,10 +100,10 @@ absl::Status Maintenance::CompactAll() {
 }
 
 // Looks at blobs that were never named: those a crash left, once, and those that were let go since.
-absl::Status Maintenance::SweepFolder() {
+absl::Status Maintenance::SweepFolder(bool list) {
   if (blobs_ == nullptr) return absl::OkStatus();
   std::vector<std::string> hashes = blobs_->TakeUnpinned();
-  if (!folder_listed_) {
+  if (list && !folder_listed_) {
     auto all = blobs_->List();
     if (!all.ok()) return all.status();
     hashes = *std::move(all);
@@ -109,7 +117,9 @@ absl::Status Maintenance::SweepFolder() {
       SweepUnnamed(t, blobs_, some);
       return absl::OkStatus();
     });
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    folder_listed_ = false;  // which has those that were not looked at
+    return status;
   }
   return absl::OkStatus();
 }

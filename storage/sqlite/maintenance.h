@@ -26,7 +26,8 @@ class Maintenance {
   // Ends the thread after the request in progress.
   void Stop();
 
-  // Begins to work whenever Signal is called, and once a minute.
+  // Begins to work whenever Signal is called, and once a minute. It leaves blobs of an earlier
+  // process alone for some minutes: their workers may be about to name them.
   void StartThread();
   // There is something to do. Does nothing without a thread.
   void Signal();
@@ -37,7 +38,8 @@ class Maintenance {
   void Loop();
   bool stopping();
   absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  absl::Status SweepFolder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status Pass(bool list_folder) ABSL_LOCKS_EXCLUDED(pass_);
+  absl::Status SweepFolder(bool list) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   // Repeats a request until it has nothing to do.
   absl::Status Repeat(const std::function<bool(Transaction&)>& slice);
 

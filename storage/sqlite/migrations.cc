@@ -214,17 +214,22 @@ absl::Status CheckOwner(Connection& db) {
 
 absl::Span<const char* const> Migrations() { return kMigrations; }
 
-absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations) {
+absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations) {
   const absl::Status owner = CheckOwner(db);
   if (!owner.ok()) return owner;
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
   const int64_t newest = static_cast<int64_t>(migrations.size());
-  if (version > newest) {
-    return absl::FailedPreconditionError(absl::StrCat("the database has schema version ", version,
-                                                      "; this program knows versions ", "up to ",
-                                                      newest, ": use a newer ablate"));
-  }
-  for (int64_t next = version; next < newest; ++next) {
+  if (version <= newest) return db.error();
+  return absl::FailedPreconditionError(absl::StrCat("the database has schema version ", version,
+                                                    "; this program knows versions ", "up to ",
+                                                    newest, ": use a newer ablate"));
+}
+
+absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations) {
+  const absl::Status accepted = CheckSchema(db, migrations);
+  if (!accepted.ok()) return accepted;
+  const int64_t newest = static_cast<int64_t>(migrations.size());
+  for (int64_t next = ReadNumber(db, "PRAGMA user_version"); next < newest; ++next) {
     db.Execute("BEGIN IMMEDIATE");
     db.Execute(migrations[static_cast<size_t>(next)]);
     db.Execute(absl::StrCat("PRAGMA user_version = ", next + 1,

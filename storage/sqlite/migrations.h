@@ -11,8 +11,11 @@ namespace ablate::storage {
 // Entry k takes a file from version k to k + 1. Entries are never changed once released.
 absl::Span<const char* const> Migrations();
 
-// Brings a file to the newest version, each step in a transaction of its own. FAILED_PRECONDITION,
-// changing nothing, if the file is newer or is not ablate's.
+// FAILED_PRECONDITION if the file is newer or is not ablate's. Only reads.
+absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations);
+
+// Brings a file to the newest version, each step in a transaction of its own, once CheckSchema
+// has accepted it.
 absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations);
 
 }  // namespace ablate::storage

@@ -36,6 +36,10 @@ absl::Status OpenFolder(const StoreOptions& options, SqliteStore::Parts* parts) 
   auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
   if (!db.ok()) return db.status();
   parts->db = *std::move(db);
+  // Before the log, which rewrites the file's header.
+  absl::Status status = CheckSchema(*parts->db, Migrations());
+  if (status.ok()) status = parts->db->UseLog();
+  if (!status.ok()) return status;
   auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"));
   if (!blobs.ok()) return blobs.status();
   parts->blobs = *std::move(blobs);

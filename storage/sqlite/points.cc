@@ -12,7 +12,8 @@ namespace {
 constexpr uint8_t kVersion = 1;
 constexpr uint64_t kStride = 1;  // one stride for all steps; otherwise a difference each
 
-// A row group holds what arrived in one message, a chunk at most some 100,000 points.
+// Far more than is ever written: a row group holds what arrived in one message, a chunk 65,536
+// points.
 constexpr uint64_t kMostPoints = 1 << 28;
 
 void PutSteps(const std::vector<uint32_t>& steps, std::string* out) {

@@ -21,14 +21,16 @@ absl::Status Readers::Read(const std::function<absl::Status(Connection&)>& read)
   Connection& db = **taken;
   Statement(db, "BEGIN").Run();
   absl::Status status = read(db);
-  if (!db.error().ok()) {
-    status = db.error();
+  const absl::Status error = db.error();
+  if (!error.ok()) {
+    status = error;
     db.ClearError();
   }
   if (db.in_transaction()) Statement(db, "COMMIT").Run();
   if (!db.error().ok()) taken->reset();
   GiveBack(*std::move(taken));
-  if (status.code() == absl::StatusCode::kDataLoss) fatal_(status);
+  // One row that can't be decoded says nothing about the others: only that read fails.
+  if (error.code() == absl::StatusCode::kDataLoss) fatal_(error);
   return status;
 }
 

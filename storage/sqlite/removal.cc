@@ -13,6 +13,8 @@ namespace {
 // points frees many pages.
 constexpr int kSliceRows = 2000;
 constexpr int kPointsCost = 10;
+// Whoever looks for a blob waits, too, while one file of a slice goes.
+constexpr int kSliceBlobs = 20;
 
 void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", run).Run();
@@ -90,7 +92,7 @@ bool RemoveDeadRuns(Transaction& t) {
 
 bool SweepLoose(Transaction& t, Blobs* blobs) {
   std::vector<std::string> hashes;
-  Statement loose(t.db, "SELECT sha256 FROM loose_blobs LIMIT ?1", kSliceRows / 10);
+  Statement loose(t.db, "SELECT sha256 FROM loose_blobs LIMIT ?1", kSliceBlobs);
   while (loose.Row()) hashes.push_back(loose.Text(0));
   for (const std::string& hash : hashes) {
     Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();

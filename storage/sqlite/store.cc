@@ -162,10 +162,9 @@ absl::StatusOr<std::vector<QueuedRun>> SqliteStore::Queue(absl::string_view devi
   return ReadFor([&](Connection& db) { return storage::Queue(db, device_kind, limit); });
 }
 
-absl::StatusOr<std::vector<GrantedRun>> SqliteStore::Grant(absl::string_view lease,
-                                                           const LeaseHolder& holder,
-                                                           const std::vector<std::string>& runs) {
-  return RunFor(writer_, [&](Transaction& t) { return storage::Grant(t, lease, holder, runs); });
+absl::StatusOr<std::vector<std::vector<GrantedRun>>> SqliteStore::Grant(
+    const std::vector<NewLease>& leases) {
+  return RunFor(writer_, [&](Transaction& t) { return storage::Grant(t, blobs_.get(), leases); });
 }
 
 absl::StatusOr<std::vector<Applied>> SqliteStore::Apply(absl::string_view holder_incarnation,

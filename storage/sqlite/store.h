@@ -59,8 +59,8 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                uint32_t limit) override;
-  absl::StatusOr<std::vector<GrantedRun>> Grant(absl::string_view lease, const LeaseHolder& holder,
-                                                const std::vector<std::string>& runs) override;
+  absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
+      const std::vector<NewLease>& leases) override;
   absl::StatusOr<std::vector<Applied>> Apply(absl::string_view holder_incarnation,
                                              const std::vector<LeaseEvent>& events) override;
   void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,

@@ -15,7 +15,6 @@
 namespace ablate::storage {
 
 inline constexpr size_t kMostKeys = 2000;
-inline constexpr size_t kLongestKey = 200;  // bytes
 
 struct KeySummary {
   Summary summary;

@@ -12,6 +12,7 @@ namespace ablate::e2e {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kGrid[] =
     "axes:\n"
@@ -95,6 +96,27 @@ TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
   const Results results = Collect(server, experiment);
   EXPECT_EQ(results.points == expected.points, true) << "points differ after " << kills << " kills";
   EXPECT_EQ(results.parameters == expected.parameters, true) << "parameters differ";
+}
+
+TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
+  PersonalServer server;
+  server.Up({"--lanes", "2", "--resume-every", "0.05"});
+  const std::string experiment =
+      server.Json({"submit", "-", "--json"}, Grid())["experiment"]["name"];
+  int kills = 0;
+  while (Advance(server, experiment, 300)) {
+    PersonalServer::Kill(server.ServerPid());
+    server.Up({"--lanes", "2", "--resume-every", "0.05"});
+    ++kills;
+  }
+  EXPECT_GE(kills, 6);
+  const nlohmann::json runs = server.Json({"runs", experiment, "--json"});
+  for (const nlohmann::json& row : runs["rows"]) {
+    EXPECT_EQ(row["state"], "DONE");
+    const std::string cell = row["cell"];
+    const std::string history = server.Ablate({"logs", experiment + "/" + cell}).out;
+    EXPECT_THAT(history, Not(HasSubstr(" lost "))) << history;
+  }
 }
 
 TEST(KillTest, FailsARunWhoseWorkerKeepsCrashing) {

@@ -19,7 +19,7 @@ storage::LeaseEvent Event(const std::string& lease, uint64_t seq) {
 }
 
 absl::Status Add(Intake* intake, const std::string& lease, uint64_t seq, uint64_t bytes = 10) {
-  return intake->Add(Event(lease, seq), bytes, kCredit, nullptr);
+  return intake->Add(Event(lease, seq), bytes, {kCredit, 100 * kCredit}, nullptr);
 }
 
 std::vector<uint64_t> Numbers(const SharedGroup& group) {
@@ -55,7 +55,19 @@ TEST(IntakeTest, RefusesMoreThanALeasesCreditUntilItIsApplied) {
 
 TEST(IntakeTest, TakesOneEventThatIsLargerThanTheCredit) {
   Intake intake;
-  EXPECT_TRUE(Add(&intake, "l", 1, 1000).ok());
+  EXPECT_TRUE(Add(&intake, "l", 1, 100'000).ok());
+}
+
+TEST(IntakeTest, RefusesMoreThanAStreamMayHaveWhateverTheLeasesNames) {
+  Intake intake;
+  const Intake::Limits limits{kCredit, 250};
+  for (uint64_t i = 1; i <= 2; ++i) {
+    ASSERT_TRUE(intake.Add(Event(std::to_string(i), 1), 100, limits, nullptr).ok());
+  }
+  const SharedGroup group = intake.Take(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsResourceExhausted(intake.Add(Event("3", 1), 100, limits, nullptr)));
+  intake.Applied(*group);
+  EXPECT_TRUE(intake.Add(Event("3", 1), 100, limits, nullptr).ok());
 }
 
 TEST(IntakeTest, HandsTheSameGroupOutAgainAfterEverLongerPauses) {
@@ -74,6 +86,27 @@ TEST(IntakeTest, HandsTheSameGroupOutAgainAfterEverLongerPauses) {
   }
   intake.Applied(*group);
   EXPECT_THAT(Numbers(intake.Take(now)), ElementsAre(1, 2, 4, 8, 15, 15));
+}
+
+TEST(IntakeTest, HandsThePartsOfAGroupOutOneAfterAnotherBeforeAnythingLater) {
+  Intake intake;
+  ASSERT_TRUE(Add(&intake, "a", 1).ok());
+  ASSERT_TRUE(Add(&intake, "b", 2).ok());
+  const SharedGroup whole = intake.Take(absl::ZeroDuration());
+  ASSERT_TRUE(Add(&intake, "a", 3).ok());
+  std::vector<SharedGroup> parts;
+  for (size_t i = 0; i < 2; ++i) {
+    parts.push_back(std::make_shared<EventGroup>(EventGroup{{whole->events[i]}, {10}, {}}));
+  }
+  intake.Split(parts);
+  const SharedGroup first = intake.Take(absl::ZeroDuration());
+  EXPECT_THAT(Numbers(first), ElementsAre(1));
+  EXPECT_EQ(intake.Take(absl::ZeroDuration()), nullptr);
+  intake.NoRoom(first, absl::ZeroDuration());
+  EXPECT_EQ(intake.Take(absl::ZeroDuration()), nullptr);
+  EXPECT_THAT(Numbers(intake.Take(absl::Seconds(1))), ElementsAre(1));
+  intake.Applied(*first);
+  EXPECT_THAT(Numbers(intake.TakeAll()), ElementsAre(2, 3));
 }
 
 TEST(IntakeTest, BoundsAGroup) {

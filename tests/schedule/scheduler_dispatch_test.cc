@@ -30,6 +30,13 @@ TEST_F(SchedulerDispatchTest, GrantsEachLaneOneRunAndOneAhead) {
   EXPECT_THAT(scheduler_->Workers().at(0).runs, SizeIs(4));
 }
 
+TEST_F(SchedulerDispatchTest, MakesAllLeasesOfADispatchInOneTransaction) {
+  Queue("a", 8);
+  const Peer peer = Attach("w", "w#1", 4);
+  EXPECT_THAT(peer.grants(), SizeIs(8));
+  EXPECT_EQ(store_.grants(), 1);
+}
+
 TEST_F(SchedulerDispatchTest, GrantsTheNextRunWhenOneEnds) {
   Queue("a", 3);
   const Peer peer = Attach();

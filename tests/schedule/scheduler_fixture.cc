@@ -27,11 +27,12 @@ absl::Status FaultyStore::Room() const {
   return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
 }
 
-StoreProxy::Or<std::vector<storage::GrantedRun>> FaultyStore::Grant(
-    Text lease, const storage::LeaseHolder& holder, const Names& runs) {
+StoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> FaultyStore::Grant(
+    const std::vector<storage::NewLease>& leases) {
   if (!Room().ok()) return Room();
   CommitHeldBack();
-  return target()->Grant(lease, holder, runs);
+  ++grants_;
+  return target()->Grant(leases);
 }
 
 absl::Status FaultyStore::EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
@@ -49,7 +50,10 @@ void FaultyStore::ApplyAsync(std::string incarnation, std::vector<storage::Lease
   }
   held_back_.push_back([this, incarnation = std::move(incarnation), events = std::move(events),
                         done = std::move(done)] {
-    answers_.push_back([done, results = target()->Apply(incarnation, events)] { done(results); });
+    answers_.push_back([this, done, results = target()->Apply(incarnation, events)] {
+      if (!results.ok() && std::exchange(fill_once_refused_, false)) full_ = true;
+      done(results);
+    });
   });
   if (!holds_back_) LetGo();
 }
@@ -144,6 +148,14 @@ wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string
   hello.set_trainer("torch");
   hello.set_numerics_version(1);
   return message;
+}
+
+wire::FromWorker SchedulerTest::Holding(wire::FromWorker hello, const std::string& lease,
+                                        uint64_t first_unacked) {
+  wire::HeldLease& held = *hello.mutable_hello()->add_held();
+  held.set_lease(lease);
+  held.set_first_unacked(first_unacked);
+  return hello;
 }
 
 SchedulerTest::Peer SchedulerTest::Open() {

@@ -25,15 +25,19 @@ class FaultyStore : public StoreProxy {
   using StoreProxy::StoreProxy;
 
   void SetFull(bool full) { full_ = full; }
+  // Full from the next group on that is refused for what is in it.
+  void FillOnceRefused() { fill_once_refused_ = true; }
   // Null: no blobs, as in memory.
   void SetBlobs(storage::Blobs* blobs) { blobs_ = blobs; }
   void HoldBack() { holds_back_ = true; }
+  // Transactions that made leases.
+  int grants() const { return grants_; }
   // Commits what was held back, in order, and answers.
   void LetGo();
 
   storage::Blobs* blobs() override { return blobs_; }
-  Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
-                                             const Names& runs) override;
+  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
+      const std::vector<storage::NewLease>& leases) override;
   absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
                         Text message) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
@@ -45,6 +49,8 @@ class FaultyStore : public StoreProxy {
 
   storage::Blobs* blobs_ = nullptr;
   bool full_ = false;
+  bool fill_once_refused_ = false;
+  int grants_ = 0;
   bool holds_back_ = false;
   std::deque<std::function<void()>> held_back_;
   std::deque<std::function<void()>> answers_;
@@ -86,6 +92,9 @@ class SchedulerTest : public ::testing::Test {
 
   static worker::v1::FromWorker Hello(const std::string& name, const std::string& incarnation,
                                       uint32_t lanes = 1);
+  // That worker still holding a lease.
+  static worker::v1::FromWorker Holding(worker::v1::FromWorker hello, const std::string& lease,
+                                        uint64_t first_unacked);
   Peer Open();
   Peer Attach(const worker::v1::FromWorker& hello);
   Peer Attach(const std::string& name = "w", const std::string& incarnation = "w#1",

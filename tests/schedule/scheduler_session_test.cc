@@ -1,9 +1,6 @@
 // Sessions: hello, verdicts, events and their acknowledgement.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -22,13 +19,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class SchedulerSessionTest : public SchedulerTest {};
-
-wire::FromWorker Holding(wire::FromWorker hello, const std::string& lease, uint64_t first_unacked) {
-  wire::HeldLease& held = *hello.mutable_hello()->add_held();
-  held.set_lease(lease);
-  held.set_first_unacked(first_unacked);
-  return hello;
-}
 
 TEST_F(SchedulerSessionTest, ClosesTheStreamWhenItsFirstMessageIsNotHello) {
   const Peer peer = Open();
@@ -213,53 +203,23 @@ TEST_F(SchedulerSessionTest, LosesOnlyTheLeaseWhoseEventTheStoreRefuses) {
   EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
 }
 
-class SchedulerBlobTest : public SchedulerSessionTest {
- protected:
-  SchedulerBlobTest()
-      : folder_(absl::StrCat(::testing::TempDir(), "/scheduler-blobs-", getpid(), "-",
-                             ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    auto blobs = storage::Blobs::Open(folder_);
-    EXPECT_TRUE(blobs.ok()) << blobs.status();
-    blobs_ = *std::move(blobs);
-    store_.SetBlobs(blobs_.get());
-  }
-  ~SchedulerBlobTest() override { std::filesystem::remove_all(folder_); }
-
-  std::shared_ptr<storage::Blobs::Pin> Publish(const std::string& bytes) {
-    auto writer = blobs_->Create();
-    EXPECT_TRUE(writer.ok() && (*writer)->Append(bytes).ok());
-    auto pin = (*writer)->Publish("");
-    EXPECT_TRUE(pin.ok()) << pin.status();
-    return *std::move(pin);
-  }
-
-  const std::string folder_;
-  std::unique_ptr<storage::Blobs> blobs_;
-};
-
-TEST_F(SchedulerBlobTest, PinsABlobUntilTheEventThatNamesItIsCommitted) {
-  auto published = Publish("a state");
-  const std::string sha256 = published->sha256();
-  Queue("a", 1);
+TEST_F(SchedulerSessionTest, LosesNoPartOfARefusedGroupWhenTheDiskIsFullNext) {
+  Queue("a", 2);
   const Peer peer = Attach();
-  const wire::Grant grant = peer.grants().at(0);
+  const wire::Grant good = peer.grants().at(0);
+  const wire::Grant bad = peer.grants().at(1);
   store_.HoldBack();
-  SendResumeState(peer, grant, 1, sha256);
-  published = nullptr;
-  EXPECT_FALSE(*blobs_->Sweep(sha256));
+  SendStarted(peer, good, 1);
+  SendPoints(peer, good, 2, 1);
+  SendPoints(peer, bad, 1, 1000);  // the run has 10 steps
+  store_.FillOnceRefused();
   store_.LetGo();
-  EXPECT_EQ(peer.acked(grant.lease()), 1u);
-  EXPECT_TRUE(*blobs_->Sweep(sha256));
-}
-
-TEST_F(SchedulerBlobTest, LosesALeaseWhoseBlobIsGone) {
-  Queue("a", 1);
-  const Peer peer = Attach();
-  const wire::Grant grant = peer.grants().at(0);
-  SendResumeState(peer, grant, 1, std::string(64, 'b'));
-  EXPECT_TRUE(peer.open());
-  EXPECT_THAT(peer.cancels(), ElementsAre(grant.lease() + "/"));
-  EXPECT_EQ(Run("a-0").losses, 1u);
+  EXPECT_EQ(Run("a-0").step, 0u);
+  store_.SetFull(false);
+  PassWithHeartbeats(absl::Seconds(5), {peer});
+  EXPECT_EQ(Run("a-0").step, 1u);
+  EXPECT_EQ(peer.acked(good.lease()), 2u);
+  EXPECT_EQ(Run("a-1").losses, 1u);
 }
 
 TEST_F(SchedulerSessionTest, ClosesAStreamThatOverrunsItsCredit) {

@@ -80,9 +80,9 @@ class StoreProxy : public storage::Store {
   Or<std::vector<storage::QueuedRun>> Queue(Text device_kind, uint32_t limit) override {
     return target_->Queue(device_kind, limit);
   }
-  Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
-                                             const Names& runs) override {
-    return target_->Grant(lease, holder, runs);
+  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
+      const std::vector<storage::NewLease>& leases) override {
+    return target_->Grant(leases);
   }
   Or<std::vector<storage::Applied>> Apply(Text incarnation,
                                           const std::vector<storage::LeaseEvent>& e) override {

@@ -1,7 +1,9 @@
 // Content-addressed files.
 #include "storage/blobs.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -124,6 +126,25 @@ TEST_F(BlobsTest, RemovesTemporaryFilesWhenOpened) {
   blobs_ = Value(Blobs::Open(folder_.path() + "/blobs"));
   EXPECT_EQ(Files(), 1u);
   EXPECT_EQ(Value(blobs_->Read(Sha256Hex("a"), 0, 9)), "a");
+}
+
+TEST_F(BlobsTest, FindsWhatWasPublishedOnlyOnceTheFolderIsSynced) {
+  // The number that the upload's file will have; without it the folder can't be opened to be
+  // synced.
+  const int number = dup(0);
+  close(number);
+  auto writer = Value(blobs_->Create());
+  ASSERT_TRUE(writer->Append("data").ok());
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{static_cast<rlim_t>(number), limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto published = writer->Publish("");
+  const auto found = blobs_->Find(Sha256Hex("data"));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_FALSE(published.ok());
+  EXPECT_FALSE(found.ok());
+  EXPECT_TRUE(blobs_->Find(Sha256Hex("data")).ok());
 }
 
 TEST_F(BlobsTest, LetsPinsOutliveIt) {

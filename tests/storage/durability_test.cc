@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "storage/sha256.h"
+#include "storage/sqlite/connection.h"
 #include "tests/storage/failing_disk.h"
 #include "tests/storage/file_fixture.h"
 
@@ -15,6 +17,15 @@ namespace {
 using ::testing::ElementsAre;
 
 class DurabilityTest : public FileTest {};
+
+// Ways in which a full disk refuses.
+class FullDiskTest : public FileTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  FullDiskTest() { disk_.by_quota = GetParam(); }
+  FailingDisk disk_;
+};
+INSTANTIATE_TEST_SUITE_P(, FullDiskTest, ::testing::Bool(),
+                         [](const auto& way) { return way.param ? "ByQuota" : "ByItself"; });
 
 TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
   for (int round = 0; round < 3; ++round) {
@@ -78,13 +89,12 @@ TEST_F(DurabilityTest, ReadsEveryTornLog) {
   }
 }
 
-TEST_F(DurabilityTest, ChangesNothingWhileTheDiskIsFull) {
-  FailingDisk disk;
+TEST_P(FullDiskTest, ChangesNothingWhileTheDiskIsFull) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
   ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
   const uint64_t change = store->change_number();
-  disk.room = 0;
+  disk_.room = 0;
   for (int i = 0; i < 3; ++i) {
     const auto refused = store->Apply("i", {Point(1)});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
@@ -97,7 +107,7 @@ TEST_F(DurabilityTest, ChangesNothingWhileTheDiskIsFull) {
   EXPECT_EQ(Count(store.get()), 1u);
   EXPECT_EQ(CodeOf(store->GetRun("b")), absl::StatusCode::kNotFound);
   EXPECT_EQ(Value(store->GetRun("a")).losses, 0u);
-  disk.room = INT64_MAX;
+  disk_.room = INT64_MAX;
   EXPECT_THAT(Value(store->Apply("i", {Point(1)})), ElementsAre(Applied::kApplied));
   EXPECT_EQ(Count(store.get()), 2u);
   EXPECT_TRUE(fatal_.ok()) << fatal_;
@@ -106,14 +116,13 @@ TEST_F(DurabilityTest, ChangesNothingWhileTheDiskIsFull) {
   EXPECT_EQ(Count(store.get()), 2u);
 }
 
-TEST_F(DurabilityTest, RecoversFromAFullDiskAtAnyMoment) {
-  FailingDisk disk;
+TEST_P(FullDiskTest, RecoversFromAFullDiskAtAnyMoment) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
   uint32_t steps = 0;
   int full = 0;
   for (int64_t room = 1000; room < 400000; room += 37000) {
-    disk.room = room;
+    disk_.room = room;
     for (int i = 0; i < 4; ++i) {
       std::vector<LeaseEvent> events;
       for (uint32_t k = 0; k < 60; ++k) events.push_back(Point(steps + k));
@@ -128,11 +137,50 @@ TEST_F(DurabilityTest, RecoversFromAFullDiskAtAnyMoment) {
       EXPECT_TRUE(maintained.ok() || absl::IsResourceExhausted(maintained)) << maintained;
       EXPECT_EQ(Count(store.get()), steps);
     }
-    disk.room = INT64_MAX;
+    disk_.room = INT64_MAX;
   }
   EXPECT_GT(full, 5);
   EXPECT_GT(steps, 0u);
   EXPECT_TRUE(store->Apply("i", {Point(steps)}).ok());
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
+}
+
+// What needs room before it frees any must not stand in the way.
+TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  store.reset();
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute("INSERT INTO uncompacted SELECT id FROM runs");
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
+  const std::string blob = Options().folder + "/blobs/" + Sha256Hex("lost");
+  std::ofstream(blob) << "lost";
+  disk_.room = 0;
+  store = Value(Store::Open(Options()));
+  EXPECT_EQ(CodeOf(store->Maintain()), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(std::filesystem::exists(blob));
+  disk_.room = INT64_MAX;
+  EXPECT_TRUE(store->Maintain().ok());
+  EXPECT_EQ(Count(store.get()), 1u);
+}
+
+TEST_F(DurabilityTest, GoesOnWhenTheIndexOfTheLogCannotGrow) {
+  FailingDisk disk;
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  Column large{"large", {}, {}};
+  for (uint32_t i = 0; i < (20u << 20) / sizeof(double); ++i) {  // more than one region's pages
+    large.steps.push_back(i);
+    large.values.push_back(i / 3.0);
+  }
+  disk.fail_index = true;
+  const auto refused = store->Apply("i", {{"l", 1, "a", MakePoints(0, {large})}});
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
+  EXPECT_THAT(Value(store->Apply("i", {Point(0)})), ElementsAre(Applied::kApplied));
+  EXPECT_EQ(Count(store.get()), 1u);
   EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
 
@@ -176,6 +224,29 @@ TEST_F(DurabilityTest, EndsTheProcessByDefault) {
     store->Apply("i", {Point(0)}).IgnoreError();
   };
   EXPECT_EXIT(fail(), ::testing::ExitedWithCode(EXIT_FAILURE), "cannot be trusted");
+}
+
+TEST_F(DurabilityTest, LivesWithARunWhosePointsAreMalformed) {
+  auto store = Value(Store::Open(Options()));
+  ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"b", "a"})).ok());
+  Lease lease(store.get(), "l", {"b", "a"}, "w", "i");
+  for (const std::string run : {"a", "b"})
+    lease.Send(run, MakePoints(1, {MakeColumn("x", {0}, {0})}));
+  store.reset();
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute(
+        "UPDATE row_groups SET data = x'ff' WHERE run = (SELECT id FROM runs WHERE name = 'b')");
+    db->Execute("INSERT INTO uncompacted SELECT id FROM runs");
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
+  store = Value(Store::Open(Options()));
+  EXPECT_TRUE(store->Maintain().ok());
+  const auto piece = [](const auto&, const auto&) { return true; };
+  EXPECT_EQ(CodeOf(store->ReadSeries({"b", "x"}, piece)), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Value(store->RunEvents("b")).back().kind, "damaged");
+  EXPECT_EQ(Count(store.get()), 1u);
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
 
 TEST_F(DurabilityTest, EndsWhenTheFileIsCorrupt) {

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <new>
 
 namespace ablate::storage {
@@ -30,7 +31,11 @@ struct Forward<Method> {
 };
 
 int Write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 offset) {
-  if ((Of(file)->disk->room -= size) < 0) return SQLITE_FULL;
+  if ((Of(file)->disk->room -= size) < 0) {
+    if (!Of(file)->disk->by_quota) return SQLITE_FULL;
+    errno = EDQUOT;
+    return SQLITE_IOERR_WRITE;
+  }
   sqlite3_file* real = Of(file)->real();
   return real->pMethods->xWrite(real, bytes, size, offset);
 }
@@ -40,6 +45,12 @@ int Sync(sqlite3_file* file, int flags) {
   if (Of(file)->disk->fail_sync) return SQLITE_IOERR_FSYNC;
   sqlite3_file* real = Of(file)->real();
   return real->pMethods->xSync(real, flags);
+}
+
+int ShmMap(sqlite3_file* file, int region, int size, int grow, void volatile** place) {
+  sqlite3_file* real = Of(file)->real();
+  if (grow != 0 && region > 0 && Of(file)->disk->fail_index) return SQLITE_IOERR_SHMSIZE;
+  return real->pMethods->xShmMap(real, region, size, grow, place);
 }
 
 const sqlite3_io_methods kMethods = {
@@ -56,7 +67,7 @@ const sqlite3_io_methods kMethods = {
     Forward<&sqlite3_io_methods::xFileControl>::Call,
     Forward<&sqlite3_io_methods::xSectorSize>::Call,
     Forward<&sqlite3_io_methods::xDeviceCharacteristics>::Call,
-    Forward<&sqlite3_io_methods::xShmMap>::Call,
+    ShmMap,
     Forward<&sqlite3_io_methods::xShmLock>::Call,
     Forward<&sqlite3_io_methods::xShmBarrier>::Call,
     Forward<&sqlite3_io_methods::xShmUnmap>::Call,

@@ -18,6 +18,10 @@ class FailingDisk {
 
   // Bytes that may still be written before the disk is full.
   std::atomic<int64_t> room = INT64_MAX;
+  // A full disk refuses as a user's quota does.
+  std::atomic<bool> by_quota = false;
+  // The index of the log can't grow.
+  std::atomic<bool> fail_index = false;
   std::atomic<bool> fail_sync = false;
   std::atomic<int> syncs = 0;
 

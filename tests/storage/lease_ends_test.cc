@@ -104,6 +104,13 @@ TEST_P(LeaseEndsTest, ChargesADeathToTheRunsThatWereStepping) {
   EXPECT_EQ(Run("b").failures, 1u);
 }
 
+TEST_P(LeaseEndsTest, CutsLongMessagesBetweenCharacters) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", FailedEvent{std::string(3999, 'x') + "äöü"});
+  EXPECT_EQ(Value(store().RunEvents("a")).back().message, std::string(3999, 'x'));
+}
+
 TEST_P(LeaseEndsTest, ChargesNothingForReleases) {
   Submit({"a", "b"});
   for (int i = 0; i < 30; ++i) {

@@ -55,9 +55,24 @@ TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
 TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
   Submit({"a", "b"});
   Lease first(&store(), "l1", {"a"});
-  const auto second = store().Grant("l1", {"w", "i", "d", "b", "t"}, {"b"});
+  const auto second = store().Grant({{"l1", {"w", "i", "d", "b", "t"}, {"b"}}});
   EXPECT_EQ(CodeOf(second), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
+}
+
+TEST_P(LeasesTest, MakesSeveralLeasesOrNone) {
+  Submit({"a", "b", "c"});
+  const LeaseHolder holder{"w", "i", "d", "b", "t"};
+  EXPECT_FALSE(store().Grant({{"l1", holder, {"a"}}, {"l1", holder, {"b"}}}).ok());
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  const auto granted =
+      Value(store().Grant({{"l1", holder, {"a"}}, {"l2", holder, {"a"}}, {"l3", holder, {"b"}}}));
+  ASSERT_THAT(granted, SizeIs(3));
+  EXPECT_THAT(granted[0], SizeIs(1));
+  EXPECT_THAT(granted[1], IsEmpty());  // the run was taken
+  ASSERT_THAT(granted[2], SizeIs(1));
+  EXPECT_EQ(granted[2][0].run, "b");
+  EXPECT_FALSE(Value(store().LeaseExists("l2")));
 }
 
 TEST_P(LeasesTest, FollowsARunToItsEnd) {

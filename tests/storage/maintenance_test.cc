@@ -149,6 +149,23 @@ TEST_P(BlobSweepTest, SweepsWhatACrashLeft) {
   EXPECT_FALSE(std::filesystem::exists(path + "upload-x1y2z3"));
 }
 
+// A worker that published it before a restart is about to send the event that names it.
+TEST_P(BlobSweepTest, LeavesWhatAnEarlierProcessLeftToExplicitUpkeepAfterAStart) {
+  Publish("lost");
+  Reopen();
+  // By the time the background has swept the third of these, its first pass is over.
+  for (const std::string bytes : {"first", "second", "third"}) {
+    Publish(bytes);
+    Value(store().AddDataset(Data(bytes)));
+    Unpin();
+    ASSERT_TRUE(store().DeleteDataset("d-" + bytes).ok());
+    while (Exists(bytes)) std::this_thread::yield();
+  }
+  EXPECT_TRUE(Exists("lost"));
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_FALSE(Exists("lost"));
+}
+
 TEST_P(BlobSweepTest, FollowsARunsStatesAndCheckpoints) {
   const std::string id = Submit({"a"}).id;
   Lease lease(&store(), "l", {"a"});

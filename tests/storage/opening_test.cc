@@ -15,7 +15,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class OpeningTest : public FileTest {};
+class OpeningTest : public FileTest {
+ protected:
+  std::string Bytes() {
+    std::ifstream file(Database(), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+};
 
 TEST_F(OpeningTest, MakesAPrivateFolder) {
   auto store = Value(Store::Open(Options()));
@@ -42,12 +48,14 @@ TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
   Value(Store::Open(Options())).reset();
   {
     auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    db->Execute("PRAGMA user_version = 99; DROP TABLE step_times");
+    db->Execute("PRAGMA user_version = 99; DROP TABLE step_times; PRAGMA journal_mode = DELETE");
     ASSERT_TRUE(db->error().ok());
   }
+  const std::string before = Bytes();
   const auto refused = Store::Open(Options());
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.status().message(), HasSubstr("schema version 99"));
+  EXPECT_TRUE(Bytes() == before);
   auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
   Statement version(*db, "PRAGMA user_version");
   ASSERT_TRUE(version.Row());
@@ -60,7 +68,9 @@ TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
     auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
     db->Execute("CREATE TABLE theirs (x)");
   }
+  const std::string before = Bytes();
   EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Bytes() == before);
   std::filesystem::remove_all(Options().folder);
   std::filesystem::create_directories(Options().folder);
   std::ofstream(Database()) << std::string(5000, 'x');

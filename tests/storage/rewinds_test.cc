@@ -1,5 +1,6 @@
 // A run that is taken up again stands exactly where its resume state was taken.
 #include <cmath>
+#include <filesystem>
 
 #include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
@@ -7,6 +8,7 @@
 namespace ablate::storage {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -106,6 +108,24 @@ TEST_P(RewindsTest, ContinuesACancelledRunFromItsResumeState) {
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(10));
 }
 
+TEST_P(RewindsTest, BeginsAFailedRunAnewWhenItIsSubmittedAgain) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  first.Send("a", MakeLosses(0, 10));
+  first.Send("a", Resume(10));
+  first.Send("a", FailedEvent{"boom"});
+  for (const std::string name : {"l2", "l3"}) {
+    Lease(&store(), name, {"a"}).Send("a", FailedEvent{"boom"});
+  }
+  ASSERT_EQ(StateOf("a"), RunState::kFailed);
+  Submit({"a"});
+  const Lease last(&store(), "l4", {"a"});
+  ASSERT_THAT(last.granted(), SizeIs(1));
+  EXPECT_EQ(last.granted()[0].resume_blob, "");
+  EXPECT_EQ(Run("a").step, 0u);
+  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+}
+
 TEST_P(RewindsTest, ReplacesACheckpointAtTheSameStep) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
@@ -131,6 +151,28 @@ TEST(RestoredBackupTest, DropsLeasesWhoseEventsItNeverHad) {
   EXPECT_FALSE(Value(restored->CheckLease("l", "i1", 2)).drop);
   EXPECT_EQ(Value(restored->GetRun("a")).step, 1u);
   EXPECT_EQ(Value(store->GetRun("a")).step, 2u);
+}
+
+// In memory there are no blobs.
+class LostBlobTest : public StoreTest {};
+INSTANTIATE_TEST_SUITE_P(, LostBlobTest, ::testing::Values(Where::kFile), WhereName);
+
+// As after the restore of an older database.
+TEST_P(LostBlobTest, BeginsAnewWhenTheBlobOfTheResumeStateIsGone) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  first.Send("a", MakeLosses(0, 10));
+  const ResumeStateEvent state = Resume(10);
+  first.Send("a", state);
+  first.Send("a", ReleasedEvent{});
+  std::filesystem::remove(folder() + "/blobs/" + state.blob);
+  Lease second(&store(), "l2", {"a"});
+  ASSERT_THAT(second.granted(), SizeIs(1));
+  EXPECT_EQ(second.granted()[0].resume_blob, "");
+  EXPECT_EQ(second.granted()[0].resume_step, 0u);
+  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  EXPECT_THAT(History("a"), Contains("rewound"));
+  EXPECT_EQ(second.Send("a", Resume(5)), Applied::kApplied);
 }
 
 }  // namespace

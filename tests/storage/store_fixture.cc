@@ -77,7 +77,8 @@ Lease::Lease(Store* store, std::string name, std::vector<std::string> runs, std:
              std::string incarnation)
     : store_(store), name_(std::move(name)), incarnation_(std::move(incarnation)) {
   const LeaseHolder holder{std::move(worker), incarnation_, "2 cores", "0.1", "torch"};
-  granted_ = Value(store_->Grant(name_, holder, runs));
+  auto granted = Value(store_->Grant({{name_, holder, std::move(runs)}}));
+  if (!granted.empty()) granted_ = std::move(granted[0]);
 }
 
 Applied Lease::Send(const LeaseEvent& event) {

@@ -36,12 +36,13 @@ schedule::StoreProxy::Or<std::vector<storage::Withdrawal>> DelayedStore::CancelE
   return target()->CancelExperiment(id);
 }
 
-schedule::StoreProxy::Or<std::vector<storage::GrantedRun>> DelayedStore::Grant(
-    Text lease, const storage::LeaseHolder& holder, const Names& runs) {
+schedule::StoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> DelayedStore::Grant(
+    const std::vector<storage::NewLease>& leases) {
   if (absl::Status status = BeforeWrite(); !status.ok()) return status;
-  Or<std::vector<storage::GrantedRun>> granted = target()->Grant(lease, holder, runs);
-  if (granted.ok() && on_grant_) {
-    for (const storage::GrantedRun& run : *granted) on_grant_(run);
+  Or<std::vector<std::vector<storage::GrantedRun>>> granted = target()->Grant(leases);
+  if (!granted.ok() || !on_grant_) return granted;
+  for (const std::vector<storage::GrantedRun>& lease : *granted) {
+    for (const storage::GrantedRun& run : lease) on_grant_(run);
   }
   return granted;
 }

@@ -37,8 +37,8 @@ class DelayedStore : public schedule::StoreProxy {
   }
 
   Or<std::vector<storage::Withdrawal>> CancelExperiment(Text id) override;
-  Or<std::vector<storage::GrantedRun>> Grant(Text lease, const storage::LeaseHolder& holder,
-                                             const Names& runs) override;
+  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
+      const std::vector<storage::NewLease>& leases) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
                   std::function<void(Or<std::vector<storage::Applied>>)> done) override;
   Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
