@@ -76,8 +76,8 @@ class Trainer {
 // become a Status here.
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack);
 
-// The name under which a trainer is recorded with a run ("torch").
-absl::string_view TorchTrainerName();
+// The name under which a trainer is recorded with a run, part of its fingerprint.
+constexpr absl::string_view TorchTrainerName() { return "torch"; }
 
 // Version of the tensor library that is linked ("2.13.0").
 std::string TorchVersion();
