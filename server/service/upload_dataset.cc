@@ -18,6 +18,7 @@ namespace ablate::service {
 namespace {
 
 constexpr uint32_t kDatasetsAtOnce = 1'000;
+constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 constexpr size_t kHashInId = 6;
 
 bool IsDisplayName(absl::string_view name) {
@@ -137,13 +138,8 @@ absl::Status UploadDatasetReactor::Record() {
   if (known->has_value()) {
     record = **known;
   } else {
-    const auto text = blobs_->Read(sha256_, 0, pin_->size());
-    if (!text.ok()) return text.status();
-    const auto facts = engine::InspectDocuments(*text);
-    if (!facts.ok()) {
-      return InvalidField("data", facts.status().message(),
-                          "UTF-8 text of one document a line, without control characters");
-    }
+    const auto facts = Inspect();
+    if (!facts.ok()) return facts.status();
     record.id = DatasetId(display_name_, sha256_);
     record.display_name = display_name_;
     record.sha256 = sha256_;
@@ -157,5 +153,21 @@ absl::Status UploadDatasetReactor::Record() {
   *response_ = ToProto(*added);
   return absl::OkStatus();
 }
+absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
+  const auto refused = [](const absl::Status& why) {
+    return InvalidField("data", why.message(),
+                        "UTF-8 text of one document a line, without control characters");
+  };
+  engine::DocumentInspector inspector;
+  for (uint64_t at = 0; at < pin_->size(); at += kInspectedBytes) {
+    const auto piece = blobs_->Read(sha256_, at, kInspectedBytes);
+    if (!piece.ok()) return piece.status();
+    if (const absl::Status added = inspector.Add(*piece); !added.ok()) return refused(added);
+  }
+  const auto facts = inspector.Finish();
+  if (!facts.ok()) return refused(facts.status());
+  return *facts;
+}
+
 
 }  // namespace ablate::service

@@ -8,6 +8,7 @@
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/engine/task.h"
 #include "server/service/backend.h"
 #include "server/service/push_stream.h"
 #include "storage/blobs.h"
@@ -27,6 +28,8 @@ class UploadDatasetReactor final : public PushStream<v1::UploadDatasetRequest> {
   absl::Status Append(const std::string& data);
   absl::Status Record();
 
+  // What the text has, read in pieces: several large ones may arrive at once.
+  absl::StatusOr<engine::DocumentFacts> Inspect();
   Backend* const backend_;
   v1::Dataset* const response_;
   bool open_ = false;
