@@ -1,7 +1,9 @@
 // The gRPC server: every public service on one socket, the workers' channel on another.
 #include "server/service/server.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -75,7 +77,10 @@ class GrpcServer final : public Server {
     ShutDown(client_server_.get());
   }
 
-  void Notify(uint64_t) override { backend_.watches.WakeAll(); }
+  // A group of writes that changed no run takes no new number.
+  void Notify(uint64_t change) override {
+    if (notified_.exchange(change) != change) backend_.watches.WakeAll();
+  }
 
  private:
   // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
@@ -83,6 +88,7 @@ class GrpcServer final : public Server {
   WorkerBackend workers_;
   WorkPool pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::atomic<uint64_t> notified_ = 0;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<grpc::Server> client_server_;
   std::unique_ptr<grpc::Server> worker_server_;

@@ -28,7 +28,8 @@ class Server {
   virtual ~Server() = default;
   // Does that for clients and refuses new ones, while workers can still save and leave.
   virtual void StopClients() = 0;
-  // A commit reached this change number: wake watchers (storage::StoreOptions::on_commit).
+  // A commit reached this change number: wakes watchers if it is a new one
+  // (storage::StoreOptions::on_commit).
   virtual void Notify(uint64_t change) = 0;
 };
 

@@ -178,6 +178,8 @@ void WatchReactor::OnTimer(absl::Duration at) {
     if (timer_ != at) return;
     timer_.reset();
     if (busy_) return;
+    // A round that came meanwhile may have put the next one off.
+    if (Now() < earliest_) return Schedule(earliest_);
     busy_ = true;
   }
   Round();
