@@ -42,6 +42,7 @@ class GrpcServer final : public Server {
     backend_.scheduler = workers_.scheduler = scheduler;
     backend_.pool = workers_.pool = &pool_;
     backend_.owner = options.owner;
+    backend_.upload_patience = workers_.upload_patience = options.upload_patience;
   }
 
   ~GrpcServer() override {
@@ -87,8 +88,8 @@ class GrpcServer final : public Server {
   Backend backend_;
   WorkerBackend workers_;
   WorkPool pool_;
-  std::vector<std::unique_ptr<grpc::Service>> services_;
   std::atomic<uint64_t> notified_ = 0;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<grpc::Server> client_server_;
   std::unique_ptr<grpc::Server> worker_server_;

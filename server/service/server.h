@@ -16,6 +16,8 @@ struct ServerOptions {
   std::string client_address;  // "unix:PATH"
   std::string worker_address;  // "unix:PATH"
   std::string owner;           // name of the OS user, recorded with experiments
+  // An upload whose client sends nothing for so long is ended.
+  absl::Duration upload_patience = absl::Minutes(1);
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.

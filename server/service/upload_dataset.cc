@@ -12,14 +12,13 @@
 #include "server/service/convert.h"
 #include "server/service/errors.h"
 #include "server/service/read_blob.h"
-#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {
 
 constexpr uint32_t kDatasetsAtOnce = 1'000;
-constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 constexpr size_t kHashInId = 6;
+constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 
 bool IsDisplayName(absl::string_view name) {
   return !name.empty() && name.size() <= kMostDisplayNameBytes && absl::ascii_isalnum(name[0]) &&
@@ -38,10 +37,7 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
         absl::StrCat("1 to ", kMostDisplayNameBytes,
                      " letters, digits, '.', '_' or '-', first a letter or digit"));
   }
-  if (!storage::IsSha256(request.sha256())) {
-    return NotASha256(request.sha256());
-  }
-  return absl::OkStatus();
+  return CheckSha256(request.sha256());
 }
 
 // The name without what follows its last dot, and the beginning of the hash.
@@ -67,8 +63,11 @@ absl::StatusOr<std::optional<storage::DatasetRecord>> FindByHash(storage::Store*
 
 }  // namespace
 
-UploadDatasetReactor::UploadDatasetReactor(Backend* backend, v1::Dataset* response)
-    : PushStream(backend->pool, &backend->uploads), backend_(backend), response_(response) {}
+UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                           v1::Dataset* response)
+    : PushStream({context, backend->pool, &backend->uploads, backend->upload_patience}),
+      backend_(backend),
+      response_(response) {}
 
 absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& request) {
   if (!open_) {
@@ -153,6 +152,7 @@ absl::Status UploadDatasetReactor::Record() {
   *response_ = ToProto(*added);
   return absl::OkStatus();
 }
+
 absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
   const auto refused = [](const absl::Status& why) {
     return InvalidField("data", why.message(),
@@ -168,6 +168,5 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
   if (!facts.ok()) return refused(facts.status());
   return *facts;
 }
-
 
 }  // namespace ablate::service
