@@ -154,6 +154,11 @@ bool ServerProcess::WaitUntilGone(absl::Duration patience) {
   return poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(patience))) == 1;
 }
 
+void BoundLog(const std::string& path) {
+  std::error_code ignored;  // the log then goes on
+  if (FileSize(path) > kMostLogBytes) fs::rename(path, path + ".old", ignored);
+}
+
 uint64_t FileSize(const std::string& path) {
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);

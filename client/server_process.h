@@ -58,6 +58,11 @@ class ServerProcess {
   int descriptor_;
 };
 
+// Renames a log that has grown large to FILE.old, so that two such files are all there is. For when
+// nobody writes to it.
+inline constexpr uint64_t kMostLogBytes = 16 << 20;
+void BoundLog(const std::string& path);
+
 // Bytes of a file, 0 if there is none.
 uint64_t FileSize(const std::string& path);
 // The last lines, at most `most`, of what a file holds behind its first `offset` bytes.

@@ -5,12 +5,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
+#include "server/launch/replace_file.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/mutex.h"
@@ -40,6 +38,7 @@ struct Flags {
   double resume_every = 30;
 };
 
+// Empty if the environment names none.
 std::string DefaultHome() {
   const auto set = [](const char* name) {
     const char* value = getenv(name);
@@ -50,7 +49,7 @@ std::string DefaultHome() {
   if (absl::StartsWith(set("XDG_DATA_HOME"), "/")) {
     return absl::StrCat(set("XDG_DATA_HOME"), "/ablate");
   }
-  return absl::StrCat(set("HOME"), "/.local/share/ablate");
+  return set("HOME").empty() ? "" : absl::StrCat(set("HOME"), "/.local/share/ablate");
 }
 
 void Define(CLI::App& app, Flags& flags) {
@@ -73,18 +72,6 @@ void Define(CLI::App& app, Flags& flags) {
 std::string UserName() {
   const passwd* user = getpwuid(geteuid());
   return user == nullptr ? absl::StrCat("uid ", geteuid()) : user->pw_name;
-}
-
-// Readers see the old content or the new one, never a part.
-absl::Status WriteFile(const std::string& path, const std::string& content) {
-  const std::string draft = absl::StrCat(path, ".new");
-  std::ofstream out(draft, std::ios::trunc);
-  out << content << "\n";
-  out.close();
-  if (!out || std::rename(draft.c_str(), path.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("can't write ", path));
-  }
-  return absl::OkStatus();
 }
 
 // Passes the store's commits on while there is a server to hear of them.
@@ -124,54 +111,104 @@ void WaitForEnd(const sigset_t& signals) {
   spdlog::info("{}: shutting down", signal == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
-// Everything below is destroyed in reverse: server and workers first, then the scheduler, then the
-// store.
-absl::Status Serve(const Flags& flags, const sigset_t& signals) {
-  const auto home = launch::PrepareHome(flags.home);
-  if (!home.ok()) return home.status();
-  Commits commits;
-  storage::StoreOptions store_options;
-  store_options.folder = home->folder;
-  store_options.on_commit = [&commits](uint64_t change) { commits(change); };
-  const auto store = storage::Store::Open(std::move(store_options));
+// All that serves, in the order in which it is made; destroyed in reverse: workers and server
+// first, then the scheduler, then the store.
+class Program {
+ public:
+  Program() = default;
+  ~Program() { commits_.PassTo(nullptr); }
+  absl::Status Start(const Flags& flags, const launch::Home& home);
+  // Ends clients' calls, lets local workers save and leave.
+  void Stop(const Flags& flags);
+
+ private:
+  absl::Status StartScheduler(const launch::Home& home);
+  absl::Status StartWorkers(const Flags& flags, const launch::Home& home);
+
+  Commits commits_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;
+  std::unique_ptr<schedule::SchedulerThread> thread_;
+  std::unique_ptr<service::Server> server_;
+  std::unique_ptr<launch::LocalWorkers> workers_;
+};
+
+absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
+  if (absl::Status started = StartScheduler(home); !started.ok()) return started;
+  auto server = service::Server::Start({absl::StrCat("unix:", home.client_socket),
+                                        absl::StrCat("unix:", home.worker_socket), UserName()},
+                                       store_.get(), thread_.get());
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  commits_.PassTo(server_.get());
+  // Last: a server that can't listen leaves the workers of an earlier one alone.
+  return StartWorkers(flags, home);
+}
+
+absl::Status Program::StartScheduler(const launch::Home& home) {
+  storage::StoreOptions options;
+  options.folder = home.folder;
+  options.on_commit = [this](uint64_t change) { commits_(change); };
+  auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();
-  schedule::Scheduler scheduler(store->get(), &schedule::SteadyClock(), {},
-                                schedule::RandomLeaseId);
-  if (const absl::Status started = scheduler.Start(); !started.ok()) return started;
-  schedule::SchedulerThread thread(&scheduler);
-  // Before the sockets are there: a worker takes longer to warm up.
+  store_ = *std::move(store);
+  scheduler_ =
+      std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(),
+                                            schedule::SchedulerOptions(), schedule::RandomLeaseId);
+  if (absl::Status started = scheduler_->Start(); !started.ok()) return started;
+  thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
+  return absl::OkStatus();
+}
+
+absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home) {
   std::vector<launch::WorkerCommand> commands;
-  if (!flags.no_workers) commands.push_back(CpuWorker(flags, *home));
-  const auto workers =
-      launch::LocalWorkers::Start(std::move(commands), [&thread](const launch::ChildExit& exit) {
+  if (!flags.no_workers) commands.push_back(CpuWorker(flags, home));
+  auto workers =
+      launch::LocalWorkers::Start(std::move(commands), [this](const launch::ChildExit& exit) {
         spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
-        thread.Post([exit](schedule::Scheduler& inside) {
+        thread_->Post([exit](schedule::Scheduler& inside) {
           inside.Exited({exit.worker, exit.by_itself, exit.last_words});
         });
       });
   if (!workers.ok()) return workers.status();
-  const auto server =
-      service::Server::Start({absl::StrCat("unix:", home->client_socket),
-                              absl::StrCat("unix:", home->worker_socket), UserName()},
-                             store->get(), &thread);
-  if (!server.ok()) {
-    (*workers)->Stop(absl::ZeroDuration());
-    return server.status();
+  workers_ = *std::move(workers);
+  return absl::OkStatus();
+}
+
+void Program::Stop(const Flags& flags) {
+  server_->StopClients();
+  if (!flags.no_workers) {
+    thread_->Run([](schedule::Scheduler& inside) { inside.DrainAll(); });
+    workers_->Stop(kWorkerPatience);
   }
-  commits.PassTo(server->get());
-  absl::Status ready = WriteFile(home->pid_file, absl::StrCat(getpid()));
-  ready.Update(WriteFile(home->address_file, absl::StrCat("unix:", home->client_socket)));
+}
+
+// Tells clients where the server is, and `ablate down` which process.
+absl::Status Announce(const launch::Home& home) {
+  absl::Status written = launch::ReplaceFile(home.pid_file, absl::StrCat(getpid(), "\n"));
+  written.Update(
+      launch::ReplaceFile(home.address_file, absl::StrCat("unix:", home.client_socket, "\n")));
+  return written;
+}
+
+absl::Status Serve(const Flags& flags, const sigset_t& signals) {
+  if (flags.home.empty()) {
+    return absl::FailedPreconditionError(
+        "no folder for the server: give --home, or set ABLATE_HOME or HOME");
+  }
+  const auto home = launch::PrepareHome(flags.home);
+  if (!home.ok()) return home.status();
+  auto program = std::make_unique<Program>();
+  if (absl::Status started = program->Start(flags, *home); !started.ok()) return started;
+  const absl::Status ready = Announce(*home);
   if (ready.ok()) {
     spdlog::info("serving {} on unix:{}", home->folder, home->client_socket);
     WaitForEnd(signals);
   }
-  (*server)->StopClients();
   unlink(home->address_file.c_str());
-  if (!flags.no_workers) {
-    thread.Run([](schedule::Scheduler& inside) { inside.DrainAll(); });
-    (*workers)->Stop(kWorkerPatience);
-  }
-  commits.PassTo(nullptr);
+  program->Stop(flags);
+  program.reset();
+  // Only now: without it, `ablate up` starts a server that would find the folder locked.
   unlink(home->pid_file.c_str());
   return ready;
 }

@@ -93,12 +93,14 @@ absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Co
 int Up(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return Fail(context, home.status());
-  const uint64_t log_before = FileSize(home->log_file);
+  uint64_t log_before = FileSize(home->log_file);
   absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
   const bool was_up = answer.ok();
   if (!was_up) {
     std::optional<Child> child;
     if (!ServerProcess::Find(*home).ok()) {
+      BoundLog(home->log_file);
+      log_before = FileSize(home->log_file);
       const absl::StatusOr<Child> started = Start(*home, options, context);
       if (!started.ok()) return Fail(context, started.status());
       child = *started;
@@ -131,7 +133,9 @@ void AddUp(Command root) {
   command.Option(&options->resume_every, "--resume-every", "SECONDS",
                  "how often a run's state is saved, to continue after a crash [30]");
   command.Flag(&options->json, "--json", "print the server's workers");
-  command.Footer("Its log is FOLDER/log/ablated.log.\n\nExample:\n  ablate up --lanes 2");
+  command.Footer(
+      "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to ablated.log.old at the "
+      "start.\n\nExample:\n  ablate up --lanes 2");
   command.Do([options](const Context& context) { return Up(*options, context); });
 }
 

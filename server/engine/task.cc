@@ -11,26 +11,58 @@
 
 namespace ablate::engine {
 
-absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text) {
-  constexpr size_t kCodePoints = 0x110000;
-  const auto seen = std::make_unique<std::bitset<kCodePoints>>();  // 136 KiB: not for the stack
-  DocumentFacts facts;
-  DocumentReader reader(text);
+struct DocumentInspector::Characters {
+  std::bitset<0x110000> seen;  // by code point
+};
+
+DocumentInspector::DocumentInspector() : characters_(std::make_unique<Characters>()) {}
+DocumentInspector::~DocumentInspector() = default;
+
+absl::Status DocumentInspector::Add(absl::string_view piece) {
+  const size_t end = piece.rfind('\n');
+  if (end == absl::string_view::npos) {
+    line_.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  }
+  absl::string_view lines = piece.substr(0, end + 1);
+  if (!line_.empty()) {
+    const size_t rest = lines.find('\n') + 1;
+    line_.append(lines.data(), rest);
+    if (absl::Status status = Inspect(line_); !status.ok()) return status;
+    lines.remove_prefix(rest);
+  }
+  line_ = std::string(piece.substr(end + 1));
+  return Inspect(lines);
+}
+
+absl::StatusOr<DocumentFacts> DocumentInspector::Finish() {
+  if (absl::Status status = Inspect(line_); !status.ok()) return status;
+  if (facts_.documents == 0) {
+    return absl::InvalidArgumentError("the text has no document (a non-empty line)");
+  }
+  facts_.characters = static_cast<uint32_t>(characters_->seen.count());
+  return facts_;
+}
+
+absl::Status DocumentInspector::Inspect(absl::string_view lines) {
+  DocumentReader reader(lines, inspected_);
+  inspected_ += lines.size();
   std::u32string document;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(document);
     if (!found.ok()) return found.status();
-    if (!*found) break;
-    ++facts.documents;
-    facts.code_points += document.size();
-    facts.longest = std::max<uint64_t>(facts.longest, document.size());
-    for (const char32_t point : document) seen->set(point);
+    if (!*found) return absl::OkStatus();
+    ++facts_.documents;
+    facts_.code_points += document.size();
+    facts_.longest = std::max<uint64_t>(facts_.longest, document.size());
+    for (const char32_t point : document) characters_->seen.set(point);
   }
-  if (facts.documents == 0) {
-    return absl::InvalidArgumentError("the text has no document (a non-empty line)");
-  }
-  facts.characters = static_cast<uint32_t>(seen->count());
-  return facts;
+}
+
+absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text) {
+  DocumentInspector inspector;
+  if (absl::Status status = inspector.Add(text); !status.ok()) return status;
+  return inspector.Finish();
 }
 
 TaskShape DocumentsShape(const DocumentFacts& facts) {

@@ -3,8 +3,12 @@
 #ifndef ABLATE_SERVER_ENGINE_TASK_H_
 #define ABLATE_SERVER_ENGINE_TASK_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/config.h"
@@ -22,6 +26,27 @@ struct DocumentFacts {
 // INVALID_ARGUMENT if the text is not UTF-8 (with the byte offset), holds a control character other
 // than line ends and tabs, or has no document.
 absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text);
+
+// The same for a text that comes in pieces, cut anywhere: keeps no more of it than a line.
+class DocumentInspector {
+ public:
+  DocumentInspector();
+  ~DocumentInspector();
+  absl::Status Add(absl::string_view piece);
+  // Of everything that was added; to be called once, last.
+  absl::StatusOr<DocumentFacts> Finish();
+
+ private:
+  struct Characters;
+
+  // Whole lines, which follow what was inspected before.
+  absl::Status Inspect(absl::string_view lines);
+
+  std::unique_ptr<Characters> characters_;
+  DocumentFacts facts_;
+  std::string line_;  // what has come of one
+  size_t inspected_ = 0;
+};
 
 // Facts of a task that fix parts of the model.
 struct TaskShape {

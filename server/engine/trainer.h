@@ -54,7 +54,8 @@ class Trainer {
   // checkpointing on the way: at step s first the evaluation of s, then the checkpoint of s, then
   // the update s → s+1. Ends early, between two updates, when `stop` becomes true or no run is
   // training. One element a run, in stack order. Errors: RESOURCE_EXHAUSTED (out of memory; the
-  // trainer is still usable), INTERNAL (device lost: discard it).
+  // trainer is still usable), INTERNAL (discard it; others on this device are well), UNAVAILABLE
+  // (the device is lost to this process).
   virtual absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
                                                            const std::atomic<bool>& stop) = 0;
 
@@ -75,8 +76,8 @@ class Trainer {
 // become a Status here.
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack);
 
-// The name under which a trainer is recorded with a run ("torch").
-absl::string_view TorchTrainerName();
+// The name under which a trainer is recorded with a run, part of its fingerprint.
+constexpr absl::string_view TorchTrainerName() { return "torch"; }
 
 // Version of the tensor library that is linked ("2.13.0").
 std::string TorchVersion();

@@ -3,6 +3,7 @@
 #include "server/launch/local.h"
 
 #include <poll.h>
+#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/launch/backoff.h"
 #include "server/launch/process.h"
 #include "storage/mutex.h"
@@ -57,14 +57,29 @@ absl::Status Watch(Worker& worker, const ProcessId& process) {
 }
 
 absl::Status StartProcess(Worker& worker) {
+  BoundLog(worker.command.log_file);
   worker.log_start = FileSize(worker.command.log_file);
   const absl::StatusOr<ProcessId> process = Spawn(worker.command);
   if (!process.ok()) return process.status();
+  if (absl::Status watched = Watch(worker, *process); !watched.ok()) {
+    // Nobody would notice its end.
+    kill(process->pid, SIGKILL);
+    waitpid(process->pid, nullptr, 0);
+    return watched;
+  }
   // Without its file a restarted server would not find the worker; the device's lock then keeps a
   // second one out until it ends.
   const absl::Status written = WritePidFile(worker.command.pid_file, *process);
-  const absl::Status watched = Watch(worker, *process);
-  return watched.ok() ? written : watched;
+  if (!written.ok()) spdlog::warn("{}", std::string(written.message()));
+  return absl::OkStatus();
+}
+
+// For a process of another program, of other options or of another socket: it saves, leaves, and is
+// then started again as it should be.
+void Replace(const Worker& worker) {
+  spdlog::info("worker {} was started with another program or other options: replacing it",
+               worker.command.name);
+  pidfd_send_signal(worker.pidfd.get(), SIGTERM, nullptr, 0);
 }
 
 absl::Status StartOrAdopt(Worker& worker) {
@@ -73,7 +88,10 @@ absl::Status StartOrAdopt(Worker& worker) {
     // between.
     const bool adopted =
         Watch(worker, *process).ok() && FindByPidFile(worker.command.pid_file).has_value();
-    if (adopted) return absl::OkStatus();
+    if (adopted) {
+      if (process->command != CommandHash(worker.command)) Replace(worker);
+      return absl::OkStatus();
+    }
     worker.pidfd = FileDescriptor();
   }
   return StartProcess(worker);
@@ -182,9 +200,8 @@ class Supervisor : public LocalWorkers {
   void RestartDue() {
     for (Worker& worker : workers_) {
       if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
-      absl::Status started = StartProcess(worker);
-      // The process runs even if its pid file could not be written.
-      if (worker.pidfd.open()) continue;
+      const absl::Status started = StartProcess(worker);
+      if (started.ok()) continue;
       worker.delay = RestartDelay(worker.delay, absl::ZeroDuration());
       worker.restart_at = MonotonicNow() + worker.delay;
       on_exit_(ChildExit{worker.command.name, false, std::string(started.message())});
@@ -249,6 +266,8 @@ class Supervisor : public LocalWorkers {
 
 absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
     std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit) {
+  FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
   std::vector<Worker> workers;
   for (WorkerCommand& command : commands) {
     workers.emplace_back().command = std::move(command);
@@ -256,8 +275,6 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
   for (Worker& worker : workers) {
     if (absl::Status started = StartOrAdopt(worker); !started.ok()) return started;
   }
-  FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
   return std::make_unique<Supervisor>(std::move(workers), std::move(wake), std::move(on_exit));
 }
 

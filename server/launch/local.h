@@ -36,7 +36,8 @@ struct ChildExit {
 // Keeps one process per command alive. Thread-safe; `on_exit` is called on the supervisor's thread.
 class LocalWorkers {
  public:
-  // Adopts processes that the pid files name and that still run the program; starts the others.
+  // Adopts processes that the pid files name; starts the others. One that was started by another
+  // command (see CommandHash) is asked to end, and replaced when it has.
   static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(
       std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit);
   // Leaves the processes running: a restarted server adopts them.

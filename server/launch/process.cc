@@ -21,6 +21,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/launch/replace_file.h"
+#include "storage/sha256.h"
 
 extern char** environ;
 
@@ -131,7 +133,7 @@ absl::StatusOr<ProcessId> Spawn(const WorkerCommand& command) {
         error, absl::StrCat("cannot start worker ", command.name, ": ", command.program,
                             " with log ", command.log_file));
   }
-  ProcessId process{pid, 0, BootId()};
+  ProcessId process{pid, 0, BootId(), CommandHash(command)};
   // A child that has already ended keeps 0, which no later process matches.
   if (const auto found = Identify(pid)) process.start_ticks = found->start_ticks;
   return process;
@@ -144,7 +146,7 @@ std::optional<ProcessId> Identify(pid_t pid) {
   if (name_end == std::string::npos || name_end + 2 >= stat.size()) return std::nullopt;
   const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
   constexpr size_t kState = 0, kStartTime = 19;  // fields 3 and 22 of proc(5)
-  ProcessId process{pid, 0, BootId()};
+  ProcessId process{pid, 0, BootId(), ""};
   if (fields.size() <= kStartTime || fields[kState] == "Z" || fields[kState] == "X") {
     return std::nullopt;
   }
@@ -160,18 +162,28 @@ std::optional<ProcessId> FindByPidFile(const std::string& file) {
   }
   const std::optional<ProcessId> live = Identify(written.pid);
   const bool same = live && live->start_ticks == written.start_ticks && live->boot == written.boot;
-  return same ? live : std::nullopt;
+  if (!same) return std::nullopt;
+  in >> written.command;  // stays empty if the file has none
+  return written;
 }
 
 absl::Status WritePidFile(const std::string& file, const ProcessId& process) {
-  const std::string temporary = absl::StrCat(file, ".new");
-  std::ofstream out(temporary, std::ios::trunc);
-  out << process.pid << ' ' << process.start_ticks << ' ' << process.boot << '\n';
-  out.close();
-  if (!out || std::rename(temporary.c_str(), file.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write pid file ", file));
+  return ReplaceFile(file, absl::StrCat(process.pid, " ", process.start_ticks, " ", process.boot,
+                                        "\n", process.command, "\n"));
+}
+
+std::string CommandHash(const WorkerCommand& command) {
+  struct stat program {};
+  // Of a program that is not there, nothing distinguishes.
+  if (stat(command.program.c_str(), &program) != 0) program = {};
+  std::string text =
+      absl::StrCat(command.program, "\n", program.st_dev, " ", program.st_ino, " ", program.st_size,
+                   " ", program.st_mtim.tv_sec, " ", program.st_mtim.tv_nsec);
+  // Their lengths too, so that no two lists of arguments look the same.
+  for (const std::string& argument : command.arguments) {
+    absl::StrAppend(&text, "\n", argument.size(), " ", argument);
   }
-  return absl::OkStatus();
+  return storage::Sha256Hex(text);
 }
 
 ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
@@ -204,6 +216,10 @@ std::string LastLine(const std::string& file, uint64_t from) {
     if (!line.empty()) last = std::string(line.substr(0, kLastLineBytes));
   }
   return last;
+}
+
+void BoundLog(const std::string& file) {
+  if (FileSize(file) > kMostLogBytes) std::rename(file.c_str(), absl::StrCat(file, ".old").c_str());
 }
 
 uint64_t FileSize(const std::string& file) {

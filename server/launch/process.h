@@ -40,7 +40,12 @@ struct ProcessId {
   pid_t pid = 0;
   uint64_t start_ticks = 0;  // since boot
   std::string boot;          // of the kernel
+  std::string command;       // CommandHash of what it was started with; empty if unknown
 };
+
+// Differs between commands that make another worker: program (its path and the file that is there
+// now, which an upgrade replaces) and arguments.
+std::string CommandHash(const WorkerCommand& command);
 
 // Starts the command in a session of its own, so that it outlives the server: stdin from /dev/null,
 // stdout and stderr appended to the log file, no other descriptor inherited, no signal blocked. One
@@ -54,7 +59,8 @@ std::optional<ProcessId> Identify(pid_t pid);
 // The process that the file names, if it is still that very process.
 std::optional<ProcessId> FindByPidFile(const std::string& file);
 
-// Replaces the file by rename.
+// Replaces the file. Its first line begins with the process's number; the second is the command's
+// hash.
 absl::Status WritePidFile(const std::string& file, const ProcessId& process);
 
 // How a process ended, from waitid's answer; `log_tail` is its last line or empty. Exit code 0 is
@@ -64,6 +70,11 @@ ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
 
 // Last non-empty line written after byte `from`, at most 500 bytes; empty if there is none.
 std::string LastLine(const std::string& file, uint64_t from);
+
+// Renames a log that has grown large to FILE.old, so that two such files are all there is. For
+// when nobody writes to it.
+inline constexpr uint64_t kMostLogBytes = 16 << 20;
+void BoundLog(const std::string& file);
 
 // Bytes in a file; 0 if there is none.
 uint64_t FileSize(const std::string& file);

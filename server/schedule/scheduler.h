@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/engine/trainer.h"
 #include "server/schedule/clock.h"
 #include "storage/store.h"
 
@@ -40,9 +41,10 @@ struct SchedulerOptions {
   uint32_t runs_per_lane = 2;       // one that trains and what is granted ahead of it
   // Short runs are granted further ahead, until a lane has about this much to do.
   absl::Duration work_per_lane = absl::Seconds(2);
-  // Workers that compute other numbers keep what they hold and get nothing new. Empty, 0: any.
-  std::string trainer;
-  uint32_t numerics_version = 0;
+  // Workers that compute other numbers than fingerprints promise, such as one that outlived an
+  // upgrade of the server, keep what they hold and get nothing new. Empty, 0: any.
+  std::string trainer{engine::TorchTrainerName()};
+  uint32_t numerics_version = engine::kNumericsVersion;
 };
 
 struct WorkerInfo {

@@ -19,11 +19,13 @@
 
 namespace ablate::service {
 
-// What attached streams work with; outlives them.
+// What attached streams work with; outlives their calls. The scheduler may hold a stream longer:
+// one whose call has ended touches none of this.
 struct WorkerBackend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   WorkPool* pool = nullptr;
+  absl::Duration upload_patience = absl::Minutes(1);
   BlobPins pins;
   LiveStreams streams{"workers", kMostWorkerStreams};
   LiveStreams transfers{"transfers of workers", kMostWorkerTransfers};

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/limits.h"
 #include "server/service/live_streams.h"
@@ -18,6 +19,7 @@ struct Backend {
   schedule::SchedulerThread* scheduler = nullptr;
   WorkPool* pool = nullptr;
   std::string owner;  // recorded with experiments
+  absl::Duration upload_patience = absl::Minutes(1);
   LiveStreams watches{"watches", kMostWatches};
   LiveStreams reads{"downloads and queries", kMostReads};
   LiveStreams uploads{"uploads", kMostUploads};

@@ -20,8 +20,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kCellsAtOnce = 1'000;
-
 // The request's own fields; the spec's problems are Resolve's.
 std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& request) {
   std::vector<spec::Problem> problems;

@@ -54,9 +54,9 @@ class DatasetsService final : public v1::Datasets::CallbackService {
  public:
   explicit DatasetsService(Backend* backend) : backend_(backend) {}
 
-  grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(grpc::CallbackServerContext*,
-                                                                   v1::Dataset* response) override {
-    return (new UploadDatasetReactor(backend_, response))->Begin();
+  grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
+      grpc::CallbackServerContext* context, v1::Dataset* response) override {
+    return (new UploadDatasetReactor(backend_, context, response))->Begin();
   }
 
   grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,

@@ -10,6 +10,7 @@
 #include "google/rpc/status.pb.h"
 #include "proto/reflect/text.h"
 #include "server/service/limits.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {
@@ -75,7 +76,8 @@ absl::Status TooMany(absl::string_view field, int entries, int most) {
                       absl::StrCat("at most ", most));
 }
 
-absl::Status NotASha256(absl::string_view value) {
+absl::Status CheckSha256(absl::string_view value) {
+  if (storage::IsSha256(value)) return absl::OkStatus();
   return InvalidField(
       "sha256",
       value.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(value), " is no SHA-256"),

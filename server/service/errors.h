@@ -19,8 +19,8 @@ absl::Status InvalidField(absl::string_view field, absl::string_view complaint,
 // That a list has more than `most` entries.
 absl::Status TooMany(absl::string_view field, int entries, int most);
 
-// That `value` in field sha256 is no hash.
-absl::Status NotASha256(absl::string_view value);
+// That `value` in field sha256 is no hash, if it is none.
+absl::Status CheckSha256(absl::string_view value);
 
 // INVALID_ARGUMENT that lists problems of a spec; at least one.
 absl::Status InvalidFields(const std::vector<spec::Problem>& problems);

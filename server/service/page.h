@@ -11,6 +11,9 @@
 
 namespace ablate::service {
 
+// Cells that are read from the store at once.
+inline constexpr uint32_t kCellsAtOnce = 1'000;
+
 // `asked`, or `fallback` if it is 0. INVALID_ARGUMENT if it is over kMostPageSize.
 absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback);
 

@@ -10,13 +10,13 @@
 #include "server/schedule/clock.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
+#include "server/service/page.h"
 #include "server/service/text.h"
 
 namespace ablate::service {
 namespace {
 
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
-constexpr uint32_t kCellsAtOnce = 1'000;
 constexpr size_t kPointBytes = 12;  // a double and a step's varint, about
 
 absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {

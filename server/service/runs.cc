@@ -18,6 +18,7 @@ namespace ablate::service {
 namespace {
 
 constexpr uint32_t kDefaultPage = 500;
+constexpr size_t kMostEvents = 1'000;
 
 absl::Status Get(const Backend& backend, const v1::GetRunRequest& request, v1::Run* response) {
   const auto id = FindRun(backend.store, request.name(), "name");
@@ -77,7 +78,14 @@ absl::Status ListEvents(const Backend& backend, const v1::ListRunEventsRequest& 
   if (!id.ok()) return id.status();
   const auto events = backend.store->RunEvents(*id);
   if (!events.ok()) return events.status();
-  for (const storage::RunEventRecord& event : *events) *response->add_events() = ToProto(event);
+  // The newest ones that fit, in the order in which they happened.
+  Room room(kPageBytes);
+  size_t first = events->size();
+  while (first > 0 && events->size() - first < kMostEvents &&
+         room.Take(ToProto((*events)[first - 1]).ByteSizeLong() + 8)) {
+    --first;
+  }
+  for (size_t i = first; i < events->size(); ++i) *response->add_events() = ToProto((*events)[i]);
   return absl::OkStatus();
 }
 

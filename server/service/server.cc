@@ -1,7 +1,9 @@
 // The gRPC server: every public service on one socket, the workers' channel on another.
 #include "server/service/server.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,7 @@ class GrpcServer final : public Server {
     backend_.scheduler = workers_.scheduler = scheduler;
     backend_.pool = workers_.pool = &pool_;
     backend_.owner = options.owner;
+    backend_.upload_patience = workers_.upload_patience = options.upload_patience;
   }
 
   ~GrpcServer() override {
@@ -75,13 +78,17 @@ class GrpcServer final : public Server {
     ShutDown(client_server_.get());
   }
 
-  void Notify(uint64_t) override { backend_.watches.WakeAll(); }
+  // A group of writes that changed no run takes no new number.
+  void Notify(uint64_t change) override {
+    if (notified_.exchange(change) != change) backend_.watches.WakeAll();
+  }
 
  private:
   // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
   Backend backend_;
   WorkerBackend workers_;
   WorkPool pool_;
+  std::atomic<uint64_t> notified_ = 0;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<grpc::Server> client_server_;

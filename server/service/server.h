@@ -16,6 +16,8 @@ struct ServerOptions {
   std::string client_address;  // "unix:PATH"
   std::string worker_address;  // "unix:PATH"
   std::string owner;           // name of the OS user, recorded with experiments
+  // An upload whose client sends nothing for so long is ended.
+  absl::Duration upload_patience = absl::Minutes(1);
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.
@@ -28,7 +30,8 @@ class Server {
   virtual ~Server() = default;
   // Does that for clients and refuses new ones, while workers can still save and leave.
   virtual void StopClients() = 0;
-  // A commit reached this change number: wake watchers (storage::StoreOptions::on_commit).
+  // A commit reached this change number: wakes watchers if it is a new one
+  // (storage::StoreOptions::on_commit).
   virtual void Notify(uint64_t change) = 0;
 };
 

@@ -12,13 +12,13 @@
 #include "server/service/convert.h"
 #include "server/service/errors.h"
 #include "server/service/read_blob.h"
-#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {
 
 constexpr uint32_t kDatasetsAtOnce = 1'000;
 constexpr size_t kHashInId = 6;
+constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 
 bool IsDisplayName(absl::string_view name) {
   return !name.empty() && name.size() <= kMostDisplayNameBytes && absl::ascii_isalnum(name[0]) &&
@@ -37,10 +37,7 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
         absl::StrCat("1 to ", kMostDisplayNameBytes,
                      " letters, digits, '.', '_' or '-', first a letter or digit"));
   }
-  if (!storage::IsSha256(request.sha256())) {
-    return NotASha256(request.sha256());
-  }
-  return absl::OkStatus();
+  return CheckSha256(request.sha256());
 }
 
 // The name without what follows its last dot, and the beginning of the hash.
@@ -66,8 +63,11 @@ absl::StatusOr<std::optional<storage::DatasetRecord>> FindByHash(storage::Store*
 
 }  // namespace
 
-UploadDatasetReactor::UploadDatasetReactor(Backend* backend, v1::Dataset* response)
-    : PushStream(backend->pool, &backend->uploads), backend_(backend), response_(response) {}
+UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                           v1::Dataset* response)
+    : PushStream({context, backend->pool, &backend->uploads, backend->upload_patience}),
+      backend_(backend),
+      response_(response) {}
 
 absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& request) {
   if (!open_) {
@@ -137,13 +137,8 @@ absl::Status UploadDatasetReactor::Record() {
   if (known->has_value()) {
     record = **known;
   } else {
-    const auto text = blobs_->Read(sha256_, 0, pin_->size());
-    if (!text.ok()) return text.status();
-    const auto facts = engine::InspectDocuments(*text);
-    if (!facts.ok()) {
-      return InvalidField("data", facts.status().message(),
-                          "UTF-8 text of one document a line, without control characters");
-    }
+    const auto facts = Inspect();
+    if (!facts.ok()) return facts.status();
     record.id = DatasetId(display_name_, sha256_);
     record.display_name = display_name_;
     record.sha256 = sha256_;
@@ -156,6 +151,22 @@ absl::Status UploadDatasetReactor::Record() {
   if (!added.ok()) return added.status();
   *response_ = ToProto(*added);
   return absl::OkStatus();
+}
+
+absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
+  const auto refused = [](const absl::Status& why) {
+    return InvalidField("data", why.message(),
+                        "UTF-8 text of one document a line, without control characters");
+  };
+  engine::DocumentInspector inspector;
+  for (uint64_t at = 0; at < pin_->size(); at += kInspectedBytes) {
+    const auto piece = blobs_->Read(sha256_, at, kInspectedBytes);
+    if (!piece.ok()) return piece.status();
+    if (const absl::Status added = inspector.Add(*piece); !added.ok()) return refused(added);
+  }
+  const auto facts = inspector.Finish();
+  if (!facts.ok()) return refused(facts.status());
+  return *facts;
 }
 
 }  // namespace ablate::service

@@ -8,6 +8,7 @@
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/engine/task.h"
 #include "server/service/backend.h"
 #include "server/service/push_stream.h"
 #include "storage/blobs.h"
@@ -16,8 +17,9 @@ namespace ablate::service {
 
 class UploadDatasetReactor final : public PushStream<v1::UploadDatasetRequest> {
  public:
-  // `response` outlives the call.
-  UploadDatasetReactor(Backend* backend, v1::Dataset* response);
+  // `context` and `response` outlive the call.
+  UploadDatasetReactor(Backend* backend, grpc::CallbackServerContext* context,
+                       v1::Dataset* response);
 
  private:
   absl::StatusOr<bool> Take(const v1::UploadDatasetRequest& request) override;
@@ -26,6 +28,8 @@ class UploadDatasetReactor final : public PushStream<v1::UploadDatasetRequest> {
   absl::StatusOr<bool> Open(const v1::UploadDatasetRequest& request);
   absl::Status Append(const std::string& data);
   absl::Status Record();
+  // What the text has, read in pieces: several large ones may arrive at once.
+  absl::StatusOr<engine::DocumentFacts> Inspect();
 
   Backend* const backend_;
   v1::Dataset* const response_;

@@ -10,12 +10,12 @@
 #include "server/service/convert.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
+#include "server/service/page.h"
 #include "server/service/watch_token.h"
 
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kCellsAtOnce = 1'000;
 // Between rounds of one watcher: short enough for a first point to seem immediate, and so long that
 // a watcher of a huge experiment takes a tenth of a core at most.
 constexpr absl::Duration kLeastPause = absl::Milliseconds(10);
@@ -178,6 +178,8 @@ void WatchReactor::OnTimer(absl::Duration at) {
     if (timer_ != at) return;
     timer_.reset();
     if (busy_) return;
+    // A round that came meanwhile may have put the next one off.
+    if (Now() < earliest_) return Schedule(earliest_);
     busy_ = true;
   }
   Round();

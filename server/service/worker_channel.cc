@@ -2,6 +2,7 @@
 #include "server/service/worker_channel.h"
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
+#include "server/service/errors.h"
 #include "server/service/read_blob.h"
 #include "server/service/write_blob.h"
 
@@ -32,9 +33,10 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
   }
 
   grpc::ServerReadReactor<worker::v1::WriteBlobRequest>* WriteBlob(
-      grpc::CallbackServerContext*, worker::v1::WriteBlobResponse* response) override {
-    auto* reactor = new WriteBlobReactor(backend_->pool, &backend_->transfers, backend_->store,
-                                         &backend_->pins, response);
+      grpc::CallbackServerContext* context, worker::v1::WriteBlobResponse* response) override {
+    auto* reactor = new WriteBlobReactor(
+        {context, backend_->pool, &backend_->transfers, backend_->upload_patience}, backend_->store,
+        &backend_->pins, response);
     return reactor->Begin();
   }
 

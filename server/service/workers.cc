@@ -1,7 +1,10 @@
 // The Workers service.
 #include "server/service/workers.h"
 
+#include <vector>
+
 #include "ablate/v1/worker.grpc.pb.h"
+#include "server/service/call.h"
 #include "server/service/convert.h"
 
 namespace ablate::service {
@@ -11,18 +14,18 @@ class WorkersService final : public v1::Workers::CallbackService {
  public:
   explicit WorkersService(Backend* backend) : backend_(backend) {}
 
-  // Answered on the scheduler's thread: there is nothing to wait for.
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest*,
                                         v1::ListWorkersResponse* response) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    backend_->scheduler->Post([reactor, response](schedule::Scheduler& scheduler) {
-      for (const schedule::WorkerInfo& worker : scheduler.Workers()) {
+    return Answer(backend_->pool, context, [this, response] {
+      std::vector<schedule::WorkerInfo> workers;
+      backend_->scheduler->Run(
+          [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
+      for (const schedule::WorkerInfo& worker : workers) {
         *response->add_workers() = ToProto(worker);
       }
-      reactor->Finish(grpc::Status::OK);
+      return absl::OkStatus();
     });
-    return reactor;
   }
 
  private:

@@ -10,7 +10,6 @@
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/read_blob.h"
-#include "storage/sha256.h"
 
 namespace ablate::service {
 
@@ -23,14 +22,9 @@ absl::Status CheckLease(storage::Store* store, const std::string& lease) {
       "LEASE_NOT_FOUND");
 }
 
-absl::Status CheckSha256(const std::string& sha256) {
-  if (storage::IsSha256(sha256)) return absl::OkStatus();
-  return NotASha256(sha256);
-}
-
-WriteBlobReactor::WriteBlobReactor(WorkPool* pool, LiveStreams* streams, storage::Store* store,
-                                   BlobPins* pins, worker::v1::WriteBlobResponse* response)
-    : PushStream(pool, streams), store_(store), pins_(pins), response_(response) {}
+WriteBlobReactor::WriteBlobReactor(const PushCall& call, storage::Store* store, BlobPins* pins,
+                                   worker::v1::WriteBlobResponse* response)
+    : PushStream(call), store_(store), pins_(pins), response_(response) {}
 
 absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& request) {
   if (!open_) {

@@ -16,12 +16,11 @@ namespace ablate::service {
 
 // NOT_FOUND unless the lease is alive: only who trains may read and write.
 absl::Status CheckLease(storage::Store* store, const std::string& lease);
-absl::Status CheckSha256(const std::string& sha256);
 
 class WriteBlobReactor final : public PushStream<worker::v1::WriteBlobRequest> {
  public:
   // Everything outlives the call.
-  WriteBlobReactor(WorkPool* pool, LiveStreams* streams, storage::Store* store, BlobPins* pins,
+  WriteBlobReactor(const PushCall& call, storage::Store* store, BlobPins* pins,
                    worker::v1::WriteBlobResponse* response);
 
  private:

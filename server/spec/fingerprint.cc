@@ -65,7 +65,7 @@ bool InShape(absl::string_view key) {
 
 Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256) {
   lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
-  lines_["trainer"] = "torch";
+  lines_["trainer"] = std::string(engine::TorchTrainerName());
   lines_["device"] = v1::Device::Value_Name(filled.training().device());
   lines_["task"] = filled.task().has_documents() ? "documents" : "legacy_recall";
   if (!dataset_sha256.empty()) lines_["data"] = dataset_sha256;

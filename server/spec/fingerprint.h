@@ -5,7 +5,7 @@
 // line that says what it is: "ablate run 1", "ablate trajectory 1" or "ablate shape 1". The keys of
 // a run:
 //   numerics      engine::kNumericsVersion
-//   trainer       torch
+//   trainer       engine::TorchTrainerName()
 //   device        cpu or cuda
 //   seed          the run's seed
 //   task          documents or legacy_recall

@@ -64,8 +64,7 @@ class GrpcStream : public AttachStream,
   }
 
   void OnDone(const grpc::Status& status) override {
-    callbacks_.ended(
-        absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()));
+    callbacks_.ended(FromGrpc(status));
     MutexLock lock(&mutex_);
     done_ = true;
     changed_.SignalAll();

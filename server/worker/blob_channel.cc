@@ -18,10 +18,6 @@ namespace {
 constexpr size_t kChunkBytes = 1 << 20;
 constexpr int kHashAttempts = 3;
 
-absl::Status ToStatus(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
 // Refusals that a repetition would meet again. Everything else is a server that is away, restarting
 // or out of room.
 bool IsRefusal(absl::StatusCode code) {
@@ -33,10 +29,16 @@ bool IsRefusal(absl::StatusCode code) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kDataLoss:
       return true;
     default:
       return false;
   }
+}
+
+// A fault of the server that may pass, or may come back for ever.
+bool IsStumble(absl::StatusCode code) {
+  return code == absl::StatusCode::kUnknown || code == absl::StatusCode::kInternal;
 }
 
 // A call in progress, cancelled when its run is abandoned.
@@ -57,8 +59,8 @@ class Call {
 
 class GrpcBlobChannel : public BlobChannel {
  public:
-  explicit GrpcBlobChannel(const std::string& server)
-      : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))) {}
+  GrpcBlobChannel(const std::string& server, BlobRetries retries)
+      : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))), retries_(retries) {}
 
   absl::StatusOr<std::string> Read(const std::string& lease, const std::string& sha256,
                                    RunControl& control) override {
@@ -83,14 +85,17 @@ class GrpcBlobChannel : public BlobChannel {
 
  private:
   template <typename Attempt>
-  static absl::Status Persist(RunControl& control, Attempt attempt) {
+  absl::Status Persist(RunControl& control, Attempt attempt) const {
     const ServerWait waiting(control);
-    Backoff backoff(absl::Milliseconds(20), absl::Seconds(1));
+    Backoff backoff(retries_.first_wait, retries_.longest_wait);
     absl::StatusCode logged = absl::StatusCode::kOk;
+    int stumbles = 0;
     while (true) {
       absl::Status status = attempt();
       if (control.abandoned()) return absl::CancelledError("the run was withdrawn");
       if (status.ok() || IsRefusal(status.code())) return status;
+      stumbles = IsStumble(status.code()) ? stumbles + 1 : 0;
+      if (stumbles >= retries_.most_stumbles) return status;
       if (status.code() != logged) {
         spdlog::warn("waiting for the server to take or give a blob: {}", status.ToString());
         logged = status.code();
@@ -109,7 +114,7 @@ class GrpcBlobChannel : public BlobChannel {
     const auto reader = stub_->ReadBlob(call.context(), request);
     v1::BlobChunk chunk;
     while (reader->Read(&chunk)) bytes->append(chunk.data());
-    return ToStatus(reader->Finish());
+    return FromGrpc(reader->Finish());
   }
 
   absl::Status WriteOnce(const std::string& lease, const std::string& sha256,
@@ -130,16 +135,17 @@ class GrpcBlobChannel : public BlobChannel {
       request.clear_sha256();
     }
     writer->WritesDone();
-    return ToStatus(writer->Finish());
+    return FromGrpc(writer->Finish());
   }
 
   const std::unique_ptr<v1::WorkerChannel::Stub> stub_;
+  const BlobRetries retries_;
 };
 
 }  // namespace
 
-std::unique_ptr<BlobChannel> BlobChannel::Make(const std::string& server) {
-  return std::make_unique<GrpcBlobChannel>(server);
+std::unique_ptr<BlobChannel> BlobChannel::Make(const std::string& server, BlobRetries retries) {
+  return std::make_unique<GrpcBlobChannel>(server, retries);
 }
 
 }  // namespace ablate::worker

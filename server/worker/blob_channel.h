@@ -8,17 +8,25 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "server/worker/run_control.h"
 
 namespace ablate::worker {
 
+struct BlobRetries {
+  absl::Duration first_wait = absl::Milliseconds(20);
+  absl::Duration longest_wait = absl::Seconds(1);
+  int most_stumbles = 30;  // INTERNAL or UNKNOWN in a row: some twenty seconds
+};
+
 // Thread-safe. Both calls block their thread. They try again, with a growing wait, for as long as
-// the server is away, stumbles, or has no room on its disk; an end comes with success, a refusal
-// that repeating can't change, or CANCELLED once the run is abandoned.
+// the server is away or has no room on its disk, and for a while when it stumbles; an end comes
+// with success, a refusal that repeating can't change, or CANCELLED once the run is abandoned. They
+// never return UNAVAILABLE.
 class BlobChannel {
  public:
   // `server` is a gRPC address, such as unix:PATH.
-  static std::unique_ptr<BlobChannel> Make(const std::string& server);
+  static std::unique_ptr<BlobChannel> Make(const std::string& server, BlobRetries retries = {});
   virtual ~BlobChannel() = default;
 
   // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing.

@@ -12,7 +12,7 @@ namespace ablate::worker {
 class DeviceLock {
  public:
   // Creates the file if need be and writes the process id into it. FAILED_PRECONDITION names the
-  // process that holds it.
+  // process that holds it, INTERNAL says why there is no lock at all.
   static absl::StatusOr<DeviceLock> Take(const std::string& file);
   DeviceLock(DeviceLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   DeviceLock& operator=(DeviceLock&&) = delete;

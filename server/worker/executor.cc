@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "server/worker/point_buffer.h"
@@ -60,7 +59,7 @@ class Training {
         step_(leased.run.resume_step()),
         saved_step_(step_) {}
 
-  // CANCELLED: abandoned. Any other error is the run's, or INTERNAL, the device's.
+  // CANCELLED: abandoned. Any other error is the run's, or UNAVAILABLE, the device's.
   absl::Status Run(RunSetup& setup) {
     v1::Event started;
     started.mutable_started();
@@ -219,7 +218,7 @@ Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobCha
 absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control) {
   Training training(options_, leased, control, blobs_, reports_);
   absl::Status status = training.Run(setup_);
-  if (absl::IsInternal(status)) return status;
+  if (absl::IsUnavailable(status)) return status;
   if (!status.ok() && !control.abandoned()) training.ReportFailure(status);
   return absl::OkStatus();
 }

@@ -90,29 +90,32 @@ std::vector<v1::LeaseProgress> Lanes::Progress() const {
 
 void Lanes::RunLane() {
   const absl::Status prepared = actions_.prepare();
+  // Before this lane counts as ready: whoever waits for that must know.
+  if (!prepared.ok()) actions_.lost(prepared);
   {
     MutexLock lock(&mutex_);
     --preparing_;
     changed_.SignalAll();
   }
-  if (!prepared.ok()) return actions_.lost(prepared);
+  if (!prepared.ok()) return;
   while (true) {
     Instructions::LeasedRun leased;
-    RunControl control;
+    std::optional<RunControl> control;
     if (!Next(&leased, &control)) return;
-    const absl::Status executed = actions_.execute(leased, control);
-    EndRun(&control);
+    const absl::Status executed = actions_.execute(leased, *control);
+    EndRun(&*control);
     if (!executed.ok()) return actions_.lost(executed);
   }
 }
 
-bool Lanes::Next(Instructions::LeasedRun* leased, RunControl* control) {
+bool Lanes::Next(Instructions::LeasedRun* leased, std::optional<RunControl>* control) {
   MutexLock lock(&mutex_);
   while (waiting_.empty() && !quit_) changed_.Wait(&mutex_);
   if (quit_) return false;
   *leased = std::move(waiting_.front());
   waiting_.pop_front();
-  running_.push_back({leased, control});
+  // Made only now: a lane's idle time is no time without progress.
+  running_.push_back({leased, &control->emplace()});
   return true;
 }
 

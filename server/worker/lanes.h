@@ -4,7 +4,7 @@
 
 #include <deque>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,7 +55,7 @@ class Lanes {
   void RunLane();
   // Waits for a run and notes it as running, in one, so that no request misses it; false at the
   // end.
-  bool Next(Instructions::LeasedRun* leased, RunControl* control);
+  bool Next(Instructions::LeasedRun* leased, std::optional<RunControl>* control);
   void EndRun(const RunControl* control);
 
   const LaneActions actions_;

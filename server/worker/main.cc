@@ -26,6 +26,7 @@
 namespace ablate::worker {
 namespace {
 
+constexpr int kNoLockExit = 1;
 constexpr int kDeviceLostExit = 4;
 
 struct Flags {
@@ -126,7 +127,9 @@ int Work(const Flags& flags) {
   if (!flags.lock.empty()) {
     absl::StatusOr<DeviceLock> taken = DeviceLock::Take(flags.lock);
     if (!taken.ok()) {
-      return LastWords(launch::kDeviceTakenExit, taken.status().message());
+      const bool by_another = absl::IsFailedPrecondition(taken.status());
+      return LastWords(by_another ? launch::kDeviceTakenExit : kNoLockExit,
+                       taken.status().message());
     }
     lock.emplace(*std::move(taken));
   }

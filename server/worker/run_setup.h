@@ -26,7 +26,7 @@ class RunSetup {
   RunSetup(TrainerFactory make_trainer, BlobChannel* blobs);
 
   // Blocks while data set and resume state are fetched. A resume state that the trainer refuses is
-  // an error: the run never starts over behind the server's back. INTERNAL: the device is lost.
+  // an error: the run never starts over behind the server's back. UNAVAILABLE: the device is lost.
   absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const std::string& lease,
                                                         const v1::GrantedRun& run,
                                                         RunControl& control);

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,8 +34,8 @@ class Worker {
   ~Worker();
 
   // Prepares the lanes, attaches and works. OK when it was drained, by Drain or by the server: what
-  // could be saved and acknowledged within the patience is. INTERNAL or another error if the device
-  // is lost: lanes may then hang, and the process should end without the destructor.
+  // could be saved and acknowledged within the patience is. An error if the device is lost: lanes
+  // may then hang, and the process should end without the destructor.
   absl::Status Run();
   // Makes Run return after saving; returns at once.
   void Drain();

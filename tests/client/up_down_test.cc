@@ -106,6 +106,17 @@ TEST_F(UpDownTest, ShowsTheLogOfAServerThatDies) {
                 home_ + "/log/ablated.log\n");
 }
 
+TEST_F(UpDownTest, StartsALogThatGrewLargeAnew) {
+  const std::string log = Write("home/log/ablated.log", "from an earlier time\n");
+  std::filesystem::resize_file(log, kMostLogBytes + 1);
+  PretendServer("echo the folder is locked; exit 3\n");
+  EXPECT_EQ(
+      Run({"up"}).err,
+      "error: ablated ended with exit code 3\n  the folder is locked\nits log: " + log + "\n");
+  EXPECT_EQ(Read(log), "the folder is locked\n");
+  EXPECT_EQ(FileSize(log + ".old"), kMostLogBytes + 1);
+}
+
 TEST_F(UpDownTest, SaysWhereItLookedForTheServer) {
   environment_["PATH"] = folder_;
   const Outcome outcome = Run({"up"});

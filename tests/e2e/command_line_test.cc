@@ -32,6 +32,31 @@ TEST(CommandLineTest, StartsTwiceAndStopsTwiceWithoutHarm) {
   EXPECT_EQ(server.Ablate({"down"}).exit_code, 0);
 }
 
+TEST(CommandLineTest, ReplacesAWorkerThatOutlivedItsServerWithOtherOptions) {
+  PersonalServer server;
+  const auto lanes = [&server] {
+    const nlohmann::json workers = server.Json({"workers", "--json"})["workers"];
+    return workers.empty() || workers[0]["state"] == "AWAY" ? 0 : workers[0]["lanes"].get<int>();
+  };
+  server.Up({"--lanes", "1"});
+  ASSERT_TRUE(Eventually([&] { return lanes() == 1; }));
+  const int worker = server.WorkerPid();
+  PersonalServer::Kill(server.ServerPid());
+  server.Up({"--lanes", "1"});
+  EXPECT_EQ(server.WorkerPid(), worker) << "the same options";
+  PersonalServer::Kill(server.ServerPid());
+  server.Up({"--lanes", "2"});
+  EXPECT_TRUE(Eventually([&] { return lanes() == 2; }));
+  EXPECT_NE(server.WorkerPid(), worker);
+}
+
+TEST(CommandLineTest, AsksForAFolderWhenTheEnvironmentNamesNone) {
+  const Output output = RunProgram({ABLATE_BIN "/ablated", "--no-workers"}, "",
+                                   {{"ABLATE_HOME", ""}, {"XDG_DATA_HOME", ""}, {"HOME", ""}});
+  EXPECT_EQ(output.exit_code, 1);
+  EXPECT_THAT(output.err, AllOf(HasSubstr("--home"), HasSubstr("ABLATE_HOME")));
+}
+
 TEST(CommandLineTest, WorksInAHomeWhosePathIsTooLongForASocket) {
   PersonalServer server;
   const std::string home = server.home() + "/" + std::string(120, 'x');

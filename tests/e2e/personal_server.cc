@@ -71,7 +71,8 @@ bool Eventually(const std::function<bool()>& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < deadline) {
     if (condition()) return true;
-    std::this_thread::yield();
+    // What other processes do can only be polled; their core is left to them.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return false;
 }

@@ -46,7 +46,7 @@ class PersonalServer {
   std::string home_;
 };
 
-// Calls `condition` until it holds or a minute has passed; yields between calls.
+// Calls `condition` until it holds or a minute has passed; rests between calls.
 bool Eventually(const std::function<bool()>& condition);
 
 // Runs a program to its end. `environment` is added to ours.

@@ -69,6 +69,34 @@ TEST(InspectDocumentsTest, RefusesWhatIsNotText) {
   }
 }
 
+TEST(DocumentInspectorTest, FindsTheSameInPiecesOfAnySize) {
+  const std::string texts[] = {
+      "\xEF\xBB\xBF"
+      "ab\r\n\nb\xC3\xA9\xF0\x9F\x99\x82\tz\r\nlast",
+      "a\n\xEF\xBB\xBF\n\xE2\x82g",  // a mark inside is a character
+      "one\ntwo\rthree\n",
+      "",
+      "ends\n\xC3",
+  };
+  for (const std::string& text : texts) {
+    const auto whole = InspectDocuments(text);
+    for (size_t size = 1; size <= text.size() + 1; ++size) {
+      DocumentInspector inspector;
+      absl::Status status;
+      for (size_t at = 0; at < text.size(); at += size) {
+        status.Update(inspector.Add(absl::string_view(text).substr(at, size)));
+      }
+      const auto facts = status.ok() ? inspector.Finish() : status;
+      ASSERT_EQ(facts.status(), whole.status()) << "pieces of " << size;
+      if (!whole.ok()) continue;
+      EXPECT_EQ(facts->documents, whole->documents);
+      EXPECT_EQ(facts->characters, whole->characters);
+      EXPECT_EQ(facts->longest, whole->longest);
+      EXPECT_EQ(facts->code_points, whole->code_points);
+    }
+  }
+}
+
 TEST(InspectDocumentsTest, AcceptsTheEdgesOfUtf8) {
   // U+00A0, U+07FF, U+0800, U+D7FF, U+E000, U+FFFF, U+10000, U+10FFFF
   const auto facts = InspectDocuments(

@@ -97,5 +97,16 @@ TEST(AtBoundaryTest, TellsOutOfMemoryFromOtherErrors) {
   EXPECT_EQ(shape.code(), absl::StatusCode::kInternal) << shape;
 }
 
+TEST(AtBoundaryTest, KnowsTheErrorsThatLoseTheDevice) {
+  const auto thrown = [](auto error) { return AtBoundary([&]() -> absl::Status { throw error; }); };
+  const c10::SourceLocation here{"", "", 0};
+  EXPECT_EQ(thrown(c10::AcceleratorError(here, 700, "CUDA error: an illegal memory access")).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(thrown(c10::Error(here, "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED")).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(thrown(c10::AcceleratorError(here, 2, "CUDA error: out of memory")).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
 }  // namespace
 }  // namespace ablate::engine

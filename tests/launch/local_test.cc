@@ -27,7 +27,8 @@ bool Eventually(Condition holds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!holds()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
+    // What other processes do can only be polled; their core is left to them.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
 }
@@ -138,6 +139,38 @@ TEST_F(LocalWorkersTest, AnotherServerAdoptsWhatWasLeftRunning) {
   EXPECT_FALSE(Identify(pid).has_value());
 }
 
+TEST_F(LocalWorkersTest, ReplacesWhatWasStartedWithOtherArguments) {
+  WorkerCommand command =
+      Command("trap 'echo saved; exit 0' TERM\necho \"up $1\"\nwhile true; do sleep .01; done\n");
+  command.arguments = {"--lanes=2"};
+  Start(command).reset();
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  command.arguments = {"--lanes=8"};
+  const auto workers = Start(command);
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 3; }));
+  EXPECT_EQ(ReadText(folder_ / "log"), "up --lanes=2\nsaved\nup --lanes=8\n");
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, SupervisesAProgramWhosePidFileCannotBeWritten) {
+  WorkerCommand command = Command("exit 5\n");
+  command.pid_file = folder_ / "missing/pid";
+  const auto workers = Start(command);
+  ASSERT_NE(workers, nullptr);
+  EXPECT_EQ(WaitForExits(2).size(), 2u);
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, StartsALogThatGrewLargeAnew) {
+  const WorkerCommand command = Command(kRunUntilTold);
+  folder_.Write("log", "");
+  std::filesystem::resize_file(folder_ / "log", kMostLogBytes + 1);
+  const auto workers = Start(command);
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  EXPECT_EQ(FileSize(folder_ / "log.old"), kMostLogBytes + 1);
+  workers->Stop(absl::Seconds(10));
+}
+
 TEST_F(LocalWorkersTest, DoesNotTouchAProcessThatReusesTheNumber) {
   ProcessId self = *Identify(getpid());
   ++self.start_ticks;
@@ -156,7 +189,9 @@ TEST_F(LocalWorkersTest, ReplacesAnAdoptedProgramWhoseExitStatusIsUnknown) {
   pid_t pid = 0;
   ASSERT_EQ(fscanf(shell, "%d", &pid), 1);
   pclose(shell);
-  ASSERT_TRUE(WritePidFile(folder_ / "pid", *Identify(pid)).ok());
+  ProcessId orphan = *Identify(pid);
+  orphan.command = CommandHash(command);
+  ASSERT_TRUE(WritePidFile(folder_ / "pid", orphan).ok());
   const auto workers = Start(command);
   ASSERT_EQ(Pid(), pid);
   kill(pid, SIGSEGV);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "server/launch/replace_file.h"
 #include "tests/launch/test_folder.h"
 
 namespace ablate::launch {
@@ -55,6 +56,40 @@ TEST(PidFileTest, SaysWhichFileCannotBeWritten) {
   const absl::Status status = WritePidFile("/nowhere/at/all/pid", *Identify(getpid()));
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("/nowhere/at/all/pid"));
+}
+
+TEST(PidFileTest, KeepsTheCommandsHashBehindTheProcess) {
+  const TestFolder folder;
+  ProcessId self = *Identify(getpid());
+  self.command = "abc";
+  ASSERT_TRUE(WritePidFile(folder / "pid", self).ok());
+  EXPECT_EQ(FindByPidFile(folder / "pid")->command, "abc");
+  pid_t first = 0;
+  std::ifstream(folder / "pid") >> first;
+  EXPECT_EQ(first, getpid());
+}
+
+TEST(CommandHashTest, TellsProgramsAndArgumentsApart) {
+  const TestFolder folder;
+  WorkerCommand command;
+  command.program = folder.Write("worker", "one");
+  command.arguments = {"a", "b"};
+  const std::string hash = CommandHash(command);
+  EXPECT_EQ(CommandHash(command), hash);
+  command.log_file = "another";
+  EXPECT_EQ(CommandHash(command), hash);
+  command.arguments = {"a b"};
+  EXPECT_NE(CommandHash(command), hash);
+  command.arguments = {"a", "b"};
+  std::filesystem::rename(folder.Write("upgrade", "two"), command.program);
+  EXPECT_NE(CommandHash(command), hash) << "another file at the same path";
+}
+
+TEST(ReplaceFileTest, SaysWhyAFileCannotBeWritten) {
+  EXPECT_FALSE(ReplaceFile("/dev/full/file", "x").ok());
+  const TestFolder folder;
+  std::filesystem::create_directory(folder / "file");
+  EXPECT_FALSE(ReplaceFile(folder / "file", "x").ok());
 }
 
 TEST(DescribeExitTest, CountsCrashesAndExitCodesAsItsOwn) {

@@ -83,6 +83,17 @@ TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatComputeOtherNumbers) {
   EXPECT_THAT(Attach(hello).grants(), SizeIs(1));
 }
 
+TEST_F(SchedulerDispatchTest, GrantsOnlyToWorkersThatComputeWhatFingerprintsPromise) {
+  Queue("a", 1);
+  wire::FromWorker hello = Hello("old", "o#1");
+  hello.mutable_hello()->set_numerics_version(engine::kNumericsVersion + 1);
+  EXPECT_THAT(Attach(hello).grants(), IsEmpty());
+  hello = Hello("other", "p#1");
+  hello.mutable_hello()->set_trainer("another");
+  EXPECT_THAT(Attach(hello).grants(), IsEmpty());
+  EXPECT_THAT(Attach("new", "n#1").grants(), SizeIs(1));
+}
+
 TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
   Queue("a", 40);
   const Peer peer = Attach();

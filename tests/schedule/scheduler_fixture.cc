@@ -145,8 +145,8 @@ wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string
   hello.set_device_kind("cpu");
   hello.set_lanes(lanes);
   hello.set_build("test");
-  hello.set_trainer("torch");
-  hello.set_numerics_version(1);
+  hello.set_trainer(std::string(engine::TorchTrainerName()));
+  hello.set_numerics_version(engine::kNumericsVersion);
   return message;
 }
 

@@ -89,6 +89,8 @@ class SchedulerThreadTest : public ::testing::Test {
     message.mutable_hello()->set_incarnation(name + "#1");
     message.mutable_hello()->set_device_kind("cpu");
     message.mutable_hello()->set_lanes(1);
+    message.mutable_hello()->set_trainer(std::string(engine::TorchTrainerName()));
+    message.mutable_hello()->set_numerics_version(engine::kNumericsVersion);
     return message;
   }
 

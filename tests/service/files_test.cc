@@ -1,4 +1,9 @@
 // Data sets and artifacts: what is uploaded and what is read back.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "storage/blobs.h"
 #include "storage/sha256.h"
@@ -43,6 +48,17 @@ class FilesTest : public ServiceTest {
     v1::GetDatasetRequest request;
     request.set_name(name);
     return datasets_->GetDataset(&context, request, dataset);
+  }
+  // Until the server has taken an upload's first message.
+  void WaitForDraft() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto files = [this] {
+      const std::filesystem::recursive_directory_iterator all(folder() + "/blobs");
+      return std::count_if(std::filesystem::begin(all), std::filesystem::end(all),
+                           [](const auto& entry) { return entry.is_regular_file(); });
+    };
+    while (files() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(files(), 1);
   }
   grpc::Status TryDelete(const std::string& name) {
     Context context;
@@ -129,6 +145,45 @@ TEST_F(FilesTest, RefusesMessagesThatAreTooLargeOrNamedTwice) {
   EXPECT_EQ(status.error_message(),
             "display_name: display_name or sha256 come again; allowed: the first message only");
   EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(FilesTest, EndsAnUploadThatSendsNothingMore) {
+  upload_patience_ = absl::Milliseconds(20);
+  Restart();
+  Context context;
+  v1::Dataset dataset;
+  const auto writer = datasets_->UploadDataset(&context, &dataset);
+  ASSERT_TRUE(writer->Write(Message("names.txt", kNames, "ada\n")));
+  const grpc::Status status = writer->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(status.error_message(), "nothing was sent for 20ms");
+  EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(FilesTest, EndsAnUploadWithTheServer) {
+  Context context;
+  v1::Dataset dataset;
+  const auto writer = datasets_->UploadDataset(&context, &dataset);
+  ASSERT_TRUE(writer->Write(Message("names.txt", kNames, "ada\n")));
+  WaitForDraft();
+  StopServer();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(FilesTest, EndsAnUploadThatIsCancelled) {
+  {
+    Context context;
+    v1::Dataset dataset;
+    const auto writer = datasets_->UploadDataset(&context, &dataset);
+    ASSERT_TRUE(writer->Write(Message("names.txt", kNames, "ada\n")));
+    WaitForDraft();
+    context.TryCancel();
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  // The server has let go of it when it could end.
+  Restart();
+  EXPECT_EQ(List().datasets_size(), 0);
+  EXPECT_EQ(Upload("names.txt", kNames).documents(), 4u);
 }
 
 TEST_F(FilesTest, RefusesAnUploadOfNothing) {

@@ -87,6 +87,9 @@ class ServiceTest : public testing::Test {
   storage::Store& store() { return *store_; }
   const std::string& folder() const { return folder_; }
 
+  // Of servers that are started from now on.
+  absl::Duration upload_patience_ = absl::Minutes(1);
+
   std::shared_ptr<grpc::Channel> channel_, worker_channel_;
   std::unique_ptr<v1::Experiments::Stub> experiments_;
   std::unique_ptr<v1::Runs::Stub> runs_;

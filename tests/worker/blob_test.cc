@@ -38,6 +38,29 @@ TEST_F(BlobTest, FailsTheRunWhenAWriteIsRefused) {
   EXPECT_EQ(FailureOf(1), "as the test asked");
 }
 
+TEST_F(BlobTest, GivesUpOnAServerThatStumblesForEver) {
+  BlobRetries retries;
+  retries.first_wait = retries.longest_wait = absl::Milliseconds(1);
+  retries.most_stumbles = 3;
+  const auto channel = BlobChannel::Make(server_->address(), retries);
+  for (const int code : {grpc::INTERNAL, grpc::UNKNOWN}) {
+    server_->Change([&](ServerState& state) {
+      state.write_errors = {code, code, grpc::UNAVAILABLE, code, code, code, code};
+    });
+    RunControl control;
+    EXPECT_EQ(channel->Write("lease", "bytes", control).status().raw_code(), code);
+    EXPECT_EQ(server_->state().write_errors.size(), 1u) << "three in a row";
+  }
+}
+
+TEST_F(BlobTest, FailsTheRunWhenTheServersBlobIsDamaged) {
+  const std::string blob = AddBlob(kNames);
+  server_->Change([](ServerState& state) { state.read_errors = {grpc::DATA_LOSS}; });
+  Start();
+  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  EXPECT_EQ(FailureOf(1), "cannot use data set datasets/names-abc123: as the test asked");
+}
+
 TEST_F(BlobTest, ACancelledRunStopsWaitingForRoom) {
   server_->Change(
       [](ServerState& state) { state.write_errors.assign(100'000, grpc::RESOURCE_EXHAUSTED); });

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <optional>
@@ -47,6 +49,23 @@ TEST_F(DeviceLockTest, IsFreeOnceItsOwnerIsGone) {
 TEST_F(DeviceLockTest, SaysWhichFileCannotBeOpened) {
   const auto lock = DeviceLock::Take("/nowhere/at/all/lock");
   EXPECT_THAT(std::string(lock.status().message()), HasSubstr("/nowhere/at/all/lock"));
+}
+
+TEST_F(DeviceLockTest, TellsAFileThatCannotBeLockedFromADeviceThatIsTaken) {
+  EXPECT_EQ(DeviceLock::Take(testing::TempDir()).status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(DeviceLockTest, HoldsTheDeviceWhereNothingCanBeWritten) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
+  const auto lock = DeviceLock::Take(file_);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(DeviceLock::Take(file_).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

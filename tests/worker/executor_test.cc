@@ -130,6 +130,20 @@ TEST_F(ExecutorTest, ReportsAFailureAndGoesOnWithTheNextRun) {
   EXPECT_TRUE(EventsOf(state, NameOf(2)).back().has_finished());
 }
 
+TEST_F(ExecutorTest, FailsOnlyTheRunThatThrewWhileOthersTrain) {
+  options.attach.hello.set_lanes(2);
+  trainers_.FailAt(1, 10, absl::InternalError("LibTorch: no kernel for this"));
+  trainers_.LimitTo(2, 5);
+  Start();
+  server_->Grant("a", {RecallRun(2, 10)});
+  trainers_.WaitUntilHeld(2);
+  server_->Grant("b", {RecallRun(1, 100)});
+  EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
+            "LibTorch: no kernel for this");
+  trainers_.Unlimit(2);
+  EXPECT_TRUE(EventsOf(WaitForRun(2), NameOf(2)).back().has_finished());
+}
+
 TEST_F(ExecutorTest, MakesBrokenCharactersOfAMessageTransportable) {
   trainers_.FailAt(1, 0, absl::InvalidArgumentError("bad byte \xff here"));
   Start();
@@ -138,11 +152,11 @@ TEST_F(ExecutorTest, MakesBrokenCharactersOfAMessageTransportable) {
 }
 
 TEST_F(ExecutorTest, EndsTheWorkerWhenTheDeviceIsLost) {
-  trainers_.FailAt(1, 3, absl::InternalError("sticky error"));
+  trainers_.FailAt(1, 3, absl::UnavailableError("sticky error"));
   Start();
   server_->Grant("lease", {RecallRun(1, 100)});
   const absl::Status end = WaitForEnd();
-  EXPECT_EQ(end.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(end.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(end.message()), HasSubstr("sticky error"));
   EXPECT_EQ(Count(server_->state(), 1, v1::Event::kFailed), 0) << "the server decides whose fault";
 }

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <set>
+#include <vector>
+
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -54,6 +58,58 @@ TEST_F(LanesTest, PreparesEveryLaneOnItsOwnThread) {
   MutexLock lock(&mutex);
   EXPECT_EQ(prepared.size(), 3u);
   EXPECT_EQ(prepared.count(std::this_thread::get_id()), 0u);
+}
+
+// A device that trains each run in no time and tells how long it had been without progress.
+class LaneProbe {
+ public:
+  LaneActions Actions() {
+    LaneActions actions;
+    actions.prepare = [this] { return prepared; };
+    actions.execute = [this](const Instructions::LeasedRun&, RunControl& control) {
+      MutexLock lock(&mutex_);
+      idle_.push_back(control.progress().since_progress);
+      changed_.SignalAll();
+      return absl::OkStatus();
+    };
+    actions.release = [](const Instructions::LeasedRun&) {};
+    actions.lost = [this](const absl::Status&) { ++lost; };
+    return actions;
+  }
+  absl::Duration WaitForRun(size_t count) {
+    MutexLock lock(&mutex_);
+    while (idle_.size() < count) changed_.Wait(&mutex_);
+    return idle_.back();
+  }
+
+  absl::Status prepared;
+  std::atomic<int> lost = 0;
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<absl::Duration> idle_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(IdleLaneTest, DoesNotCountIdleTimeAsARunsLackOfProgress) {
+  LaneProbe probe;
+  Lanes lanes(1, probe.Actions());
+  lanes.WaitUntilReady();
+  // The lane waits between two runs; how long is up to this loop, which sees it end.
+  for (size_t runs = 1; runs <= 50; ++runs) {
+    const absl::Duration granted = MonotonicNow();
+    lanes.Start({"lease", {}});
+    const absl::Duration idle = probe.WaitForRun(runs);
+    EXPECT_LE(idle, MonotonicNow() - granted);
+  }
+}
+
+TEST(LostLaneTest, IsKnownOnceTheLanesCountAsReady) {
+  LaneProbe probe;
+  probe.prepared = absl::InternalError("no such instruction");
+  Lanes lanes(20, probe.Actions());
+  lanes.WaitUntilReady();
+  EXPECT_EQ(probe.lost, 20);
 }
 
 TEST_F(LanesTest, EndingTheWorkerEndsWhatItTrains) {

@@ -115,6 +115,14 @@ TEST_F(ProgramTest, LeavesADeviceThatIsTakenAlone) {
   EXPECT_EQ(EndProgram(), 0);
 }
 
+TEST_F(ProgramTest, SaysWhenItsLockIsNone) {
+  std::filesystem::create_directory(folder_ + "/lock");
+  const int code = ExitCode(Spawn());
+  EXPECT_NE(code, 0);
+  EXPECT_NE(code, launch::kDeviceTakenExit) << "which nobody reports";
+  EXPECT_THAT(launch::LastLine(folder_ + "/log", 0), HasSubstr("cannot open lock file"));
+}
+
 // Threads that the transport did not name: ours, and a team of OpenMP's if there were one.
 int OwnThreads(pid_t pid) {
   int count = 0;

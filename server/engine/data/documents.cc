@@ -32,8 +32,9 @@ std::u32string NumberCharacters(std::vector<uint32_t>& tokens) {
 
 }  // namespace
 
-DocumentReader::DocumentReader(absl::string_view text) : text_(text) {
-  if (absl::StartsWith(text_, kByteOrderMark)) offset_ = kByteOrderMark.size();
+DocumentReader::DocumentReader(absl::string_view text, size_t begins_at)
+    : text_(text), begins_at_(begins_at) {
+  if (begins_at == 0 && absl::StartsWith(text_, kByteOrderMark)) offset_ = kByteOrderMark.size();
 }
 
 absl::Status DocumentReader::ReadLine(std::u32string& line) {
@@ -43,7 +44,7 @@ absl::Status DocumentReader::ReadLine(std::u32string& line) {
     if (point == '\n') return absl::OkStatus();
     if (point == kNotUtf8) {
       return absl::InvalidArgumentError(absl::StrFormat("the text is not UTF-8: byte %d is 0x%02x",
-                                                        start,
+                                                        begins_at_ + start,
                                                         static_cast<unsigned char>(text_[start])));
     }
     const bool ends_line = offset_ == text_.size() || text_[offset_] == '\n';
@@ -52,7 +53,7 @@ absl::Status DocumentReader::ReadLine(std::u32string& line) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "the text has the control character U+%04X at byte %d; only tabs and line "
           "ends (LF, CR LF) are allowed",
-          static_cast<uint32_t>(point), start));
+          static_cast<uint32_t>(point), begins_at_ + start));
     }
     line.push_back(point);
   }

@@ -16,7 +16,9 @@ namespace ablate::engine {
 // start is not part of the text. The text must outlive the reader.
 class DocumentReader {
  public:
-  explicit DocumentReader(absl::string_view text);
+  explicit DocumentReader(absl::string_view text) : DocumentReader(text, 0) {}
+  // `text` begins with a line, at this byte of the whole text.
+  DocumentReader(absl::string_view text, size_t begins_at);
 
   // Puts the code points of the next document into `document`; false when there is none.
   // INVALID_ARGUMENT at a byte that is not UTF-8 or a control character that is neither a tab nor a
@@ -28,6 +30,7 @@ class DocumentReader {
   absl::Status ReadLine(std::u32string& line);
 
   absl::string_view text_;
+  const size_t begins_at_;
   size_t offset_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Tells running out of memory, which a smaller stack cures, from errors that end a trainer.
+// Tells running out of memory, which a smaller stack cures, from errors that end a trainer and from
+// those that end the process.
 #include "server/engine/train/boundary.h"
 
 #include <c10/util/Exception.h>
@@ -20,6 +21,13 @@ bool IsOutOfMemory(const std::string& message) {
          absl::StrContains(message, "out of memory") || absl::StrContains(message, "ALLOC_FAILED");
 }
 
+// Such an error is sticky: every later call of the process would fail, too. CUDA's libraries throw
+// a plain c10::Error.
+bool IsOfDevice(const c10::Error& error, const std::string& message) {
+  return dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr ||
+         absl::StartsWith(message, "CUDA error");
+}
+
 }  // namespace
 
 absl::Status StatusOfCurrentException() {
@@ -31,6 +39,7 @@ absl::Status StatusOfCurrentException() {
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
     if (IsOutOfMemory(message)) return absl::ResourceExhaustedError("out of memory: " + message);
+    if (IsOfDevice(error, message)) return absl::UnavailableError("the device is lost: " + message);
     return absl::InternalError("LibTorch: " + message);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");

@@ -10,7 +10,7 @@
 namespace ablate::engine {
 
 // The Status of the exception that is being handled: RESOURCE_EXHAUSTED when memory ran out,
-// INTERNAL otherwise. Call it from a catch block only.
+// UNAVAILABLE when the device is lost, INTERNAL otherwise. Call it from a catch block only.
 absl::Status StatusOfCurrentException();
 
 // What `function` returns (a Status or StatusOr), or the Status of what it threw.

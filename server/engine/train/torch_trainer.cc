@@ -107,8 +107,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunC
   });
 }
 
-absl::string_view TorchTrainerName() { return "torch"; }
-
 std::string TorchVersion() { return TORCH_VERSION; }
 
 void PrepareLaneThread() {

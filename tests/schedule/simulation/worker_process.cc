@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/engine/trainer.h"
+
 namespace ablate::simulation {
 
 namespace v1 = worker::v1;
@@ -24,7 +26,8 @@ v1::FromWorker WorkerProcess::Hello() const {
   hello.set_device("simulated");
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes_.size()));
-  hello.set_trainer("simulated");
+  hello.set_trainer(std::string(engine::TorchTrainerName()));
+  hello.set_numerics_version(engine::kNumericsVersion);
   for (v1::HeldLease& lease : book_.Held()) *hello.add_held() = std::move(lease);
   return message;
 }
