@@ -176,6 +176,29 @@ class Loader {
 
 }  // namespace
 
+std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
+                                             const report::Comparison& comparison) {
+  using Labels = std::map<std::string, std::string>;
+  std::map<std::pair<Labels, uint32_t>, size_t> places;
+  for (size_t i = 0; i < grid.cells.size(); ++i) {
+    const storage::CellRecord& cell = grid.cells[i];
+    places[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
+  }
+  std::vector<std::vector<size_t>> rows;
+  for (const report::ComparisonRow& row : comparison.rows) {
+    std::vector<size_t>& cells = rows.emplace_back();
+    for (const report::SeedRun& run : row.runs) {
+      Labels labels;
+      for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
+      for (size_t i = 0; i < run.chosen.size(); ++i) {
+        labels[comparison.tuned_axes[i]] = run.chosen[i];
+      }
+      cells.push_back(places.at({labels, run.seed}));
+    }
+  }
+  return rows;
+}
+
 std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
   return spec.report().has_primary() ? spec.report().primary() : "eval/loss";
 }

@@ -48,6 +48,11 @@ using Cancelled = std::function<bool()>;
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, const GridQuery& query,
                                      const Cancelled& cancelled);
 
+// For each row of `comparison`, which was made of `grid`, the cells of its runs: as many, in their
+// order.
+std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
+                                             const report::Comparison& comparison);
+
 // The metric that an experiment's verdict is about, and which values of a key are better.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
