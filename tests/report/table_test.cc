@@ -82,6 +82,7 @@ TEST(CellsTest, ShowShareOfSeedsWhereTheChoiceVaries) {
   ComparisonRow row;
   row.chosen = {{{"0.001"}, 2}, {{"0.002"}, 6}, {{"0.004"}, 3}, {{"0.008"}, 1}};
   EXPECT_EQ(ChosenCell(row), "0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
+  EXPECT_EQ(ChosenCell(row, {"lr"}), "lr 0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
   row.chosen = {{{"0.001", "0"}, 1}, {{"0.002", "0.1"}, 1}};
   EXPECT_EQ(ChosenCell(row, {"lr", "wd"}), "lr 0.001, wd 0 (1/2), lr 0.002, wd 0.1 (1/2)");
 }
@@ -136,6 +137,9 @@ TEST(DataTableTest, HasExactNumbersAndNothingForWhatIsUndefined) {
   EXPECT_THAT(Cells(table, "difference_low"), ElementsAre("", ""));
   EXPECT_THAT(Cells(table, "baseline"), ElementsAre("true", "false"));
   EXPECT_THAT(Cells(table, "norm"), ElementsAre("pre", "post"));
+  const Table tuned = DataTable(Compared(TunedGrid()));
+  EXPECT_THAT(Cells(tuned, "parameters"), ElementsAre("25968", "25952", "25936"));
+  EXPECT_THAT(Cells(tuned, "most_parameters"), ElementsAre("", "", ""));
 }
 
 TEST(DataTableTest, RenamesAnAxisThatIsCalledLikeANumber) {

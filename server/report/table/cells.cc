@@ -99,9 +99,11 @@ std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>&
   size_t seeds = 0;
   for (const Choice& choice : choices) seeds += choice.seeds;
   std::vector<std::string> parts;
+  const std::vector<std::string> unnamed;
   for (size_t i = 0; i < std::min(choices.size(), kMostChoices); ++i) {
-    parts.push_back(
-        absl::StrCat(ChoiceText(choices[i], axes), " (", choices[i].seeds, "/", seeds, ")"));
+    const bool named = i == 0 || axes.size() > 1;  // one axis is named once
+    parts.push_back(absl::StrCat(ChoiceText(choices[i], named ? axes : unnamed), " (",
+                                 choices[i].seeds, "/", seeds, ")"));
   }
   if (choices.size() > kMostChoices) {
     parts.push_back(absl::StrCat(choices.size() - kMostChoices, " more"));

@@ -40,8 +40,14 @@ std::string Chosen(const ComparisonRow& row) {
   return absl::StrJoin(parts, ";");
 }
 
-std::string Parameters(const ComparisonRow& row, int64_t ParameterRange::*end) {
-  return row.parameters.has_value() ? absl::StrCat((*row.parameters).*end) : std::string();
+std::string Least(const ComparisonRow& row) {
+  return row.parameters.has_value() ? absl::StrCat(row.parameters->low) : std::string();
+}
+
+// Only where the row's runs differ.
+std::string Most(const ComparisonRow& row) {
+  const bool differ = row.parameters.has_value() && row.parameters->low < row.parameters->high;
+  return differ ? absl::StrCat(row.parameters->high) : std::string();
 }
 
 struct Field {
@@ -79,8 +85,8 @@ constexpr Field kFields[] = {
     {"ties", [](Row row) { return absl::StrCat(row.pairs.ties); }},
     {"pairs", [](Row row) { return absl::StrCat(row.pairs.all); }},
     {"pairs_converged", [](Row row) { return absl::StrCat(row.pairs.converged); }},
-    {"parameters", [](Row row) { return Parameters(row, &ParameterRange::low); }},
-    {"most_parameters", [](Row row) { return Parameters(row, &ParameterRange::high); }},
+    {"parameters", [](Row row) { return Least(row); }},
+    {"most_parameters", [](Row row) { return Most(row); }},
     {"device_seconds", [](Row row) { return Exact(row.device_seconds); }},
     {"device_seconds_all", [](Row row) { return Exact(row.device_seconds_all); }},
     {"tokens_per_second", [](Row row) { return Exact(row.tokens_per_second); }},
