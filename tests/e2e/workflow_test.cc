@@ -85,6 +85,39 @@ TEST_F(WorkflowTest, ReusesRunsOfAnEarlierExperimentAndTrainsOnlyWhatIsNew) {
   EXPECT_THAT(std::string(fresh["cells"][0]["run"]), HasSubstr(".2"));
 }
 
+TEST_F(WorkflowTest, ComparesSettingsSeedBySeed) {
+  const std::string experiment = Submit(SmallNames("compared", 60, kTwoNorms));
+  const nlohmann::json comparison = server_.Json({"compare", experiment, "--json"});
+  ASSERT_THAT(comparison["rows"], SizeIs(2));
+  const nlohmann::json none = comparison["rows"][1];
+  EXPECT_EQ(none["label"], "none");
+  EXPECT_EQ(none["labels"]["norm"], "none");
+  EXPECT_EQ(none["n"], 2);
+  EXPECT_EQ(none["diverged"], 0);
+  EXPECT_THAT(none["chosen"], SizeIs(0));
+  const double difference = none["difference"]["mean"];
+  EXPECT_LE(none["difference"]["low"], difference);
+  EXPECT_GE(none["difference"]["high"], difference);
+  EXPECT_DOUBLE_EQ(none["p_sign_flip"], none["p_holm"]);
+
+  // The same numbers as the runs themselves.
+  const nlohmann::json runs = server_.Json({"runs", experiment, "--json"});
+  double sum = 0;
+  for (const nlohmann::json& row : runs["rows"]) {
+    for (const nlohmann::json& summary : row["summaries"]) {
+      if (summary["key"] != "eval/loss") continue;
+      sum += (row["labels"]["norm"] == "none" ? 1 : -1) * double(summary["last"]);
+    }
+  }
+  EXPECT_NEAR(difference, sum / 2, 1e-12);
+
+  const Output text = server_.Ablate({"compare", experiment});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(StartsWith("eval/loss"), HasSubstr("Δ vs pre [95 % CI]")));
+  const Output table = server_.Ablate({"table", experiment, "--format", "csv"});
+  EXPECT_EQ(Lines(table.out).size(), 3u) << table.err;
+}
+
 TEST_F(WorkflowTest, HandsOutCheckpointsThatPythonReads) {
   const std::string experiment = Submit(SmallNames("saved", 20, kTwoNorms));
   const std::string file = server_.home() + "/../pre.safetensors";
