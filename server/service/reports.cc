@@ -1,0 +1,34 @@
+// The Reports service.
+#include "server/service/reports.h"
+
+#include "ablate/v1/report.grpc.pb.h"
+#include "server/service/call.h"
+#include "server/service/render_table.h"
+
+namespace ablate::service {
+namespace {
+
+class ReportsService final : public v1::Reports::CallbackService {
+ public:
+  explicit ReportsService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
+                                        const v1::RenderTableRequest* request,
+                                        v1::RenderTableResponse* response) override {
+    return Answer(backend_->pool, context, [this, context, request, response] {
+      return service::RenderTable(
+          backend_->store, *request, [context] { return context->IsCancelled(); }, response);
+    });
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend) {
+  return std::make_unique<ReportsService>(backend);
+}
+
+}  // namespace ablate::service
