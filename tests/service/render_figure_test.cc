@@ -72,7 +72,7 @@ TEST_F(RenderFigureTest, DrawsTheCurvesThatAreStored) {
   EXPECT_EQ(response_.media_type(), "image/svg+xml");
   EXPECT_THAT(response_.data(), HasSubstr("post"));
   EXPECT_THAT(response_.csv(),
-              StartsWith("panel,setting,seed,step,value,low,high\ntrain/loss,pre,,0,3.15"));
+              StartsWith("panel,setting,seed,step,value,low,high\ntrain/loss,pre,,1,3.1,"));
   request_.set_key("eval/loss");
   ASSERT_EQ(Render(), absl::OkStatus());
   EXPECT_THAT(response_.csv(), HasSubstr("eval/loss,post,,10,2.65"));
