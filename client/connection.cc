@@ -10,6 +10,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "absl/strings/match.h"
@@ -82,6 +83,7 @@ struct Connection::Stubs {
         metrics(channel),
         datasets(channel),
         artifacts(channel),
+        reports(channel),
         workers(channel) {}
 
   v1::Experiments::Stub experiments;
@@ -89,6 +91,7 @@ struct Connection::Stubs {
   v1::Metrics::Stub metrics;
   v1::Datasets::Stub datasets;
   v1::Artifacts::Stub artifacts;
+  v1::Reports::Stub reports;
   v1::Workers::Stub workers;
 };
 
@@ -199,6 +202,11 @@ absl::Status Connection::QueryMetrics(
   return Drain(&context, reader.get(), on_series, address_);
 }
 
+absl::StatusOr<v1::Comparison> Connection::Compare(const v1::CompareRequest& request) {
+  return Call(&v1::Metrics::Stub::Compare, stubs_->metrics, request, address_, sleep_,
+              {kLong, true});
+}
+
 absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     const v1::UploadDatasetRequest& first,
     const std::function<absl::StatusOr<std::string>()>& next_chunk) {
@@ -250,6 +258,12 @@ absl::Status Connection::ReadArtifact(
   grpc::ClientContext context;
   const auto reader = stubs_->artifacts.ReadArtifact(&context, request);
   return Drain(&context, reader.get(), on_chunk, address_);
+}
+
+absl::StatusOr<v1::RenderTableResponse> Connection::RenderTable(
+    const v1::RenderTableRequest& request) {
+  return Call(&v1::Reports::Stub::RenderTable, stubs_->reports, request, address_, sleep_,
+              {kLong, true});
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(absl::Duration patience) {

@@ -7,6 +7,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 
@@ -90,6 +91,10 @@ struct MetricsService : v1::Metrics::Service {
                       ServerWriter<v1::Series>* writer) override {
     return Stream(answers->query, request, writer);
   }
+  Status Compare(ServerContext*, const v1::CompareRequest* request,
+                 v1::Comparison* response) override {
+    return Run(answers->compare, request, response);
+  }
   Answers* answers;
 };
 
@@ -130,6 +135,15 @@ struct ArtifactsService : v1::Artifacts::Service {
   Answers* answers;
 };
 
+struct ReportsService : v1::Reports::Service {
+  explicit ReportsService(Answers* a) : answers(a) {}
+  Status RenderTable(ServerContext*, const v1::RenderTableRequest* request,
+                     v1::RenderTableResponse* response) override {
+    return Run(answers->table, request, response);
+  }
+  Answers* answers;
+};
+
 struct WorkersService : v1::Workers::Service {
   explicit WorkersService(Answers* a) : answers(a) {}
   Status ListWorkers(ServerContext*, const v1::ListWorkersRequest* request,
@@ -148,6 +162,7 @@ struct FakeServer::Services {
         metrics(answers),
         datasets(answers),
         artifacts(answers),
+        reports(answers),
         workers(answers) {}
 
   ExperimentsService experiments;
@@ -155,6 +170,7 @@ struct FakeServer::Services {
   MetricsService metrics;
   DatasetsService datasets;
   ArtifactsService artifacts;
+  ReportsService reports;
   WorkersService workers;
   std::unique_ptr<grpc::Server> server;
 };
@@ -168,6 +184,7 @@ FakeServer::FakeServer(const std::string& path, Answers* answers)
   builder.RegisterService(&services_->metrics);
   builder.RegisterService(&services_->datasets);
   builder.RegisterService(&services_->artifacts);
+  builder.RegisterService(&services_->reports);
   builder.RegisterService(&services_->workers);
   services_->server = builder.BuildAndStart();
 }

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "ablate/v1/artifact.pb.h"
+#include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
+#include "ablate/v1/report.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -41,6 +43,7 @@ struct Answers {
   Answer<v1::ListRunEventsRequest, v1::ListRunEventsResponse> run_events;
   Answer<v1::ListMetricsRequest, v1::ListMetricsResponse> metrics;
   StreamAnswer<v1::QueryMetricsRequest, v1::Series> query;
+  Answer<v1::CompareRequest, v1::Comparison> compare;
   // All messages of the upload.
   Answer<std::vector<v1::UploadDatasetRequest>, v1::Dataset> upload;
   Answer<v1::GetDatasetRequest, v1::Dataset> dataset;
@@ -48,6 +51,7 @@ struct Answers {
   Answer<v1::DeleteDatasetRequest, google::protobuf::Empty> remove_dataset;
   Answer<v1::ListArtifactsRequest, v1::ListArtifactsResponse> artifacts;
   StreamAnswer<v1::ReadArtifactRequest, v1::ArtifactChunk> read_artifact;
+  Answer<v1::RenderTableRequest, v1::RenderTableResponse> table;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
 };
 
