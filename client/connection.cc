@@ -266,6 +266,12 @@ absl::StatusOr<v1::RenderTableResponse> Connection::RenderTable(
               {kLong, true});
 }
 
+absl::StatusOr<v1::RenderFigureResponse> Connection::RenderFigure(
+    const v1::RenderFigureRequest& request) {
+  return Call(&v1::Reports::Stub::RenderFigure, stubs_->reports, request, address_, sleep_,
+              {kLong, true});
+}
+
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(absl::Duration patience) {
   return Call(&v1::Workers::Stub::ListWorkers, stubs_->workers, v1::ListWorkersRequest(), address_,
               sleep_, {patience, false});

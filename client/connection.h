@@ -66,6 +66,7 @@ class Connection {
                             const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk);
 
   absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
+  absl::StatusOr<v1::RenderFigureResponse> RenderFigure(const v1::RenderFigureRequest& request);
 
   // `patience` replaces the usual deadline and there is no second try: for asking whether a server
   // is there.

@@ -79,4 +79,11 @@ absl::Status PartFile::Keep() {
   return absl::OkStatus();
 }
 
+absl::Status WriteFile(const std::string& path, absl::string_view data) {
+  PartFile file(path);
+  if (absl::Status opened = file.Open(); !opened.ok()) return opened;
+  if (absl::Status written = file.Write(data); !written.ok()) return written;
+  return file.Keep();
+}
+
 }  // namespace ablate::client

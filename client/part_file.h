@@ -42,6 +42,9 @@ class PartFile {
   int file_ = -1;
 };
 
+// The whole of a small file in one go.
+absl::Status WriteFile(const std::string& path, absl::string_view data);
+
 }  // namespace ablate::client
 
 #endif  // ABLATE_CLIENT_PART_FILE_H_

@@ -19,6 +19,7 @@
 #include "server/launch/home.h"
 #include "server/launch/local.h"
 #include "server/launch/replace_file.h"
+#include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/mutex.h"
@@ -36,6 +37,7 @@ struct Flags {
   std::string worker;
   bool no_workers = false;
   double resume_every = 30;
+  std::string gnuplot = "gnuplot";
 };
 
 // Empty if the environment names none.
@@ -67,6 +69,9 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  app.add_option("--gnuplot", flags.gnuplot,
+                 "program that draws figures: a path, or a name that is looked for in PATH")
+      ->capture_default_str();
 }
 
 std::string UserName() {
@@ -90,6 +95,14 @@ class Commits {
   Mutex mutex_;
   service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
+
+// Looked for once: what is installed later is seen after a restart.
+std::string FindGnuplot(const Flags& flags) {
+  const char* path = getenv("PATH");
+  std::string found = figure::FindProgram(flags.gnuplot, path == nullptr ? "" : path);
+  if (found.empty()) spdlog::warn("no {}: figures can't be drawn", flags.gnuplot);
+  return found;
+}
 
 launch::WorkerCommand CpuWorker(const Flags& flags, const launch::Home& home) {
   launch::WorkerCommand command;
@@ -135,9 +148,12 @@ class Program {
 
 absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   if (absl::Status started = StartScheduler(home); !started.ok()) return started;
-  auto server = service::Server::Start({absl::StrCat("unix:", home.client_socket),
-                                        absl::StrCat("unix:", home.worker_socket), UserName()},
-                                       store_.get(), thread_.get());
+  service::ServerOptions options;
+  options.client_address = absl::StrCat("unix:", home.client_socket);
+  options.worker_address = absl::StrCat("unix:", home.worker_socket);
+  options.owner = UserName();
+  options.gnuplot = FindGnuplot(flags);
+  auto server = service::Server::Start(std::move(options), store_.get(), thread_.get());
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   commits_.PassTo(server_.get());

@@ -20,6 +20,7 @@ void AddLogs(Command root);
 void AddMetrics(Command root);
 void AddCompare(Command root);
 void AddTable(Command root);
+void AddFigure(Command root);
 void AddData(Command root);
 void AddArtifact(Command root);
 void AddWorkers(Command root);

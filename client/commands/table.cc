@@ -40,16 +40,9 @@ absl::StatusOr<v1::RenderTableRequest> ToRequest(const Options& options) {
   return request;
 }
 
-absl::Status Write(const std::string& path, const std::string& data) {
-  PartFile file(path);
-  if (absl::Status opened = file.Open(); !opened.ok()) return opened;
-  if (absl::Status written = file.Write(data); !written.ok()) return written;
-  return file.Keep();
-}
-
 int WriteTable(const Options& options, const Context& context, const std::string& data) {
   if (!options.output.empty()) {
-    const absl::Status written = Write(options.output, data);
+    const absl::Status written = WriteFile(options.output, data);
     if (!written.ok()) return Fail(context, written);
     context.console.Say(absl::StrCat(options.output, ": ", Bytes(data.size())));
     return kSuccess;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/limits.h"
 #include "server/service/live_streams.h"
@@ -18,6 +19,7 @@ struct Backend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   WorkPool* pool = nullptr;
+  figure::Gnuplot* gnuplot = nullptr;  // thread-safe
   std::string owner;  // recorded with experiments
   absl::Duration upload_patience = absl::Minutes(1);
   LiveStreams watches{"watches", kMostWatches};

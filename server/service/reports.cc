@@ -3,6 +3,7 @@
 
 #include "ablate/v1/report.grpc.pb.h"
 #include "server/service/call.h"
+#include "server/service/render_figure.h"
 #include "server/service/render_table.h"
 
 namespace ablate::service {
@@ -18,6 +19,15 @@ class ReportsService final : public v1::Reports::CallbackService {
     return Answer(backend_->pool, context, [this, context, request, response] {
       return service::RenderTable(
           backend_->store, *request, [context] { return context->IsCancelled(); }, response);
+    });
+  }
+
+  grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,
+                                         const v1::RenderFigureRequest* request,
+                                         v1::RenderFigureResponse* response) override {
+    return Answer(backend_->pool, context, [this, context, request, response] {
+      return service::RenderFigure(
+          *backend_, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 

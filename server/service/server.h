@@ -18,6 +18,7 @@ struct ServerOptions {
   std::string owner;           // name of the OS user, recorded with experiments
   // An upload whose client sends nothing for so long is ended.
   absl::Duration upload_patience = absl::Minutes(1);
+  std::string gnuplot{};       // path of the program that draws figures; empty: there is none
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.

@@ -141,6 +141,10 @@ struct ReportsService : v1::Reports::Service {
                      v1::RenderTableResponse* response) override {
     return Run(answers->table, request, response);
   }
+  Status RenderFigure(ServerContext*, const v1::RenderFigureRequest* request,
+                      v1::RenderFigureResponse* response) override {
+    return Run(answers->figure, request, response);
+  }
   Answers* answers;
 };
 

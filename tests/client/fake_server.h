@@ -52,6 +52,7 @@ struct Answers {
   Answer<v1::ListArtifactsRequest, v1::ListArtifactsResponse> artifacts;
   StreamAnswer<v1::ReadArtifactRequest, v1::ArtifactChunk> read_artifact;
   Answer<v1::RenderTableRequest, v1::RenderTableResponse> table;
+  Answer<v1::RenderFigureRequest, v1::RenderFigureResponse> figure;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
 };
 

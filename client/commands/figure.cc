@@ -1,0 +1,125 @@
+// `ablate figure EXP KIND -o FILE`: a picture of a comparison, and the numbers in it.
+#include <memory>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/comparison_options.h"
+#include "client/exit_code.h"
+#include "client/json.h"
+#include "client/number_text.h"
+#include "client/part_file.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr double kColumn = 3.25, kDouble = 6.75;  // inches
+
+struct Options {
+  ComparisonOptions comparison;
+  std::string kind;
+  std::string output;
+  std::string width = "column";
+  bool csv = false;
+  bool json = false;
+};
+
+// The part of the output's name behind its last point, which says the format.
+std::string Extension(const std::string& output) {
+  const size_t point = output.rfind('.');
+  const bool none = point == std::string::npos || output.find('/', point) != std::string::npos;
+  return none ? "" : absl::AsciiStrToLower(output.substr(point + 1));
+}
+
+absl::StatusOr<double> Width(const std::string& text) {
+  double inches = 0;
+  if (text == "column") return kColumn;
+  if (text == "double") return kDouble;
+  if (absl::SimpleAtod(text, &inches)) return inches;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches"));
+}
+
+// The request, or what is wrong with the command line.
+absl::StatusOr<v1::RenderFigureRequest> ToRequest(const Options& options) {
+  v1::RenderFigureRequest request;
+  v1::FigureFormat::Value format = v1::FigureFormat::unspecified;
+  if (!v1::FigureFormat::Value_Parse(Extension(options.output), &format) ||
+      format == v1::FigureFormat::unspecified) {
+    return absl::InvalidArgumentError(absl::StrCat("--output: ", reflect::Quoted(options.output),
+                                                   " does not end in .svg, .pdf or .png"));
+  }
+  const absl::StatusOr<double> width = Width(options.width);
+  if (!width.ok()) return width.status();
+  absl::StatusOr<v1::CompareRequest> comparison = ToRequest(options.comparison);
+  if (!comparison.ok()) return comparison.status();
+  // What is drawn; a tuned axis is chosen by the primary metric all the same.
+  request.set_key(comparison->key());
+  comparison->clear_key();
+  *request.mutable_comparison() = *std::move(comparison);
+  request.set_kind(options.kind);
+  request.set_format(format);
+  request.set_width(*width);
+  return request;
+}
+
+int Save(const Context& context, const std::string& path, const std::string& data) {
+  const absl::Status written = WriteFile(path, data);
+  if (!written.ok()) return Fail(context, written);
+  context.console.Say(absl::StrCat(path, ": ", Bytes(data.size())));
+  return kSuccess;
+}
+
+v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
+  figure.clear_data();
+  return figure;
+}
+
+int Figure(const Options& options, const Context& context) {
+  const absl::StatusOr<v1::RenderFigureRequest> request = ToRequest(options);
+  if (!request.ok()) {
+    context.console.Error(absl::StrCat("ablate figure: ", request.status().message()));
+    return kUsage;
+  }
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const absl::StatusOr<v1::RenderFigureResponse> figure = (*connection)->RenderFigure(*request);
+  if (!figure.ok()) return Fail(context, figure.status());
+  const int saved = Save(context, options.output, figure->data());
+  if (saved == kSuccess && options.json) *context.console.out << ToJson(WithoutPicture(*figure));
+  if (saved != kSuccess || !options.csv) return saved;
+  if (figure->csv().empty()) {
+    return Fail(context, absl::ResourceExhaustedError(
+                             "the figure's numbers are too many for an answer; `ablate metrics EXP "
+                             "--csv` has all points"));
+  }
+  const size_t stem = options.output.size() - Extension(options.output).size();
+  return Save(context, absl::StrCat(options.output.substr(0, stem), "csv"), figure->csv());
+}
+
+}  // namespace
+
+void AddFigure(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("figure", "Draw an experiment: curves, differences, sensitivity");
+  AddComparisonOptions(&command, &options->comparison);
+  command.Argument(&options->kind, "KIND", "loss, windows, curves, forest, sensitivity or summary");
+  command.RequiredOption(&options->output, "--output,-o", "FILE",
+                         "file to write; its name ends in .svg, .pdf or .png");
+  command.Option(&options->width, "--width", "WIDTH",
+                 "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
+  command.Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
+  command.Flag(&options->json, "--json", "print the server's message, without the picture");
+  command.Footer(
+      "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"
+      "compared one [report.primary of the spec]. docs/figures.md says what each kind shows.\n\n"
+      "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
+      "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
+      "  ablate figure names-norm loss --key eval/loss -o eval.png");
+  command.Do([options](const Context& context) { return Figure(*options, context); });
+}
+
+}  // namespace ablate::client

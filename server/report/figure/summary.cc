@@ -1,0 +1,113 @@
+// The kind `summary`: each setting's value as a dot with its interval and seeds, for the compared
+// metric or for each of the spec's summaries.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/csv.h"
+#include "server/report/figure/dot_rows.h"
+#include "server/report/figure/dot_text.h"
+#include "server/report/figure/draw.h"
+#include "server/report/figure/metric_name.h"
+#include "server/report/statistics.h"
+
+namespace ablate::figure {
+namespace {
+
+using report::Comparison;
+using report::ComparisonRow;
+
+DotRow RowOf(const std::string& label, size_t style, std::vector<double> values,
+             const report::Summary& own, size_t diverged) {
+  DotRow row;
+  row.label = label;
+  row.style = StyleOf(style);
+  row.mean = own.mean;
+  row.interval = own.interval;
+  row.value = ValueText(own.mean, own.interval, false);
+  row.short_value = ShortValueText(own.mean, own.interval, false);
+  const size_t all = values.size() + diverged;
+  const std::string n =
+      diverged == 0 ? absl::StrCat(all) : absl::StrCat(values.size(), " of ", all);
+  row.columns = {n};
+  row.short_remark = absl::StrCat("n = ", n);
+  row.seeds = std::move(values);
+  return row;
+}
+
+// One group of rows: a window, or the compared metric.
+class Group {
+ public:
+  Group(const Comparison& comparison, const std::string& title, const std::string& key)
+      : comparison_(comparison), styles_(StyleIndices(comparison)), csv_title_(CsvText(title)) {
+    group_.title = title;
+    group_.axis_title = AxisTitle(NameOf(key));
+  }
+
+  void Add(size_t row, const std::vector<double>& values, report::Summary own, std::string* csv) {
+    const ComparisonRow& of = comparison_.rows[row];
+    if (values.empty() && of.diverged > 0) {
+      own.mean = report::NoNumber(report::Undefined::kAllDiverged);
+    }
+    AddCsvRow(
+        {csv_title_, CsvText(of.label), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
+         CsvNumber(own.interval.high), absl::StrCat(values.size()), absl::StrCat(of.diverged)},
+        csv);
+    group_.rows.push_back(RowOf(of.label, styles_[row], values, own, of.diverged));
+  }
+
+  DotGroup Take() { return std::move(group_); }
+
+ private:
+  const Comparison& comparison_;
+  const std::vector<size_t> styles_;
+  const std::string csv_title_;
+  DotGroup group_;
+};
+
+DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
+  Group group(comparison, "", comparison.key);
+  for (size_t row = 0; row < comparison.rows.size(); ++row) {
+    std::vector<double> values;
+    for (const report::SeedRun& run : comparison.rows[row].runs) {
+      if (!run.diverged) values.push_back(run.value);
+    }
+    group.Add(row, values, comparison.rows[row].own, csv);
+  }
+  return group.Take();
+}
+
+DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
+  const report::MetricWindow& of = input.windows->windows[window];
+  Group group(*input.comparison, report::WindowName(of), of.key);
+  for (size_t row = 0; row < input.windows->rows.size(); ++row) {
+    const report::WindowSummary& summary = input.windows->rows[row][window];
+    group.Add(row, summary.values, summary.over, csv);
+  }
+  return group.Take();
+}
+
+}  // namespace
+
+absl::StatusOr<Drawing> DrawSummary(const Input& input) {
+  DotFigure dots;
+  Drawing drawing;
+  drawing.csv = "value,setting,mean,low,high,n,diverged\n";
+  const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
+  for (size_t i = 0; i < windows; ++i) dots.groups.push_back(WindowGroup(input, i, &drawing.csv));
+  if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
+  const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
+                                 [](const DotGroup& group) { return group.rows.empty(); });
+  if (empty) return absl::FailedPreconditionError("kind: summary has no run to show yet");
+  dots.value_title = "mean [95 % interval]";
+  dots.column_titles = {"n"};
+  dots.footnote = "small dots: seeds; bar: 95 % t interval of the mean of those that converged";
+  absl::StatusOr<Figure> figure = DrawDotRows(dots, input.width);
+  if (!figure.ok()) return figure.status();
+  drawing.figure = *std::move(figure);
+  drawing.figure.name = "summary";
+  drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, " by setting");
+  return drawing;
+}
+
+}  // namespace ablate::figure

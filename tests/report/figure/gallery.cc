@@ -1,0 +1,95 @@
+// Draws every kind of figure from examples, ordinary and degenerate, into a folder, for looking at;
+// or one text as SVG, for reading back.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/gnuplot.h"
+#include "tests/report/figure/example_curves.h"
+
+namespace ablate::figure {
+namespace {
+
+struct Example {
+  std::string name;
+  report::ComparisonInput grid;
+  std::vector<CurveShape> shapes;
+};
+
+std::vector<Example> Examples() {
+  const double none = std::nan("");
+  const std::string longest = "a-setting-with-a-very-long-label-of-about-sixty-characters-17";
+  std::vector<Example> examples = {{"norms", NormsGrid(), NormsShapes()},
+                                   {"seed", NormsGrid(1), NormsShapes()}};
+  for (CurveShape& shape : examples[1].shapes) shape.seeds = 1;
+  Example twelve{"twelve", {}, {}};
+  std::vector<std::pair<std::string, std::vector<double>>> rows;
+  for (int i = 0; i < 12; ++i) {
+    const std::string label = i == 10 ? longest : i == 11 ? "scale^{2}" : absl::StrCat("s", i);
+    twelve.shapes.push_back({label, 3.4, 2.3 + 0.05 * i});
+    rows.push_back({label, {}});
+    for (int s = 0; s < 12; ++s) rows.back().second.push_back(2.4 + .01 * i + .01 * ((s * i) % 5));
+  }
+  twelve.grid = Settings(rows);
+  examples.push_back(twelve);
+  examples.push_back({"bad",
+                      Settings({{"pre", {2.4, 2.5, 2.45}},
+                                {longest, {2.5, none, 2.6}},
+                                {"`all` diverged", {none, none, none}},
+                                {"equal", {2.4, 2.5, 2.45}}}),
+                      {{"pre"},
+                       {longest, 3.4, 2.6, 1000, 12, 2},
+                       {"`all` diverged", 3.5, 2.7, 1000, 3, 3},
+                       {"equal", 3.4, 2.4, 1000, 12}}});
+  examples.push_back({"flat", Settings({{"one", {2, 2}}, {"two", {2, 2}}}), {{"one", 2, 2, 1, 1}}});
+  return examples;
+}
+
+// Draws `text` in an SVG on stdout.
+int DrawText(const std::string& text, Gnuplot* gnuplot) {
+  Figure figure;
+  figure.name = "text";
+  figure.title = text;
+  figure.width = 12;
+  figure.texts.push_back({0.1, 1, text, 7, {}});
+  const auto svg = gnuplot->Render(figure, Format::kSvg);
+  if (!svg.ok()) return 1;
+  std::fwrite(svg->data(), 1, svg->size(), stdout);
+  return 0;
+}
+
+int DrawAll(const std::string& folder, Gnuplot* gnuplot) {
+  for (const Example& example : Examples()) {
+    const auto comparison = report::Compare(example.grid);
+    for (const Kind& kind : Kinds()) {
+      for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
+        const auto drawing =
+            Draw(kind, MakeInput(kind, example.grid, *comparison, example.shapes, width));
+        if (!drawing.ok()) continue;
+        const auto png = gnuplot->Render(drawing->figure, Format::kPng);
+        if (!png.ok()) return 1;
+        std::ofstream(absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png"))
+            << *png;
+      }
+    }
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  Gnuplot gnuplot(FindProgram("gnuplot", std::getenv("PATH")));
+  if (argc == 2) return DrawAll(argv[1], &gnuplot);
+  if (argc == 3 && std::string(argv[1]) == "--text") return DrawText(argv[2], &gnuplot);
+  std::fprintf(stderr, "usage: figure_gallery FOLDER | --text TEXT\n");
+  return 64;
+}
+
+}  // namespace
+}  // namespace ablate::figure
+
+int main(int argc, char** argv) { return ablate::figure::Main(argc, argv); }
