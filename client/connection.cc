@@ -10,6 +10,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "absl/strings/match.h"
@@ -82,6 +83,7 @@ struct Connection::Stubs {
         metrics(channel),
         datasets(channel),
         artifacts(channel),
+        reports(channel),
         workers(channel) {}
 
   v1::Experiments::Stub experiments;
@@ -89,6 +91,7 @@ struct Connection::Stubs {
   v1::Metrics::Stub metrics;
   v1::Datasets::Stub datasets;
   v1::Artifacts::Stub artifacts;
+  v1::Reports::Stub reports;
   v1::Workers::Stub workers;
 };
 
@@ -249,6 +252,13 @@ absl::Status Connection::ReadArtifact(
     const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk) {
   grpc::ClientContext context;
   const auto reader = stubs_->artifacts.ReadArtifact(&context, request);
+  return Drain(&context, reader.get(), on_chunk, address_);
+}
+
+absl::Status Connection::Export(const v1::ExportRequest& request,
+                                const std::function<absl::Status(const v1::FileChunk&)>& on_chunk) {
+  grpc::ClientContext context;
+  const auto reader = stubs_->reports.Export(&context, request);
   return Drain(&context, reader.get(), on_chunk, address_);
 }
 

@@ -185,6 +185,12 @@ Table ListRequests() {
        kInvalid, "max_points: 4294967295 is too large; allowed: 4 to 1000000, or 0 for all points"},
       {"QueryOfNoRun", "Metrics/QueryMetrics", "runs: \"abc\"", kNotFound,
        "there is no run \"abc\""},
+      {"ExportOfNothing", "Reports/Export", "format: csv", kInvalid,
+       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+      {"ExportOfNoExperiment", "Reports/Export", "experiment: \"abc\" format: csv", kNotFound,
+       "there is no experiment \"abc\""},
+      {"ExportOfNoKey", "Reports/Export", "experiment: \"abc\" keys: \"\"", kInvalid,
+       "keys[0]: \"\" is no key; allowed: a metric's key such as train/loss"},
       {"QueryOfMalformedRun", "Metrics/QueryMetrics", "runs: \"A\"", kInvalid,
        absl::StrCat("runs[0]: \"A\" is no run's name; allowed: ", kRunForm)},
   };

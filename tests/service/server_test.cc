@@ -50,7 +50,7 @@ TEST_F(ServerTest, DescribesItself) {
   ASSERT_EQ(list.messages.size(), 1u);
   for (const char* service :
        {"ablate.v1.Experiments", "ablate.v1.Runs", "ablate.v1.Metrics", "ablate.v1.Datasets",
-        "ablate.v1.Artifacts", "ablate.v1.Workers", "grpc.health.v1.Health"}) {
+        "ablate.v1.Artifacts", "ablate.v1.Reports", "ablate.v1.Workers", "grpc.health.v1.Health"}) {
     EXPECT_THAT(list.messages[0], HasSubstr(service));
   }
   EXPECT_THAT(list.messages[0], testing::Not(HasSubstr("WorkerChannel")));

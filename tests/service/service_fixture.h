@@ -16,6 +16,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "server/schedule/scheduler_thread.h"
@@ -93,6 +94,7 @@ class ServiceTest : public testing::Test {
   std::unique_ptr<v1::Metrics::Stub> metrics_;
   std::unique_ptr<v1::Datasets::Stub> datasets_;
   std::unique_ptr<v1::Artifacts::Stub> artifacts_;
+  std::unique_ptr<v1::Reports::Stub> reports_;
   std::unique_ptr<v1::Workers::Stub> workers_;
 
  private:

@@ -1,0 +1,68 @@
+// Texts from elsewhere, made fit for figures and pages.
+#include "server/report/clean_text.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/engine/data/utf8.h"
+
+namespace ablate::report {
+namespace {
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+struct Range {
+  char32_t first, last;
+};
+
+// Controls, marks of direction (line and paragraph separators with them), and what XML excludes.
+constexpr Range kUnfit[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F},
+                            {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}, {0xFFFE, 0xFFFF}};
+
+bool IsUnfit(char32_t code) {
+  return std::any_of(std::begin(kUnfit), std::end(kUnfit), [code](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+}  // namespace
+
+char32_t TakeCharacter(absl::string_view* text) {
+  size_t bytes = 0;
+  const char32_t code = engine::DecodeUtf8(*text, bytes);
+  const bool valid = code != engine::kNotUtf8;
+  text->remove_prefix(valid ? bytes : 1);
+  return valid ? code : kReplacement;
+}
+
+std::string CleanText(absl::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const absl::string_view rest = text;
+    const char32_t code = TakeCharacter(&text);
+    if (code == kReplacement || IsUnfit(code)) {
+      clean.append("\uFFFD");
+    } else {
+      absl::StrAppend(&clean, rest.substr(0, rest.size() - text.size()));
+    }
+  }
+  return clean;
+}
+
+std::string EscapeMarkup(absl::string_view text) {
+  return absl::StrReplaceAll(
+      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+}
+
+std::string CsvField(absl::string_view text) {
+  if (text.find_first_of(",\"\r\n") == absl::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  quoted.push_back('"');
+  return quoted;
+}
+
+}  // namespace ablate::report
