@@ -24,6 +24,7 @@ inline constexpr int kMostQueryRuns = 10'000;
 inline constexpr int kMostQueryKeys = 1'000;
 inline constexpr uint32_t kLeastMaxPoints = 4;
 inline constexpr uint32_t kMostMaxPoints = 1'000'000;
+inline constexpr int kMostReportExperiments = 20;
 inline constexpr int kMostWatchKeys = 20;
 inline constexpr size_t kMostKeyBytes = 200;
 inline constexpr size_t kMostNameBytes = 200;

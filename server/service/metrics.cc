@@ -8,6 +8,7 @@
 #include "ablate/v1/metric.grpc.pb.h"
 #include "absl/strings/match.h"
 #include "server/service/call.h"
+#include "server/service/compare.h"
 #include "server/service/names.h"
 #include "server/service/query_metrics.h"
 
@@ -37,6 +38,15 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& request,
+                             const Cancelled& cancelled, v1::Comparison* response) {
+  const auto compared = CompareGrid(backend.store, request, cancelled);
+  if (!compared.ok()) return compared.status();
+  auto message = ToMessage(*compared);
+  if (message.ok()) *response = *std::move(message);
+  return message.status();
+}
+
 class MetricsService final : public v1::Metrics::CallbackService {
  public:
   explicit MetricsService(Backend* backend) : backend_(backend) {}
@@ -51,6 +61,15 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
       grpc::CallbackServerContext*, const v1::QueryMetricsRequest* request) override {
     return (new QueryMetricsReactor(backend_, request))->Begin();
+  }
+
+  grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
+                                    const v1::CompareRequest* request,
+                                    v1::Comparison* response) override {
+    return Answer(backend_->pool, context, [this, context, request, response] {
+      return CompareSettings(
+          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+    });
   }
 
  private:

@@ -65,7 +65,7 @@ void Facts(const Experiment& experiment, Markup* out) {
     Fact("Data set", DataText(data), out);
     Code("Its SHA-256", data.sha256, out);
   }
-  Code("Spec's SHA-256", provenance.spec_sha256, out);
+  Code("SHA-256 of the spec below", provenance.spec_sha256, out);
   out->Close();
 }
 

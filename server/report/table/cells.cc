@@ -1,0 +1,153 @@
+// What a comparison's numbers look like in a table, one function a kind of cell.
+#include "server/report/table/cells.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "server/report/text.h"
+
+namespace ablate::report {
+namespace {
+
+constexpr int kMostDecimals = 6;
+constexpr size_t kMostChoices = 3;
+
+// "lr 0.004, wd 0.1", or the labels alone.
+std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axes) {
+  if (axes.empty()) return absl::StrJoin(choice.labels, "/");
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    parts.push_back(absl::StrCat(axes[i], " ", choice.labels[i]));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace
+
+std::string ReasonText(Undefined undefined) {
+  return absl::StrReplaceAll(absl::AsciiStrToLower(UndefinedName(undefined)), {{"_", " "}});
+}
+
+int MeanDecimals(const Comparison& comparison) {
+  int decimals = -1;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.mean.defined()) {
+      decimals = std::max(decimals, DecimalsFor(row.mean.value, row.interval));
+    }
+    if (row.difference.interval.defined()) {
+      decimals =
+          std::max(decimals, DecimalsFor(row.difference.mean.value, row.difference.interval));
+    }
+  }
+  return std::min(decimals, kMostDecimals);
+}
+
+std::string MeanCell(const ComparisonRow& row, int decimals, bool interval) {
+  if (!row.mean.defined()) return ReasonText(row.mean.undefined);
+  const std::string mean = Plain(row.mean.value, decimals);
+  if (!interval || !row.interval.defined()) return mean;
+  return absl::StrCat(mean, " [", Plain(row.interval.low, decimals), ", ",
+                      Plain(row.interval.high, decimals), "]");
+}
+
+std::string DifferenceCell(const ComparisonRow& row) {
+  if (row.is_baseline) return "\u2014";
+  const PairedStatistics& difference = row.difference;
+  if (!difference.mean.defined()) return ReasonText(difference.mean.undefined);
+  std::string text = SignedWithInterval(difference.mean, difference.interval);
+  if (!difference.interval.defined()) {
+    absl::StrAppend(&text, " (no interval: ", ReasonText(difference.interval.undefined), ")");
+  }
+  if (row.pairs.converged < row.pairs.all) {
+    absl::StrAppend(&text, " (", row.pairs.converged, " of ", row.pairs.all, ")");
+  }
+  return text;
+}
+
+std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
+  if (row.is_baseline) return "";
+  if (!p.defined()) return ReasonText(p.undefined);
+  const std::string text = PText(p.value);
+  absl::string_view number = text;
+  if (absl::ConsumePrefix(&number, "p < ")) return absl::StrCat("<", number);
+  absl::ConsumePrefix(&number, "p = ");
+  return absl::StrCat(exact ? "" : "\u2248", number);
+}
+
+std::string WinsCell(const ComparisonRow& row) {
+  if (!row.compared()) return "";
+  std::string text = absl::StrCat(row.pairs.wins, "/", row.pairs.all);
+  if (row.pairs.ties > 0) absl::StrAppend(&text, ", ", Counted(row.pairs.ties, "tie"));
+  return text;
+}
+
+std::string DivergedCell(const ComparisonRow& row) {
+  return row.diverged == 0 ? "0" : absl::StrCat(row.diverged, "/", row.n);
+}
+
+std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>& axes) {
+  if (row.chosen.empty()) return "";
+  if (row.chosen.size() == 1) return ChoiceText(row.chosen[0], axes);
+  std::vector<Choice> choices = row.chosen;
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.seeds > b.seeds; });
+  size_t seeds = 0;
+  for (const Choice& choice : choices) seeds += choice.seeds;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(choices.size(), kMostChoices); ++i) {
+    parts.push_back(
+        absl::StrCat(ChoiceText(choices[i], axes), " (", choices[i].seeds, "/", seeds, ")"));
+  }
+  if (choices.size() > kMostChoices) {
+    parts.push_back(absl::StrCat(choices.size() - kMostChoices, " more"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string ParametersCell(const ComparisonRow& row) {
+  if (!row.parameters.has_value()) return "";
+  const std::string low = Grouped(row.parameters->low);
+  if (row.parameters->low == row.parameters->high) return low;
+  return absl::StrCat(low, " to ", Grouped(row.parameters->high));
+}
+
+std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign) {
+  if (row.is_baseline) return "";
+  if (!number.defined()) return ReasonText(number.undefined);
+  return sign ? Signed(number.value, 2) : Plain(number.value, 2);
+}
+
+std::string CostCell(const Number& number) {
+  if (!number.defined()) return "";
+  if (std::abs(number.value) >= 100) {
+    return Grouped(static_cast<int64_t>(std::llround(number.value)));
+  }
+  return Plain(number.value, DecimalsFor(number.value));
+}
+
+std::string BaselineName(const Comparison& comparison) {
+  const ComparisonRow* first = nullptr;
+  std::vector<bool> shared;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.is_baseline) continue;
+    if (first == nullptr) {
+      first = &row;
+      shared.assign(row.labels.size(), true);
+    }
+    for (size_t i = 0; i < row.labels.size(); ++i) {
+      shared[i] = shared[i] && row.labels[i] == first->labels[i];
+    }
+  }
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < shared.size(); ++i) {
+    if (shared[i]) labels.push_back(first->labels[i]);
+  }
+  return labels.empty() ? "baseline" : absl::StrJoin(labels, "/");
+}
+
+}  // namespace ablate::report

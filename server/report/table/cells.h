@@ -1,0 +1,52 @@
+// What a comparison's numbers look like in a table, one function a kind of cell.
+#ifndef ABLATE_SERVER_REPORT_TABLE_CELLS_H_
+#define ABLATE_SERVER_REPORT_TABLE_CELLS_H_
+
+#include <string>
+
+#include "server/report/comparison.h"
+
+namespace ablate::report {
+
+// "too few pairs": the reason in words.
+std::string ReasonText(Undefined undefined);
+
+// Decimals for all means of a table: as many as the narrowest of the intervals and differences
+// deserves, at most six; −1 (scientific) where that is not enough for any.
+int MeanDecimals(const Comparison& comparison);
+
+// "2.437", with "[2.42, 2.45]" if `interval`; the reason where there is none.
+std::string MeanCell(const ComparisonRow& row, int decimals, bool interval);
+
+// "+.031 [+.024, +.038] (10 of 12)": the count where pairs did not converge. "—" for a baseline.
+std::string DifferenceCell(const ComparisonRow& row);
+
+// ".031", "<.001", "≈.012" if not `exact`; "" for a baseline.
+std::string PCell(const ComparisonRow& row, const Number& p, bool exact = true);
+
+// "10/12", "10/12, 1 tie"; "" unless it is compared.
+std::string WinsCell(const ComparisonRow& row);
+
+// "0", "2/12".
+std::string DivergedCell(const ComparisonRow& row);
+
+// "0.004", or with the share of seeds where it varies "0.004 (10/12), 0.002 (2/12)": most frequent
+// first, at most three. `axes` names them ("lr 0.004, wd 0.1") if not empty.
+std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>& axes = {});
+
+// "25,968", "25,696 to 25,968", "".
+std::string ParametersCell(const ComparisonRow& row);
+
+// Of a compared row, with two decimals and a sign where asked for; the reason where it has none.
+std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign);
+
+// Three significant digits, whole from a hundred on; "" where undefined.
+std::string CostCell(const Number& number);
+
+// What the rows are compared with: "pre", or the labels that all baselines share; "baseline" if
+// they share none.
+std::string BaselineName(const Comparison& comparison);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_TABLE_CELLS_H_

@@ -1,0 +1,33 @@
+// A comparison as tables: for people, in short, and for programs.
+#ifndef ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_
+#define ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "server/report/comparison.h"
+#include "server/report/table/table.h"
+#include "server/report/window_summary.h"
+
+namespace ablate::report {
+
+// The report's main table: settings, parameters, chosen values, n, diverged, mean and difference
+// with intervals, p values, effect, wins, correlation, costs. Columns without a cell are left out.
+Table MainTable(const Comparison& comparison);
+
+// What fits a terminal: settings with what was chosen, mean, difference, Holm's p, wins, diverged.
+// The first title says the metric (at step `at`; at the end without it) and that each setting has
+// its own best values.
+Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at);
+
+// Settings and their windows, mean and interval; no columns without windows.
+Table WindowTable(const Comparison& comparison, const RowWindows& windows);
+
+// Every number in its shortest decimal that reads back, empty where undefined; titles are fixed
+// names, and an axis of such a name is called axis_NAME. docs/comparison.md lists them.
+Table DataTable(const Comparison& comparison);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_

@@ -1,0 +1,44 @@
+// Compares a stored experiment's settings: what Compare answers, and what tables and reports are
+// made of.
+#ifndef ABLATE_SERVER_SERVICE_COMPARE_H_
+#define ABLATE_SERVER_SERVICE_COMPARE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/comparison.pb.h"
+#include "absl/status/statusor.h"
+#include "server/report/comparison.h"
+#include "server/report/window_summary.h"
+#include "server/service/trained_grid.h"
+
+namespace ablate::service {
+
+struct ComparedGrid {
+  TrainedGrid grid;
+  report::Comparison comparison;
+  std::vector<std::vector<size_t>> rows;  // CellsOfRows
+  std::vector<size_t> first_cells;        // of each row: what its labels mean, whatever is tuned
+  report::RowWindows windows;
+  std::optional<uint32_t> at;  // as asked for
+};
+
+// Errors as LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that is none. Blocks on
+// the store.
+absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
+                                         const Cancelled& cancelled);
+
+// What differs between a row and its baseline, by ascending path.
+struct ChangedField {
+  std::string path, value, baseline;  // "" where the field means nothing
+};
+std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row);
+
+// Without the matched blocks but the reference if it would be larger than kPageBytes;
+// RESOURCE_EXHAUSTED if it is so all the same.
+absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_COMPARE_H_

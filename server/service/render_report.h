@@ -1,0 +1,38 @@
+// RenderReport: one HTML page about some experiments, made and sent one at a time.
+#ifndef ABLATE_SERVER_SERVICE_RENDER_REPORT_H_
+#define ABLATE_SERVER_SERVICE_RENDER_REPORT_H_
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/report.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/report/html/page.h"
+#include "server/service/backend.h"
+#include "server/service/pull_stream.h"
+
+namespace ablate::service {
+
+class RenderReportReactor final : public PullStream<v1::FileChunk> {
+ public:
+  // `request` outlives the call.
+  RenderReportReactor(Backend* backend, const v1::RenderReportRequest* request);
+
+ private:
+  absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
+  // Finds every experiment, so that what is wrong with the request is said before the first byte.
+  absl::Status Open();
+  absl::StatusOr<std::string> Section(size_t index);
+
+  Backend* const backend_;
+  const v1::RenderReportRequest* const request_;
+  html::Page page_;
+  size_t next_ = 0;  // 0: the head, then one an experiment, then the foot
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_RENDER_REPORT_H_

@@ -1,0 +1,237 @@
+// A stored experiment as the statistics want it: its grid, what every run gave, and its curves.
+#include "server/service/trained_grid.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
+#include "server/service/errors.h"
+#include "server/service/grid_axes.h"
+#include "server/service/grid_values.h"
+#include "server/service/limits.h"
+#include "server/service/text.h"
+#include "server/spec/defaults.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr uint32_t kCellsAtOnce = 1'000;
+constexpr double kMicros = 1e6;
+
+report::RunOutcome OutcomeOf(storage::RunState state) {
+  switch (state) {
+    case storage::RunState::kDone:
+      return report::RunOutcome::kDone;
+    case storage::RunState::kDiverged:
+      return report::RunOutcome::kDiverged;
+    case storage::RunState::kFailed:
+      return report::RunOutcome::kFailed;
+    case storage::RunState::kQueued:
+    case storage::RunState::kLeased:
+    case storage::RunState::kCancelled:
+      break;
+  }
+  return report::RunOutcome::kMissing;
+}
+
+absl::Status CancelledError() { return absl::CancelledError("the call was cancelled"); }
+
+// Tokens that one update trains on, where every input has one length.
+std::optional<double> TokensPerStep(const v1::BaseSpec& spec) {
+  if (!spec.task().has_legacy_recall()) return std::nullopt;
+  return (spec.task().legacy_recall().draw() + 1.0) * spec.training().batch();
+}
+
+// Reads the cells of one experiment.
+class Loader {
+ public:
+  Loader(storage::Store* store, const GridQuery& query, const Cancelled& cancelled)
+      : store_(store), query_(query), cancelled_(cancelled) {}
+
+  absl::StatusOr<TrainedGrid> Run() {
+    if (absl::Status read = ReadExperiment(); !read.ok()) return read;
+    while (true) {
+      const auto first = static_cast<uint32_t>(grid_.cells.size());
+      auto page = store_->ListCells(query_.experiment, first, kCellsAtOnce);
+      if (!page.ok()) return page.status();
+      if (absl::Status added = AddCells(*page); !added.ok()) return added;
+      if (page->size() < kCellsAtOnce) break;
+    }
+    if (absl::Status present = CheckPresence(); !present.ok()) return present;
+    return std::move(grid_);
+  }
+
+ private:
+  absl::Status ReadExperiment() {
+    auto record = store_->GetExperiment(query_.experiment);
+    if (!record.ok()) return record.status();
+    if (!grid_.spec.ParseFromString(record->spec)) {
+      return absl::DataLossError(absl::StrCat("the spec of ", record->id, " can't be read"));
+    }
+    grid_.record = *std::move(record);
+    if (!query_.key.empty() && !IsPrintable(query_.key, kMostKeyBytes)) {
+      return InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
+                          "a metric's key such as eval/loss");
+    }
+    value_ = {query_.key.empty() ? PrimaryMetric(grid_.spec) : query_.key, query_.at};
+    report::ComparisonInput& input = grid_.input;
+    input.key = value_.key;
+    input.better = BetterOf(grid_.spec, value_.key);
+    input.axes = AxesOf(grid_.spec, false);
+    input.baseline = query_.baseline;
+    input.by = query_.by;
+    return CheckAgainstAxes(input.axes, query_.by, query_.baseline);
+  }
+
+  absl::Status AddCells(const std::vector<storage::CellRecord>& cells) {
+    std::vector<std::string> runs;
+    runs.reserve(cells.size());
+    for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
+    const auto summaries = store_->Summaries(runs);
+    if (!summaries.ok()) return summaries.status();
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cancelled_()) return CancelledError();
+      if (absl::Status added = AddCell(cells[i], (*summaries)[i]); !added.ok()) return added;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCell(const storage::CellRecord& record,
+                       const std::vector<storage::Summary>& summaries) {
+    const auto run = store_->GetRun(record.run);
+    if (!run.ok()) return run.status();
+    report::Cell cell;
+    for (const auto& [axis, label] : record.labels) cell.labels.push_back(label);
+    cell.seed = record.seed;
+    cell.outcome = OutcomeOf(run->state);
+    if (cell.outcome == report::RunOutcome::kDone) {
+      auto value = ReadValue(store_, value_, record.run, summaries);
+      if (!value.ok()) return value.status();
+      cell.value = *value;
+      if (done_.empty()) done_ = record.run;
+      any_value_ = any_value_ || cell.value.has_value();
+    }
+    if (absl::Status read = ReadCombination(cell.labels, run->spec); !read.ok()) return read;
+    cell.changed = changed_;
+    Describe(*run, &cell);
+    grid_.input.cells.push_back(std::move(cell));
+    grid_.cells.push_back(record);
+    return absl::OkStatus();
+  }
+
+  // Seeds of one combination follow each other and differ in nothing else.
+  absl::Status ReadCombination(const std::vector<std::string>& labels, const std::string& bytes) {
+    if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
+    v1::RunSpec spec;
+    if (!spec.ParseFromString(bytes)) return absl::DataLossError("the spec of a run can't be read");
+    if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);
+    labels_ = labels;
+    changed_ = spec::Difference(spec::ValuesOf(spec.spec()), grid_.base);
+    tokens_per_step_ = TokensPerStep(spec.spec());
+    return absl::OkStatus();
+  }
+
+  // The base resolved on the device kind of the first cell: all that was `auto` is one kind.
+  void FillBase(bool cuda) {
+    v1::BaseSpec base = grid_.spec.base();
+    spec::FillDefaults(cuda, &base);
+    grid_.base = spec::ValuesOf(base);
+    if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
+  }
+
+  void Describe(const storage::RunRecord& run, report::Cell* cell) const {
+    cell->parameters = static_cast<int64_t>(run.parameters);
+    cell->trainer = run.trainer;
+    cell->version = run.build;
+    cell->device = run.device;
+    if (run.device_time <= 0) return;
+    const double seconds = static_cast<double>(run.device_time) / kMicros;
+    cell->device_seconds = seconds;
+    if (tokens_per_step_.has_value() && run.step > 0) {
+      cell->tokens_per_second = *tokens_per_step_ * run.step / seconds;
+    }
+  }
+
+  absl::Status CheckPresence() const {
+    if (any_value_) return absl::OkStatus();
+    if (!done_.empty()) return NoSuchValue(store_, query_.experiment, value_, done_);
+    if (query_.key.empty()) return absl::OkStatus();
+    const auto known = HasKey(store_, query_.experiment, value_.key);
+    if (!known.ok()) return known.status();
+    return *known ? absl::OkStatus() : NoSuchKey(store_, query_.experiment, value_.key);
+  }
+
+  storage::Store* const store_;
+  const GridQuery& query_;
+  const Cancelled& cancelled_;
+  TrainedGrid grid_;
+  ValueQuery value_;
+  std::string done_;  // some run that is DONE
+  bool any_value_ = false;
+  // Of the combination read last:
+  std::vector<std::string> labels_;
+  spec::FieldValues changed_;
+  std::optional<double> tokens_per_step_;
+};
+
+}  // namespace
+
+std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
+                                             const report::Comparison& comparison) {
+  using Labels = std::map<std::string, std::string>;
+  std::map<std::pair<Labels, uint32_t>, size_t> places;
+  for (size_t i = 0; i < grid.cells.size(); ++i) {
+    const storage::CellRecord& cell = grid.cells[i];
+    places[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
+  }
+  std::vector<std::vector<size_t>> rows;
+  for (const report::ComparisonRow& row : comparison.rows) {
+    std::vector<size_t>& cells = rows.emplace_back();
+    for (const report::SeedRun& run : row.runs) {
+      Labels labels;
+      for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
+      for (size_t i = 0; i < run.chosen.size(); ++i) {
+        labels[comparison.tuned_axes[i]] = run.chosen[i];
+      }
+      cells.push_back(places.at({labels, run.seed}));
+    }
+  }
+  return rows;
+}
+
+std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
+  return spec.report().has_primary() ? spec.report().primary() : "eval/loss";
+}
+
+report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {
+  const bool named = spec.report().has_better() && key == PrimaryMetric(spec);
+  const bool higher = named ? spec.report().better() == v1::Better::higher : key == "eval/accuracy";
+  return higher ? report::Better::kHigher : report::Better::kLower;
+}
+
+absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, const GridQuery& query,
+                                     const Cancelled& cancelled) {
+  return Loader(store, query, cancelled).Run();
+}
+
+absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
+                         const std::vector<size_t>& cells, const Cancelled& cancelled,
+                         const std::function<absl::Status(size_t cell, const Points&)>& visit) {
+  for (const size_t cell : cells) {
+    if (cancelled()) return CancelledError();
+    Points points;
+    const absl::Status read = store->ReadSeries(
+        {grid.cells[cell].run, key},
+        [&](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
+          points.steps.insert(points.steps.end(), steps.begin(), steps.end());
+          points.values.insert(points.values.end(), values.begin(), values.end());
+          return !cancelled();
+        });
+    if (!read.ok()) return read;
+    if (points.steps.empty()) continue;
+    if (absl::Status visited = visit(cell, points); !visited.ok()) return visited;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::service

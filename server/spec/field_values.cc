@@ -1,0 +1,77 @@
+// Walks a spec by reflection.
+#include "server/spec/field_values.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/text_format.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::spec {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Element `index` of a repeated field, or the singular one if it is −1.
+std::string TextOf(const Message& message, const FieldDescriptor* field, int index) {
+  const auto* reflection = message.GetReflection();
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+    return reflect::ShortestDecimal(index < 0
+                                        ? reflection->GetDouble(message, field)
+                                        : reflection->GetRepeatedDouble(message, field, index));
+  }
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && index < 0) {
+    return reflection->GetString(message, field);
+  }
+  std::string text;
+  google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &text);
+  return text;
+}
+
+std::string ListOf(const Message& message, const FieldDescriptor* field) {
+  std::vector<std::string> elements;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
+    elements.push_back(TextOf(message, field, i));
+  }
+  return absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
+}
+
+void Collect(const Message& message, const std::string& prefix, FieldValues* values) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string path = absl::StrCat(prefix, field->name());
+    if (field->is_repeated()) {
+      values->emplace(path, ListOf(message, field));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Collect(message.GetReflection()->GetMessage(message, field), absl::StrCat(path, "."), values);
+    } else {
+      values->emplace(path, TextOf(message, field, -1));
+    }
+  }
+}
+
+}  // namespace
+
+FieldValues ValuesOf(const v1::BaseSpec& base) {
+  FieldValues values;
+  Collect(base, "", &values);
+  return values;
+}
+
+FieldValues Difference(const FieldValues& spec, const FieldValues& base) {
+  FieldValues difference;
+  for (const auto& [path, value] : spec) {
+    const auto other = base.find(path);
+    if (other == base.end() || other->second != value) difference.emplace(path, value);
+  }
+  for (const auto& [path, value] : base) {
+    if (spec.count(path) == 0) difference.emplace(path, "");
+  }
+  return difference;
+}
+
+}  // namespace ablate::spec
