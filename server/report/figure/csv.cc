@@ -1,0 +1,27 @@
+// Rows of CSV.
+#include "server/report/figure/csv.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_join.h"
+#include "server/report/clean_text.h"
+
+namespace ablate::figure {
+
+std::string CsvText(const std::string& text) { return report::CsvField(report::CleanText(text)); }
+
+std::string CsvNumber(double value) {
+  if (!std::isfinite(value)) return "";
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  return std::string(digits.data(), end.ptr);
+}
+
+void AddCsvRow(const std::vector<std::string>& fields, std::string* csv) {
+  csv->append(absl::StrJoin(fields, ","));
+  csv->push_back('\n');
+}
+
+}  // namespace ablate::figure

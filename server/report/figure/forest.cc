@@ -1,0 +1,176 @@
+// The kind `forest`: paired differences to the baseline, each setting at its own choice of the
+// tuned axes, and beside them all at one.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/figure/csv.h"
+#include "server/report/figure/dot_rows.h"
+#include "server/report/figure/dot_text.h"
+#include "server/report/figure/draw.h"
+#include "server/report/figure/metric_name.h"
+#include "server/report/text.h"
+
+namespace ablate::figure {
+namespace {
+
+using report::Comparison;
+using report::ComparisonRow;
+
+// Differences seed by seed, where both converged.
+std::vector<double> Differences(const ComparisonRow& row, const ComparisonRow& baseline) {
+  std::map<uint32_t, double> of_baseline;
+  for (const report::SeedRun& run : baseline.runs) {
+    if (!run.diverged) of_baseline[run.seed] = run.value;
+  }
+  std::vector<double> differences;
+  for (const report::SeedRun& run : row.runs) {
+    const auto pair = of_baseline.find(run.seed);
+    if (!run.diverged && pair != of_baseline.end()) {
+      differences.push_back(run.value - pair->second);
+    }
+  }
+  return differences;
+}
+
+DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t style) {
+  DotRow dots;
+  dots.label = row.label;
+  dots.style = StyleOf(style);
+  dots.seeds = Differences(row, baseline);
+  dots.mean = row.difference.mean;
+  dots.interval = row.difference.interval;
+  dots.value = ValueText(dots.mean, dots.interval, true);
+  dots.short_value = ShortValueText(dots.mean, dots.interval, true);
+  const report::Pairs& pairs = row.pairs;
+  const std::string n = pairs.converged == pairs.all
+                            ? absl::StrCat(pairs.all)
+                            : absl::StrCat(pairs.converged, " of ", pairs.all);
+  dots.columns = {n, absl::StrCat(pairs.wins, "/", pairs.all)};
+  dots.short_remark = absl::StrCat("n = ", n, ", wins ", pairs.wins);
+  return dots;
+}
+
+std::string Sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] += 'A' - 'a';
+  return text;
+}
+
+// What rows of `labels` are compared with, at which tuned values: a group's title.
+std::string TitleOf(const std::string& tuning, const std::string& baseline, bool several) {
+  const std::string against = several ? absl::StrCat("vs ", baseline) : "";
+  const bool both = !tuning.empty() && several;
+  return Sentence(absl::StrCat(against, both ? ", " : "", tuning));
+}
+
+struct Source {
+  const std::vector<ComparisonRow>* rows;
+  std::string tuning;  // "each at its own best lr", "all at lr 0.01"; empty where nothing is tuned
+};
+
+std::vector<Source> SourcesOf(const Comparison& comparison) {
+  if (comparison.tuned_axes.empty()) return {{&comparison.rows, ""}};
+  std::vector<Source> sources = {
+      {&comparison.rows,
+       absl::StrCat("each at its own best ", absl::StrJoin(comparison.tuned_axes, ", "))}};
+  if (!comparison.reference) return sources;
+  const report::MatchedBlock& block = comparison.matched[*comparison.reference];
+  std::vector<std::string> at;
+  for (size_t i = 0; i < block.labels.size(); ++i) {
+    at.push_back(absl::StrCat(comparison.tuned_axes[i], " ", block.labels[i]));
+  }
+  sources.push_back({&block.rows, absl::StrCat("all at ", absl::StrJoin(at, ", "))});
+  return sources;
+}
+
+// Rows of a source compared with the baseline at `index`.
+DotGroup GroupOf(const Source& source, size_t index, bool several,
+                 const std::map<std::string, size_t>& styles) {
+  const ComparisonRow& baseline = (*source.rows)[index];
+  DotGroup group;
+  group.title = TitleOf(source.tuning, baseline.label, several);
+  for (const ComparisonRow& row : *source.rows) {
+    if (!row.compared() || *row.baseline != index) continue;
+    group.rows.push_back(RowOf(row, baseline, styles.at(row.label)));
+  }
+  return group;
+}
+
+void AddCsv(const Source& source, const std::string& group, std::string* csv) {
+  for (const ComparisonRow& row : *source.rows) {
+    if (!row.compared()) continue;
+    const ComparisonRow& baseline = (*source.rows)[*row.baseline];
+    const report::PairedStatistics& d = row.difference;
+    AddCsvRow(
+        {CsvText(group), CsvText(row.label), CsvText(baseline.label), "", CsvNumber(d.mean.value),
+         CsvNumber(d.interval.low), CsvNumber(d.interval.high), absl::StrCat(row.pairs.converged),
+         absl::StrCat(row.pairs.all), absl::StrCat(row.pairs.wins)},
+        csv);
+    for (const report::SeedRun& run : row.runs) {
+      for (const report::SeedRun& other : baseline.runs) {
+        if (other.seed != run.seed || run.diverged || other.diverged) continue;
+        AddCsvRow({CsvText(group), CsvText(row.label), CsvText(baseline.label),
+                   absl::StrCat(run.seed), CsvNumber(run.value - other.value), "", "", "", "", ""},
+                  csv);
+      }
+    }
+  }
+}
+
+void AddWords(const Comparison& comparison, const std::set<std::string>& baselines,
+              DotFigure* dots) {
+  const bool lower = comparison.better == report::Better::kLower;
+  dots->zero = true;
+  dots->below = lower ? "← better" : "← worse";
+  dots->above = lower ? "worse →" : "better →";
+  dots->value_title = "mean [95 % interval]";
+  dots->column_titles = {"n", "wins"};
+  const MetricName name = NameOf(comparison.key);
+  const std::string against = baselines.size() == 1 ? absl::StrCat(" vs ", *baselines.begin()) : "";
+  const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");
+  for (DotGroup& group : dots->groups) {
+    group.axis_title = absl::StrCat("Δ ", name.text, against, unit);
+  }
+  dots->footnote = "difference to the baseline by seed; bar: 95 % t interval of the mean";
+}
+
+}  // namespace
+
+absl::StatusOr<Drawing> DrawForest(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  std::map<std::string, size_t> styles;
+  const std::vector<size_t> indices = StyleIndices(comparison);
+  for (size_t i = 0; i < indices.size(); ++i) styles[comparison.rows[i].label] = indices[i];
+  std::set<std::string> baselines;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].label);
+  }
+  DotFigure dots;
+  Drawing drawing;
+  drawing.csv = "group,setting,baseline,seed,difference,low,high,n,pairs,wins\n";
+  for (const Source& source : SourcesOf(comparison)) {
+    for (size_t i = 0; i < source.rows->size(); ++i) {
+      DotGroup group = GroupOf(source, i, baselines.size() > 1, styles);
+      if (!group.rows.empty()) dots.groups.push_back(std::move(group));
+    }
+    AddCsv(source, source.tuning, &drawing.csv);
+  }
+  if (dots.groups.empty()) {
+    return absl::FailedPreconditionError(
+        "kind: forest compares settings with a baseline, and here nothing is compared");
+  }
+  AddWords(comparison, baselines, &dots);
+  absl::StatusOr<Figure> figure = DrawDotRows(dots, input.width);
+  if (!figure.ok()) return figure.status();
+  drawing.figure = *std::move(figure);
+  drawing.figure.name = "forest";
+  drawing.figure.title =
+      absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by seed");
+  return drawing;
+}
+
+}  // namespace ablate::figure

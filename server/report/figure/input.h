@@ -1,0 +1,59 @@
+// What figures are drawn from.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_INPUT_H_
+#define ABLATE_SERVER_REPORT_FIGURE_INPUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/report/comparison.h"
+#include "server/report/figure/description.h"
+#include "server/report/figure/track.h"
+#include "server/report/windows.h"
+
+namespace ablate::figure {
+
+// How curves are reduced, in steps.
+struct CurveOptions {
+  uint32_t smooth = 20;                          // of the trailing mean
+  uint32_t first_steps = 100, last_steps = 200;  // of the kind `windows`
+};
+
+// One row's value of a reduction of a metric, seed by seed.
+struct SummaryRow {
+  size_t row = 0;              // of the comparison
+  std::vector<double> values;  // of the seeds that converged
+  size_t diverged = 0;
+};
+
+// A reduction: report.summaries of a spec.
+struct SummaryWindow {
+  std::string key;
+  report::Window window;
+  std::vector<SummaryRow> rows;
+};
+
+struct Input {
+  const report::Comparison* comparison = nullptr;  // never null
+  // Axes of the grid that it compares; read by `sensitivity`.
+  std::vector<report::Axis> axes;
+  std::string key;  // of the curves
+  CurveOptions curves;
+  std::vector<SettingTracks> settings;   // of kinds that draw curves: reduced by the kind
+  std::vector<SummaryWindow> summaries;  // of the kind `summary`; empty: the comparison's metric
+  double width = 3.25;                   // inches
+  std::string title;                     // of the experiment, for those who can't see the figure
+};
+
+struct Drawing {
+  Figure figure;
+  std::string csv;  // the numbers that are drawn
+};
+
+// Of each of the comparison's rows: the index of its colour, the first baseline being 0.
+std::vector<size_t> StyleIndices(const report::Comparison& comparison);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_INPUT_H_

@@ -1,0 +1,42 @@
+// The kinds of figures there are.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_KINDS_H_
+#define ABLATE_SERVER_REPORT_FIGURE_KINDS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/report/figure/input.h"
+
+namespace ablate::figure {
+
+struct Kind {
+  absl::string_view name;
+  absl::string_view shows;  // a phrase
+  absl::string_view key;    // the curves' default metric; empty: draws no curves
+  bool summaries;           // draws Input.summaries
+  // Reduces one setting's curves to what Draw needs of it, so that only one setting's are in memory
+  // at a time. Null if it draws no curves.
+  std::vector<Track> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
+  absl::StatusOr<Drawing> (*draw)(const Input& input);
+};
+
+absl::Span<const Kind> Kinds();
+
+// INVALID_ARGUMENT naming the field, the value and all kinds.
+absl::StatusOr<const Kind*> FindKind(absl::string_view name);
+
+// Reduces with the setting's label and colour.
+SettingTracks ReduceSetting(const Kind& kind, const SettingCurves& curves,
+                            const CurveOptions& options);
+
+// Checks what all kinds need, then draws. Errors: INVALID_ARGUMENT for a width outside 2 to 12
+// inches, or what does not fit; FAILED_PRECONDITION for a comparison that has nothing to show in
+// this kind. Pure, safe from any thread.
+absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_KINDS_H_

@@ -1,0 +1,103 @@
+// Small multiples: one panel a setting in rows and columns, in one block or several.
+#include "server/report/figure/multiples.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/frame.h"
+#include "server/report/figure/measure.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kPanelHeight = 0.62, kPitch = 0.84, kGap = 0.1;
+constexpr double kMostHeight = 9;  // of a page
+constexpr double kRight = 0.1;
+constexpr double kNumbers = 0.45;  // under a block's lowest panels: numbers and the axis's title
+
+size_t MostColumns(double width) { return width >= 5 ? 6 : 3; }
+
+size_t RowsOf(double width, size_t panels) {
+  const size_t most = MostColumns(width);
+  return (panels + most - 1) / most;
+}
+
+}  // namespace
+
+absl::Status Multiples::Check(double width, size_t panels, size_t blocks) {
+  const double rows = static_cast<double>(RowsOf(width, panels));
+  if ((rows * kPitch + kNumbers) * static_cast<double>(blocks) <= kMostHeight) {
+    return absl::OkStatus();
+  }
+  const auto most =
+      static_cast<size_t>((kMostHeight / static_cast<double>(blocks) - kNumbers) / kPitch) *
+      MostColumns(width);
+  return absl::InvalidArgumentError(
+      absl::StrCat("kind: ", panels, " settings do not fit into this figure; allowed: at most ",
+                   most, " at this width"));
+}
+
+Multiples::Multiples(double width, size_t panels, size_t blocks, bool titled,
+                     std::vector<std::string> footnote)
+    : panels_(panels),
+      blocks_(blocks),
+      block_title_(titled ? kTitleLine : 0),
+      footnote_(std::move(footnote)) {
+  rows_ = RowsOf(width, panels);
+  columns_ = (panels + rows_ - 1) / rows_;
+  panel_width_ = (width - kLeft - kRight - kGap * static_cast<double>(columns_ - 1)) /
+                 static_cast<double>(columns_);
+  foot_ = kFootnoteLine * static_cast<double>(footnote_.size()) + kEdge / 2;
+  figure_.width = width;
+  figure_.height = foot_ + (kPitch * static_cast<double>(rows_) + kNumbers + block_title_) *
+                               static_cast<double>(blocks_);
+}
+
+double Multiples::BlockBottom(size_t block) const {
+  return foot_ + kNumbers +
+         (kPitch * static_cast<double>(rows_) + kNumbers + block_title_) *
+             static_cast<double>(blocks_ - 1 - block);
+}
+
+Panel Multiples::PanelAt(size_t block, size_t index) const {
+  const size_t row = index / columns_, column = index % columns_;
+  Panel panel;
+  panel.left = kLeft + (panel_width_ + kGap) * static_cast<double>(column);
+  panel.right = panel.left + panel_width_;
+  panel.bottom = BlockBottom(block) + kPitch * static_cast<double>(rows_ - 1 - row);
+  panel.top = panel.bottom + kPanelHeight;
+  return panel;
+}
+
+void Multiples::Add(Panel panel, size_t index, const std::string& label, Color color) {
+  const bool lowest = index + columns_ >= panels_;
+  const auto blank = [](Axis* axis) {
+    for (Tick& tick : axis->ticks) tick.label.clear();
+  };
+  if (!lowest) blank(&panel.x);
+  if (index % columns_ != 0) blank(&panel.y);
+  figure_.texts.push_back({panel.left, panel.top + 0.075,
+                           ElideMiddle(label, panel_width_, kLabelSize), kLabelSize, color});
+  figure_.panels.push_back(std::move(panel));
+}
+
+void Multiples::TitleBlock(size_t block, const std::string& title, const std::string& remark) {
+  if (block_title_ == 0) return;
+  const double top = BlockBottom(block) + kPitch * static_cast<double>(rows_) - 0.04;
+  AddPanelTitle(kEdge, figure_.width - kEdge, top, title, remark, &figure_);
+}
+
+void Multiples::TitleAxes(size_t block, const std::string& x, const std::string& y) {
+  const double bottom = BlockBottom(block);
+  const double top = bottom + kPitch * static_cast<double>(rows_ - 1) + kPanelHeight;
+  AddXTitle(kLeft, figure_.width - kRight, bottom - 0.32, x, &figure_);
+  AddYTitle(0.12, bottom, top, y, &figure_);
+}
+
+Figure Multiples::Finish() {
+  AddFootnote(footnote_, &figure_);
+  return std::move(figure_);
+}
+
+}  // namespace ablate::figure

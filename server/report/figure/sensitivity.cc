@@ -1,0 +1,276 @@
+// The kind `sensitivity`: the metric over the values of a tuned axis, divergences counted above.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/draw.h"
+#include "server/report/figure/frame.h"
+#include "server/report/figure/measure.h"
+#include "server/report/figure/metric_name.h"
+#include "server/report/figure/multiples.h"
+#include "server/report/figure/response.h"
+#include "server/report/figure/ticks.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kCountLine = 0.115;  // inches, of a line of counts
+constexpr double kDodge = 0.03;       // inches between settings at one value
+
+// Places of the axis's values: numbers, on a logarithmic axis where they span a factor of 5; else
+// 1, 2, 3, ….
+Axis ValueAxisOf(const Sensitivity& sensitivity, std::vector<double>* places) {
+  *places = sensitivity.values;
+  if (places->size() != sensitivity.labels.size()) {
+    places->clear();
+    for (size_t i = 0; i < sensitivity.labels.size(); ++i) {
+      places->push_back(static_cast<double>(i) + 1);
+    }
+  }
+  Extent extent;
+  for (const double place : *places) extent.Add(place);
+  const bool log = extent.low() > 0 && extent.high() / extent.low() >= 5;
+  Axis axis = log ? LogAxis(extent, 0.06, 5) : LinearAxis(extent, 0.06, 5);
+  axis.ticks.clear();
+  for (size_t i = 0; i < places->size(); ++i) {
+    axis.ticks.push_back({(*places)[i], sensitivity.labels[i]});
+  }
+  return axis;
+}
+
+// Blanks labels that would touch the one before, and shortens long ones.
+void ThinTickLabels(Panel* panel) {
+  double free = -1;
+  std::stable_sort(panel->x.ticks.begin(), panel->x.ticks.end(),
+                   [](const Tick& a, const Tick& b) { return a.at < b.at; });
+  for (Tick& tick : panel->x.ticks) {
+    tick.label = ElideMiddle(tick.label, 0.6, kLabelSize);
+    const double half = TextWidth(tick.label, kLabelSize) / 2, at = XInches(*panel, tick.at);
+    if (at - half < free) {
+      tick.label.clear();
+    } else {
+      free = at + half + 0.04;
+    }
+  }
+}
+
+Axis MetricAxis(const Sensitivity& sensitivity, size_t ticks) {
+  Extent extent;
+  for (const Response& setting : sensitivity.settings) {
+    for (const ResponsePoint& point : setting.points) {
+      extent.Add(point.own.mean.value);
+      extent.Add(point.own.interval.low);
+      extent.Add(point.own.interval.high);
+      for (const report::SeedRun& run : point.seeds) extent.Add(run.value);
+    }
+  }
+  Axis axis = ValueAxis(extent, 0.05, ticks);
+  axis.grid = true;
+  return axis;
+}
+
+// `value` moved by `inches` along the panel's x axis.
+double Shifted(const Panel& panel, double value, double inches) {
+  const double share = inches / (panel.right - panel.left);
+  if (panel.x.log) return value * std::pow(panel.x.high / panel.x.low, share);
+  return value + share * (panel.x.high - panel.x.low);
+}
+
+// Line, intervals and markers; a hollow marker without an interval where a seed diverged.
+void AddResponse(const Response& setting, const std::vector<double>& places, const Style& style,
+                 double dodge, Panel* panel) {
+  Points seeds, full, hollow;
+  Line line;
+  Strokes bars;
+  seeds.color = Tint(style.line);
+  seeds.size = 0.22;
+  line.color = full.color = bars.color = style.line;
+  line.dash = style.dash;
+  full.marker = style.marker;
+  full.open = style.open;
+  hollow.color = kWhite;
+  hollow.size = 0.24;
+  for (size_t i = 0; i < setting.points.size(); ++i) {
+    const ResponsePoint& point = setting.points[i];
+    const double x = Shifted(*panel, places[i], dodge);
+    for (const report::SeedRun& run : point.seeds) {
+      seeds.x.push_back(x);
+      seeds.y.push_back(run.value);
+    }
+    const double mean = point.own.mean.value;
+    line.x.push_back(x);
+    line.y.push_back(mean);
+    if (!std::isfinite(mean)) continue;
+    full.x.push_back(x);
+    full.y.push_back(mean);
+    if (point.diverged > 0) {
+      hollow.x.push_back(x);
+      hollow.y.push_back(mean);
+    } else if (point.own.interval.defined()) {
+      bars.x.push_back(x);
+      bars.y.push_back(point.own.interval.low);
+      bars.dx.push_back(0);
+      bars.dy.push_back(point.own.interval.high - point.own.interval.low);
+    }
+  }
+  for (Layer layer : {Layer(seeds), Layer(line), Layer(bars), Layer(full), Layer(hollow)}) {
+    panel->layers.push_back(std::move(layer));
+  }
+}
+
+// The lines of a table above the panel: how many seeds diverged at each value.
+void AddCounts(const Sensitivity& sensitivity, const std::vector<double>& places,
+               const Panel& panel, double room, Figure* figure) {
+  double y = panel.top + 0.1;
+  bool first = true;
+  for (auto setting = sensitivity.settings.rbegin(); setting != sensitivity.settings.rend();
+       ++setting) {
+    if (setting->diverged == 0) continue;
+    const Color color = StyleOf(setting->style).text;
+    for (size_t i = 0; i < places.size(); ++i) {
+      const ResponsePoint& point = setting->points[i];
+      const bool some = point.diverged > 0;
+      figure->texts.push_back({XInches(panel, places[i]), y,
+                               some ? absl::StrCat(point.diverged, "/", point.n) : "·", kSmallSize,
+                               some ? color : kSecondary, Align::kCenter});
+    }
+    figure->texts.push_back({panel.right + 0.11, y,
+                             ElideMiddle(setting->label, room - 0.13, kSmallSize), kSmallSize,
+                             color});
+    if (first) {
+      figure->texts.push_back(
+          {panel.left - 0.06, y, "diverged", kSmallSize, kSecondary, Align::kRight});
+    }
+    first = false;
+    y += kCountLine;
+  }
+}
+
+std::string FootnoteOf(const Sensitivity& sensitivity, bool multiples) {
+  bool hollow = false;
+  size_t n = 0, diverged = 0;
+  for (const Response& setting : sensitivity.settings) {
+    diverged += setting.diverged;
+    for (const ResponsePoint& point : setting.points) {
+      n = std::max(n, point.n);
+      hollow = hollow || (point.diverged > 0 && point.own.mean.defined());
+    }
+  }
+  std::string text = n == 1 ? "one seed, no interval" : "mean, 95 % interval and seeds";
+  if (multiples) text = absl::StrCat("black: baseline; grey: the other settings; ", text);
+  if (hollow) absl::StrAppend(&text, "; hollow: some seeds diverged, mean of the others");
+  if (multiples && diverged > 0) absl::StrAppend(&text, "; ", diverged, " runs diverged in all");
+  if (!sensitivity.others.empty()) absl::StrAppend(&text, "; at ", sensitivity.others);
+  return text;
+}
+
+void AddLabels(const Sensitivity& sensitivity, const std::vector<double>& places,
+               const Panel& panel, double room, Figure* figure) {
+  std::vector<EndLabel> labels;
+  for (const Response& setting : sensitivity.settings) {
+    const Style style = StyleOf(setting.style);
+    // The point furthest to the right, whatever the order of the axis's values.
+    EndLabel label{setting.label, -INFINITY, 0, style.line, style.text};
+    for (size_t i = 0; i < places.size(); ++i) {
+      const report::Number& mean = setting.points[i].own.mean;
+      if (!mean.defined() || places[i] <= label.x) continue;
+      label.x = places[i];
+      label.y = mean.value;
+    }
+    if (std::isfinite(label.x)) labels.push_back(std::move(label));
+  }
+  AddEndLabels(panel, labels, room, figure);
+}
+
+Figure DrawTogether(const Input& input, const Sensitivity& sensitivity) {
+  Figure figure;
+  figure.width = input.width;
+  const auto footnote = FootnoteLines(FootnoteOf(sensitivity, false), input.width);
+  std::vector<std::string> labels;
+  size_t counted = 0;
+  for (const Response& setting : sensitivity.settings) {
+    labels.push_back(setting.label);
+    counted += setting.diverged > 0 ? 1 : 0;
+  }
+  const double room = EndLabelRoom(labels, input.width);
+  Panel panel;
+  panel.left = kLeft;
+  panel.right = input.width - room - 0.03;
+  panel.bottom = kBottom + kFootnoteLine * static_cast<double>(footnote.size());
+  panel.top = panel.bottom + (input.width >= 5 ? 1.75 : 1.6);
+  figure.height = panel.top + 0.12 + kCountLine * static_cast<double>(counted);
+  std::vector<double> places;
+  panel.x = ValueAxisOf(sensitivity, &places);
+  panel.y = MetricAxis(sensitivity, 5);
+  ThinTickLabels(&panel);
+  const double middle = (static_cast<double>(sensitivity.settings.size()) - 1) / 2;
+  for (size_t s = sensitivity.settings.size(); s-- > 0;) {
+    const double dodge = kDodge * (static_cast<double>(s) - middle);
+    AddResponse(sensitivity.settings[s], places, StyleOf(sensitivity.settings[s].style), dodge,
+                &panel);
+  }
+  AddXTitle(panel.left, panel.right, panel.bottom - 0.32, sensitivity.axis, &figure);
+  AddYTitle(panel.left - 0.4, panel.bottom, panel.top, AxisTitle(NameOf(input.comparison->key)),
+            &figure);
+  AddLabels(sensitivity, places, panel, room, &figure);
+  AddCounts(sensitivity, places, panel, room, &figure);
+  AddFootnote(footnote, &figure);
+  figure.panels.push_back(std::move(panel));
+  return figure;
+}
+
+void AddMeanLine(const Response& setting, const std::vector<double>& places, Color color,
+                 Panel* panel) {
+  Line line;
+  line.x = places;
+  line.color = color;
+  line.width = 0.5;
+  for (const ResponsePoint& point : setting.points) line.y.push_back(point.own.mean.value);
+  panel->layers.push_back(std::move(line));
+}
+
+Figure DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
+  const auto footnote = FootnoteLines(FootnoteOf(sensitivity, true), input.width);
+  const std::vector<Response>& settings = sensitivity.settings;
+  Multiples grid(input.width, settings.size(), 1, false, footnote);
+  for (size_t own = 0; own < settings.size(); ++own) {
+    Panel panel = grid.PanelAt(0, own);
+    std::vector<double> places;
+    panel.x = ValueAxisOf(sensitivity, &places);
+    panel.y = MetricAxis(sensitivity, 3);
+    ThinTickLabels(&panel);
+    for (size_t s = 0; s < settings.size(); ++s) {
+      if (s == own) continue;
+      AddMeanLine(settings[s], places, settings[s].style == 0 ? kInk : kOthers, &panel);
+    }
+    const bool baseline = settings[own].style == 0;
+    Style style;
+    style.line = baseline ? kInk : kOwn;
+    AddResponse(settings[own], places, style, 0, &panel);
+    grid.Add(std::move(panel), own, settings[own].label, baseline ? kInk : kOwnText);
+  }
+  grid.TitleAxes(0, sensitivity.axis, AxisTitle(NameOf(input.comparison->key)));
+  return grid.Finish();
+}
+
+}  // namespace
+
+absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
+  const absl::StatusOr<Sensitivity> sensitivity = ResponsesOf(input);
+  if (!sensitivity.ok()) return sensitivity.status();
+  const bool many = sensitivity->settings.size() > kMostInOnePanel;
+  if (many) {
+    const absl::Status fits = Multiples::Check(input.width, sensitivity->settings.size(), 1);
+    if (!fits.ok()) return fits;
+  }
+  Drawing drawing;
+  drawing.figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
+  drawing.figure.name = "sensitivity";
+  drawing.figure.title = absl::StrCat(input.title, ": ", NameOf(input.comparison->key).text,
+                                      " over ", sensitivity->axis);
+  drawing.csv = SensitivityCsv(*sensitivity);
+  return drawing;
+}
+
+}  // namespace ablate::figure

@@ -1,0 +1,138 @@
+// Ranges of axes, ticks, and the numbers beside them.
+#include "server/report/figure/ticks.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kLargestPlain = 1e7;
+constexpr int kMostDecimals = 6;
+constexpr double kSlack = 1e-9;  // of a tick's distance: what rounding may cost at the ends
+
+// A step of 1, 2, 2.5 or 5 times a power of ten, and the decimals it needs.
+struct Step {
+  double size = 1;
+  int decimals = 0;
+};
+
+Step RoundStep(double least, bool whole_numbers) {
+  const int exponent = static_cast<int>(std::floor(std::log10(least)));
+  const double power = std::pow(10, exponent);
+  static constexpr std::array<std::pair<double, int>, 5> kSteps = {
+      {{1, 0}, {2, 0}, {2.5, 1}, {5, 0}, {10, -1}}};
+  for (const auto& [factor, more] : kSteps) {
+    const Step step{factor * power, std::max(0, more - exponent)};
+    if (step.size < least * (1 - kSlack)) continue;
+    if (!whole_numbers || (step.size >= 1 && step.size == std::round(step.size))) return step;
+  }
+  return {10 * power, 0};
+}
+
+Axis WithRange(const Extent& extent, double pad) {
+  Axis axis;
+  if (extent.empty()) return axis;
+  const double length = extent.high() - extent.low();
+  const double size = std::max(std::abs(extent.low()), std::abs(extent.high()));
+  // A single value, or as good as one: room of a tenth of it.
+  const bool single = length <= size * 1e-12;
+  const double room = single ? std::max(size * 0.1, 1e-9) : length * pad;
+  axis.low = extent.low() - room;
+  axis.high = extent.high() + room;
+  return axis;
+}
+
+std::string LogLabel(double value, int exponent) {
+  if (value >= 0.00099 && value <= 1001) return ShortNumber(value);
+  const double mantissa = value / std::pow(10, exponent);
+  if (std::abs(mantissa - 1) < kSlack) return PowerOfTen(exponent);
+  return absl::StrCat(ShortNumber(mantissa), "×", PowerOfTen(exponent));
+}
+
+}  // namespace
+
+void Extent::Add(double value) {
+  if (!std::isfinite(value)) return;
+  const bool first = empty();
+  low_ = first ? value : std::min(low_, value);
+  high_ = first ? value : std::max(high_, value);
+}
+
+std::string PowerOfTen(int exponent) {
+  static constexpr std::array<absl::string_view, 10> kDigits = {"⁰", "¹", "²", "³", "⁴",
+                                                                "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = exponent < 0 ? "10⁻" : "10";
+  for (const char digit : absl::StrCat(std::abs(exponent))) {
+    absl::StrAppend(&text, kDigits[static_cast<size_t>(digit - '0')]);
+  }
+  return text;
+}
+
+std::string AxisNumber(double value, int decimals) {
+  if (decimals > kMostDecimals || std::abs(value) >= kLargestPlain) {
+    if (value == 0) return "0";
+    const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
+    return absl::StrCat(AxisNumber(value / std::pow(10, exponent), 1), "×", PowerOfTen(exponent));
+  }
+  const std::string digits = absl::StrFormat("%.*f", decimals, std::abs(value));
+  const bool zero = digits.find_first_not_of("0.") == std::string::npos;
+  return absl::StrCat(value < 0 && !zero ? "−" : "", digits);
+}
+
+std::string ShortNumber(double value) {
+  const std::string text = absl::StrFormat("%.4g", value);
+  const size_t e = text.find('e');
+  if (e == std::string::npos) return absl::StrReplaceAll(text, {{"-", "−"}});
+  const int exponent = static_cast<int>(std::lround(std::floor(std::log10(std::abs(value)))));
+  const std::string mantissa = text.substr(0, e);
+  return absl::StrCat(mantissa == "1" ? "" : absl::StrCat(mantissa, "×"), PowerOfTen(exponent));
+}
+
+Axis LinearAxis(const Extent& extent, double pad, size_t most, bool whole_numbers) {
+  Axis axis = WithRange(extent, pad);
+  if (extent.empty()) return axis;
+  const double length = axis.high - axis.low;
+  const Step step =
+      RoundStep(length / static_cast<double>(std::max<size_t>(most, 1)), whole_numbers);
+  const double first = std::ceil(axis.low / step.size - kSlack);
+  for (double i = first; i * step.size <= axis.high + kSlack * step.size; ++i) {
+    const double at = i * step.size;
+    axis.ticks.push_back({at, AxisNumber(at, step.decimals)});
+  }
+  return axis;
+}
+
+Axis LogAxis(const Extent& extent, double pad, size_t most) {
+  Axis axis;
+  axis.log = true;
+  const double factor = std::max(std::pow(extent.high() / extent.low(), pad), 1.05);
+  axis.low = extent.low() / factor;
+  axis.high = extent.high() * factor;
+  const int first = static_cast<int>(std::floor(std::log10(axis.low)));
+  const int last = static_cast<int>(std::ceil(std::log10(axis.high)));
+  const bool within_decades = std::log10(axis.high / axis.low) < 2;
+  const int stride = std::max(1, (last - first) / static_cast<int>(std::max<size_t>(most, 1)));
+  for (int exponent = first; exponent <= last; ++exponent) {
+    for (const double digit : {1.0, 2.0, 3.0, 5.0}) {
+      if (digit > 1 && !within_decades) break;
+      if (!within_decades && (exponent - first) % stride != 0) break;
+      const double at = digit * std::pow(10, exponent);
+      if (at >= axis.low && at <= axis.high) axis.ticks.push_back({at, LogLabel(at, exponent)});
+    }
+  }
+  return axis;
+}
+
+Axis ValueAxis(const Extent& extent, double pad, size_t most) {
+  const bool log = !extent.empty() && extent.low() > 0 && extent.high() / extent.low() >= 100;
+  return log ? LogAxis(extent, pad, most) : LinearAxis(extent, pad, most);
+}
+
+}  // namespace ablate::figure

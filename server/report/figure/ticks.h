@@ -1,0 +1,47 @@
+// Ranges of axes, ticks, and the numbers beside them.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_TICKS_H_
+#define ABLATE_SERVER_REPORT_FIGURE_TICKS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "server/report/figure/description.h"
+
+namespace ablate::figure {
+
+// A range that grows with what it is given; what is not finite is passed over.
+class Extent {
+ public:
+  void Add(double value);
+  bool empty() const { return !(low_ <= high_); }
+  double low() const { return low_; }
+  double high() const { return high_; }
+
+ private:
+  double low_ = 1, high_ = 0;
+};
+
+// A number on an axis: "−0.025" (U+2212, no sign on what rounds to 0); "2×10⁻⁶" for the very large
+// or small.
+std::string AxisNumber(double value, int decimals);
+
+// One with as few digits as it has, up to four significant ones: "0.001", "20000".
+std::string ShortNumber(double value);
+
+// "10⁻⁴".
+std::string PowerOfTen(int exponent);
+
+// An axis over `extent` with room of `pad` of its length at both ends, and about `most` round ticks
+// within it. Of an empty extent: 0 to 1 without ticks; of a single value: some room around it.
+Axis LinearAxis(const Extent& extent, double pad, size_t most, bool whole_numbers = false);
+
+// Logarithmic, of a positive extent.
+Axis LogAxis(const Extent& extent, double pad, size_t most);
+
+// Logarithmic if the extent is positive and spans a factor of 100 or more.
+Axis ValueAxis(const Extent& extent, double pad, size_t most);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_TICKS_H_

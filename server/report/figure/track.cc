@@ -1,0 +1,181 @@
+// Curves of a setting's seeds, reduced to what a figure draws: mean, interval, thinned lines.
+#include "server/report/figure/track.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "server/report/statistics.h"
+#include "server/report/windows.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Mean and squared deviations of the seeds' values at one step, by Welford's updates.
+struct StepMoments {
+  uint32_t step = 0;
+  size_t n = 0;
+  double mean = 0, squares = 0;
+
+  void Add(double value) {
+    ++n;
+    const double from_old = value - mean;
+    mean += from_old / static_cast<double>(n);
+    squares += from_old * (value - mean);
+  }
+};
+
+// Both ascend: a walk along the two. Steps that the curve has not are left behind.
+void AddCurve(const SeedCurve& curve, std::vector<StepMoments>* steps) {
+  size_t kept = 0, at = 0;
+  for (StepMoments& moments : *steps) {
+    while (at < curve.steps.size() && curve.steps[at] < moments.step) ++at;
+    if (at == curve.steps.size() || curve.steps[at] != moments.step) continue;
+    moments.Add(std::isfinite(curve.values[at]) ? curve.values[at] : kNone);
+    (*steps)[kept++] = moments;
+  }
+  steps->resize(kept);
+}
+
+std::vector<StepMoments> MomentsOf(const std::vector<SeedCurve>& seeds) {
+  std::vector<StepMoments> steps;
+  bool first = true;
+  for (const SeedCurve& curve : seeds) {
+    if (curve.diverged || curve.steps.empty()) continue;
+    if (first) {
+      for (const uint32_t step : curve.steps) steps.push_back({step});
+    }
+    first = false;
+    AddCurve(curve, &steps);
+  }
+  return steps;
+}
+
+void FillMean(const std::vector<StepMoments>& steps, size_t n, Track* track) {
+  std::vector<double> means;
+  for (const StepMoments& moments : steps) means.push_back(moments.mean);
+  const auto count = static_cast<double>(n);
+  const double quantile =
+      n < 2 ? kNone : report::StudentQuantile((1 + report::kConfidence) / 2, count - 1);
+  for (const size_t i : ThinIndices(means, kMostPoints)) {
+    const double deviation = n < 2 ? kNone : std::sqrt(steps[i].squares / (count - 1));
+    const double half = quantile * deviation / std::sqrt(count);
+    track->x.push_back(steps[i].step);
+    track->mean.push_back(means[i]);
+    track->low.push_back(means[i] - half);
+    track->high.push_back(means[i] + half);
+  }
+}
+
+ThinLine Thin(const SeedCurve& curve) {
+  ThinLine line{curve.seed, curve.diverged, {}, {}};
+  for (const size_t i : ThinIndices(curve.values, kMostSeedPoints)) {
+    line.x.push_back(curve.steps[i]);
+    line.y.push_back(std::isfinite(curve.values[i]) ? curve.values[i] : kNone);
+  }
+  return line;
+}
+
+SeedCurve WithCurve(const SeedCurve& of, report::Curve curve) {
+  return {of.seed, std::move(curve.steps), std::move(curve.values), of.diverged};
+}
+
+}  // namespace
+
+std::vector<size_t> ThinIndices(const std::vector<double>& values, size_t most) {
+  std::vector<size_t> kept;
+  const size_t buckets = values.size() <= most ? values.size() : most / 4;
+  for (size_t b = 0; b < buckets; ++b) {
+    const size_t first = b * values.size() / buckets, end = (b + 1) * values.size() / buckets;
+    std::vector<size_t> picks = {first, end - 1};
+    size_t low = first, high = first, broken = end;
+    for (size_t i = first; i < end; ++i) {
+      if (!std::isfinite(values[i])) {
+        broken = i;
+        continue;
+      }
+      if (!(values[i] >= values[low])) low = i;
+      if (!(values[i] <= values[high])) high = i;
+    }
+    picks.insert(picks.end(), {low, high});
+    if (broken < end) picks.push_back(broken);
+    std::sort(picks.begin(), picks.end());
+    picks.erase(std::unique(picks.begin(), picks.end()), picks.end());
+    kept.insert(kept.end(), picks.begin(), picks.end());
+  }
+  return kept;
+}
+
+size_t SmoothingPoints(const SeedCurve& curve, uint32_t smooth) {
+  const size_t points = curve.steps.size();
+  if (points < 10) return 1;
+  const double spacing = static_cast<double>(curve.steps.back() - curve.steps.front()) /
+                         static_cast<double>(points - 1);
+  const auto wanted = static_cast<size_t>(smooth / std::max(spacing, 1.0));
+  return std::clamp<size_t>(wanted, 1, std::min(points / 5, report::kLongestSmoothing));
+}
+
+SeedCurve Smoothed(const SeedCurve& curve, size_t points) {
+  if (points <= 1) return curve;
+  absl::StatusOr<report::Curve> mean = report::TrailingMean(curve.steps, curve.values, points);
+  // Of a run that diverged before: its points as they are.
+  if (!mean.ok() || mean->steps.empty()) return curve;
+  return WithCurve(curve, *std::move(mean));
+}
+
+SeedCurve Accumulated(const SeedCurve& curve) {
+  return WithCurve(curve, report::CumulativeMean(curve.steps, curve.values));
+}
+
+SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_step) {
+  SeedCurve part{curve.seed, {}, {}, curve.diverged};
+  for (size_t i = 0; i < curve.steps.size(); ++i) {
+    if (curve.steps[i] < first_step || curve.steps[i] > last_step) continue;
+    part.steps.push_back(curve.steps[i]);
+    part.values.push_back(curve.values[i]);
+  }
+  return part;
+}
+
+Track MakeTrack(const std::vector<SeedCurve>& seeds, bool seed_lines) {
+  Track track;
+  bool first = true;
+  for (const SeedCurve& curve : seeds) {
+    if (curve.steps.empty()) continue;
+    ++(curve.diverged ? track.diverged : track.converged);
+    track.first_step =
+        first ? curve.steps.front() : std::min(track.first_step, curve.steps.front());
+    track.last_step = std::max(track.last_step, curve.steps.back());
+    first = false;
+  }
+  FillMean(MomentsOf(seeds), track.converged, &track);
+  const bool converged_too = seed_lines && track.converged <= kMostSeedLines;
+  for (const SeedCurve& curve : seeds) {
+    const bool kept = curve.diverged ? track.seeds.size() < kMostSeedLines : converged_too;
+    if (kept && !curve.steps.empty()) track.seeds.push_back(Thin(curve));
+  }
+  return track;
+}
+
+Track SmoothedTrack(const std::vector<SeedCurve>& seeds, uint32_t smooth, uint32_t first_step,
+                    uint32_t last_step, bool seed_lines) {
+  // One width for all, or their mean would mix different things.
+  const SeedCurve* longest = nullptr;
+  for (const SeedCurve& curve : seeds) {
+    const bool longer = longest == nullptr || curve.steps.size() > longest->steps.size();
+    if (longer) longest = &curve;
+  }
+  const size_t points = longest == nullptr ? 1 : SmoothingPoints(*longest, smooth);
+  std::vector<SeedCurve> parts;
+  for (const SeedCurve& curve : seeds) {
+    parts.push_back(Between(Smoothed(curve, points), first_step, last_step));
+  }
+  Track track = MakeTrack(parts, seed_lines);
+  track.smoothed = points;
+  return track;
+}
+
+}  // namespace ablate::figure

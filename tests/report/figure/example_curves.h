@@ -1,0 +1,142 @@
+// Curves and grids like those of twelve seeds of a small transformer, made from a generator.
+#ifndef ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_
+#define ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/report/comparison.h"
+#include "server/report/figure/input.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/random_stream.h"
+
+namespace ablate::figure {
+
+// Standard normal draws.
+class Noise {
+ public:
+  explicit Noise(uint64_t seed) : stream_(seed) {}
+  double operator()() {
+    double sum = 0;
+    for (int i = 0; i < 12; ++i) sum += stream_.Uniform();
+    return sum - 6;
+  }
+
+ private:
+  report::RandomStream stream_;
+};
+
+// A setting's loss: from `start` to `end`, with a share of noise that all settings of a seed have.
+struct CurveShape {
+  std::string label;
+  double start = 3.4, end = 2.35;
+  uint32_t steps = 1000, seeds = 12;
+  uint32_t diverging = 0;  // seeds that blow up half way
+};
+
+inline SettingCurves MakeCurves(const CurveShape& shape, size_t style) {
+  SettingCurves setting{shape.label, style, {}};
+  for (uint32_t seed = 42; seed < 42 + shape.seeds; ++seed) {
+    Noise shared(seed), own(seed * 31 + style);
+    const double offset = own() * 0.03;
+    SeedCurve curve{seed, {}, {}, seed < 42 + shape.diverging};
+    for (uint32_t step = 0; step < shape.steps; ++step) {
+      const double decay = std::exp(-static_cast<double>(step) / 60);
+      double value = shape.end + offset + (shape.start - shape.end) * decay + 0.25 * shared() +
+                     0.2 * own() - 0.0001 * step;
+      if (curve.diverged && step > shape.steps / 2) value += 0.02 * (step - shape.steps / 2);
+      curve.steps.push_back(step);
+      curve.values.push_back(value);
+      if (curve.diverged && step > shape.steps / 2 + 100) break;
+    }
+    setting.seeds.push_back(std::move(curve));
+  }
+  return setting;
+}
+
+// Placement × learning rate × seed, near the published numbers: held-out losses whose tuned
+// differences are +.03 and −.04, and runs without norms that diverge at high rates.
+inline report::ComparisonInput NormsGrid(uint32_t seeds = 12) {
+  report::ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes.resize(2);
+  input.axes[0].name = "placement";
+  input.axes[0].labels = {"pre", "post", "none"};
+  input.axes[1].name = "lr";
+  input.axes[1].labels = {"0.001", "0.002", "0.004", "0.01", "0.02", "0.04"};
+  input.axes[1].values = {.001, .002, .004, .01, .02, .04};
+  input.axes[1].tuned = true;
+  input.axes[1].base = "0.01";
+  const double losses[3][6] = {{2.515, 2.459, 2.437, 2.445, 2.484, 2.561},
+                               {2.507, 2.468, 2.495, 2.749, 2.827, 2.828},
+                               {2.461, 2.412, 2.394, 2.415, 3.145, 3.2}};
+  for (uint32_t seed = 42; seed < 42 + seeds; ++seed) {
+    Noise shared(seed);
+    const double offset = shared() * 0.012;
+    for (size_t placement = 0; placement < 3; ++placement) {
+      for (size_t lr = 0; lr < 6; ++lr) {
+        Noise own(seed * 97 + placement * 11 + lr);
+        report::Cell cell;
+        cell.labels = {input.axes[0].labels[placement], input.axes[1].labels[lr]};
+        cell.seed = seed;
+        const double spread = placement == 1 && lr == 3 ? 0.08 : 0.008;
+        cell.value = losses[placement][lr] + offset + spread * own();
+        const bool diverged = placement == 2 && (lr == 5 || (lr == 4 && seed % 6 != 0));
+        cell.outcome = diverged ? report::RunOutcome::kDiverged : report::RunOutcome::kDone;
+        input.cells.push_back(std::move(cell));
+      }
+    }
+  }
+  return input;
+}
+
+// One axis without tuning; values by seed from 0, NaN for a run that diverged.
+inline report::ComparisonInput Settings(
+    const std::vector<std::pair<std::string, std::vector<double>>>& settings) {
+  report::ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes.resize(1);
+  input.axes[0].name = "setting";
+  for (const auto& [label, values] : settings) {
+    input.axes[0].labels.push_back(label);
+    for (size_t seed = 0; seed < values.size(); ++seed) {
+      report::Cell cell;
+      cell.labels = {label};
+      cell.seed = static_cast<uint32_t>(seed);
+      const bool diverged = std::isnan(values[seed]);
+      cell.outcome = diverged ? report::RunOutcome::kDiverged : report::RunOutcome::kDone;
+      if (!diverged) cell.value = values[seed];
+      input.cells.push_back(std::move(cell));
+    }
+  }
+  return input;
+}
+
+// Input over a comparison that outlives it, with curves of each of the shapes.
+inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
+                       const report::Comparison& comparison, const std::vector<CurveShape>& shapes,
+                       double width) {
+  Input input;
+  input.comparison = &comparison;
+  input.axes = grid.axes;
+  input.title = "norm placement";
+  input.key = std::string(kind.key);
+  input.width = width;
+  if (kind.reduce == nullptr) return input;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    input.settings.push_back(ReduceSetting(kind, MakeCurves(shapes[i], i), input.curves));
+  }
+  return input;
+}
+
+inline std::vector<CurveShape> NormsShapes() {
+  return {{"pre", 3.4, 2.4}, {"post", 3.45, 2.75}, {"none", 4.6, 2.36}};
+}
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_

@@ -1,0 +1,78 @@
+// Draws every kind of figure from examples, ordinary and degenerate, into a folder: for looking at.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/gnuplot.h"
+#include "tests/report/figure/example_curves.h"
+
+namespace ablate::figure {
+namespace {
+
+struct Example {
+  std::string name;
+  report::ComparisonInput grid;
+  std::vector<CurveShape> shapes;
+};
+
+std::vector<Example> Examples() {
+  const double none = std::nan("");
+  const std::string longest = "a-setting-with-a-very-long-label-of-about-sixty-characters-17";
+  std::vector<Example> examples = {{"norms", NormsGrid(), NormsShapes()},
+                                   {"seed", NormsGrid(1), NormsShapes()}};
+  for (CurveShape& shape : examples[1].shapes) shape.seeds = 1;
+  Example twelve{"twelve", {}, {}};
+  std::vector<std::pair<std::string, std::vector<double>>> rows;
+  for (int i = 0; i < 12; ++i) {
+    const std::string label = i == 10 ? longest : i == 11 ? "scale^{2}" : absl::StrCat("s", i);
+    twelve.shapes.push_back({label, 3.4, 2.3 + 0.05 * i});
+    rows.push_back({label, {}});
+    for (int s = 0; s < 12; ++s) rows.back().second.push_back(2.4 + .01 * i + .01 * ((s * i) % 5));
+  }
+  twelve.grid = Settings(rows);
+  examples.push_back(twelve);
+  examples.push_back({"bad",
+                      Settings({{"pre", {2.4, 2.5, 2.45}},
+                                {longest, {2.5, none, 2.6}},
+                                {"`all` diverged", {none, none, none}},
+                                {"equal", {2.4, 2.5, 2.45}}}),
+                      {{"pre"},
+                       {longest, 3.4, 2.6, 1000, 12, 2},
+                       {"`all` diverged", 3.5, 2.7, 1000, 3, 3},
+                       {"equal", 3.4, 2.4, 1000, 12}}});
+  examples.push_back({"flat", Settings({{"one", {2, 2}}, {"two", {2, 2}}}), {{"one", 2, 2, 1, 1}}});
+  return examples;
+}
+
+int Main(const std::string& folder) {
+  const std::string gnuplot = FindProgram("gnuplot", getenv("PATH"));
+  for (const Example& example : Examples()) {
+    const auto comparison = report::Compare(example.grid);
+    for (const Kind& kind : Kinds()) {
+      for (const auto& [suffix, width] : {std::pair{"c", 3.25}, std::pair{"w", 6.75}}) {
+        const auto drawing =
+            Draw(kind, MakeInput(kind, example.grid, *comparison, example.shapes, width));
+        const std::string file = absl::StrCat(folder, "/", example.name, "-",
+                                              std::string(kind.name), "-", suffix, ".png");
+        if (!drawing.ok()) {
+          std::printf("%s: %s\n", file.c_str(), drawing.status().ToString().c_str());
+          continue;
+        }
+        const auto png = Render(drawing->figure, Format::kPng, gnuplot);
+        if (!png.ok()) std::printf("%s: %s\n", file.c_str(), png.status().ToString().c_str());
+        if (png.ok()) std::ofstream(file) << *png;
+      }
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace ablate::figure
+
+int main(int argc, char** argv) { return ablate::figure::Main(argc > 1 ? argv[1] : "."); }
