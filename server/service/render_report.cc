@@ -2,6 +2,7 @@
 #include "server/service/render_report.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -9,11 +10,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/reflect/text.h"
+#include "server/report/figure/gnuplot.h"
 #include "server/service/compare.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
 #include "server/service/report_contents.h"
-#include "server/service/report_figures.h"
 
 namespace ablate::service {
 namespace {
@@ -35,6 +36,20 @@ v1::CompareRequest RequestOf(const v1::RenderReportRequest& request, const std::
 }
 
 }  // namespace
+
+absl::StatusOr<html::Experiment> DescribeExperiment(storage::Store* store,
+                                                    const v1::CompareRequest& request,
+                                                    const FigureWish& wish,
+                                                    const Cancelled& cancelled) {
+  auto compared = CompareGrid(store, request, cancelled);
+  if (!compared.ok()) return compared.status();
+  auto experiment = ReportContents(store, *compared, request);
+  if (!experiment.ok()) return experiment.status();
+  auto figures = ReportFigures(store, *compared, wish, cancelled);
+  if (!figures.ok()) return figures.status();
+  experiment->figures = *std::move(figures);
+  return experiment;
+}
 
 RenderReportReactor::RenderReportReactor(Backend* backend, const v1::RenderReportRequest* request)
     : PullStream(backend->pool, &backend->reads), backend_(backend), request_(request) {}
@@ -72,13 +87,11 @@ absl::Status RenderReportReactor::Open() {
 absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
   const Cancelled cancelled = [this] { return ended(); };
   const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
-  auto compared = CompareGrid(backend_->store, request, cancelled);
-  if (!compared.ok()) return compared.status();
-  auto experiment = ReportContents(backend_->store, *compared, request);
+  const char* path = std::getenv("PATH");
+  const FigureWish wish = {figure::FindProgram("gnuplot", path == nullptr ? "" : path),
+                           absl::StrCat("e", index + 1, "-")};
+  const auto experiment = DescribeExperiment(backend_->store, request, wish, cancelled);
   if (!experiment.ok()) return experiment.status();
-  auto figures = ReportFigures(*backend_, *compared, cancelled);
-  if (!figures.ok()) return figures.status();
-  experiment->figures = *std::move(figures);
   return html::ExperimentSection(page_, index, *experiment);
 }
 

@@ -7,14 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/report.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/report/html/page.h"
 #include "server/service/backend.h"
 #include "server/service/pull_stream.h"
+#include "server/service/report_figures.h"
 
 namespace ablate::service {
+
+// Everything that a page says about one experiment. Errors as CompareGrid's; figures that can't be
+// drawn are none. Blocks on the store and on gnuplot.
+absl::StatusOr<html::Experiment> DescribeExperiment(storage::Store* store,
+                                                    const v1::CompareRequest& request,
+                                                    const FigureWish& wish,
+                                                    const Cancelled& cancelled);
 
 class RenderReportReactor final : public PullStream<v1::FileChunk> {
  public:

@@ -2,19 +2,27 @@
 #ifndef ABLATE_SERVER_SERVICE_REPORT_FIGURES_H_
 #define ABLATE_SERVER_SERVICE_REPORT_FIGURES_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/report/html/page.h"
-#include "server/service/backend.h"
 #include "server/service/compare.h"
+#include "storage/store.h"
 
 namespace ablate::service {
 
-// What can be drawn of the comparison; a figure that can't says why in its place. Blocks on the
-// store and on gnuplot.
-absl::StatusOr<std::vector<html::Figure>> ReportFigures(const Backend& backend,
+struct FigureWish {
+  std::string gnuplot;  // path of the program; "" if there is none
+  std::string prefix;   // of the figures' names, distinct in a page
+};
+
+// What can be drawn of the comparison; a figure that can't be drawn says why in its place. Each
+// curve is read once for all figures, one setting's at a time; pictures are drawn side by side on
+// the machine's cores. Errors: the store's, and CANCELLED. Blocks.
+absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
+                                                        const FigureWish& wish,
                                                         const Cancelled& cancelled);
 
 }  // namespace ablate::service

@@ -1,5 +1,6 @@
 // Figures as inline SVG, each with what is drawn in words and as CSV.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/report/clean_text.h"
 #include "server/report/html/sections.h"
 
@@ -24,10 +25,12 @@ std::string AsPicture(const Figure& figure, const std::string& id) {
   const auto escaped = [](const std::string& text) {
     return report::EscapeMarkup(report::CleanText(text));
   };
-  return absl::StrCat(absl::string_view(figure.svg).substr(begin, end - begin),
-                      " role=\"img\" aria-labelledby=\"", id, "-title ", id, "-desc\"><title id=\"",
-                      id, "-title\">", escaped(figure.title), "</title><desc id=\"", id, "-desc\">",
-                      escaped(figure.description), "</desc>", body);
+  const std::string tag = absl::StrReplaceAll(figure.svg.substr(begin, end - begin),
+                                              {{" role=\"img\"", ""}});  // not twice
+  return absl::StrCat(tag, " role=\"img\" aria-labelledby=\"", id, "-title ", id,
+                      "-desc\"><title id=\"", id, "-title\">", escaped(figure.title),
+                      "</title><desc id=\"", id, "-desc\">", escaped(figure.description), "</desc>",
+                      body);
 }
 
 void Picture(const Figure& figure, const std::string& id, Markup* out) {
