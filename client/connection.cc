@@ -10,6 +10,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "absl/strings/match.h"
@@ -82,6 +83,7 @@ struct Connection::Stubs {
         metrics(channel),
         datasets(channel),
         artifacts(channel),
+        models(channel),
         workers(channel) {}
 
   v1::Experiments::Stub experiments;
@@ -89,6 +91,7 @@ struct Connection::Stubs {
   v1::Metrics::Stub metrics;
   v1::Datasets::Stub datasets;
   v1::Artifacts::Stub artifacts;
+  v1::Models::Stub models;
   v1::Workers::Stub workers;
 };
 
@@ -250,6 +253,14 @@ absl::Status Connection::ReadArtifact(
   grpc::ClientContext context;
   const auto reader = stubs_->artifacts.ReadArtifact(&context, request);
   return Drain(&context, reader.get(), on_chunk, address_);
+}
+
+absl::Status Connection::Generate(
+    const v1::GenerateRequest& request,
+    const std::function<absl::Status(const v1::GenerateResponse&)>& on_message) {
+  grpc::ClientContext context;
+  const auto reader = stubs_->models.Generate(&context, request);
+  return Drain(&context, reader.get(), on_message, address_);
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(absl::Duration patience) {

@@ -10,6 +10,7 @@
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
+#include "ablate/v1/model.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -61,6 +62,9 @@ class Connection {
   absl::StatusOr<v1::ListArtifactsResponse> ListArtifacts(const v1::ListArtifactsRequest& request);
   absl::Status ReadArtifact(const v1::ReadArtifactRequest& request,
                             const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk);
+
+  absl::Status Generate(const v1::GenerateRequest& request,
+                        const std::function<absl::Status(const v1::GenerateResponse&)>& on_message);
 
   // `patience` replaces the usual deadline and there is no second try: for asking whether a server
   // is there.

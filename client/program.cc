@@ -32,8 +32,9 @@ Environment:
 int RunProgram(const std::vector<std::string>& arguments, const Context& context) {
   CommandLine line("ablate", ABLATE_VERSION,
                    "An ablation lab: experiment files in, trained grids and their numbers out.");
-  for (const auto add : {AddUp, AddDown, AddSubmit, AddLs, AddShow, AddRuns, AddWatch, AddWait,
-                         AddCancel, AddRm, AddLogs, AddMetrics, AddData, AddArtifact, AddWorkers}) {
+  for (const auto add :
+       {AddUp, AddDown, AddSubmit, AddLs, AddShow, AddRuns, AddWatch, AddWait, AddCancel, AddRm,
+        AddLogs, AddMetrics, AddData, AddArtifact, AddGenerate, AddWorkers}) {
     add(line.root());
   }
   line.root().Footer(kFooter);

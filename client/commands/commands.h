@@ -20,6 +20,7 @@ void AddLogs(Command root);
 void AddMetrics(Command root);
 void AddData(Command root);
 void AddArtifact(Command root);
+void AddGenerate(Command root);
 void AddWorkers(Command root);
 
 }  // namespace ablate::client

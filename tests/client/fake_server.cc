@@ -7,6 +7,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 
@@ -130,6 +131,15 @@ struct ArtifactsService : v1::Artifacts::Service {
   Answers* answers;
 };
 
+struct ModelsService : v1::Models::Service {
+  explicit ModelsService(Answers* a) : answers(a) {}
+  Status Generate(ServerContext*, const v1::GenerateRequest* request,
+                  ServerWriter<v1::GenerateResponse>* writer) override {
+    return Stream(answers->generate, request, writer);
+  }
+  Answers* answers;
+};
+
 struct WorkersService : v1::Workers::Service {
   explicit WorkersService(Answers* a) : answers(a) {}
   Status ListWorkers(ServerContext*, const v1::ListWorkersRequest* request,
@@ -148,6 +158,7 @@ struct FakeServer::Services {
         metrics(answers),
         datasets(answers),
         artifacts(answers),
+        models(answers),
         workers(answers) {}
 
   ExperimentsService experiments;
@@ -155,6 +166,7 @@ struct FakeServer::Services {
   MetricsService metrics;
   DatasetsService datasets;
   ArtifactsService artifacts;
+  ModelsService models;
   WorkersService workers;
   std::unique_ptr<grpc::Server> server;
 };
@@ -168,6 +180,7 @@ FakeServer::FakeServer(const std::string& path, Answers* answers)
   builder.RegisterService(&services_->metrics);
   builder.RegisterService(&services_->datasets);
   builder.RegisterService(&services_->artifacts);
+  builder.RegisterService(&services_->models);
   builder.RegisterService(&services_->workers);
   services_->server = builder.BuildAndStart();
 }

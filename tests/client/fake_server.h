@@ -11,6 +11,7 @@
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
+#include "ablate/v1/model.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -48,6 +49,7 @@ struct Answers {
   Answer<v1::DeleteDatasetRequest, google::protobuf::Empty> remove_dataset;
   Answer<v1::ListArtifactsRequest, v1::ListArtifactsResponse> artifacts;
   StreamAnswer<v1::ReadArtifactRequest, v1::ArtifactChunk> read_artifact;
+  StreamAnswer<v1::GenerateRequest, v1::GenerateResponse> generate;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
 };
 
