@@ -11,6 +11,7 @@
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "absl/strings/match.h"
@@ -84,6 +85,7 @@ struct Connection::Stubs {
         datasets(channel),
         artifacts(channel),
         reports(channel),
+        models(channel),
         workers(channel) {}
 
   v1::Experiments::Stub experiments;
@@ -92,6 +94,7 @@ struct Connection::Stubs {
   v1::Datasets::Stub datasets;
   v1::Artifacts::Stub artifacts;
   v1::Reports::Stub reports;
+  v1::Models::Stub models;
   v1::Workers::Stub workers;
 };
 
@@ -260,6 +263,22 @@ absl::Status Connection::Export(const v1::ExportRequest& request,
   grpc::ClientContext context;
   const auto reader = stubs_->reports.Export(&context, request);
   return Drain(&context, reader.get(), on_chunk, address_);
+}
+
+absl::Status Connection::RenderReport(
+    const v1::RenderReportRequest& request,
+    const std::function<absl::Status(const v1::FileChunk&)>& on_chunk) {
+  grpc::ClientContext context;
+  const auto reader = stubs_->reports.RenderReport(&context, request);
+  return Drain(&context, reader.get(), on_chunk, address_);
+}
+
+absl::Status Connection::Generate(
+    const v1::GenerateRequest& request,
+    const std::function<absl::Status(const v1::GenerateResponse&)>& on_message) {
+  grpc::ClientContext context;
+  const auto reader = stubs_->models.Generate(&context, request);
+  return Drain(&context, reader.get(), on_message, address_);
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(absl::Duration patience) {

@@ -34,7 +34,7 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
                    "An ablation lab: experiment files in, trained grids and their numbers out.");
   for (const auto add :
        {AddUp, AddDown, AddSubmit, AddLs, AddShow, AddRuns, AddWatch, AddWait, AddCancel, AddRm,
-        AddLogs, AddMetrics, AddData, AddArtifact, AddExport, AddWorkers}) {
+        AddLogs, AddMetrics, AddData, AddArtifact, AddExport, AddReport, AddGenerate, AddWorkers}) {
     add(line.root());
   }
   line.root().Footer(kFooter);

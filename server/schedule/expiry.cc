@@ -17,9 +17,13 @@ constexpr absl::Duration kPause = absl::Seconds(5);
 
 void Scheduler::Impl::Exited(const WorkerExit& exit) {
   const auto found = workers_.find(exit.worker);
-  if (found == workers_.end()) return;
+  const bool known = found != workers_.end();
+  if (known && found->second.session != 0) {
+    Close(found->second.session, absl::AbortedError("the worker's process ended"));
+  }
+  if (exit.analysis) analyses_.Exited(exit.last_words);
+  if (!known) return;
   WorkerState& worker = found->second;
-  if (worker.session != 0) Close(worker.session, absl::AbortedError("the worker's process ended"));
   const std::vector<std::string> stepping = worker.stepping();
   std::vector<std::pair<std::string, LeaseEnding>> endings;
   for (const auto& [id, lease] : worker.leases) {
@@ -59,6 +63,7 @@ void Scheduler::Impl::Tick() {
   CheckAbsence();
   CheckSteps();
   RetryEnds();
+  analyses_.Tick();
   std::vector<Session> ids;
   ids.reserve(sessions_.size());
   for (const auto& [id, session] : sessions_) ids.push_back(id);

@@ -15,6 +15,7 @@
 #include "server/service/listen.h"
 #include "server/service/metrics.h"
 #include "server/service/reports.h"
+#include "server/service/models.h"
 #include "server/service/runs.h"
 #include "server/service/worker_channel.h"
 #include "server/service/workers.h"
@@ -58,6 +59,7 @@ class GrpcServer final : public Server {
     services_.push_back(MakeDatasetsService(&backend_));
     services_.push_back(MakeArtifactsService(&backend_));
     services_.push_back(MakeReportsService(&backend_));
+    services_.push_back(MakeModelsService(&backend_));
     services_.push_back(MakeWorkersService(&backend_));
     worker_services_.push_back(MakeWorkerChannelService(&workers_));
     auto clients = Listen(options.client_address, kMostRequestBytes, services_);
@@ -74,6 +76,7 @@ class GrpcServer final : public Server {
     backend_.watches.StopAll();
     backend_.reads.StopAll();
     backend_.uploads.StopAll();
+    backend_.scheduler->analyses().Stop();
     ShutDown(client_server_.get());
   }
 

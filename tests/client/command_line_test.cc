@@ -32,6 +32,7 @@ const std::vector<std::vector<std::string>>& Commands() {
                                                                           {"data", "rm"},
                                                                           {"artifact", "ls"},
                                                                           {"artifact", "get"},
+                                                                          {"generate"},
                                                                           {"workers"}};
   return *commands;
 }

@@ -8,6 +8,7 @@
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 
@@ -137,6 +138,19 @@ struct ReportsService : v1::Reports::Service {
                 ServerWriter<v1::FileChunk>* writer) override {
     return Stream(answers->export_points, request, writer);
   }
+  Status RenderReport(ServerContext*, const v1::RenderReportRequest* request,
+                      ServerWriter<v1::FileChunk>* writer) override {
+    return Stream(answers->report, request, writer);
+  }
+  Answers* answers;
+};
+
+struct ModelsService : v1::Models::Service {
+  explicit ModelsService(Answers* a) : answers(a) {}
+  Status Generate(ServerContext*, const v1::GenerateRequest* request,
+                  ServerWriter<v1::GenerateResponse>* writer) override {
+    return Stream(answers->generate, request, writer);
+  }
   Answers* answers;
 };
 
@@ -159,6 +173,7 @@ struct FakeServer::Services {
         datasets(answers),
         artifacts(answers),
         reports(answers),
+        models(answers),
         workers(answers) {}
 
   ExperimentsService experiments;
@@ -167,6 +182,7 @@ struct FakeServer::Services {
   DatasetsService datasets;
   ArtifactsService artifacts;
   ReportsService reports;
+  ModelsService models;
   WorkersService workers;
   std::unique_ptr<grpc::Server> server;
 };
@@ -181,6 +197,7 @@ FakeServer::FakeServer(const std::string& path, Answers* answers)
   builder.RegisterService(&services_->datasets);
   builder.RegisterService(&services_->artifacts);
   builder.RegisterService(&services_->reports);
+  builder.RegisterService(&services_->models);
   builder.RegisterService(&services_->workers);
   services_->server = builder.BuildAndStart();
 }

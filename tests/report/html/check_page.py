@@ -39,7 +39,7 @@ def check_vocabulary(document):
         else:
             name, elements, attributes = element.tag[len(HTML):], ELEMENTS, ATTRIBUTES
         assert name in elements, name
-        unknown = set(element.attrib) - attributes - {"xmlns"}
+        unknown = {a for a in element.attrib if not a.startswith("{http://www.w3.org/2000/xmlns/}")} - attributes
         assert not unknown, (name, unknown)
         for address in (element.get("href", "#"),):
             assert address.startswith(("#", "data:text/csv;")), address[:80]

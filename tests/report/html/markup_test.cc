@@ -17,7 +17,7 @@ TEST(MarkupTest, EscapesTextsAndAttributes) {
 
 TEST(MarkupTest, ReplacesWhatNoPageMayHold) {
   Markup out;
-  out.Text(absl::string_view("a\0b\n\x1b\xff\u202e", 10));
+  out.Text(absl::string_view("a\0b\n\x1b\xff\u202e", 9));
   EXPECT_EQ(out.Take(), "a\uFFFDb\uFFFD\uFFFD\uFFFD\uFFFD");
 }
 

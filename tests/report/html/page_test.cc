@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/report/clean_text.h"
 #include "server/report/verdict.h"
 #include "tests/report/html/example_page.h"
 
@@ -44,10 +45,10 @@ TEST(PageTest, HasItsSectionsInOrder) {
 TEST(PageTest, GivesTheVerdictAndEveryWarning) {
   const Experiment experiment = Example();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page, HasSubstr(report::OverallVerdict(experiment.comparison).text));
+  EXPECT_THAT(page, HasSubstr(report::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
   ASSERT_FALSE(experiment.comparison.warnings.empty());
   for (const report::Warning& warning : experiment.comparison.warnings) {
-    EXPECT_THAT(page, HasSubstr(warning.text));
+    EXPECT_THAT(page, HasSubstr(report::EscapeMarkup(warning.text)));
   }
 }
 

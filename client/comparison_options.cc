@@ -1,0 +1,62 @@
+// What commands that compare settings have in common on the command line.
+#include "client/comparison_options.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/names.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr int32_t kEnd = -1;
+
+absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--baseline: ", reflect::Quoted(text), " is not AXIS=LABEL"));
+  }
+  const std::string axis = text.substr(0, equals);
+  if (!request->mutable_baseline()->insert({axis, text.substr(equals + 1)}).second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--baseline: ", reflect::Quoted(axis), " is given twice"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddComparisonChoices(Command* command, ComparisonOptions* options) {
+  command->Option(&options->key, "--key,-k", "KEY", "the metric [report.primary of the spec]");
+  command->Option(&options->by, "--by", "AXIS",
+                  "compare along this axis, within each combination of the others");
+  command->Options(&options->baseline, "--baseline", "AXIS=LABEL",
+                   "compare with this label; repeatable [the first of each axis]");
+  command->Option(&options->at, "--at", "STEP", "the metric at this step [-1, the end]");
+}
+
+void AddComparisonOptions(Command* command, ComparisonOptions* options) {
+  command->Argument(&options->experiment, "EXP", "experiment");
+  AddComparisonChoices(command, options);
+}
+
+absl::StatusOr<v1::CompareRequest> ToRequest(const ComparisonOptions& options) {
+  v1::CompareRequest request;
+  request.set_experiment(ExperimentName(options.experiment));
+  request.set_key(options.key);
+  request.set_by(options.by);
+  for (const std::string& baseline : options.baseline) {
+    if (absl::Status added = AddBaseline(baseline, &request); !added.ok()) return added;
+  }
+  if (options.at.empty()) return request;
+  int32_t at = 0;
+  if (!absl::SimpleAtoi(options.at, &at) || at < kEnd) {
+    return absl::InvalidArgumentError(absl::StrCat("--at: ", reflect::Quoted(options.at),
+                                                   " is not a step from 0 on, or -1 for the end"));
+  }
+  request.set_at(at);
+  return request;
+}
+
+}  // namespace ablate::client
