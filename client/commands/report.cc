@@ -44,11 +44,10 @@ absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportR
   PartFile file(options.output, options.force ? Existing::kReplace : Existing::kRefuse);
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   uint64_t bytes = 0;
-  const absl::Status received =
-      connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
-        bytes += chunk.data().size();
-        return file.Write(chunk.data());
-      });
+  const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
+    bytes += chunk.data().size();
+    return file.Write(chunk.data());
+  });
   if (!received.ok()) return received;
   if (const absl::Status kept = file.Keep(); !kept.ok()) return kept;
   return bytes;
@@ -90,7 +89,8 @@ void AddReport(Command root) {
   command.Flag(&options->force, "--force", "replace the file if it exists");
   command.Flag(&options->json, "--json", "print path and bytes");
   command.Footer(
-      "The page needs no network and no script: verdict, table, differences of the specs, figures,\n"
+      "The page needs no network and no script: verdict, table, differences of the specs, "
+      "figures,\n"
       "samples, methods and provenance. docs/report.md says what stands where.\n\n"
       "Example:\n  ablate report names-norm -o report.html");
   command.Do([options](const Context& context) { return Report(*options, context); });

@@ -15,6 +15,7 @@
 #include "server/service/errors.h"
 #include "server/service/names.h"
 #include "server/service/report_contents.h"
+#include "server/service/report_samples.h"
 
 namespace ablate::service {
 namespace {
@@ -37,17 +38,18 @@ v1::CompareRequest RequestOf(const v1::RenderReportRequest& request, const std::
 
 }  // namespace
 
-absl::StatusOr<html::Experiment> DescribeExperiment(storage::Store* store,
+absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const v1::CompareRequest& request,
                                                     const FigureWish& wish,
                                                     const Cancelled& cancelled) {
-  auto compared = CompareGrid(store, request, cancelled);
+  auto compared = CompareGrid(backend.store, request, cancelled);
   if (!compared.ok()) return compared.status();
-  auto experiment = ReportContents(store, *compared, request);
+  auto experiment = ReportContents(backend.store, *compared, request);
   if (!experiment.ok()) return experiment.status();
-  auto figures = ReportFigures(store, *compared, wish, cancelled);
+  auto figures = ReportFigures(backend.store, *compared, wish, cancelled);
   if (!figures.ok()) return figures.status();
   experiment->figures = *std::move(figures);
+  experiment->samples = ReportSamples(backend, *compared, cancelled);
   return experiment;
 }
 
@@ -90,7 +92,7 @@ absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
   const char* path = std::getenv("PATH");
   const FigureWish wish = {figure::FindProgram("gnuplot", path == nullptr ? "" : path),
                            absl::StrCat("e", index + 1, "-")};
-  const auto experiment = DescribeExperiment(backend_->store, request, wish, cancelled);
+  const auto experiment = DescribeExperiment(*backend_, request, wish, cancelled);
   if (!experiment.ok()) return experiment.status();
   return html::ExperimentSection(page_, index, *experiment);
 }

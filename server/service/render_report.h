@@ -19,8 +19,9 @@
 namespace ablate::service {
 
 // Everything that a page says about one experiment. Errors as CompareGrid's; figures that can't be
-// drawn are none. Blocks on the store and on gnuplot.
-absl::StatusOr<html::Experiment> DescribeExperiment(storage::Store* store,
+// drawn, or samples that can't be had, are none. Blocks on the store, on gnuplot and on the worker
+// for analyses.
+absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const v1::CompareRequest& request,
                                                     const FigureWish& wish,
                                                     const Cancelled& cancelled);

@@ -49,8 +49,8 @@ std::string TestsText(const Comparison& comparison) {
       comparison.family == 1 ? "is" : "are",
       " compared: it bounds the chance of one or more false findings among them. Beside the t "
       "interval a bias-corrected "
-      "and accelerated bootstrap (BCa, 10,000 resamples of the seeds) is computed; `ablate compare "
-      "--json` prints it.");
+      "and accelerated bootstrap (BCa, 10,000 resamples of the seeds) is computed; ablate compare "
+      "--json prints it.");
 }
 
 std::string TunedText(const Comparison& comparison) {

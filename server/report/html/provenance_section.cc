@@ -78,7 +78,8 @@ void Again(const Place& place, const Provenance& provenance, Markup* out) {
   out->Open("pre").Open("code");
   out->Lines(absl::StrCat(provenance.submit_command, "\n", provenance.report_command));
   out->Close().Close();
-  out->Open("details").Element("summary", "The whole spec");
+  // Open, so that it is printed.
+  out->Open("details", {{"open", ""}}).Element("summary", "The whole spec");
   out->Open("pre", {{"class", "spec"}}).Open("code").Lines(provenance.spec_yaml);
   out->Close().Close().Close();
 }

@@ -32,9 +32,10 @@ TEST(PageTest, HasItsSectionsInOrder) {
   const std::string page = PageOf({Example()});
   size_t before = 0;
   for (const char* text :
-       {"<h1>Does norm placement matter?</h1>", "<h2>Verdict</h2>", "<h2>Results</h2>",
-        "<h2>What the settings change</h2>", "<h2>Figures</h2>", "<h2>What the models write</h2>",
-        "<h2>How this was computed</h2>", "<h2>Provenance</h2>", "</html>"}) {
+       {"<h1>Does norm placement matter?</h1>", "part\">Verdict</h2>", "part\">Results</h2>",
+        "part\">What the settings change</h2>", "part\">Figures</h2>",
+        "part\">What the models write</h2>", "part\">How this was computed</h2>",
+        "part\">Provenance</h2>", "</html>"}) {
     const size_t at = page.find(text);
     ASSERT_NE(at, std::string::npos) << text;
     EXPECT_GT(at, before) << text;
@@ -45,7 +46,8 @@ TEST(PageTest, HasItsSectionsInOrder) {
 TEST(PageTest, GivesTheVerdictAndEveryWarning) {
   const Experiment experiment = Example();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page, HasSubstr(report::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
+  EXPECT_THAT(page,
+              HasSubstr(report::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
   ASSERT_FALSE(experiment.comparison.warnings.empty());
   for (const report::Warning& warning : experiment.comparison.warnings) {
     EXPECT_THAT(page, HasSubstr(report::EscapeMarkup(warning.text)));
@@ -105,7 +107,7 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
   EXPECT_THAT(page, HasSubstr("<a href=\"#e2\">other-2222</a>"));
   EXPECT_THAT(page, HasSubstr("<h2>other-2222</h2>"));
   EXPECT_THAT(page, HasSubstr("<section id=\"e2-results\""));
-  EXPECT_THAT(page, HasSubstr("<h3>Results</h3>"));
+  EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
 }
 
 TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
