@@ -20,6 +20,7 @@ struct Backend {
   std::string owner;  // recorded with experiments
   LiveStreams watches{"watches", kMostWatches};
   LiveStreams reads{"downloads and queries", kMostReads};
+  LiveStreams reports{"reports", kMostReports};
   LiveStreams uploads{"uploads", kMostUploads};
 };
 

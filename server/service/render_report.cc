@@ -54,7 +54,7 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
 }
 
 RenderReportReactor::RenderReportReactor(Backend* backend, const v1::RenderReportRequest* request)
-    : PullStream(backend->pool, &backend->reads), backend_(backend), request_(request) {}
+    : PullStream(backend->pool, &backend->reports), backend_(backend), request_(request) {}
 
 absl::Status RenderReportReactor::Open() {
   if (request_->experiments().empty()) {

@@ -75,6 +75,7 @@ class GrpcServer final : public Server {
     if (client_server_ == nullptr) return;
     backend_.watches.StopAll();
     backend_.reads.StopAll();
+    backend_.reports.StopAll();
     backend_.uploads.StopAll();
     backend_.scheduler->analyses().Stop();
     ShutDown(client_server_.get());
