@@ -83,6 +83,10 @@ void WriteCell(const TableCell& cell, Markup* out) {
   out->Close();
 }
 
+void Caption(absl::string_view text, Markup* out) {
+  out->Open("caption").Element("span", text).Close();
+}
+
 void HeadRow(const std::vector<std::string>& titles, Markup* out) {
   out->Open("tr");
   for (const std::string& title : titles) out->Element("th", {{"scope", "col"}}, title);

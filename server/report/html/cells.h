@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/report/html/markup.h"
 #include "server/report/number.h"
 
@@ -29,6 +30,9 @@ void WriteCell(const TableCell& cell, Markup* out);
 
 // Why a number does not exist, in two or three words; "" where that goes without saying.
 std::string Why(report::Undefined undefined);
+
+// The table's caption; on a phone it stays in view while the table scrolls.
+void Caption(absl::string_view text, Markup* out);
 
 // A line of column heads, each of one column.
 void HeadRow(const std::vector<std::string>& titles, Markup* out);

@@ -29,9 +29,10 @@ void ChangeRows(const report::ComparisonRow& row, const std::vector<FieldChange>
 void ChangeTable(const Experiment& experiment, Markup* out) {
   OpenScroll("Differences of the specs", out);
   out->Open("table", {{"class", "texts"}});
-  out->Element("caption",
-               "Every field of the resolved spec that differs from the baseline's; tuned fields "
-               "aside. A dash: the field means nothing there.");
+  Caption(
+      "Every field of the resolved spec that differs from the baseline's; tuned fields "
+      "aside. A dash: the field means nothing there.",
+      out);
   out->Open("thead");
   HeadRow({"setting", "field", "baseline", "setting's value"}, out);
   out->Close();

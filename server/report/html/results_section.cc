@@ -1,4 +1,4 @@
-// The main table, the comparison at shared values of the tuned axes, and windows of curves.
+// The main table, and what stands beside it.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -174,115 +174,16 @@ void MainTable(const Experiment& experiment, Markup* out) {
   const std::vector<Column> columns = MainColumns(comparison);
   OpenScroll("Main table", out);
   out->Open("table", {{"class", "main"}});
-  out->Element("caption",
-               absl::StrCat(comparison.key, ", read ", experiment.read_at,
-                            comparison.tuned_axes.empty()
-                                ? ""
-                                : absl::StrCat(", each setting at the ",
-                                               absl::StrJoin(comparison.tuned_axes, ", "),
-                                               " chosen on its other seeds"),
-                            "."));
+  const std::string chosen =
+      comparison.tuned_axes.empty()
+          ? ""
+          : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
+                         " chosen on its other seeds");
+  Caption(absl::StrCat(comparison.key, ", read ", experiment.read_at, chosen, "."), out);
   WriteColumnGroups(columns, out);
   WriteHeads(columns, out);
   out->Open("tbody");
   WriteRows(comparison.rows, columns, out);
-  out->Close().Close().Close();
-}
-
-std::string BlockTitle(const Comparison& comparison, size_t block) {
-  std::vector<std::string> parts;
-  const std::vector<std::string>& labels = comparison.matched[block].labels;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    parts.push_back(absl::StrCat(comparison.tuned_axes[i], " ", labels[i]));
-  }
-  return absl::StrJoin(parts, ", ");
-}
-
-constexpr size_t kMostMatchedRows = 200;
-
-// The blocks that are shown: all, or where they are too many the reference alone.
-std::vector<size_t> ShownBlocks(const Comparison& comparison) {
-  size_t rows = 0;
-  std::vector<size_t> blocks;
-  for (size_t i = 0; i < comparison.matched.size(); ++i) {
-    rows += comparison.matched[i].rows.size();
-    blocks.push_back(i);
-  }
-  if (rows <= kMostMatchedRows) return blocks;
-  return comparison.reference.has_value() ? std::vector<size_t>{*comparison.reference}
-                                          : std::vector<size_t>{};
-}
-
-std::vector<Column> MatchedColumns() {
-  return {
-      {"", "n", RunsCell, false},
-      {"", "diverged",
-       [](const ComparisonRow& row) {
-         return TableCell{absl::StrCat(row.diverged), ""};
-       },
-       false},
-      {"", "mean [95 % CI]", PairedMeanCell, false},
-      {"", "Δ [95 % CI]", OfPairs([](const ComparisonRow& row) {
-         return DifferenceCell(row.difference.mean, row.difference.interval);
-       }),
-       false},
-      {"", "p, Holm", OfPairs([](const ComparisonRow& row) { return PCell(row.p_holm); }), false},
-      {"", "wins", WinsCell, false}};
-}
-
-void MatchedTable(const Place& place, const Comparison& comparison, Markup* out) {
-  const std::vector<size_t> blocks = ShownBlocks(comparison);
-  if (blocks.empty()) return;
-  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
-  Subheading(place, absl::StrCat("At one shared ", axes), out);
-  const std::vector<Column> columns = MatchedColumns();
-  OpenScroll(absl::StrCat("Comparison at one shared ", axes), out);
-  out->Open("table");
-  out->Element("caption", absl::StrCat("What the comparison says where all settings have the same ",
-                                       axes, "; Holm's p is over this whole table.",
-                                       blocks.size() < comparison.matched.size()
-                                           ? " Only the reference is shown: the table is long."
-                                           : ""));
-  std::vector<std::string> titles = {"setting"};
-  for (const Column& column : columns) titles.push_back(column.title);
-  out->Open("thead");
-  HeadRow(titles, out);
-  out->Close();
-  for (const size_t block : blocks) {
-    out->Open("tbody").Open("tr");
-    out->Open(
-        "th",
-        {{"scope", "rowgroup"}, {"class", "block"}, {"colspan", absl::StrCat(titles.size())}});
-    out->Text(BlockTitle(comparison, block));
-    if (block == comparison.reference) out->Element("small", "the reference");
-    out->Close().Close();
-    WriteRows(comparison.matched[block].rows, columns, out);
-    out->Close();
-  }
-  out->Close().Close();
-}
-
-void WindowTable(const Place& place, const Experiment& experiment, Markup* out) {
-  if (experiment.windows.empty()) return;
-  Subheading(place, "Windows of curves", out);
-  OpenScroll("Windows of curves", out);
-  out->Open("table");
-  out->Element("caption",
-               "Mean and 95 % interval over the converged runs of each setting. Exploratory: the "
-               "verdict is about the main table.");
-  std::vector<std::string> titles = {"setting"};
-  for (const WindowColumn& window : experiment.windows) titles.push_back(window.title);
-  out->Open("thead");
-  HeadRow(titles, out);
-  out->Close().Open("tbody");
-  for (size_t row = 0; row < experiment.comparison.rows.size(); ++row) {
-    out->Open("tr").Element("th", {{"scope", "row"}}, experiment.comparison.rows[row].label);
-    for (const WindowColumn& window : experiment.windows) {
-      const WindowColumn::Entry& entry = window.entries[row];
-      WriteCell(MeanCell(entry.mean, entry.interval), out);
-    }
-    out->Close();
-  }
   out->Close().Close().Close();
 }
 
@@ -291,7 +192,7 @@ void WindowTable(const Place& place, const Experiment& experiment, Markup* out) 
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out) {
   OpenSection(place, "results", "Results", out);
   MainTable(experiment, out);
-  MatchedTable(place, experiment.comparison, out);
+  MatchedTable(place, experiment, out);
   WindowTable(place, experiment, out);
   out->Close();
 }

@@ -16,9 +16,10 @@ std::string Percent(const std::optional<double>& share) {
 void Shares(const Samples& samples, Markup* out) {
   OpenScroll("Shares of samples", out);
   out->Open("table");
-  out->Element("caption",
-               "Of each setting's samples: the share that is distinct, and the share that occurs "
-               "in the training data as it is.");
+  Caption(
+      "Of each setting's samples: the share that is distinct, and the share that occurs "
+      "in the training data as it is.",
+      out);
   out->Open("thead");
   HeadRow({"setting", "samples", "distinct", "in the training data"}, out);
   out->Close().Open("tbody");

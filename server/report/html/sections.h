@@ -25,6 +25,11 @@ void OpenScroll(absl::string_view label, Markup* out);
 
 void VerdictSection(const Place& place, const Experiment& experiment, Markup* out);
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);
+// Parts of the results: each setting at each shared combination of tuned values, and the windows;
+// nothing where there is none.
+void MatchedTable(const Place& place, const Experiment& experiment, Markup* out);
+void WindowTable(const Place& place, const Experiment& experiment, Markup* out);
+
 void ChangesSection(const Place& place, const Experiment& experiment, Markup* out);
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out);
 void SamplesSection(const Place& place, const Experiment& experiment, Markup* out);

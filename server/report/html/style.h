@@ -33,7 +33,8 @@ nav small { display: inline; }
 li { margin: .25rem 0; }
 .scroll { overflow-x: auto; margin: .8rem 0 1.2rem; }
 table { border-collapse: collapse; min-width: min(100%, 32rem); font-size: .875rem; line-height: 1.35; font-variant-numeric: lining-nums tabular-nums; }
-caption { text-align: left; color: #595959; padding: 0 0 .45rem; max-width: 70ch; }
+caption { text-align: left; color: #595959; padding: 0 0 .45rem; }
+caption span { display: block; position: sticky; left: 0; width: min(70ch, 100vw - 2.5rem); }
 th, td { padding: .3rem .5rem; text-align: right; vertical-align: top; white-space: nowrap; }
 th:first-child, td.text, .texts th, .texts td { text-align: left; }
 thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1px solid #4d4d4d; }
@@ -41,11 +42,10 @@ thead th.group { text-align: center; border-bottom: 1px solid #c4c4c4; font-weig
 thead tr:not(:first-child) th:first-child { text-align: right; }
 tbody tr { border-bottom: 1px solid #dedede; }
 tbody th { font-weight: 600; }
-tbody th.block { text-align: left; }
-tbody th.block small { display: inline; margin-left: .6rem; }
 tbody th:first-child, thead tr:first-child th:first-child { position: sticky; left: 0; background: #ffffff; }
-tr.baseline td, tr.baseline th:first-child, tbody th.block:first-child { background: #f4f4f4; }
-td.text { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
+tr.baseline td, tr.baseline th:first-child { background: #f4f4f4; }
+td.text { white-space: normal; overflow-wrap: anywhere; min-width: 6rem; }
+td.text code { white-space: nowrap; }
 .gallery { display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.6rem 2.2rem; }
 figure { margin: 0; }
 .picture svg { display: block; width: 100%; height: auto; max-width: 34rem; }
@@ -86,7 +86,9 @@ footer { border-top: 1px solid #c4c4c4; margin-top: 3rem; color: #595959; font-s
   .csv { display: none; }
   .scroll { overflow: visible; }
   tbody th:first-child, thead tr:first-child th:first-child { position: static; }
-  table { font-size: 6.6pt; width: 100%; }
+  caption span { position: static; width: auto; }
+  table { font-size: 7.5pt; min-width: 0; }
+  table.main { font-size: 6.6pt; width: 100%; }
   th, td { padding: .12rem .22rem; white-space: normal; }
   td small { font-size: 6pt; white-space: nowrap; }
   tr, figure, .writer, li, dl > * { break-inside: avoid; }
@@ -97,7 +99,7 @@ footer { border-top: 1px solid #c4c4c4; margin-top: 3rem; color: #595959; font-s
   .wide .picture svg { min-width: 0; }
   figcaption { font-size: 7.5pt; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7.5pt; }
-  tr.baseline td, tr.baseline th, tbody th.block, pre { -webkit-print-color-adjust: exact; }
+  tr.baseline td, tr.baseline th, pre { -webkit-print-color-adjust: exact; }
 }
 )css";
 

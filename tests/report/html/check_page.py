@@ -14,7 +14,7 @@ except ImportError as error:
 
 HTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 ELEMENTS = set("""html head meta title style body header main nav article section footer h1 h2 h3 h4 p ul ol li dl dt dd
-    div small strong a code pre details summary table caption colgroup thead tbody tr th td figure figcaption""".split())
+    div small span strong a code pre details summary table caption colgroup thead tbody tr th td figure figcaption""".split())
 ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label scope colspan rowspan span href download
     dir open""".split())
 SVG_ELEMENTS = {"svg", "title", "desc", "path", "text"}
