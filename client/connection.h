@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ablate/v1/artifact.pb.h"
+#include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
@@ -22,7 +23,7 @@ namespace ablate::client {
 
 using Sleep = std::function<void(absl::Duration)>;
 
-// Unary calls have a deadline of 30 s (CreateExperiment 5 min: a large grid is expanded); those
+// Unary calls have a deadline of 30 s (5 min where a large grid is expanded or compared); those
 // that may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams
 // have no deadline and are not repeated: `on_…` is called for each message and ends the stream by
 // returning an error, which is then the call's result. Errors carry the server's message. Not
@@ -50,6 +51,7 @@ class Connection {
   absl::StatusOr<v1::ListMetricsResponse> ListMetrics(const v1::ListMetricsRequest& request);
   absl::Status QueryMetrics(const v1::QueryMetricsRequest& request,
                             const std::function<absl::Status(const v1::Series&)>& on_series);
+  absl::StatusOr<v1::Comparison> Compare(const v1::CompareRequest& request);
 
   // `first` has the name and the hash; `next_chunk` gives the bytes in order, an empty string at
   // the end.
@@ -70,6 +72,7 @@ class Connection {
                       const std::function<absl::Status(const v1::FileChunk&)>& on_chunk);
   absl::Status Generate(const v1::GenerateRequest& request,
                         const std::function<absl::Status(const v1::GenerateResponse&)>& on_message);
+  absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
 
   // `patience` replaces the usual deadline and there is no second try: for asking whether a server
   // is there.

@@ -18,6 +18,8 @@ void AddCancel(Command root);
 void AddRm(Command root);
 void AddLogs(Command root);
 void AddMetrics(Command root);
+void AddCompare(Command root);
+void AddTable(Command root);
 void AddData(Command root);
 void AddArtifact(Command root);
 void AddExport(Command root);

@@ -27,6 +27,8 @@ const std::vector<std::vector<std::string>>& Commands() {
                                                                           {"rm"},
                                                                           {"logs"},
                                                                           {"metrics"},
+                                                                          {"compare"},
+                                                                          {"table"},
                                                                           {"data", "ls"},
                                                                           {"data", "add"},
                                                                           {"data", "rm"},

@@ -7,8 +7,8 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
-#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/model.grpc.pb.h"
+#include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 
@@ -92,6 +92,10 @@ struct MetricsService : v1::Metrics::Service {
                       ServerWriter<v1::Series>* writer) override {
     return Stream(answers->query, request, writer);
   }
+  Status Compare(ServerContext*, const v1::CompareRequest* request,
+                 v1::Comparison* response) override {
+    return Run(answers->compare, request, response);
+  }
   Answers* answers;
 };
 
@@ -134,6 +138,10 @@ struct ArtifactsService : v1::Artifacts::Service {
 
 struct ReportsService : v1::Reports::Service {
   explicit ReportsService(Answers* a) : answers(a) {}
+  Status RenderTable(ServerContext*, const v1::RenderTableRequest* request,
+                     v1::RenderTableResponse* response) override {
+    return Run(answers->table, request, response);
+  }
   Status Export(ServerContext*, const v1::ExportRequest* request,
                 ServerWriter<v1::FileChunk>* writer) override {
     return Stream(answers->export_points, request, writer);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ablate/v1/artifact.pb.h"
+#include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
@@ -43,6 +44,7 @@ struct Answers {
   Answer<v1::ListRunEventsRequest, v1::ListRunEventsResponse> run_events;
   Answer<v1::ListMetricsRequest, v1::ListMetricsResponse> metrics;
   StreamAnswer<v1::QueryMetricsRequest, v1::Series> query;
+  Answer<v1::CompareRequest, v1::Comparison> compare;
   // All messages of the upload.
   Answer<std::vector<v1::UploadDatasetRequest>, v1::Dataset> upload;
   Answer<v1::GetDatasetRequest, v1::Dataset> dataset;
@@ -53,6 +55,7 @@ struct Answers {
   StreamAnswer<v1::RenderReportRequest, v1::FileChunk> report;
   StreamAnswer<v1::ExportRequest, v1::FileChunk> export_points;
   StreamAnswer<v1::GenerateRequest, v1::GenerateResponse> generate;
+  Answer<v1::RenderTableRequest, v1::RenderTableResponse> table;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
 };
 

@@ -1,0 +1,212 @@
+// Compare and RenderTable: from stored runs to numbers, sentences and files.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+class CompareTest : public ServiceTest {
+ protected:
+  // Trains every run of a new experiment: eval/loss ends at 2 + .01 × seed, .1 more if post (and a
+  // little that differs between seeds); seeds in `diverged` of post diverge.
+  std::string Train(const v1::ExperimentSpec& spec, const std::vector<uint32_t>& diverged = {}) {
+    const v1::CreateExperimentResponse created = Create(spec);
+    if (worker_ == nullptr) worker_ = MakeWorker();
+    for (int i = 0; i < created.cells_size(); ++i) {
+      const FakeWorker::Leased run = worker_->NextRun();
+      const v1::RunSpec& resolved = run.run.spec();
+      const bool post = resolved.spec().model().norm().placement() == v1::NormPlacement::post;
+      const uint32_t seed = resolved.seed();
+      const double end = 2 + .01 * seed + (post ? .1 + .001 * (seed % 3) : 0);
+      worker_->Started(run);
+      worker_->Points(
+          run, {{"eval/loss", {0, 10}, {3., end}}, {"train/loss", {0, 1, 2}, {9, 6, 3}}}, 10);
+      const bool diverges =
+          post && std::find(diverged.begin(), diverged.end(), seed) != diverged.end();
+      worker_->Finished(run, 10, diverges);
+    }
+    worker_->Settle();
+    return created.experiment().name();
+  }
+
+  grpc::Status TryCompare(const v1::CompareRequest& request, v1::Comparison* comparison) {
+    Context context;
+    return metrics_->Compare(&context, request, comparison);
+  }
+  v1::Comparison Compare(const std::string& experiment) {
+    v1::CompareRequest request;
+    request.set_experiment(experiment);
+    v1::Comparison comparison;
+    const grpc::Status status = TryCompare(request, &comparison);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return comparison;
+  }
+  std::string Table(const std::string& experiment, v1::TableFormat::Value format) {
+    Context context;
+    v1::RenderTableRequest request;
+    request.mutable_comparison()->set_experiment(experiment);
+    request.set_format(format);
+    v1::RenderTableResponse response;
+    const grpc::Status status = reports_->RenderTable(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.data();
+  }
+
+  std::unique_ptr<FakeWorker> worker_;
+};
+
+TEST_F(CompareTest, GivesRowsWithEveryNumber) {
+  const std::string name = Train(SmallSpec(8));
+  const v1::Comparison comparison = Compare(name);
+  EXPECT_EQ(comparison.experiment(), name);
+  EXPECT_EQ(comparison.key(), "eval/loss");
+  EXPECT_EQ(comparison.at(), -1);
+  EXPECT_EQ(comparison.better(), v1::Better::lower);
+  EXPECT_THAT(comparison.row_axes(), ElementsAre("placement"));
+  ASSERT_EQ(comparison.rows_size(), 2);
+  EXPECT_EQ(comparison.family(), 1u);
+
+  const v1::ComparisonRow& pre = comparison.rows(0);
+  EXPECT_TRUE(pre.is_baseline());
+  EXPECT_THAT(pre.labels(), UnorderedElementsAre(Pair("placement", "pre")));
+  EXPECT_NEAR(pre.mean(), 2.035, 1e-12);
+  EXPECT_FALSE(pre.difference().has_mean());
+  EXPECT_EQ(pre.difference().undefined().at("mean"), v1::Undefined::IS_BASELINE);
+  EXPECT_EQ(pre.undefined().at("p_holm"), v1::Undefined::IS_BASELINE);
+
+  const v1::ComparisonRow& post = comparison.rows(1);
+  EXPECT_EQ(post.label(), "post");
+  EXPECT_EQ(post.baseline(), 0u);
+  EXPECT_EQ(post.n(), 8u);
+  EXPECT_EQ(post.diverged(), 0u);
+  EXPECT_NEAR(post.difference().mean(), .1 + .007 / 8, 1e-12);
+  EXPECT_LT(post.difference().low(), post.difference().mean());
+  EXPECT_GT(post.difference().high(), post.difference().mean());
+  EXPECT_NEAR(post.p_sign_flip(), 2. / 256, 1e-12);
+  EXPECT_EQ(post.p_holm(), post.p_sign_flip());
+  EXPECT_TRUE(post.exact());
+  EXPECT_EQ(post.wins(), 0u);
+  EXPECT_EQ(post.losses(), 8u);
+  EXPECT_GT(post.parameters(), 100u);
+  EXPECT_EQ(post.runs_size(), 8);
+  EXPECT_EQ(post.runs(1).cell(), "post-s1");
+  EXPECT_NEAR(post.runs(1).value(), 2.111, 1e-12);
+  ASSERT_EQ(post.changed_size(), 1);
+  EXPECT_EQ(post.changed(0).path(), "model.norm.placement");
+  EXPECT_EQ(post.changed(0).value(), "post");
+  EXPECT_EQ(post.changed(0).baseline(), "pre");
+  EXPECT_EQ(post.verdict().outcome(), v1::VerdictOutcome::WORSE);
+  EXPECT_EQ(comparison.verdict().outcome(), v1::VerdictOutcome::WORSE);
+  EXPECT_THAT(comparison.text(), HasSubstr("\n" + comparison.verdict().text() + "\n"));
+}
+
+TEST_F(CompareTest, CountsDivergedRunsAndNamesWhatIsUndefined) {
+  const v1::Comparison comparison = Compare(Train(SmallSpec(2), {0}));
+  const v1::ComparisonRow& post = comparison.rows(1);
+  EXPECT_EQ(post.diverged(), 1u);
+  EXPECT_EQ(post.pairs(), 2u);
+  EXPECT_EQ(post.pairs_converged(), 1u);
+  EXPECT_TRUE(post.runs(0).diverged());
+  EXPECT_FALSE(post.runs(0).has_value());
+  EXPECT_TRUE(post.difference().has_mean());
+  EXPECT_FALSE(post.difference().has_low());
+  EXPECT_EQ(post.difference().undefined().at("low"), v1::Undefined::TOO_FEW_PAIRS);
+  EXPECT_EQ(post.undefined().at("correlation"), v1::Undefined::TOO_FEW_PAIRS);
+  EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::TOO_FEW_SEEDS);
+}
+
+TEST_F(CompareTest, ComparesWhileRunsAreMissing) {
+  const std::string name = Create(SmallSpec(2)).experiment().name();
+  const v1::Comparison comparison = Compare(name);
+  EXPECT_EQ(comparison.rows(1).n(), 0u);
+  EXPECT_EQ(comparison.rows(1).missing(), 2u);
+  EXPECT_EQ(comparison.verdict().outcome(), v1::VerdictOutcome::INCONCLUSIVE);
+  EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::MISSING_CELLS);
+}
+
+TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {
+  v1::ExperimentSpec spec = SmallSpec(3);
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("lr");
+  axis->set_field("training.learning_rate");
+  for (const double rate : {.01, .001}) axis->add_values()->set_number_value(rate);
+  axis->set_tune(true);
+  const v1::Comparison comparison = Compare(Train(spec));
+  ASSERT_EQ(comparison.rows_size(), 2);
+  EXPECT_THAT(comparison.tuned_axes(), ElementsAre("lr"));
+  ASSERT_EQ(comparison.rows(1).chosen_size(), 1);
+  EXPECT_EQ(comparison.rows(1).chosen(0).labels().at("lr"), "0.01") << "ties: the first value";
+  EXPECT_EQ(comparison.rows(1).chosen(0).seeds(), 3u);
+  ASSERT_EQ(comparison.matched_size(), 2);
+  EXPECT_FALSE(comparison.matched(0).is_reference());
+  EXPECT_TRUE(comparison.matched(1).is_reference()) << "the base's own rate";
+  EXPECT_EQ(comparison.matched(1).labels().at("lr"), "0.001");
+  EXPECT_EQ(comparison.matched(1).rows_size(), 2);
+  EXPECT_THAT(comparison.matched_note(), HasSubstr("At one lr (0.001): post +.101"));
+}
+
+TEST_F(CompareTest, ReducesTheWindowsOfTheSpec) {
+  v1::ExperimentSpec spec = SmallSpec(3);
+  v1::Window* last = spec.mutable_report()->add_summaries();
+  last->set_key("train/loss");
+  last->set_last(2);
+  v1::Window* all = spec.mutable_report()->add_summaries();
+  all->set_key("train/loss");
+  all->set_reduce(v1::Reduce::max);
+  v1::Window* absent = spec.mutable_report()->add_summaries();
+  absent->set_key("eval/accuracy");
+  const v1::Comparison comparison = Compare(Train(spec, {1}));
+  const v1::ComparisonRow& post = comparison.rows(1);
+  ASSERT_EQ(post.windows_size(), 3);
+  EXPECT_EQ(post.windows(0).window().last(), 2u);
+  EXPECT_EQ(post.windows(0).n(), 2u) << "the diverged run is not reduced";
+  EXPECT_EQ(post.windows(0).mean(), 4.5);
+  EXPECT_EQ(post.windows(0).fewest_points(), 2u);
+  EXPECT_FALSE(post.windows(0).has_low());
+  EXPECT_EQ(post.windows(0).undefined().at("low"), v1::Undefined::ZERO_VARIANCE);
+  EXPECT_EQ(post.windows(1).mean(), 9);
+  EXPECT_EQ(post.windows(2).left_out(), 2u);
+  EXPECT_EQ(post.windows(2).undefined().at("mean"), v1::Undefined::TOO_FEW_RUNS);
+  EXPECT_THAT(comparison.text(), HasSubstr("train/loss, mean of the last 2"));
+}
+
+TEST_F(CompareTest, NamesTheFieldOfABadRequest) {
+  const std::string name = Train(SmallSpec(1));
+  v1::CompareRequest request;
+  request.set_experiment(name);
+  request.set_at(-2);
+  v1::Comparison ignored;
+  grpc::Status status = TryCompare(request, &ignored);
+  EXPECT_EQ(status.error_message(),
+            "at: -2 is out of range; allowed: a step from 0 on, or -1 for the end");
+  EXPECT_EQ(FieldOf(status), "at");
+  request.set_at(0);
+  EXPECT_TRUE(TryCompare(request, &ignored).ok());
+  EXPECT_EQ(ignored.rows(0).mean(), 3);
+  EXPECT_EQ(ignored.at(), 0);
+  request.set_by("seed");
+  status = TryCompare(request, &ignored);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "by");
+}
+
+TEST_F(CompareTest, RendersTheTable) {
+  const std::string name = Train(SmallSpec(8));
+  EXPECT_THAT(Table(name, v1::TableFormat::text), HasSubstr("Δ vs pre [95 % CI]"));
+  const std::vector<std::string> lines = absl::StrSplit(Table(name, v1::TableFormat::csv), "\r\n");
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_THAT(lines[0], HasSubstr("key,label,placement,baseline,n,"));
+  EXPECT_THAT(lines[2], HasSubstr("eval/loss,post,post,false,8,0,0,0,,"));
+  EXPECT_THAT(Table(name, v1::TableFormat::latex), HasSubstr("\\midrule\npre & "));
+}
+
+}  // namespace
+}  // namespace ablate::service
