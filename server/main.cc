@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
+#include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/mutex.h"
@@ -38,6 +39,7 @@ struct Flags {
   std::string worker;
   bool no_workers = false;
   double resume_every = 30;
+  std::string gnuplot = "gnuplot";
 };
 
 std::string DefaultHome() {
@@ -67,6 +69,9 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_flag("--no-workers", flags.no_workers, "start no local worker");
   app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
       ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  app.add_option("--gnuplot", flags.gnuplot,
+                 "program that draws figures: a path, or a name that is looked for in PATH")
       ->capture_default_str();
 }
 
@@ -103,6 +108,14 @@ class Commits {
   Mutex mutex_;
   service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
+
+// Looked for once: what is installed later is seen after a restart.
+std::string FindGnuplot(const Flags& flags) {
+  const char* path = getenv("PATH");
+  std::string found = figure::FindProgram(flags.gnuplot, path == nullptr ? "" : path);
+  if (found.empty()) spdlog::warn("no {}: figures can't be drawn", flags.gnuplot);
+  return found;
+}
 
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
@@ -159,10 +172,10 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
         });
       });
   if (!workers.ok()) return workers.status();
-  const auto server =
-      service::Server::Start({absl::StrCat("unix:", home->client_socket),
-                              absl::StrCat("unix:", home->worker_socket), UserName()},
-                             store->get(), &thread);
+  const auto server = service::Server::Start(
+      {absl::StrCat("unix:", home->client_socket), absl::StrCat("unix:", home->worker_socket),
+       UserName(), FindGnuplot(flags)},
+      store->get(), &thread);
   if (!server.ok()) {
     (*workers)->Stop(absl::ZeroDuration());
     return server.status();

@@ -2,6 +2,7 @@
 #include "server/report/window_summary.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -30,6 +31,7 @@ WindowSummary SummarizeWindow(absl::Span<const WindowValue> runs) {
     values.push_back(run.value.value);
   }
   summary.over = Summarize(values);
+  summary.values = std::move(values);
   return summary;
 }
 

@@ -22,9 +22,10 @@ struct MetricWindow {
 std::string WindowName(const MetricWindow& window);
 
 struct WindowSummary {
-  Summary over;              // the windows' values, one a run where it exists
-  size_t left_out = 0;       // runs where it does not
-  size_t fewest_points = 0;  // that a window of `over` holds
+  Summary over;                // the windows' values, one a run where it exists
+  std::vector<double> values;  // those
+  size_t left_out = 0;         // runs where it does not
+  size_t fewest_points = 0;    // that a window of `over` holds
 };
 
 // Over the converged runs of one setting. Pure.

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/limits.h"
 #include "server/service/live_streams.h"
@@ -17,6 +18,7 @@ struct Backend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   WorkPool* pool = nullptr;
+  figure::Gnuplot* gnuplot = nullptr;  // thread-safe
   std::string owner;  // recorded with experiments
   LiveStreams watches{"watches", kMostWatches};
   LiveStreams reads{"downloads and queries", kMostReads};

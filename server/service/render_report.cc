@@ -2,7 +2,6 @@
 #include "server/service/render_report.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -10,11 +9,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/reflect/text.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/service/compare.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
 #include "server/service/report_contents.h"
+#include "server/service/report_figures.h"
 #include "server/service/report_samples.h"
 
 namespace ablate::service {
@@ -40,13 +39,13 @@ v1::CompareRequest RequestOf(const v1::RenderReportRequest& request, const std::
 
 absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const v1::CompareRequest& request,
-                                                    const FigureWish& wish,
+                                                    const std::string& prefix,
                                                     const Cancelled& cancelled) {
   auto compared = CompareGrid(backend.store, request, cancelled);
   if (!compared.ok()) return compared.status();
   auto experiment = ReportContents(backend.store, *compared, request);
   if (!experiment.ok()) return experiment.status();
-  auto figures = ReportFigures(backend.store, *compared, wish, cancelled);
+  auto figures = ReportFigures(backend.store, *compared, {backend.gnuplot, prefix}, cancelled);
   if (!figures.ok()) return figures.status();
   experiment->figures = *std::move(figures);
   experiment->samples = ReportSamples(backend, *compared, cancelled);
@@ -89,10 +88,8 @@ absl::Status RenderReportReactor::Open() {
 absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
   const Cancelled cancelled = [this] { return ended(); };
   const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
-  const char* path = std::getenv("PATH");
-  const FigureWish wish = {figure::FindProgram("gnuplot", path == nullptr ? "" : path),
-                           absl::StrCat("e", index + 1, "-")};
-  const auto experiment = DescribeExperiment(*backend_, request, wish, cancelled);
+  const auto experiment =
+      DescribeExperiment(*backend_, request, absl::StrCat("e", index + 1, "-"), cancelled);
   if (!experiment.ok()) return experiment.status();
   return html::ExperimentSection(page_, index, *experiment);
 }

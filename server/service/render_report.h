@@ -14,16 +14,16 @@
 #include "server/report/html/page.h"
 #include "server/service/backend.h"
 #include "server/service/pull_stream.h"
-#include "server/service/report_figures.h"
+#include "server/service/trained_grid.h"
 
 namespace ablate::service {
 
-// Everything that a page says about one experiment. Errors as CompareGrid's; figures that can't be
-// drawn, or samples that can't be had, are none. Blocks on the store, on gnuplot and on the worker
-// for analyses.
+// Everything that a page says about one experiment; its figures' names begin with `prefix`. Errors
+// as CompareGrid's; figures that can't be drawn, or samples that can't be had, are none. Blocks on
+// the store, on gnuplot and on the worker for analyses.
 absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const v1::CompareRequest& request,
-                                                    const FigureWish& wish,
+                                                    const std::string& prefix,
                                                     const Cancelled& cancelled);
 
 class RenderReportReactor final : public PullStream<v1::FileChunk> {

@@ -138,8 +138,7 @@ absl::StatusOr<html::Experiment> ReportContents(storage::Store* store, const Com
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     std::vector<html::FieldChange>& changes = experiment.changes.emplace_back();
     for (ChangedField& field : ChangedFields(compared, row)) {
-      changes.push_back(
-          {std::move(field.path), std::move(field.value), std::move(field.baseline)});
+      changes.push_back({std::move(field.path), std::move(field.value), std::move(field.baseline)});
     }
   }
   experiment.windows = WindowsOf(compared.windows);

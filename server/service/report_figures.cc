@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/html/figure_words.h"
+#include "server/service/render_figure.h"
 
 namespace ablate::service {
 namespace {
@@ -30,43 +30,24 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared) {
   const report::Comparison& comparison = compared.comparison;
   const bool many = comparison.rows.size() > kMostInColumn;
   for (const html::FigureKind& words : html::ReportKinds()) {
-    const auto kind = figure::FindKind(words.name);
-    if (!kind.ok() || !words.wanted(comparison)) continue;
+    const figure::Kind* kind = figure::FindKind(words.name);
+    if (kind == nullptr || !words.wanted(comparison)) continue;
     Plan plan;
     plan.words = &words;
-    plan.kind = *kind;
+    plan.kind = kind;
     plan.input.comparison = &comparison;
     plan.input.axes = compared.grid.input.axes;
-    plan.input.key = std::string((*kind)->key);
+    plan.input.windows = &compared.windows;
+    plan.input.key = std::string(kind->key);
     if (compared.grid.spec.report().has_smooth()) {
       plan.input.curves.smooth = compared.grid.spec.report().smooth();
     }
-    const bool multiples = many && (*kind)->reduce != nullptr;
+    const bool multiples = many && kind->reduce != nullptr;
     plan.input.width = words.wide || multiples ? kDouble : kColumn;
-    plan.input.title = compared.grid.spec.question();
+    plan.input.title = compared.grid.spec.name();
     plans.push_back(std::move(plan));
   }
   return plans;
-}
-
-// The curves of a row's runs.
-absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
-                                                  const ComparedGrid& compared, size_t row,
-                                                  const std::string& key,
-                                                  const Cancelled& cancelled) {
-  figure::SettingCurves setting;
-  setting.label = compared.comparison.rows[row].label;
-  setting.style = figure::StyleIndices(compared.comparison)[row];
-  const absl::Status read =
-      VisitCurves(store, compared.grid, key, compared.rows[row], cancelled,
-                  [&](size_t cell, const Points& points) {
-                    const report::Cell& of = compared.grid.input.cells[cell];
-                    setting.seeds.push_back({of.seed, points.steps, points.values,
-                                             of.outcome == report::RunOutcome::kDiverged});
-                    return absl::OkStatus();
-                  });
-  if (!read.ok()) return read;
-  return setting;
 }
 
 // Gives every plan that draws curves of `key` what it needs of them.
@@ -97,7 +78,7 @@ html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelle
   drawing->figure.name = absl::StrCat(wish.prefix, figure.name);
   figure::ProcessLimits limits;
   limits.cancelled = cancelled;
-  auto svg = figure::Render(drawing->figure, figure::Format::kSvg, wish.gnuplot, limits);
+  auto svg = wish.gnuplot->Render(drawing->figure, figure::Format::kSvg, limits);
   if (svg.ok()) {
     figure.svg = *std::move(svg);
   } else {

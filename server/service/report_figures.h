@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/report/figure/gnuplot.h"
 #include "server/report/html/page.h"
 #include "server/service/compare.h"
 #include "storage/store.h"
@@ -13,8 +14,8 @@
 namespace ablate::service {
 
 struct FigureWish {
-  std::string gnuplot;  // path of the program; "" if there is none
-  std::string prefix;   // of the figures' names, distinct in a page
+  figure::Gnuplot* gnuplot = nullptr;
+  std::string prefix;  // of the figures' names, distinct in a page
 };
 
 // What can be drawn of the comparison; a figure that can't be drawn says why in its place. Each

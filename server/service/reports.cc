@@ -4,6 +4,7 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "server/service/call.h"
 #include "server/service/export.h"
+#include "server/service/render_figure.h"
 #include "server/service/render_report.h"
 #include "server/service/render_table.h"
 
@@ -20,6 +21,15 @@ class ReportsService final : public v1::Reports::CallbackService {
     return Answer(backend_->pool, context, [this, context, request, response] {
       return service::RenderTable(
           backend_->store, *request, [context] { return context->IsCancelled(); }, response);
+    });
+  }
+
+  grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,
+                                         const v1::RenderFigureRequest* request,
+                                         v1::RenderFigureResponse* response) override {
+    return Answer(backend_->pool, context, [this, context, request, response] {
+      return service::RenderFigure(
+          *backend_, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 

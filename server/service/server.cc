@@ -37,10 +37,11 @@ class GrpcServer final : public Server {
  public:
   GrpcServer(const ServerOptions& options, storage::Store* store,
              schedule::SchedulerThread* scheduler)
-      : pool_(kThreads, kMostWaitingCalls) {
+      : gnuplot_(options.gnuplot), pool_(kThreads, kMostWaitingCalls) {
     backend_.store = workers_.store = store;
     backend_.scheduler = workers_.scheduler = scheduler;
     backend_.pool = workers_.pool = &pool_;
+    backend_.gnuplot = &gnuplot_;
     backend_.owner = options.owner;
   }
 
@@ -87,6 +88,7 @@ class GrpcServer final : public Server {
   // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
   Backend backend_;
   WorkerBackend workers_;
+  figure::Gnuplot gnuplot_;
   WorkPool pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;

@@ -16,6 +16,7 @@ struct ServerOptions {
   std::string client_address;  // "unix:PATH"
   std::string worker_address;  // "unix:PATH"
   std::string owner;           // name of the OS user, recorded with experiments
+  std::string gnuplot{};       // path of the program that draws figures; empty: there is none
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.

@@ -107,8 +107,9 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   v1::CompareRequest request;
   request.set_experiment(grid.experiment());
   const char* search = std::getenv("PATH");
-  const FigureWish wish = {figure::FindProgram("gnuplot", search == nullptr ? "" : search), "e1-"};
-  const auto experiment = DescribeExperiment(backend, request, wish, [] { return false; });
+  figure::Gnuplot gnuplot(figure::FindProgram("gnuplot", search == nullptr ? "" : search));
+  backend.gnuplot = &gnuplot;
+  const auto experiment = DescribeExperiment(backend, request, "e1-", [] { return false; });
   if (!experiment.ok()) {
     std::fprintf(stderr, "%s\n", experiment.status().ToString().c_str());
     return 1;

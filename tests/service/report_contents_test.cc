@@ -41,22 +41,23 @@ class ReportContentsTest : public ::testing::Test {
     }
     request_.set_experiment(grid_.experiment());
     backend_.store = grid_.store();
+    backend_.gnuplot = &no_gnuplot_;
   }
 
-  html::Experiment Describe(const std::string& gnuplot) {
-    const auto experiment =
-        DescribeExperiment(backend_, request_, {gnuplot, "e1-"}, [] { return false; });
+  html::Experiment Describe() {
+    const auto experiment = DescribeExperiment(backend_, request_, "e1-", [] { return false; });
     EXPECT_TRUE(experiment.ok()) << experiment.status();
     return experiment.ok() ? *experiment : html::Experiment();
   }
 
   StoredGrid grid_;
+  figure::Gnuplot no_gnuplot_{""};
   Backend backend_;
   v1::CompareRequest request_;
 };
 
 TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
-  const html::Experiment experiment = Describe("");
+  const html::Experiment experiment = Describe();
   EXPECT_EQ(experiment.question, "Is <b>wide</b> better?");
   EXPECT_EQ(experiment.read_at, "where each run ended");
   ASSERT_EQ(experiment.changes.size(), 2u);
@@ -70,7 +71,7 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
 }
 
 TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
-  const html::Provenance provenance = Describe("").provenance;
+  const html::Provenance provenance = Describe().provenance;
   EXPECT_EQ(provenance.cells, 6u);
   EXPECT_EQ(provenance.runs, 6u);
   EXPECT_EQ(provenance.reused, 0u);
@@ -93,7 +94,7 @@ TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {
 }
 
 TEST_F(ReportContentsTest, HasAPlaceForEachFigureWithoutGnuplot) {
-  const html::Experiment experiment = Describe("");
+  const html::Experiment experiment = Describe();
   std::vector<std::string> names;
   for (const html::Figure& figure : experiment.figures) {
     names.push_back(figure.name);
@@ -106,12 +107,12 @@ TEST_F(ReportContentsTest, HasAPlaceForEachFigureWithoutGnuplot) {
 }
 
 TEST_F(ReportContentsTest, StopsWhenNobodyWantsIt) {
-  const auto experiment = DescribeExperiment(backend_, request_, {"", "e1-"}, [] { return true; });
+  const auto experiment = DescribeExperiment(backend_, request_, "e1-", [] { return true; });
   EXPECT_TRUE(absl::IsCancelled(experiment.status())) << experiment.status();
 }
 
 TEST_F(ReportContentsTest, HasNoSamplesUnlessTheSpecAsks) {
-  EXPECT_FALSE(Describe("").samples.has_value());
+  EXPECT_FALSE(Describe().samples.has_value());
 }
 
 }  // namespace

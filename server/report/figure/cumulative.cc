@@ -14,7 +14,7 @@ std::vector<Track> ReduceCumulative(const SettingCurves& curves, const CurveOpti
 
 absl::StatusOr<Drawing> DrawCumulative(const Input& input) {
   return DrawCurves(input, "curves",
-                    {{"Cumulative mean", ""}, {"Trailing mean", SmoothingText(input, 1)}});
+                    {{"Cumulative mean", "", 0}, {"Trailing mean", SmoothingText(input, 1), 0}});
 }
 
 }  // namespace ablate::figure

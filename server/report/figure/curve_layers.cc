@@ -78,10 +78,11 @@ void AddDivergences(const Track& track, Color color, Panel* panel) {
   crosses.size = 0.4;
   for (const ThinLine& line : track.seeds) {
     double x = 0, y = 0;
-    if (!line.diverged || !LastPoint(line.x, line.y, &x, &y)) continue;
+    if (!line.diverged || line.cut || !LastPoint(line.x, line.y, &x, &y)) continue;
     crosses.x.push_back(x);
-    // What left the panel is marked at its edge.
-    crosses.y.push_back(std::clamp(y, panel->y.low, panel->y.high));
+    // What left the panel is marked at its edge: just inside, or gnuplot would leave it out.
+    const double inside = 1e-4 * (panel->y.high - panel->y.low);
+    crosses.y.push_back(std::clamp(y, panel->y.low + inside, panel->y.high - inside));
   }
   if (!crosses.x.empty()) panel->layers.push_back(std::move(crosses));
 }
@@ -95,7 +96,7 @@ Extent ValuesOf(const std::vector<const Track*>& tracks) {
       extent.Add(track->high[i]);
     }
   }
-  AddQuantiles(tracks, false, 0.005, &extent);
+  AddQuantiles(tracks, false, 0.001, &extent);
   if (extent.empty()) AddQuantiles(tracks, true, 0.05, &extent);
   return extent;
 }

@@ -16,7 +16,7 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kMean = 1.2;
+constexpr double kMean = 1.2, kOwnMean = 1;
 
 std::vector<const Track*> TracksOf(const Input& input, size_t index) {
   std::vector<const Track*> tracks;
@@ -24,7 +24,7 @@ std::vector<const Track*> TracksOf(const Input& input, size_t index) {
   return tracks;
 }
 
-void SetAxes(const std::vector<const Track*>& tracks, size_t x_ticks, size_t y_ticks,
+void SetAxes(const std::vector<const Track*>& tracks, const CurvePanel& shown, size_t x_ticks,
              Panel* panel) {
   Extent steps;
   for (const Track* track : tracks) {
@@ -32,8 +32,15 @@ void SetAxes(const std::vector<const Track*>& tracks, size_t x_ticks, size_t y_t
     steps.Add(track->first_step);
     steps.Add(track->last_step);
   }
-  panel->x = LinearAxis(steps, 0, x_ticks, true);
-  panel->y = ValueAxis(ValuesOf(tracks), 0.04, y_ticks);
+  if (shown.last_steps > 0 && !steps.empty()) {
+    const double first = steps.high() - shown.last_steps + 1;
+    const double last = steps.high();
+    steps = Extent();
+    steps.Add(std::max(first, 0.0));
+    steps.Add(last);
+  }
+  panel->x = StepAxis(steps, x_ticks);
+  panel->y = ValueAxis(ValuesOf(tracks), 0.04, TicksOver(panel->top - panel->bottom));
   panel->y.grid = true;
 }
 
@@ -67,7 +74,8 @@ void AddLabels(const Input& input, size_t index, const Panel& panel, double room
   for (const SettingTracks& setting : input.settings) {
     const Style style = StyleOf(setting.style);
     EndLabel label{setting.label, 0, 0, style.line, style.text};
-    if (EndOf(setting.tracks[index], &label.x, &label.y)) labels.push_back(std::move(label));
+    const bool ends = EndOf(setting.tracks[index], &label.x, &label.y);
+    if (ends && label.x >= panel.x.low) labels.push_back(std::move(label));
   }
   AddEndLabels(panel, labels, room, figure);
 }
@@ -97,7 +105,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
     panel.right = wide * static_cast<double>(column + 1);
     panel.bottom = foot + pitch * static_cast<double>(rows - 1 - row);
     panel.top = panel.bottom + tall;
-    SetAxes(TracksOf(input, i), beside && across == 1 ? 8 : 5, 5, &panel);
+    SetAxes(TracksOf(input, i), panels[i], beside && across == 1 ? 10 : 5, &panel);
     AddAllSettings(input, i, &panel);
     if (titled) {
       AddPanelTitle(panel.left, panel.right, panel.top, panels[i].title, panels[i].remark, &figure);
@@ -126,7 +134,7 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   if (track.seeds.size() <= kMostSeedLines) AddSeedLines(track, color, panel);
   AddBand(track, color, panel);
   AddMean(input.settings[baseline].tracks[index], kInk, {}, 0.9, panel);
-  AddMean(track, color, {}, kMean, panel);
+  AddMean(track, color, {}, kOwnMean, panel);
   AddDivergences(track, color, panel);
 }
 
@@ -138,7 +146,7 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
     grid.TitleBlock(block, panels[block].title, panels[block].remark);
     for (size_t s = 0; s < input.settings.size(); ++s) {
       Panel panel = grid.PanelAt(block, s);
-      SetAxes(TracksOf(input, block), 2, 3, &panel);
+      SetAxes(TracksOf(input, block), panels[block], 2, &panel);
       AddOneSetting(input, block, s, &panel);
       const bool baseline = input.settings[s].style == 0;
       grid.Add(std::move(panel), s, input.settings[s].label, baseline ? kInk : kOwnText);

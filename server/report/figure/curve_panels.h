@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_REPORT_FIGURE_CURVE_PANELS_H_
 #define ABLATE_SERVER_REPORT_FIGURE_CURVE_PANELS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace ablate::figure {
 struct CurvePanel {
   std::string title;   // may be empty if it is the only panel
   std::string remark;  // behind the title, in grey
+  // Shows the last so many steps of what the settings have together; 0: all that their tracks have.
+  uint32_t last_steps = 0;
 };
 
 // `panels` are in the order of the settings' tracks; `input.settings` is not empty.

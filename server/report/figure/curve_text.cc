@@ -28,7 +28,7 @@ std::string SeedsText(const Input& input) {
                       report::Counted(most, "seed"));
 }
 
-// "× diverged, not in the mean: none 2 of 12"; empty if none did.
+// "× diverged, not in the mean: none 2 of 12"; empty if none did.
 std::string DivergedText(const Input& input) {
   std::vector<std::string> settings;
   for (const SettingTracks& setting : input.settings) {
@@ -38,7 +38,7 @@ std::string DivergedText(const Input& input) {
                                     track.diverged, " of ", track.diverged + track.converged));
   }
   if (settings.empty()) return "";
-  return absl::StrCat("× diverged, not in the mean: ", report::Enumerated(settings, 6));
+  return absl::StrCat("× diverged, not in the mean: ", report::Enumerated(settings, 6));
 }
 
 bool AnyInterval(const Input& input) {
@@ -49,22 +49,22 @@ bool AnyInterval(const Input& input) {
 }  // namespace
 
 std::string SmoothingText(const Input& input, size_t track) {
-  size_t most = 1;
+  uint32_t most = 1;
   for (const SettingTracks& setting : input.settings) {
     most = std::max(most, setting.tracks[track].smoothed);
   }
-  return most > 1 ? absl::StrCat(most, "-point average") : "";
+  return most > 1 ? absl::StrCat(most, "-step average") : "";
 }
 
 std::string CurveFootnote(const Input& input, bool average_in_titles, bool multiples) {
   std::vector<std::string> parts;
-  if (multiples) parts.push_back("black: baseline; grey: the other settings");
   parts.push_back(SeedsText(input));
   const std::string average = average_in_titles ? "" : SmoothingText(input, 0);
   if (!average.empty()) parts.push_back(average);
   if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
   const std::string diverged = DivergedText(input);
-  return absl::StrCat(absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
+  return absl::StrCat(multiples ? "black: baseline; grey: the other settings; " : "",
+                      absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
 }
 
 std::string CurveTitle(const Input& input) {

@@ -16,9 +16,9 @@ namespace {
 constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and where there are many
 constexpr size_t kRoomy = 8;                      // rows in all
 constexpr double kMostHeight = 9.5;               // of a page
-constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.2;
+constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
 constexpr double kDotSize = 0.24, kDot = 0.042;  // of a seed: gnuplot's size, and inches
-constexpr int kDotLevels = 4;
+constexpr int kDotLevels = 3;
 constexpr double kValueSize = 7.5, kHeadSize = 6.5;
 
 // Distances across the figure, in inches.
@@ -80,7 +80,7 @@ Axis AxisOf(const DotGroup& group, bool zero, double inches) {
   }
   const bool nothing = extent.empty();
   if (zero) extent.Add(0);
-  Axis axis = LinearAxis(extent, 0.06, static_cast<size_t>(std::max(inches / 0.5, 2.0)));
+  Axis axis = LinearAxis(extent, 0.06, static_cast<size_t>(std::max(inches / 0.42, 2.0)));
   if (nothing) axis.ticks.clear();
   axis.grid = true;
   return axis;
@@ -186,50 +186,61 @@ void AddGroup(const DotFigure& dots, const DotGroup& group, const Columns& colum
   figure->panels.push_back(std::move(panel));
 }
 
+// Heights, in inches.
+struct Heights {
+  double row = kRow, header = kHeader, all = 0;
+};
+
+bool EndsAxisTitle(const DotFigure& dots, size_t g) {
+  return g + 1 == dots.groups.size() || dots.groups[g + 1].axis_title != dots.groups[g].axis_title;
+}
+
+Heights HeightsOf(const DotFigure& dots, bool wide, size_t footnote_lines) {
+  Heights heights;
+  size_t rows = 0;
+  for (const DotGroup& group : dots.groups) rows += group.rows.size();
+  heights.row = rows <= kRoomy ? kRow : kDenseRow;
+  heights.header = wide || dots.zero ? kHeader : 0.06;
+  heights.all = 0.02 + heights.header + kEdge + kFootnoteLine * static_cast<double>(footnote_lines);
+  for (size_t g = 0; g < dots.groups.size(); ++g) {
+    const auto own = static_cast<double>(dots.groups[g].rows.size());
+    heights.all += own * heights.row + kNumbers + (g > 0 ? kGroupGap : 0) +
+                   (dots.groups[g].title.empty() ? 0 : kTitleLine) +
+                   (EndsAxisTitle(dots, g) ? kAxisTitle : 0);
+  }
+  return heights;
+}
+
 }  // namespace
 
 absl::StatusOr<Figure> DrawDotRows(const DotFigure& dots, double width) {
-  size_t rows = 0, titles = 0, axis_titles = 1;
-  for (size_t g = 0; g < dots.groups.size(); ++g) {
-    rows += dots.groups[g].rows.size();
-    titles += dots.groups[g].title.empty() ? 0 : 1;
-    if (g > 0 && dots.groups[g].axis_title != dots.groups[g - 1].axis_title) ++axis_titles;
-  }
-  const double row_height = rows <= kRoomy ? kRow : kDenseRow;
   const auto footnote = FootnoteLines(dots.footnote, width);
-  const auto groups = static_cast<double>(dots.groups.size());
-  const double foot = kEdge + kFootnoteLine * static_cast<double>(footnote.size());
-  const double height = foot + row_height * static_cast<double>(rows) + kHeader +
-                        kTitleLine * static_cast<double>(titles) +
-                        kAxisTitle * static_cast<double>(axis_titles) + groups * kNumbers +
-                        (groups - 1) * kGroupGap + 0.02;
-  if (height > kMostHeight) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("kind: ", rows, " rows in ", dots.groups.size(),
-                     " groups do not fit into this figure; allowed: what fits into ", kMostHeight,
-                     " inches, about 35 rows"));
+  const Columns columns = Arrange(dots, width);
+  const Heights heights = HeightsOf(dots, columns.wide, footnote.size());
+  if (heights.all > kMostHeight) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "kind: the rows of ", dots.groups.size(), " groups do not fit into this figure; allowed: ",
+        "what fits into ", kMostHeight, " inches, about 35 rows"));
   }
   Figure figure;
   figure.width = width;
-  figure.height = height;
-  const Columns columns = Arrange(dots, width);
-  double top = height - 0.02;
+  figure.height = heights.all;
+  double top = heights.all - 0.02;
   for (size_t g = 0; g < dots.groups.size(); ++g) {
     const DotGroup& group = dots.groups[g];
     if (!group.title.empty()) {
       top -= kTitleLine;
       AddPanelTitle(kEdge, width - kEdge, top, group.title, "", &figure);
     }
-    if (g == 0) top -= kHeader;
-    const double bottom = top - row_height * static_cast<double>(group.rows.size());
-    AddGroup(dots, group, columns, row_height, bottom, &figure);
+    if (g == 0) top -= heights.header;
+    const double bottom = top - heights.row * static_cast<double>(group.rows.size());
+    AddGroup(dots, group, columns, heights.row, bottom, &figure);
     if (g == 0) {
       AddColumnTitles(dots, columns, top + 0.06, &figure);
       if (dots.zero) AddSides(dots, figure.panels.back(), top + 0.07, columns, &figure);
     }
     top = bottom - kNumbers;
-    const bool last = g + 1 == dots.groups.size();
-    if (last || dots.groups[g + 1].axis_title != group.axis_title) {
+    if (EndsAxisTitle(dots, g)) {
       AddXTitle(columns.left, columns.right, top - 0.06, group.axis_title, &figure);
       top -= kAxisTitle;
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/report/figure/svg.h"
@@ -33,16 +34,37 @@ std::string FindProgram(absl::string_view name, absl::string_view search_path) {
   return "";
 }
 
-absl::StatusOr<std::string> Render(const Figure& figure, Format format, const std::string& gnuplot,
-                                   const ProcessLimits& limits) {
-  if (gnuplot.empty()) return NoGnuplot(gnuplot);
+absl::StatusOr<std::string> Gnuplot::Run(const Figure& figure, Format format,
+                                         const ProcessLimits& limits) const {
+  if (program_.empty()) return NoGnuplot(program_);
   absl::StatusOr<std::string> drawn =
-      RunProcess(gnuplot, {"-d", "-"}, {"LC_ALL=C.UTF-8"}, GnuplotScript(figure, format), limits);
-  if (absl::IsNotFound(drawn.status())) return NoGnuplot(gnuplot);
-  if (!drawn.ok()) return drawn.status();
-  if (drawn->empty()) {
-    return absl::InternalError(absl::StrCat(gnuplot, " drew nothing, without an error"));
+      RunProcess(program_, {"-d", "-"}, {"LC_ALL=C.UTF-8"}, GnuplotScript(figure, format), limits);
+  if (absl::IsNotFound(drawn.status())) return NoGnuplot(program_);
+  if (drawn.ok() && drawn->empty()) {
+    return absl::InternalError(absl::StrCat(program_, " drew nothing, without an error"));
   }
+  return drawn;
+}
+
+absl::Status Gnuplot::CheckFonts(const ProcessLimits& limits) {
+  if (has_fonts_) return absl::OkStatus();
+  Figure figure;
+  figure.texts.push_back({1, 1, "text", 8, {}});
+  const absl::StatusOr<std::string> pdf = Run(figure, Format::kPdf, limits);
+  if (!pdf.ok()) return pdf.status();
+  if (!absl::StrContains(*pdf, "/BaseFont")) {
+    return absl::FailedPreconditionError(
+        "figures need a font, and gnuplot finds none; install the Debian package fonts-liberation");
+  }
+  has_fonts_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Gnuplot::Render(const Figure& figure, Format format,
+                                            const ProcessLimits& limits) {
+  if (const absl::Status fonts = CheckFonts(limits); !fonts.ok()) return fonts;
+  absl::StatusOr<std::string> drawn = Run(figure, format, limits);
+  if (!drawn.ok()) return drawn.status();
   if (format == Format::kSvg) return FinishSvg(*drawn, figure);
   if (format == Format::kPdf) return FinishPdf(*std::move(drawn));
   return drawn;

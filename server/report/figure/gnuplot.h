@@ -2,7 +2,9 @@
 #ifndef ABLATE_SERVER_REPORT_FIGURE_GNUPLOT_H_
 #define ABLATE_SERVER_REPORT_FIGURE_GNUPLOT_H_
 
+#include <atomic>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,11 +18,27 @@ namespace ablate::figure {
 // a name with a slash is itself. Empty if there is none.
 std::string FindProgram(absl::string_view name, absl::string_view search_path);
 
-// The picture's bytes: the same figure gives the same. FAILED_PRECONDITION, naming what to install,
-// if `gnuplot` (a path) is empty or can't be started; else errors as RunProcess. Blocks some tenths
-// of a second; thread-safe.
-absl::StatusOr<std::string> Render(const Figure& figure, Format format, const std::string& gnuplot,
-                                   const ProcessLimits& limits = {});
+// Thread-safe.
+class Gnuplot {
+ public:
+  // `program` is a path, empty if there is none.
+  explicit Gnuplot(std::string program) : program_(std::move(program)) {}
+
+  // The picture's bytes: the same figure gives the same. FAILED_PRECONDITION, naming what to
+  // install, without a program or a font; else errors as RunProcess. Blocks some tenths of a
+  // second.
+  absl::StatusOr<std::string> Render(const Figure& figure, Format format,
+                                     const ProcessLimits& limits = {});
+
+ private:
+  absl::StatusOr<std::string> Run(const Figure& figure, Format format,
+                                  const ProcessLimits& limits) const;
+  // Without any font gnuplot draws no text and reports no error: a PDF shows it.
+  absl::Status CheckFonts(const ProcessLimits& limits);
+
+  const std::string program_;
+  std::atomic<bool> has_fonts_{false};  // once seen; they are not looked for again
+};
 
 // "image/svg+xml", "application/pdf", "image/png".
 absl::string_view MediaType(Format format);

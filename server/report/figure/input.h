@@ -10,7 +10,7 @@
 #include "server/report/comparison.h"
 #include "server/report/figure/description.h"
 #include "server/report/figure/track.h"
-#include "server/report/windows.h"
+#include "server/report/window_summary.h"
 
 namespace ablate::figure {
 
@@ -20,30 +20,17 @@ struct CurveOptions {
   uint32_t first_steps = 100, last_steps = 200;  // of the kind `windows`
 };
 
-// One row's value of a reduction of a metric, seed by seed.
-struct SummaryRow {
-  size_t row = 0;              // of the comparison
-  std::vector<double> values;  // of the seeds that converged
-  size_t diverged = 0;
-};
-
-// A reduction: report.summaries of a spec.
-struct SummaryWindow {
-  std::string key;
-  report::Window window;
-  std::vector<SummaryRow> rows;
-};
-
 struct Input {
   const report::Comparison* comparison = nullptr;  // never null
   // Axes of the grid that it compares; read by `sensitivity`.
   std::vector<report::Axis> axes;
   std::string key;  // of the curves
   CurveOptions curves;
-  std::vector<SettingTracks> settings;   // of kinds that draw curves: reduced by the kind
-  std::vector<SummaryWindow> summaries;  // of the kind `summary`; empty: the comparison's metric
-  double width = 3.25;                   // inches
-  std::string title;                     // of the experiment, for those who can't see the figure
+  std::vector<SettingTracks> settings;  // of kinds that draw curves: reduced by the kind
+  // Of the kind `summary`; null or without windows: the comparison's metric.
+  const report::RowWindows* windows = nullptr;
+  double width = 3.25;  // inches
+  std::string title;    // of the experiment, for those who can't see the figure
 };
 
 struct Drawing {

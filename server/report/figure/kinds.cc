@@ -11,31 +11,31 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kNarrowest = 2, kWidest = 12;  // inches
-
 constexpr absl::string_view kTrain = "train/loss";
 
 constexpr Kind kKinds[] = {
-    {"loss", "mean, band and seeds over all steps", kTrain, false, ReduceLoss, DrawLoss},
-    {"windows", "the first and the last steps", kTrain, false, ReduceWindows, DrawWindows},
-    {"curves", "cumulative and trailing mean", kTrain, false, ReduceCumulative, DrawCumulative},
-    {"forest", "paired differences to the baseline", "", false, nullptr, DrawForest},
-    {"sensitivity", "the metric over a tuned axis", "", false, nullptr, DrawSensitivity},
-    {"summary", "each setting's value with its interval", "", true, nullptr, DrawSummary},
+    {"loss", "mean, band and seeds over all steps", kTrain, ReduceLoss, DrawLoss},
+    {"windows", "the first and the last steps", kTrain, ReduceWindows, DrawWindows},
+    {"curves", "cumulative and trailing mean", kTrain, ReduceCumulative, DrawCumulative},
+    {"forest", "paired differences to the baseline", "", nullptr, DrawForest},
+    {"sensitivity", "the metric over a tuned axis", "", nullptr, DrawSensitivity},
+    {"summary", "each setting's value with its interval", "", nullptr, DrawSummary},
 };
 
 }  // namespace
 
 absl::Span<const Kind> Kinds() { return kKinds; }
 
-absl::StatusOr<const Kind*> FindKind(absl::string_view name) {
+const Kind* FindKind(absl::string_view name) {
   for (const Kind& kind : kKinds) {
     if (kind.name == name) return &kind;
   }
+  return nullptr;
+}
+
+std::string KindNames() {
   const auto append = [](std::string* out, const Kind& kind) { absl::StrAppend(out, kind.name); };
-  return absl::InvalidArgumentError(
-      absl::StrCat("kind: \"", report::CleanText(name.substr(0, 100)),
-                   "\" is none; allowed: ", absl::StrJoin(kKinds, ", ", append)));
+  return absl::StrJoin(kKinds, ", ", append);
 }
 
 SettingTracks ReduceSetting(const Kind& kind, const SettingCurves& curves,
@@ -44,10 +44,6 @@ SettingTracks ReduceSetting(const Kind& kind, const SettingCurves& curves,
 }
 
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
-  if (!(input.width >= kNarrowest && input.width <= kWidest)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("width: ", input.width, " inches; allowed: ", kNarrowest, " to ", kWidest));
-  }
   const bool points =
       std::any_of(input.settings.begin(), input.settings.end(), [](const SettingTracks& setting) {
         return std::any_of(setting.tracks.begin(), setting.tracks.end(),

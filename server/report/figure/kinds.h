@@ -16,7 +16,6 @@ struct Kind {
   absl::string_view name;
   absl::string_view shows;  // a phrase
   absl::string_view key;    // the curves' default metric; empty: draws no curves
-  bool summaries;           // draws Input.summaries
   // Reduces one setting's curves to what Draw needs of it, so that only one setting's are in memory
   // at a time. Null if it draws no curves.
   std::vector<Track> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
@@ -25,16 +24,20 @@ struct Kind {
 
 absl::Span<const Kind> Kinds();
 
-// INVALID_ARGUMENT naming the field, the value and all kinds.
-absl::StatusOr<const Kind*> FindKind(absl::string_view name);
+// Null if there is none of that name.
+const Kind* FindKind(absl::string_view name);
+
+// "loss, windows, …".
+std::string KindNames();
+
+inline constexpr double kNarrowest = 2, kWidest = 12;  // inches
 
 // Reduces with the setting's label and colour.
 SettingTracks ReduceSetting(const Kind& kind, const SettingCurves& curves,
                             const CurveOptions& options);
 
-// Checks what all kinds need, then draws. Errors: INVALID_ARGUMENT for a width outside 2 to 12
-// inches, or what does not fit; FAILED_PRECONDITION for a comparison that has nothing to show in
-// this kind. Pure, safe from any thread.
+// `input.width` is from kNarrowest to kWidest. INVALID_ARGUMENT if there is more than fits on a
+// page, FAILED_PRECONDITION if there is nothing to show in this kind. Pure, safe from any thread.
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
 
 }  // namespace ablate::figure

@@ -76,6 +76,11 @@ void Multiples::Add(Panel panel, size_t index, const std::string& label, Color c
     for (Tick& tick : axis->ticks) tick.label.clear();
   };
   if (!lowest) blank(&panel.x);
+  // A number that would reach into the next panel.
+  for (Tick& tick : panel.x.ticks) {
+    const double end = XInches(panel, tick.at) + TextWidth(tick.label, kLabelSize) / 2;
+    if (end > panel.right + kGap / 2) tick.label.clear();
+  }
   if (index % columns_ != 0) blank(&panel.y);
   figure_.texts.push_back({panel.left, panel.top + 0.075,
                            ElideMiddle(label, panel_width_, kLabelSize), kLabelSize, color});

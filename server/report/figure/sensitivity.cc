@@ -202,7 +202,7 @@ Figure DrawTogether(const Input& input, const Sensitivity& sensitivity) {
   figure.height = panel.top + 0.12 + kCountLine * static_cast<double>(counted);
   std::vector<double> places;
   panel.x = ValueAxisOf(sensitivity, &places);
-  panel.y = MetricAxis(sensitivity, 5);
+  panel.y = MetricAxis(sensitivity, TicksOver(panel.top - panel.bottom));
   ThinTickLabels(&panel);
   const double middle = (static_cast<double>(sensitivity.settings.size()) - 1) / 2;
   for (size_t s = sensitivity.settings.size(); s-- > 0;) {
@@ -238,7 +238,7 @@ Figure DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
     panel.x = ValueAxisOf(sensitivity, &places);
-    panel.y = MetricAxis(sensitivity, 3);
+    panel.y = MetricAxis(sensitivity, TicksOver(panel.top - panel.bottom));
     ThinTickLabels(&panel);
     for (size_t s = 0; s < settings.size(); ++s) {
       if (s == own) continue;

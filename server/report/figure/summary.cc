@@ -17,19 +17,6 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 
-// "mean of the first 50 points of training loss (nats)".
-std::string WindowText(const SummaryWindow& summary) {
-  static constexpr const char* kReductions[] = {"Mean", "Smallest", "Largest"};
-  const report::Window& window = summary.window;
-  std::string points = " over all points";
-  if (window.side == report::WindowSide::kFirst) {
-    points = absl::StrCat(" over the first ", window.points, " points");
-  } else if (window.side == report::WindowSide::kLast) {
-    points = absl::StrCat(" over the last ", window.points, " points");
-  }
-  return absl::StrCat(kReductions[static_cast<size_t>(window.reduction)], points);
-}
-
 DotRow RowOf(const std::string& label, size_t style, std::vector<double> values,
              const report::Summary& own, size_t diverged) {
   DotRow row;
@@ -48,47 +35,56 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<double> values,
   return row;
 }
 
-// The compared metric at each row's own choice, unless there are summaries.
-std::vector<SummaryWindow> WindowsOf(const Input& input) {
-  if (!input.summaries.empty()) return input.summaries;
-  SummaryWindow window;
-  window.key = input.comparison->key;
-  for (size_t i = 0; i < input.comparison->rows.size(); ++i) {
-    SummaryRow row;
-    row.row = i;
-    for (const report::SeedRun& run : input.comparison->rows[i].runs) {
-      if (run.diverged) {
-        ++row.diverged;
-      } else {
-        row.values.push_back(run.value);
-      }
-    }
-    window.rows.push_back(std::move(row));
+// One group of rows: a window, or the compared metric.
+class Group {
+ public:
+  Group(const Comparison& comparison, const std::string& title, const std::string& key)
+      : comparison_(comparison), styles_(StyleIndices(comparison)), csv_title_(CsvText(title)) {
+    group_.title = title;
+    group_.axis_title = AxisTitle(NameOf(key));
   }
-  return {window};
-}
 
-void AddGroup(const Input& input, const SummaryWindow& window, DotFigure* dots, std::string* csv) {
-  const std::vector<size_t> styles = StyleIndices(*input.comparison);
-  const MetricName name = NameOf(window.key);
-  DotGroup group;
-  group.axis_title = AxisTitle(name);
-  if (!input.summaries.empty()) group.title = WindowText(window);
-  const std::string title =
-      CsvText(absl::StrCat(group.title, group.title.empty() ? "" : ", ", window.key));
-  for (const SummaryRow& row : window.rows) {
-    const std::string& label = input.comparison->rows[row.row].label;
-    report::Summary own = report::Summarize(row.values);
-    if (row.values.empty() && row.diverged > 0) {
+  void Add(size_t row, const std::vector<double>& values, report::Summary own, std::string* csv) {
+    const ComparisonRow& of = comparison_.rows[row];
+    if (values.empty() && of.diverged > 0) {
       own.mean = report::NoNumber(report::Undefined::kAllDiverged);
     }
     AddCsvRow(
-        {title, CsvText(label), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
-         CsvNumber(own.interval.high), absl::StrCat(row.values.size()), absl::StrCat(row.diverged)},
+        {csv_title_, CsvText(of.label), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
+         CsvNumber(own.interval.high), absl::StrCat(values.size()), absl::StrCat(of.diverged)},
         csv);
-    group.rows.push_back(RowOf(label, styles[row.row], row.values, own, row.diverged));
+    group_.rows.push_back(RowOf(of.label, styles_[row], values, own, of.diverged));
   }
-  dots->groups.push_back(std::move(group));
+
+  DotGroup Take() { return std::move(group_); }
+
+ private:
+  const Comparison& comparison_;
+  const std::vector<size_t> styles_;
+  const std::string csv_title_;
+  DotGroup group_;
+};
+
+DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
+  Group group(comparison, "", comparison.key);
+  for (size_t row = 0; row < comparison.rows.size(); ++row) {
+    std::vector<double> values;
+    for (const report::SeedRun& run : comparison.rows[row].runs) {
+      if (!run.diverged) values.push_back(run.value);
+    }
+    group.Add(row, values, comparison.rows[row].own, csv);
+  }
+  return group.Take();
+}
+
+DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
+  const report::MetricWindow& of = input.windows->windows[window];
+  Group group(*input.comparison, report::WindowName(of), of.key);
+  for (size_t row = 0; row < input.windows->rows.size(); ++row) {
+    const report::WindowSummary& summary = input.windows->rows[row][window];
+    group.Add(row, summary.values, summary.over, csv);
+  }
+  return group.Take();
 }
 
 }  // namespace
@@ -97,9 +93,9 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   DotFigure dots;
   Drawing drawing;
   drawing.csv = "value,setting,mean,low,high,n,diverged\n";
-  for (const SummaryWindow& window : WindowsOf(input)) {
-    AddGroup(input, window, &dots, &drawing.csv);
-  }
+  const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
+  for (size_t i = 0; i < windows; ++i) dots.groups.push_back(WindowGroup(input, i, &drawing.csv));
+  if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
   const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
                                  [](const DotGroup& group) { return group.rows.empty(); });
   if (empty) return absl::FailedPreconditionError("kind: summary has no run to show yet");

@@ -40,7 +40,8 @@ std::string FinishSvg(absl::string_view svg, const Figure& figure) {
   bool titled = false;
   while (!svg.empty()) {
     const size_t open = std::min(svg.find('<'), svg.size());
-    absl::StrAppend(&out, svg.substr(0, open));
+    // gnuplot leaves > as it is, which is no XML behind ]].
+    absl::StrAppend(&out, absl::StrReplaceAll(svg.substr(0, open), {{">", "&gt;"}}));
     svg.remove_prefix(open);
     // Texts are escaped, so that a < begins a tag, and no attribute holds a >.
     const size_t length = std::min(svg.find('>'), svg.size() - 1) + 1;

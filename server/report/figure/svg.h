@@ -10,8 +10,8 @@
 namespace ablate::figure {
 
 // Sizes in inches, a font stack, bold as a weight, the figure's title instead of the program's
-// name, and ids with the figure's name in front: several figures may stand in one page. Texts are
-// not touched.
+// name, and ids with the figure's name in front: several figures may stand in one page. Of texts
+// only the > that gnuplot leaves is escaped.
 std::string FinishSvg(absl::string_view svg, const Figure& figure);
 
 // `pdf` with a fixed creation date: the only bytes that vary.

@@ -36,14 +36,15 @@ Step RoundStep(double least, bool whole_numbers) {
   return {10 * power, 0};
 }
 
-Axis WithRange(const Extent& extent, double pad) {
+Axis WithRange(const Extent& extent, double pad, bool whole_numbers) {
   Axis axis;
   if (extent.empty()) return axis;
   const double length = extent.high() - extent.low();
   const double size = std::max(std::abs(extent.low()), std::abs(extent.high()));
-  // A single value, or as good as one: room of a tenth of it.
-  const bool single = length <= size * 1e-12;
-  const double room = single ? std::max(size * 0.1, 1e-9) : length * pad;
+  // A single value, or as good as one (its digits would not fit beside an axis): room of a tenth.
+  const bool single = length <= size * 1e-7;
+  const double around = size > 0 && !whole_numbers ? size * 0.1 : 1;
+  const double room = single ? around : length * pad;
   axis.low = extent.low() - room;
   axis.high = extent.high() + room;
   return axis;
@@ -96,7 +97,7 @@ std::string ShortNumber(double value) {
 }
 
 Axis LinearAxis(const Extent& extent, double pad, size_t most, bool whole_numbers) {
-  Axis axis = WithRange(extent, pad);
+  Axis axis = WithRange(extent, pad, whole_numbers);
   if (extent.empty()) return axis;
   const double length = axis.high - axis.low;
   const Step step =
@@ -108,6 +109,22 @@ Axis LinearAxis(const Extent& extent, double pad, size_t most, bool whole_number
   }
   return axis;
 }
+
+Axis StepAxis(const Extent& extent, size_t most) {
+  constexpr double kNear = 0.02;
+  Axis plain = LinearAxis(extent, 0, most, true);
+  if (extent.low() == extent.high()) plain.ticks = {{extent.low(), AxisNumber(extent.low(), 0)}};
+  if (plain.ticks.size() < 2) return plain;
+  const double distance = plain.ticks[1].at - plain.ticks[0].at;
+  const double first = plain.ticks.front().at - distance, last = plain.ticks.back().at + distance;
+  const double near = kNear * (plain.high - plain.low);
+  Extent extended = extent;
+  if (plain.low - first <= near && first >= 0) extended.Add(first);
+  if (last - plain.high <= near) extended.Add(last);
+  return LinearAxis(extended, 0, most, true);
+}
+
+size_t TicksOver(double inches) { return static_cast<size_t>(std::max(inches / 0.21, 3.0)); }
 
 Axis LogAxis(const Extent& extent, double pad, size_t most) {
   Axis axis;
@@ -132,7 +149,9 @@ Axis LogAxis(const Extent& extent, double pad, size_t most) {
 
 Axis ValueAxis(const Extent& extent, double pad, size_t most) {
   const bool log = !extent.empty() && extent.low() > 0 && extent.high() / extent.low() >= 100;
-  return log ? LogAxis(extent, pad, most) : LinearAxis(extent, pad, most);
+  if (log) return LogAxis(extent, pad, most);
+  // Upwards a few more ticks than planned do no harm, two alone would.
+  return LinearAxis(extent, pad, most + most / 4 + 1);
 }
 
 }  // namespace ablate::figure

@@ -36,6 +36,12 @@ std::string PowerOfTen(int exponent);
 // within it. Of an empty extent: 0 to 1 without ticks; of a single value: some room around it.
 Axis LinearAxis(const Extent& extent, double pad, size_t most, bool whole_numbers = false);
 
+// Steps: whole numbers, and up to the next tick where that is near (999 of 1000).
+Axis StepAxis(const Extent& extent, size_t most);
+
+// Ticks that have room along so many inches upwards.
+size_t TicksOver(double inches);
+
 // Logarithmic, of a positive extent.
 Axis LogAxis(const Extent& extent, double pad, size_t most);
 

@@ -71,7 +71,7 @@ void FillMean(const std::vector<StepMoments>& steps, size_t n, Track* track) {
 }
 
 ThinLine Thin(const SeedCurve& curve) {
-  ThinLine line{curve.seed, curve.diverged, {}, {}};
+  ThinLine line{curve.seed, curve.diverged, curve.cut, {}, {}};
   for (const size_t i : ThinIndices(curve.values, kMostSeedPoints)) {
     line.x.push_back(curve.steps[i]);
     line.y.push_back(std::isfinite(curve.values[i]) ? curve.values[i] : kNone);
@@ -79,8 +79,15 @@ ThinLine Thin(const SeedCurve& curve) {
   return line;
 }
 
+// Steps from one point to the next, on average.
+double SpacingOf(const SeedCurve& curve) {
+  if (curve.steps.size() < 2) return 1;
+  return static_cast<double>(curve.steps.back() - curve.steps.front()) /
+         static_cast<double>(curve.steps.size() - 1);
+}
+
 SeedCurve WithCurve(const SeedCurve& of, report::Curve curve) {
-  return {of.seed, std::move(curve.steps), std::move(curve.values), of.diverged};
+  return {of.seed, std::move(curve.steps), std::move(curve.values), of.diverged, of.cut};
 }
 
 }  // namespace
@@ -112,9 +119,7 @@ std::vector<size_t> ThinIndices(const std::vector<double>& values, size_t most) 
 size_t SmoothingPoints(const SeedCurve& curve, uint32_t smooth) {
   const size_t points = curve.steps.size();
   if (points < 10) return 1;
-  const double spacing = static_cast<double>(curve.steps.back() - curve.steps.front()) /
-                         static_cast<double>(points - 1);
-  const auto wanted = static_cast<size_t>(smooth / std::max(spacing, 1.0));
+  const auto wanted = static_cast<size_t>(smooth / std::max(SpacingOf(curve), 1.0));
   return std::clamp<size_t>(wanted, 1, std::min(points / 5, report::kLongestSmoothing));
 }
 
@@ -131,8 +136,9 @@ SeedCurve Accumulated(const SeedCurve& curve) {
 }
 
 SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_step) {
-  SeedCurve part{curve.seed, {}, {}, curve.diverged};
+  SeedCurve part{curve.seed, {}, {}, curve.diverged, curve.cut};
   for (size_t i = 0; i < curve.steps.size(); ++i) {
+    part.cut = part.cut || curve.steps[i] > last_step;
     if (curve.steps[i] < first_step || curve.steps[i] > last_step) continue;
     part.steps.push_back(curve.steps[i]);
     part.values.push_back(curve.values[i]);
@@ -165,8 +171,8 @@ Track SmoothedTrack(const std::vector<SeedCurve>& seeds, uint32_t smooth, uint32
   // One width for all, or their mean would mix different things.
   const SeedCurve* longest = nullptr;
   for (const SeedCurve& curve : seeds) {
-    const bool longer = longest == nullptr || curve.steps.size() > longest->steps.size();
-    if (longer) longest = &curve;
+    const size_t most = longest == nullptr ? 0 : longest->steps.size();
+    if (curve.steps.size() > most) longest = &curve;
   }
   const size_t points = longest == nullptr ? 1 : SmoothingPoints(*longest, smooth);
   std::vector<SeedCurve> parts;
@@ -174,7 +180,10 @@ Track SmoothedTrack(const std::vector<SeedCurve>& seeds, uint32_t smooth, uint32
     parts.push_back(Between(Smoothed(curve, points), first_step, last_step));
   }
   Track track = MakeTrack(parts, seed_lines);
-  track.smoothed = points;
+  if (longest == nullptr) return track;
+  track.smoothed = static_cast<uint32_t>(std::lround(SpacingOf(*longest) * points));
+  // The axis begins where the curves do, though an average does later.
+  track.first_step = std::min(track.first_step, std::max(longest->steps.front(), first_step));
   return track;
 }
 

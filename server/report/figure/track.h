@@ -15,6 +15,7 @@ struct SeedCurve {
   std::vector<uint32_t> steps;  // ascending
   std::vector<double> values;   // one a step; may be non-finite
   bool diverged = false;
+  bool cut = false;  // points after these were left out
 };
 
 // A row of the comparison and its runs' curves.
@@ -28,6 +29,7 @@ struct SettingCurves {
 struct ThinLine {
   uint32_t seed = 0;
   bool diverged = false;
+  bool cut = false;
   std::vector<double> x, y;
 };
 
@@ -36,7 +38,7 @@ struct Track {
   std::vector<double> x, mean, low, high;  // low and high are NaN where there is no interval
   std::vector<ThinLine> seeds;             // converged and diverged ones
   size_t converged = 0, diverged = 0;
-  size_t smoothed = 1;                     // points a trailing mean was over
+  uint32_t smoothed = 1;                   // steps that a trailing mean was over
   uint32_t first_step = 0, last_step = 0;  // of all its seeds
 };
 
@@ -48,7 +50,7 @@ struct SettingTracks {
 
 inline constexpr size_t kMostSeedLines = 48;    // in one panel; above, none is drawn
 inline constexpr size_t kMostPoints = 1000;     // of a mean
-inline constexpr size_t kMostSeedPoints = 400;  // of a thin line
+inline constexpr size_t kMostSeedPoints = 300;  // of a thin line
 
 // Indices of at most about `most` points: each bucket keeps its first, smallest, largest and last,
 // and a break if it has one.

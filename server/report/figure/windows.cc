@@ -33,8 +33,9 @@ std::vector<Track> ReduceWindows(const SettingCurves& curves, const CurveOptions
 absl::StatusOr<Drawing> DrawWindows(const Input& input) {
   return DrawCurves(
       input, "windows",
-      {{absl::StrCat("First ", input.curves.first_steps, " steps"), SmoothingText(input, 0)},
-       {absl::StrCat("Last ", input.curves.last_steps, " steps"), SmoothingText(input, 1)}});
+      {{absl::StrCat("First ", input.curves.first_steps, " steps"), SmoothingText(input, 0), 0},
+       {absl::StrCat("Last ", input.curves.last_steps, " steps"), SmoothingText(input, 1),
+        input.curves.last_steps}});
 }
 
 }  // namespace ablate::figure

@@ -1,4 +1,5 @@
-// Draws every kind of figure from examples, ordinary and degenerate, into a folder: for looking at.
+// Draws every kind of figure from examples, ordinary and degenerate, into a folder, for looking at;
+// or one text as SVG, for reading back.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -49,30 +50,46 @@ std::vector<Example> Examples() {
   return examples;
 }
 
-int Main(const std::string& folder) {
-  const std::string gnuplot = FindProgram("gnuplot", getenv("PATH"));
+// Draws `text` in an SVG on stdout.
+int DrawText(const std::string& text, Gnuplot* gnuplot) {
+  Figure figure;
+  figure.name = "text";
+  figure.title = text;
+  figure.width = 12;
+  figure.texts.push_back({0.1, 1, text, 7, {}});
+  const auto svg = gnuplot->Render(figure, Format::kSvg);
+  if (!svg.ok()) return 1;
+  std::fwrite(svg->data(), 1, svg->size(), stdout);
+  return 0;
+}
+
+int DrawAll(const std::string& folder, Gnuplot* gnuplot) {
   for (const Example& example : Examples()) {
     const auto comparison = report::Compare(example.grid);
     for (const Kind& kind : Kinds()) {
-      for (const auto& [suffix, width] : {std::pair{"c", 3.25}, std::pair{"w", 6.75}}) {
+      for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
         const auto drawing =
             Draw(kind, MakeInput(kind, example.grid, *comparison, example.shapes, width));
-        const std::string file = absl::StrCat(folder, "/", example.name, "-",
-                                              std::string(kind.name), "-", suffix, ".png");
-        if (!drawing.ok()) {
-          std::printf("%s: %s\n", file.c_str(), drawing.status().ToString().c_str());
-          continue;
-        }
-        const auto png = Render(drawing->figure, Format::kPng, gnuplot);
-        if (!png.ok()) std::printf("%s: %s\n", file.c_str(), png.status().ToString().c_str());
-        if (png.ok()) std::ofstream(file) << *png;
+        if (!drawing.ok()) continue;
+        const auto png = gnuplot->Render(drawing->figure, Format::kPng);
+        if (!png.ok()) return 1;
+        std::ofstream(absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png"))
+            << *png;
       }
     }
   }
   return 0;
 }
 
+int Main(int argc, char** argv) {
+  Gnuplot gnuplot(FindProgram("gnuplot", std::getenv("PATH")));
+  if (argc == 2) return DrawAll(argv[1], &gnuplot);
+  if (argc == 3 && std::string(argv[1]) == "--text") return DrawText(argv[2], &gnuplot);
+  std::fprintf(stderr, "usage: figure_gallery FOLDER | --text TEXT\n");
+  return 64;
+}
+
 }  // namespace
 }  // namespace ablate::figure
 
-int main(int argc, char** argv) { return ablate::figure::Main(argc > 1 ? argv[1] : "."); }
+int main(int argc, char** argv) { return ablate::figure::Main(argc, argv); }

@@ -1,0 +1,216 @@
+// Every kind, drawn by the real gnuplot: ordinary, degenerate and hostile input, the same bytes
+// twice.
+#include "server/report/figure/kinds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/gnuplot.h"
+#include "server/report/figure/measure.h"
+#include "tests/report/figure/example_curves.h"
+
+namespace ablate::figure {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr double kWidths[] = {3.25, 6.75};
+
+Gnuplot* Program() {
+  static Gnuplot program(FindProgram("gnuplot", std::getenv("PATH")));
+  return &program;
+}
+
+// What lies outside the figure by more than a line's width.
+std::vector<std::string> Outside(const Figure& figure) {
+  std::vector<std::string> outside;
+  for (const Text& text : figure.texts) {
+    const double width = text.upright ? 0 : TextWidth(text.text, text.size, text.bold);
+    const double left = text.align == Align::kLeft    ? text.x
+                        : text.align == Align::kRight ? text.x - width
+                                                      : text.x - width / 2;
+    const bool inside = left >= -0.01 && left + width <= figure.width + 0.01 && text.y >= 0.02 &&
+                        text.y <= figure.height - 0.02;
+    if (!inside) outside.push_back(text.text);
+  }
+  return outside;
+}
+
+// Labels of equal height that overlap.
+std::vector<std::string> Overlapping(const Figure& figure) {
+  struct Box {
+    double left, right, low, high;
+    std::string text;
+  };
+  std::vector<Box> boxes;
+  for (const Text& text : figure.texts) {
+    if (text.upright || text.text.empty()) continue;
+    const double width = TextWidth(text.text, text.size, text.bold), half = text.size / 72 * 0.35;
+    const double left = text.align == Align::kLeft    ? text.x
+                        : text.align == Align::kRight ? text.x - width
+                                                      : text.x - width / 2;
+    boxes.push_back({left, left + width, text.y - half, text.y + half, text.text});
+  }
+  std::vector<std::string> found;
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    for (size_t j = i + 1; j < boxes.size(); ++j) {
+      const Box &a = boxes[i], &b = boxes[j];
+      const bool apart =
+          a.right <= b.left || b.right <= a.left || a.high <= b.low || b.high <= a.low;
+      if (!apart) found.push_back(absl::StrCat(a.text, " / ", b.text));
+    }
+  }
+  return found;
+}
+
+struct Example {
+  std::string name;
+  report::ComparisonInput grid;
+  std::vector<CurveShape> shapes;
+};
+
+std::vector<Example> Examples() {
+  const double none = std::nan("");
+  const std::string longest = "a setting with a very long label, of sixty characters in all";
+  std::vector<Example> examples = {{"norms", NormsGrid(), NormsShapes()}};
+  examples.push_back({"one seed", NormsGrid(1), {{"pre", 3, 2, 300, 1}, {"post", 3, 2, 300, 1}}});
+  examples.push_back({"one point", Settings({{"a", {2}}, {"b", {2}}}), {{"a", 2, 2, 1, 1}}});
+  examples.push_back({"all diverged",
+                      Settings({{"a", {none, none}}, {"b", {none, none}}}),
+                      {{"a", 3, 2, 300, 2, 2}, {"b", 3, 2, 300, 2, 2}}});
+  examples.push_back({"zero range", Settings({{"a", {2, 2}}, {"b", {2, 2}}}), {{"a", 2, 2, 2, 1}}});
+  Example twelve{"twelve", {}, {}};
+  std::vector<std::pair<std::string, std::vector<double>>> rows;
+  for (int i = 0; i < 12; ++i) {
+    const std::string label = absl::StrCat(i == 3 ? longest : "setting ", i);
+    rows.push_back({label, {2.4 + .01 * i, 2.5, 2.45 + .02 * (i % 3)}});
+    twelve.shapes.push_back({label, 3.4, 2.3 + .05 * i, 300, 3, i == 5 ? 2u : 0u});
+  }
+  twelve.grid = Settings(rows);
+  examples.push_back(twelve);
+  const std::string hostile = "`touch x` $(id) \"'\\{}<&>^{2}_x \xE2\x80\xAE \n\x01 \xFF";
+  examples.push_back({"hostile",
+                      Settings({{hostile, {2, 2.1}}, {longest, {2.2, none}}}),
+                      {{hostile, 3, 2, 300, 2}, {longest, 3, 2, 300, 2, 1}}});
+  return examples;
+}
+
+class KindsTest : public testing::TestWithParam<size_t> {
+ protected:
+  const Example example_ = Examples()[GetParam()];
+  const absl::StatusOr<report::Comparison> comparison_ = report::Compare(example_.grid);
+
+  absl::StatusOr<Drawing> DrawOne(const Kind& kind, double width) {
+    return Draw(kind, MakeInput(kind, example_.grid, *comparison_, example_.shapes, width));
+  }
+};
+
+TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
+  ASSERT_TRUE(comparison_.ok()) << comparison_.status();
+  for (const Kind& kind : Kinds()) {
+    for (const double width : kWidths) {
+      SCOPED_TRACE(absl::StrCat(example_.name, " ", std::string(kind.name), " ", width));
+      const auto drawing = DrawOne(kind, width);
+      if (kind.name == "sensitivity" && comparison_->tuned_axes.empty()) {
+        EXPECT_EQ(drawing.status().code(), absl::StatusCode::kFailedPrecondition);
+        EXPECT_THAT(drawing.status().message(), HasSubstr("tuned"));
+        continue;
+      }
+      ASSERT_TRUE(drawing.ok()) << drawing.status();
+      EXPECT_THAT(Outside(drawing->figure), testing::IsEmpty());
+      EXPECT_THAT(Overlapping(drawing->figure), testing::IsEmpty());
+      EXPECT_GT(std::count(drawing->csv.begin(), drawing->csv.end(), '\n'), 1);
+      const auto svg = Program()->Render(drawing->figure, Format::kSvg);
+      ASSERT_TRUE(svg.ok()) << svg.status();
+      EXPECT_THAT(*svg,
+                  HasSubstr(absl::StrCat("id=\"", std::string(kind.name), "-gnuplot_canvas")));
+      EXPECT_THAT(*svg, testing::Not(HasSubstr("Arial\"")));
+    }
+  }
+}
+
+std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
+  std::string name = Examples()[info.param].name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 7), ExampleName);
+
+TEST(GnuplotTest, GivesTheSameBytesTwice) {
+  const auto grid = NormsGrid(2);
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("loss");
+  const Input input =
+      MakeInput(kind, grid, *comparison, {{"pre", 3, 2, 200, 2}, {"post", 3, 2.5, 200, 2}}, 3.25);
+  const auto first = Draw(kind, input), second = Draw(kind, input);
+  EXPECT_EQ(first->csv, second->csv);
+  for (const Format format : {Format::kSvg, Format::kPdf, Format::kPng}) {
+    const auto a = Program()->Render(first->figure, format);
+    const auto b = Program()->Render(second->figure, format);
+    ASSERT_TRUE(a.ok()) << a.status();
+    EXPECT_TRUE(*a == *b) << MediaType(format);
+  }
+}
+
+TEST(GnuplotTest, GivesEachFormatItsSizeInInches) {
+  Figure figure;
+  figure.width = 3.25;
+  figure.height = 2;
+  figure.texts.push_back({1, 1, "text", 8, {}});
+  EXPECT_THAT(*Program()->Render(figure, Format::kSvg),
+              HasSubstr("width=\"3.25in\" height=\"2in\""));
+  EXPECT_THAT(*Program()->Render(figure, Format::kPdf), StartsWith("%PDF"));
+  // PNG: width and height, big-endian, at byte 16.
+  const std::string png = *Program()->Render(figure, Format::kPng);
+  EXPECT_EQ(png.substr(16, 8), std::string("\0\0\x02\x70\0\0\x01\x80", 8));
+}
+
+TEST(GnuplotTest, SaysWhatToInstallIfThereIsNone) {
+  for (const char* program : {"", "/nonexistent/gnuplot"}) {
+    const auto drawn = Gnuplot(program).Render(Figure(), Format::kSvg);
+    EXPECT_EQ(drawn.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(drawn.status().message(), HasSubstr("gnuplot-nox"));
+  }
+}
+
+TEST(ProcessTest, KeepsTheErrorsOfAProgramThatFails) {
+  const auto run = RunProcess("/bin/sh", {"-c", "echo no such thing >&2; exit 3"}, {}, "", {});
+  EXPECT_EQ(run.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(run.status().message(),
+              testing::AllOf(HasSubstr("exit code 3"), HasSubstr("no such thing")));
+}
+
+TEST(ProcessTest, EndsWhatRunsTooLongWritesTooMuchOrIsCancelled) {
+  ProcessLimits limits;
+  limits.time = absl::Milliseconds(50);
+  const std::vector<std::string> sleeping = {"-c", "exec sleep 100"};
+  EXPECT_EQ(RunProcess("/bin/sh", sleeping, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  limits = {};
+  limits.output_bytes = 1000;
+  EXPECT_EQ(
+      RunProcess("/bin/sh", {"-c", "while :; do echo y; done"}, {}, "", limits).status().code(),
+      absl::StatusCode::kResourceExhausted);
+  limits = {};
+  limits.cancelled = [] { return true; };
+  EXPECT_EQ(RunProcess("/bin/sh", sleeping, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+TEST(ProcessTest, CarriesMoreThanAPipeHoldsBothWays) {
+  const std::string input(3 << 20, 'x');
+  const auto echoed = RunProcess("/bin/sh", {"-c", "exec cat"}, {"PATH=/bin:/usr/bin"}, input, {});
+  ASSERT_TRUE(echoed.ok()) << echoed.status();
+  EXPECT_TRUE(*echoed == input);
+}
+
+}  // namespace
+}  // namespace ablate::figure

@@ -1,0 +1,134 @@
+// Layout: labels pushed apart, texts cut, ticks, curves thinned.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "server/report/figure/frame.h"
+#include "server/report/figure/measure.h"
+#include "server/report/figure/palette.h"
+#include "server/report/figure/ticks.h"
+#include "server/report/figure/track.h"
+
+namespace ablate::figure {
+namespace {
+
+using testing::DoubleNear;
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsNan;
+
+std::vector<std::string> LabelsOf(const Axis& axis) {
+  std::vector<std::string> labels;
+  for (const Tick& tick : axis.ticks) labels.push_back(tick.label);
+  return labels;
+}
+
+Extent Of(const std::vector<double>& values) {
+  Extent extent;
+  for (const double value : values) extent.Add(value);
+  return extent;
+}
+
+TEST(PushApartTest, KeepsWhatIsFarAndSpreadsWhatIsNear) {
+  EXPECT_THAT(PushApart({3, 1}, 0.5, 0, 4), ElementsAre(3, 1));
+  EXPECT_THAT(PushApart({2, 2.1}, 0.5, 0, 4),
+              ElementsAre(DoubleNear(1.8, 1e-9), DoubleNear(2.3, 1e-9)));
+  EXPECT_THAT(PushApart({4, 4, 4}, 0.5, 0, 4), ElementsAre(3, 3.5, 4));
+  EXPECT_THAT(PushApart({}, 0.5, 0, 4), ElementsAre());
+}
+
+TEST(PushApartTest, KeepsDistanceEvenWithoutRoom) {
+  const std::vector<double> places = PushApart({1, 1, 1, 1}, 1, 0, 2);
+  for (size_t i = 1; i < places.size(); ++i) EXPECT_GE(places[i] - places[i - 1], 1 - 1e-9);
+}
+
+TEST(MeasureTest, CutsInTheMiddleAtCharacters) {
+  EXPECT_NEAR(TextWidth("pre", 72), 0.556 + 0.333 + 0.556, 1e-9);
+  const std::string cut = ElideMiddle("ééééééééééééééééé", 0.5, 7);
+  EXPECT_LE(TextWidth(cut, 7), 0.5);
+  EXPECT_NE(cut.find("…"), std::string::npos);
+  EXPECT_EQ(ElideMiddle("short", 1, 7), "short");
+  EXPECT_EQ(ElideMiddle("a\tb\x80", 1, 7), "a\uFFFDb\uFFFD");
+}
+
+TEST(MeasureTest, WrapsAndElidesTheLastLine) {
+  const auto lines = Wrap("one two three four five six seven eight", 0.6, 7, 2);
+  ASSERT_EQ(lines.size(), 2u);
+  for (const std::string& line : lines) EXPECT_LE(TextWidth(line, 7), 0.6);
+}
+
+TEST(TicksTest, AreRoundWithTheDecimalsOfTheirStep) {
+  EXPECT_THAT(LabelsOf(LinearAxis(Of({-0.051, 0.053}), 0, 5)),
+              ElementsAre("−0.050", "−0.025", "0.000", "0.025", "0.050"));
+  EXPECT_THAT(LabelsOf(StepAxis(Of({0, 999}), 5)),
+              ElementsAre("0", "200", "400", "600", "800", "1000"));
+  EXPECT_THAT(LabelsOf(LogAxis(Of({1e-6, 1}), 0, 5)),
+              ElementsAre("10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"));
+  EXPECT_THAT(LabelsOf(LogAxis(Of({2, 9}), 0, 5)), ElementsAre("2", "3", "5"));
+}
+
+TEST(TicksTest, SurviveDegenerateRanges) {
+  for (const Axis& axis : {LinearAxis(Of({}), 0.1, 5), LinearAxis(Of({0}), 0.1, 5),
+                           LinearAxis(Of({-3, -3}), 0.1, 5), StepAxis(Of({7}), 5),
+                           LinearAxis(Of({1e300, -1e300}), 0, 5), LinearAxis(Of({1e-300}), 0, 5)}) {
+    EXPECT_LT(axis.low, axis.high);
+    EXPECT_TRUE(std::isfinite(axis.low) && std::isfinite(axis.high));
+    EXPECT_LT(axis.ticks.size(), 30u);
+  }
+  EXPECT_THAT(LabelsOf(StepAxis(Of({0}), 5)), ElementsAre("0"));
+}
+
+TEST(PaletteTest, GivesEverySettingAnotherLook) {
+  for (size_t a = 0; a < 14; ++a) {
+    for (size_t b = a + 1; b < 14; ++b) {
+      const Style x = StyleOf(a), y = StyleOf(b);
+      EXPECT_FALSE(x.line.rgb == y.line.rgb && x.dash == y.dash && x.open == y.open) << a << b;
+    }
+  }
+}
+
+SeedCurve CurveOf(uint32_t seed, std::vector<double> values, bool diverged = false) {
+  SeedCurve curve{seed, {}, std::move(values), diverged, false};
+  for (uint32_t i = 0; i < curve.values.size(); ++i) curve.steps.push_back(i);
+  return curve;
+}
+
+TEST(TrackTest, AveragesConvergedSeedsAndKeepsDivergedOnesApart) {
+  const Track track =
+      MakeTrack({CurveOf(1, {1, 2}), CurveOf(2, {3, 4}), CurveOf(3, {100}, true)}, true);
+  EXPECT_EQ(track.converged, 2u);
+  EXPECT_EQ(track.diverged, 1u);
+  EXPECT_THAT(track.mean, ElementsAre(2, 3));
+  // t(.975, 1)·s/√2 = 12.706·1.
+  EXPECT_THAT(track.high, ElementsAre(DoubleNear(14.706, 1e-3), DoubleNear(15.706, 1e-3)));
+  EXPECT_EQ(track.seeds.size(), 3u);
+}
+
+TEST(TrackTest, HasNoIntervalOfOneSeedAndNoMeanWhereOneIsNotFinite) {
+  EXPECT_THAT(MakeTrack({CurveOf(1, {1, 2})}, true).low, Each(IsNan()));
+  const Track track = MakeTrack({CurveOf(1, {1, std::nan("")}), CurveOf(2, {3, 4})}, true);
+  EXPECT_THAT(track.mean, ElementsAre(2, IsNan()));
+}
+
+TEST(TrackTest, ThinsButKeepsExtremesAndBreaks) {
+  std::vector<double> values(100000, 1.0);
+  values[12345] = 50;
+  values[54321] = -50;
+  values[77777] = std::nan("");
+  const std::vector<size_t> kept = ThinIndices(values, 1000);
+  EXPECT_LE(kept.size(), 1100u);
+  EXPECT_THAT(kept, testing::IsSupersetOf({0, 12345, 54321, 77777, 99999}));
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+}
+
+TEST(TrackTest, SmoothsInStepsAndNotWhereCurvesAreShort) {
+  SeedCurve curve = CurveOf(1, std::vector<double>(1000, 1.0));
+  EXPECT_EQ(SmoothingPoints(curve, 20), 20u);
+  for (uint32_t& step : curve.steps) step *= 10;
+  EXPECT_EQ(SmoothingPoints(curve, 20), 2u);
+  EXPECT_EQ(SmoothingPoints(CurveOf(1, {1, 2, 3}), 20), 1u);
+}
+
+}  // namespace
+}  // namespace ablate::figure

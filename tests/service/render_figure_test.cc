@@ -1,0 +1,127 @@
+// RenderFigure over a stored grid: what comes back, and errors by field.
+#include "server/service/render_figure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/service/stored_grid.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kSpec[] = R"(
+  name: "small"
+  base {
+    task { legacy_recall { keys: 20 draw: 4 } }
+    model { layers: 1 width: 8 heads: 2 }
+    training { steps: 10 batch: 2 }
+  }
+  seeds { first: 1 count: 2 }
+  axes {
+    name: "placement"
+    settings { label: "pre" }
+    settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
+  }
+  report { summaries { key: "train/loss" last: 2 } }
+)";
+
+const Cancelled kNever = [] { return false; };
+
+class RenderFigureTest : public testing::Test {
+ protected:
+  RenderFigureTest() {
+    backend_.store = stored_.store();
+    backend_.gnuplot = &gnuplot_;
+    request_.mutable_comparison()->set_experiment("experiments/" + stored_.experiment());
+    request_.set_kind("loss");
+    request_.set_format(v1::FigureFormat::svg);
+  }
+
+  void TrainAll() {
+    for (const char* label : {"pre", "post"}) {
+      for (const int seed : {1, 2}) {
+        StoredGrid::Curves curves;
+        const double shift = (label[1] == 'o' ? 0.5 : 0) + 0.1 * seed;
+        for (uint32_t step = 0; step < 10; ++step)
+          curves["train/loss"][step] = 3 - 0.1 * step + shift;
+        curves["eval/loss"] = {{0, 3 + shift}, {10, 2 + shift}};
+        stored_.Finish(absl::StrCat(label, "-s", seed), curves);
+      }
+    }
+  }
+
+  absl::Status Render() { return RenderFigure(backend_, request_, kNever, &response_); }
+
+  StoredGrid stored_{kSpec};
+  figure::Gnuplot gnuplot_{figure::FindProgram("gnuplot", std::getenv("PATH"))};
+  Backend backend_;
+  v1::RenderFigureRequest request_;
+  v1::RenderFigureResponse response_;
+};
+
+TEST_F(RenderFigureTest, DrawsTheCurvesThatAreStored) {
+  TrainAll();
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_EQ(response_.media_type(), "image/svg+xml");
+  EXPECT_THAT(response_.data(), HasSubstr("post"));
+  EXPECT_THAT(response_.csv(),
+              StartsWith("panel,setting,seed,step,value,low,high\ntrain/loss,pre,,1,3.1,"));
+  request_.set_key("eval/loss");
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_THAT(response_.csv(), HasSubstr("eval/loss,post,,10,2.65"));
+}
+
+TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
+  TrainAll();
+  request_.set_kind("forest");
+  request_.set_format(v1::FigureFormat::png);
+  request_.set_width(6.75);
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_THAT(response_.data(), StartsWith("\x89PNG"));
+  EXPECT_THAT(response_.csv(), HasSubstr("post,pre,1,0.5"));
+  request_.set_kind("summary");
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_THAT(response_.csv(), HasSubstr("\"train/loss, mean of the last 2\",pre,2.3"));
+}
+
+TEST_F(RenderFigureTest, NamesTheFieldThatMakesNoSense) {
+  TrainAll();
+  const auto message = [this] { return std::string(Render().message()); };
+  request_.set_kind("pie");
+  EXPECT_THAT(message(),
+              testing::AllOf(HasSubstr("kind"), HasSubstr("pie"), HasSubstr("sensitivity")));
+  request_.set_kind("loss");
+  request_.set_format(v1::FigureFormat::unspecified);
+  EXPECT_THAT(message(), testing::AllOf(HasSubstr("format"), HasSubstr("svg, pdf, png")));
+  request_.set_format(v1::FigureFormat::svg);
+  for (const double width : {0.0, -1.0, 100.0, std::numeric_limits<double>::quiet_NaN()}) {
+    request_.set_width(width);
+    EXPECT_THAT(message(), testing::AllOf(HasSubstr("width"), HasSubstr("2 to 12")));
+  }
+}
+
+TEST_F(RenderFigureTest, SaysWhatThereIsNothingOf) {
+  const auto status_of = [this](const char* kind) {
+    request_.set_kind(kind);
+    return Render();
+  };
+  EXPECT_EQ(status_of("loss").code(), absl::StatusCode::kFailedPrecondition);
+  TrainAll();
+  EXPECT_EQ(status_of("sensitivity").code(), absl::StatusCode::kFailedPrecondition);
+  request_.set_key("no/such");
+  EXPECT_THAT(std::string(status_of("loss").message()), HasSubstr("no/such"));
+  figure::Gnuplot none("");
+  backend_.gnuplot = &none;
+  request_.clear_key();
+  EXPECT_THAT(std::string(status_of("loss").message()), HasSubstr("gnuplot-nox"));
+}
+
+}  // namespace
+}  // namespace ablate::service
