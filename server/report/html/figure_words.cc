@@ -72,11 +72,11 @@ std::string Caption(absl::string_view kind, const figure::Input& input) {
                         "runs that diverged. A "
                         "hollow point has no interval because a run there diverged.");
   }
-  return absl::StrCat(
-      comparison.key,
-      " of each setting: mean and 95 % interval over its own converged runs; dots are "
-      "single runs.",
-      TunedText(comparison));
+  const bool windows = input.windows != nullptr && !input.windows->windows.empty();
+  return absl::StrCat(windows ? "Windows of curves" : comparison.key,
+                      " of each setting: mean and 95 % interval over its own converged runs; dots "
+                      "are single runs.",
+                      TunedText(comparison));
 }
 
 // Where each setting's mean ends.

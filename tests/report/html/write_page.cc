@@ -2,9 +2,12 @@
 // output, on standard error one JSON list with the texts that were put into it.
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "tests/report/html/example_page.h"
 
@@ -16,62 +19,65 @@ class Usual final : public Texts {
   std::string Next(const std::string& usual) override { return usual; }
 };
 
-// Strings of pieces that mean something to browsers, CSV, YAML or terminals.
+// What means something to browsers, spreadsheets, YAML or terminals.
+constexpr absl::string_view kPieces[] = {"<script>",
+                                         "</script>",
+                                         "<!--",
+                                         "-->",
+                                         "<![CDATA[",
+                                         "]]>",
+                                         "</style>",
+                                         "</title>",
+                                         "</pre>",
+                                         "</svg>",
+                                         "<svg onload=x>",
+                                         "<img src=x onerror=y>",
+                                         "\" onclick=\"z",
+                                         "' x='",
+                                         "&lt;",
+                                         "&#60;",
+                                         "&amp",
+                                         "&",
+                                         "javascript:",
+                                         "`id`",
+                                         "$(id)",
+                                         "{{7*7}}",
+                                         "\\",
+                                         "%3C",
+                                         "\n",
+                                         "\r",
+                                         "\t",
+                                         absl::string_view("\0", 1),
+                                         "\x1b[31m",
+                                         "\x7f",
+                                         "\u202e",
+                                         "\u2066",
+                                         "\u200f",
+                                         "\u0085",
+                                         "\ufeff",
+                                         "\uffff",
+                                         "\ufdd0",
+                                         "\U0001fffe",
+                                         "ä",
+                                         "名",
+                                         "🦊",
+                                         "e\u0301",
+                                         " ",
+                                         "  ",
+                                         "=cmd|'x'!A1",
+                                         "a",
+                                         "7"};
+
+// Strings of such pieces.
 class Hostile final : public Texts {
  public:
   explicit Hostile(uint64_t seed) : state_(seed) {}
 
   std::string Next(const std::string&) override {
-    static const std::vector<std::string> kPieces = {"<script>",
-                                                     "</script>",
-                                                     "<!--",
-                                                     "-->",
-                                                     "<![CDATA[",
-                                                     "]]>",
-                                                     "</style>",
-                                                     "</title>",
-                                                     "</pre>",
-                                                     "</svg>",
-                                                     "<svg onload=x>",
-                                                     "<img src=x onerror=y>",
-                                                     "\" onclick=\"z",
-                                                     "' x='",
-                                                     "&lt;",
-                                                     "&#60;",
-                                                     "&amp",
-                                                     "&",
-                                                     "javascript:",
-                                                     "`id`",
-                                                     "$(id)",
-                                                     "{{7*7}}",
-                                                     "\\",
-                                                     "%3C",
-                                                     "\n",
-                                                     "\r",
-                                                     "\t",
-                                                     std::string(1, '\0'),
-                                                     "\x1b[31m",
-                                                     "\x7f",
-                                                     "\u202e",
-                                                     "\u2066",
-                                                     "\u200f",
-                                                     "\u0085",
-                                                     "\ufeff",
-                                                     "\uffff",
-                                                     "\ufdd0",
-                                                     "\U0001fffe",
-                                                     "ä",
-                                                     "名",
-                                                     "🦊",
-                                                     "e\u0301",
-                                                     " ",
-                                                     "  ",
-                                                     "=cmd|'x'!A1",
-                                                     "a",
-                                                     "7"};
     std::string text = "x";  // not empty, and no white space in front
     const size_t length = 1 + Draw() % 8;
-    for (size_t i = 0; i < length; ++i) text += kPieces[Draw() % kPieces.size()];
+    for (size_t i = 0; i < length; ++i)
+      absl::StrAppend(&text, kPieces[Draw() % std::size(kPieces)]);
     given_.push_back(text);
     return text;
   }
