@@ -71,6 +71,21 @@ std::string RefuseEmpty(const std::string& value) {
   return value.empty() ? "the value is empty" : "";
 }
 
+// An option whose text `read` turns into a number; `what` such a number is.
+template <typename Number, typename Read>
+CLI::Option* AddNumber(CLI::App* app, std::optional<Number>* value, const std::string& flags,
+                       const std::string& help, Read read, const char* what) {
+  const auto store = [value, read](const std::string& text) {
+    Number number = 0;
+    if (read(text, &number)) *value = number;
+  };
+  const auto check = [read, what](const std::string& text) {
+    Number number = 0;
+    return read(text, &number) ? std::string() : absl::StrCat("\"", text, "\" is not ", what);
+  };
+  return app->add_option_function<std::string>(flags, store, help)->check(check);
+}
+
 }  // namespace
 
 Command Command::Add(const std::string& name, const std::string& help) {
@@ -98,19 +113,18 @@ void Command::RequiredOption(std::string* value, const std::string& flags,
 
 void Command::Option(std::optional<uint32_t>* value, const std::string& flags,
                      const std::string& placeholder, const std::string& help) {
-  app_->add_option_function<std::string>(
-          flags,
-          [value](const std::string& text) {
-            uint32_t number = 0;
-            if (absl::SimpleAtoi(text, &number)) *value = number;
-          },
-          help)
-      ->check([](const std::string& text) {
-        uint32_t number = 0;
-        return absl::SimpleAtoi(text, &number)
-                   ? std::string()
-                   : absl::StrCat("\"", text, "\" is not a whole number from 0 to 4294967295");
-      })
+  AddNumber<uint32_t>(
+      app_, value, flags, help,
+      [](const auto& text, auto* to) { return absl::SimpleAtoi(text, to); },
+      "a whole number from 0 to 4294967295")
+      ->type_name(placeholder);
+}
+
+void Command::Option(std::optional<double>* value, const std::string& flags,
+                     const std::string& placeholder, const std::string& help) {
+  AddNumber<double>(
+      app_, value, flags, help,
+      [](const auto& text, auto* to) { return absl::SimpleAtod(text, to); }, "a number")
       ->type_name(placeholder);
 }
 

@@ -40,6 +40,8 @@ class Command {
                       const std::string& help);
   void Option(std::optional<uint32_t>* value, const std::string& flags,
               const std::string& placeholder, const std::string& help);
+  void Option(std::optional<double>* value, const std::string& flags,
+              const std::string& placeholder, const std::string& help);
   // May be given several times.
   void Options(std::vector<std::string>* values, const std::string& flags,
                const std::string& placeholder, const std::string& help);

@@ -27,14 +27,18 @@ absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
 
 }  // namespace
 
-void AddComparisonOptions(Command* command, ComparisonOptions* options) {
-  command->Argument(&options->experiment, "EXP", "experiment");
+void AddComparisonChoices(Command* command, ComparisonOptions* options) {
   command->Option(&options->key, "--key,-k", "KEY", "the metric [report.primary of the spec]");
   command->Option(&options->by, "--by", "AXIS",
                   "compare along this axis, within each combination of the others");
   command->Options(&options->baseline, "--baseline", "AXIS=LABEL",
                    "compare with this label; repeatable [the first of each axis]");
   command->Option(&options->at, "--at", "STEP", "the metric at this step [-1, the end]");
+}
+
+void AddComparisonOptions(Command* command, ComparisonOptions* options) {
+  command->Argument(&options->experiment, "EXP", "experiment");
+  AddComparisonChoices(command, options);
 }
 
 absl::StatusOr<v1::CompareRequest> ToRequest(const ComparisonOptions& options) {

@@ -19,7 +19,8 @@ struct ComparisonOptions {
   std::vector<std::string> baseline;
 };
 
-// EXP, --key, --by, --baseline and --at of `command`.
+// --key, --by, --baseline and --at of `command`; with AddComparisonOptions EXP before them.
+void AddComparisonChoices(Command* command, ComparisonOptions* options);
 void AddComparisonOptions(Command* command, ComparisonOptions* options);
 
 // INVALID_ARGUMENT names the option that makes no sense.

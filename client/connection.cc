@@ -10,6 +10,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
@@ -84,6 +85,7 @@ struct Connection::Stubs {
         datasets(channel),
         artifacts(channel),
         reports(channel),
+        models(channel),
         workers(channel) {}
 
   v1::Experiments::Stub experiments;
@@ -92,6 +94,7 @@ struct Connection::Stubs {
   v1::Datasets::Stub datasets;
   v1::Artifacts::Stub artifacts;
   v1::Reports::Stub reports;
+  v1::Models::Stub models;
   v1::Workers::Stub workers;
 };
 
@@ -119,15 +122,19 @@ absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
 }
 
 // Reads a stream to its end or until `on_message` returns an error.
-template <typename Message>
-absl::Status Drain(grpc::ClientContext* context, grpc::ClientReader<Message>* reader,
-                   const std::function<absl::Status(const Message&)>& on_message,
-                   const std::string& address) {
+template <typename Message, typename Stub, typename Request>
+absl::Status Stream(std::unique_ptr<grpc::ClientReader<Message>> (Stub::*method)(
+                        grpc::ClientContext*, const Request&),
+                    Stub& stub, const Request& request,
+                    const std::function<absl::Status(const Message&)>& on_message,
+                    const std::string& address) {
+  grpc::ClientContext context;
+  const auto reader = (stub.*method)(&context, request);
   Message message;
   while (reader->Read(&message)) {
     const absl::Status status = on_message(message);
     if (status.ok()) continue;
-    context->TryCancel();
+    context.TryCancel();
     reader->Finish();
     return status;
   }
@@ -175,9 +182,8 @@ absl::Status Connection::DeleteExperiment(const v1::DeleteExperimentRequest& req
 absl::Status Connection::WatchExperiment(
     const v1::WatchExperimentRequest& request,
     const std::function<absl::Status(const v1::ExperimentEvent&)>& on_event) {
-  grpc::ClientContext context;
-  const auto reader = stubs_->experiments.WatchExperiment(&context, request);
-  return Drain(&context, reader.get(), on_event, address_);
+  return Stream(&v1::Experiments::Stub::WatchExperiment, stubs_->experiments, request, on_event,
+                address_);
 }
 
 absl::StatusOr<v1::ListRunsResponse> Connection::ListRuns(const v1::ListRunsRequest& request) {
@@ -197,9 +203,7 @@ absl::StatusOr<v1::ListMetricsResponse> Connection::ListMetrics(
 absl::Status Connection::QueryMetrics(
     const v1::QueryMetricsRequest& request,
     const std::function<absl::Status(const v1::Series&)>& on_series) {
-  grpc::ClientContext context;
-  const auto reader = stubs_->metrics.QueryMetrics(&context, request);
-  return Drain(&context, reader.get(), on_series, address_);
+  return Stream(&v1::Metrics::Stub::QueryMetrics, stubs_->metrics, request, on_series, address_);
 }
 
 absl::StatusOr<v1::Comparison> Connection::Compare(const v1::CompareRequest& request) {
@@ -255,9 +259,24 @@ absl::StatusOr<v1::ListArtifactsResponse> Connection::ListArtifacts(
 absl::Status Connection::ReadArtifact(
     const v1::ReadArtifactRequest& request,
     const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk) {
-  grpc::ClientContext context;
-  const auto reader = stubs_->artifacts.ReadArtifact(&context, request);
-  return Drain(&context, reader.get(), on_chunk, address_);
+  return Stream(&v1::Artifacts::Stub::ReadArtifact, stubs_->artifacts, request, on_chunk, address_);
+}
+
+absl::Status Connection::Export(const v1::ExportRequest& request,
+                                const std::function<absl::Status(const v1::FileChunk&)>& on_chunk) {
+  return Stream(&v1::Reports::Stub::Export, stubs_->reports, request, on_chunk, address_);
+}
+
+absl::Status Connection::RenderReport(
+    const v1::RenderReportRequest& request,
+    const std::function<absl::Status(const v1::FileChunk&)>& on_chunk) {
+  return Stream(&v1::Reports::Stub::RenderReport, stubs_->reports, request, on_chunk, address_);
+}
+
+absl::Status Connection::Generate(
+    const v1::GenerateRequest& request,
+    const std::function<absl::Status(const v1::GenerateResponse&)>& on_message) {
+  return Stream(&v1::Models::Stub::Generate, stubs_->models, request, on_message, address_);
 }
 
 absl::StatusOr<v1::RenderTableResponse> Connection::RenderTable(

@@ -12,6 +12,7 @@
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
 #include "ablate/v1/report.pb.h"
+#include "ablate/v1/model.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -65,6 +66,12 @@ class Connection {
   absl::Status ReadArtifact(const v1::ReadArtifactRequest& request,
                             const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk);
 
+  absl::Status RenderReport(const v1::RenderReportRequest& request,
+                            const std::function<absl::Status(const v1::FileChunk&)>& on_chunk);
+  absl::Status Export(const v1::ExportRequest& request,
+                      const std::function<absl::Status(const v1::FileChunk&)>& on_chunk);
+  absl::Status Generate(const v1::GenerateRequest& request,
+                        const std::function<absl::Status(const v1::GenerateResponse&)>& on_message);
   absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
   absl::StatusOr<v1::RenderFigureResponse> RenderFigure(const v1::RenderFigureRequest& request);
 

@@ -35,7 +35,8 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
                    "An ablation lab: experiment files in, trained grids and their numbers out.");
   for (const auto add :
        {AddUp, AddDown, AddSubmit, AddLs, AddShow, AddRuns, AddWatch, AddWait, AddCancel, AddRm,
-        AddLogs, AddMetrics, AddCompare, AddTable, AddFigure, AddData, AddArtifact, AddWorkers}) {
+        AddLogs, AddMetrics, AddCompare, AddTable, AddFigure, AddReport, AddExport, AddGenerate,
+        AddData, AddArtifact, AddWorkers}) {
     add(line.root());
   }
   line.root().Footer(kFooter);

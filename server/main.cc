@@ -64,7 +64,7 @@ void Define(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--lanes", flags.lanes, "runs trained at the same time (default: one a core)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--worker", flags.worker, "program of the local worker")->capture_default_str();
+  app.add_option("--worker", flags.worker, "program of the local workers")->capture_default_str();
   app.add_flag("--no-workers", flags.no_workers, "start no local worker");
   app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
       ->check(CLI::Range(0.0, 86400.0))
@@ -104,18 +104,29 @@ std::string FindGnuplot(const Flags& flags) {
   return found;
 }
 
-launch::WorkerCommand CpuWorker(const Flags& flags, const launch::Home& home) {
+constexpr char kTrainer[] = "cpu-train";
+constexpr char kAnalyst[] = "cpu-analysis";
+
+// What the cores' two workers have in common.
+launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role,
+                                const Flags& flags, const launch::Home& home) {
   launch::WorkerCommand command;
-  command.name = "cpu-train";
+  command.name = name;
   command.program = std::filesystem::absolute(flags.worker).string();
   command.arguments = {absl::StrCat("--server=unix:", home.worker_socket),
-                       absl::StrCat("--name=", command.name),
-                       absl::StrCat("--lock=", home.run, "/", command.name, ".lock"),
-                       absl::StrCat("--resume-every=", flags.resume_every)};
-  if (flags.lanes > 0) command.arguments.push_back(absl::StrCat("--lanes=", flags.lanes));
-  command.log_file = absl::StrCat(home.log, "/", command.name, ".log");
-  command.pid_file = absl::StrCat(home.run, "/", command.name, ".pid");
+                       absl::StrCat("--role=", role), absl::StrCat("--name=", name),
+                       absl::StrCat("--lock=", home.run, "/", name, ".lock")};
+  command.log_file = absl::StrCat(home.log, "/", name, ".log");
+  command.pid_file = absl::StrCat(home.run, "/", name, ".pid");
   return command;
+}
+
+std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launch::Home& home) {
+  if (flags.no_workers) return {};
+  launch::WorkerCommand trainer = CpuWorker(kTrainer, "train", flags, home);
+  trainer.arguments.push_back(absl::StrCat("--resume-every=", flags.resume_every));
+  if (flags.lanes > 0) trainer.arguments.push_back(absl::StrCat("--lanes=", flags.lanes));
+  return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
 }
 
 void WaitForEnd(const sigset_t& signals) {
@@ -177,13 +188,11 @@ absl::Status Program::StartScheduler(const launch::Home& home) {
 }
 
 absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home) {
-  std::vector<launch::WorkerCommand> commands;
-  if (!flags.no_workers) commands.push_back(CpuWorker(flags, home));
   auto workers =
-      launch::LocalWorkers::Start(std::move(commands), [this](const launch::ChildExit& exit) {
+      launch::LocalWorkers::Start(LocalCommands(flags, home), [this](const launch::ChildExit& exit) {
         spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
         thread_->Post([exit](schedule::Scheduler& inside) {
-          inside.Exited({exit.worker, exit.by_itself, exit.last_words});
+          inside.Exited({exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst});
         });
       });
   if (!workers.ok()) return workers.status();

@@ -23,6 +23,9 @@ void AddTable(Command root);
 void AddFigure(Command root);
 void AddData(Command root);
 void AddArtifact(Command root);
+void AddExport(Command root);
+void AddReport(Command root);
+void AddGenerate(Command root);
 void AddWorkers(Command root);
 
 }  // namespace ablate::client

@@ -1,4 +1,4 @@
-// `ablate workers`: the devices that train.
+// `ablate workers`: the processes that train and analyse.
 #include <memory>
 
 #include "absl/strings/str_join.h"
@@ -21,14 +21,21 @@ int Workers(bool json, const Context& context) {
     *context.console.out << ToJson(*list);
     return kSuccess;
   }
-  Table table(
-      {{"worker"}, {"state"}, {"device"}, {"lanes", true}, {"runs", true}, {"since"}, {"build"}});
+  Table table({{"worker"},
+               {"role"},
+               {"state"},
+               {"device"},
+               {"lanes", true},
+               {"runs", true},
+               {"since"},
+               {"build"}});
   for (const v1::Worker& worker : list->workers()) {
     const std::string since =
         worker.has_attach_time()
             ? Ago(absl::FromUnixSeconds(worker.attach_time().seconds()), context.now())
             : "";
-    table.Add({Id(worker.name()), v1::WorkerState::Value_Name(worker.state()), worker.device(),
+    table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()),
+               v1::WorkerState::Value_Name(worker.state()), worker.device(),
                Grouped(worker.lanes()), Grouped(static_cast<uint64_t>(worker.runs_size())), since,
                worker.build()});
   }
@@ -40,7 +47,7 @@ int Workers(bool json, const Context& context) {
 
 void AddWorkers(Command root) {
   auto json = std::make_shared<bool>(false);
-  Command command = root.Add("workers", "List the devices that train");
+  Command command = root.Add("workers", "List the workers: what they are for, and what they do");
   command.Flag(json.get(), "--json", "print the server's message");
   command.Footer("Example:\n  ablate workers");
   command.Do([json](const Context& context) { return Workers(*json, context); });

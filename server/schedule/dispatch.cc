@@ -120,7 +120,7 @@ WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run,
 }
 
 bool Scheduler::Impl::TakesNewRuns(const WorkerState& worker) const {
-  return worker.session != 0 && !worker.leaving &&
+  return worker.session != 0 && !worker.leaving && !worker.analysis &&
          (options_.trainer.empty() || worker.trainer == options_.trainer) &&
          (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version);
 }

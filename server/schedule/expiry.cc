@@ -21,11 +21,15 @@ constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 void Scheduler::Impl::Exited(const WorkerExit& exit) {
   const auto found = workers_.find(exit.worker);
-  if (found == workers_.end()) return;
-  WorkerState& worker = found->second;
-  if (worker.session != 0) Close(worker.session, absl::AbortedError("the worker's process ended"));
+  const bool known = found != workers_.end();
+  if (known && found->second.session != 0) {
+    Close(found->second.session, absl::AbortedError("the worker's process ended"));
+  }
   // From the end of a log: any bytes, perhaps the half of a character.
   const std::string last_words = reflect::ShortText(exit.last_words, kWordsBytes);
+  if (exit.analysis) analyses_.Exited(last_words);
+  if (!known) return;
+  WorkerState& worker = found->second;
   const std::vector<std::string> stepping = worker.stepping();
   std::vector<std::pair<std::string, LeaseEnding>> endings;
   for (const auto& [id, lease] : worker.leases) {
@@ -64,6 +68,7 @@ void Scheduler::Impl::Tick() {
   CheckAbsence();
   CheckSteps();
   RetryEnds();
+  analyses_.Tick();
   std::vector<Session> ids;
   ids.reserve(sessions_.size());
   for (const auto& [id, session] : sessions_) ids.push_back(id);

@@ -145,6 +145,13 @@ absl::Status CheckHello(const v1::Hello& hello) {
   if (hello.lanes() < 1 || hello.lanes() > kMostLanes) {
     return Bad("hello.lanes", absl::StrCat(hello.lanes()), absl::StrCat("1 to ", kMostLanes));
   }
+  if (hello.role() != v1::TRAIN && hello.role() != v1::ANALYSIS) {
+    return Bad("hello.role", absl::StrCat(hello.role()), "TRAIN or ANALYSIS");
+  }
+  if (hello.role() == v1::ANALYSIS && hello.held_size() > 0) {
+    return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
+               "none for a worker for analyses");
+  }
   if (hello.held_size() > kMostHeld) {
     return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
                absl::StrCat("at most ", kMostHeld));

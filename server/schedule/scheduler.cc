@@ -35,6 +35,7 @@ void Scheduler::Dispatch() { impl_->Dispatch(); }
 void Scheduler::Tick() { impl_->Tick(); }
 void Scheduler::DrainAll() { impl_->DrainAll(); }
 std::vector<WorkerInfo> Scheduler::Workers() const { return impl_->Workers(); }
+Analyses& Scheduler::analyses() { return impl_->analyses(); }
 
 Scheduler::Impl::Impl(storage::Store* store, const Clock* clock, SchedulerOptions options,
                       std::function<std::string()> new_lease_id)
@@ -44,7 +45,8 @@ Scheduler::Impl::Impl(storage::Store* store, const Clock* clock, SchedulerOption
       new_lease_id_(std::move(new_lease_id)),
       post_([](const std::function<void()>& task) { task(); }),
       start_(clock->Now()),
-      last_tick_(start_) {}
+      last_tick_(start_),
+      analyses_(clock, options_.analyses) {}
 
 absl::Status Scheduler::Impl::Start() {
   start_ = clock_->Now();
@@ -77,12 +79,14 @@ std::vector<WorkerInfo> Scheduler::Impl::Workers() const {
     info.device = worker.device;
     info.device_kind = worker.device_kind;
     info.build = worker.build;
+    info.analysis = worker.analysis;
     info.lanes = worker.lanes;
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
     for (const auto& [id, lease] : worker.leases) {
       for (const auto& [run, held] : lease.runs) info.runs.push_back(run);
     }
+    info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
   }
   return infos;
 }

@@ -15,20 +15,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/engine/trainer.h"
+#include "server/schedule/analyses.h"
 #include "server/schedule/clock.h"
+#include "server/schedule/worker_stream.h"
 #include "storage/store.h"
 
 namespace ablate::schedule {
-
-// One attached stream, as the scheduler sees it. Calls come from the scheduler's thread and must
-// neither block nor call the scheduler.
-class WorkerStream {
- public:
-  virtual ~WorkerStream() = default;
-  virtual void Send(const worker::v1::ToWorker& message) = 0;
-  // Ends the stream; the worker may come back with a new one.
-  virtual void Close(const absl::Status& why) = 0;
-};
 
 struct SchedulerOptions {
   absl::Duration heartbeat = absl::Seconds(5);
@@ -45,6 +37,7 @@ struct SchedulerOptions {
   // upgrade of the server, keep what they hold and get nothing new. Empty, 0: any.
   std::string trainer{engine::TorchTrainerName()};
   uint32_t numerics_version = engine::kNumericsVersion;
+  AnalysisLimits analyses;
 };
 
 struct WorkerInfo {
@@ -52,8 +45,10 @@ struct WorkerInfo {
   std::string device;
   std::string device_kind;
   std::string build;
+  bool analysis = false;  // its role: it is asked analyses and never granted a run
   uint32_t lanes = 0;
   bool attached = false;
+  bool busy = false;  // it trains, or makes an analysis
   storage::Micros attach_time = 0;
   std::vector<std::string> runs;
 };
@@ -64,6 +59,7 @@ struct WorkerExit {
   bool by_itself =
       false;  // exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL; not SIGKILL or SIGTERM
   std::string last_words;  // for the runs' history, such as "killed by SIGSEGV"
+  bool analysis = false;   // its role
 };
 
 // A state machine over a store: not thread-safe, driven by one thread (SchedulerThread) or by a
@@ -103,6 +99,8 @@ class Scheduler {
   void DrainAll();
 
   std::vector<WorkerInfo> Workers() const;
+  // Thread-safe, unlike the rest.
+  Analyses& analyses();
 
  private:
   class Impl;

@@ -28,6 +28,7 @@ class Scheduler::Impl {
   void SetPost(Post post) { post_ = std::move(post); }
   absl::Status Start();
   std::vector<WorkerInfo> Workers() const;
+  Analyses& analyses() { return analyses_; }
 
   // sessions.cc
   Session Open(std::shared_ptr<WorkerStream> stream);
@@ -62,6 +63,7 @@ class Scheduler::Impl {
 
   // sessions.cc
   void OnHello(Session id, const worker::v1::Hello& hello);
+  void OnAnalysis(Session id, const worker::v1::FromWorker& message);
   void Introduce(Session id, const worker::v1::Hello& hello);
   absl::Status SendVerdicts(Session id, const worker::v1::Hello& hello);
   void EndAbsentLeases(const worker::v1::Hello& hello);
@@ -125,6 +127,7 @@ class Scheduler::Impl {
   absl::Duration resumed_at_ = -absl::InfiniteDuration();
   ablate::schedule::Workers workers_;
   std::map<Session, Attachment> sessions_;
+  Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;
   bool draining_ = false;

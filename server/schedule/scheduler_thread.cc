@@ -78,6 +78,7 @@ class SchedulerThread::Impl {
   }
 
   void Post(Task task) { queue_->Push(std::move(task)); }
+  Analyses& analyses() { return scheduler_->analyses(); }
 
  private:
   void Loop() {
@@ -99,6 +100,8 @@ SchedulerThread::SchedulerThread(Scheduler* scheduler) : impl_(std::make_unique<
 SchedulerThread::~SchedulerThread() = default;
 
 void SchedulerThread::Post(std::function<void(Scheduler&)> task) { impl_->Post(std::move(task)); }
+
+Analyses& SchedulerThread::analyses() { return impl_->analyses(); }
 
 void SchedulerThread::Run(const std::function<void(Scheduler&)>& task) {
   Mutex mutex;

@@ -20,6 +20,8 @@ class SchedulerThread {
   void Post(std::function<void(Scheduler&)> task);
   // Posts and waits; not from the scheduler's own thread.
   void Run(const std::function<void(Scheduler&)>& task);
+  // Needs no thread of its own.
+  Analyses& analyses();
 
  private:
   class Impl;

@@ -38,6 +38,11 @@ void Scheduler::Impl::Receive(Session id, const v1::FromWorker& message) {
     case v1::FromWorker::kHeartbeat:
       OnHeartbeat(id, message.heartbeat());
       break;
+    case v1::FromWorker::kAnalysisPart:
+    case v1::FromWorker::kAnalysisResult:
+    case v1::FromWorker::kAnalysisFailed:
+      OnAnalysis(id, message);
+      break;
     case v1::FromWorker::MESSAGE_NOT_SET:
       Close(id, absl::InvalidArgumentError("message is not set; allowed: one kind"));
       break;
@@ -75,12 +80,21 @@ void Scheduler::Impl::OnHello(Session id, const v1::Hello& hello) {
     return;
   }
   EndAbsentLeases(hello);
+  if (hello.role() == v1::ANALYSIS) analyses_.Attached(id, sessions_[id].stream);
   if (workers_[hello.worker()].leaving) {
     // It may have missed the first one.
     message.mutable_drain();
     SendTo(id, message);
   }
   Dispatch();
+}
+
+void Scheduler::Impl::OnAnalysis(Session id, const v1::FromWorker& message) {
+  if (workers_[sessions_[id].worker].analysis) {
+    analyses_.Receive(id, message);
+  } else {
+    Close(id, absl::InvalidArgumentError("an analysis came from a worker that trains"));
+  }
 }
 
 // The newest stream of a process wins, and a new process takes the place of the old one.
@@ -97,6 +111,7 @@ void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
   worker.trainer = hello.trainer();
   worker.numerics_version = hello.numerics_version();
   worker.lanes = hello.lanes();
+  worker.analysis = hello.role() == v1::ANALYSIS;
   worker.leaving = worker.leaving || draining_;
   worker.session = id;
   worker.reported_at = worker.progress_at = clock_->Now();
@@ -188,6 +203,7 @@ void Scheduler::Impl::Forget(Session id) {
   if (found == sessions_.end()) return;
   Attachment ended = std::move(found->second);
   sessions_.erase(found);
+  analyses_.Detached(id);
   const auto worker = workers_.find(ended.worker);
   if (worker != workers_.end() && worker->second.session == id) {
     worker->second.session = 0;

@@ -53,8 +53,9 @@ struct WorkerState {
   std::string trainer;
   uint32_t numerics_version = 0;
   uint32_t lanes = 0;
-  bool leaving = false;  // drains: gets nothing new
-  uint64_t session = 0;  // 0: not attached
+  bool analysis = false;  // its role: gets no runs
+  bool leaving = false;   // drains: gets nothing new
+  uint64_t session = 0;   // 0: not attached
   absl::Duration detached_at;
   // As of its last heartbeat: when that came, and when some lane last made a step, or had nothing
   // to do.

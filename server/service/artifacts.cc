@@ -4,10 +4,9 @@
 #include <string>
 
 #include "ablate/v1/artifact.grpc.pb.h"
-#include "absl/strings/str_cat.h"
 #include "server/service/call.h"
+#include "server/service/checkpoints.h"
 #include "server/service/convert.h"
-#include "server/service/errors.h"
 #include "server/service/names.h"
 #include "server/service/read_blob.h"
 
@@ -31,18 +30,9 @@ absl::StatusOr<BlobReader> Open(const Backend& backend, const v1::ReadArtifactRe
   if (!name.ok()) return name.status();
   const auto run = FindRun(backend.store, name->run, "name");
   if (!run.ok()) return run.status();
-  const auto artifacts = backend.store->ListArtifacts(*run);
-  if (!artifacts.ok()) return artifacts.status();
-  std::string steps;
-  for (const storage::ArtifactRecord& artifact : *artifacts) {
-    if (artifact.step == name->step) {
-      return BlobReader::Open(backend.store, artifact.blob, request.offset());
-    }
-    absl::StrAppend(&steps, steps.empty() ? "; it has steps " : ", ", artifact.step);
-  }
-  return WithReason(absl::NotFoundError(absl::StrCat("run ", *run, " has no checkpoint of step ",
-                                                     name->step, steps)),
-                    "ARTIFACT_NOT_FOUND");
+  const auto checkpoint = FindCheckpoint(backend.store, *run, name->step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  return BlobReader::Open(backend.store, checkpoint->blob, request.offset());
 }
 
 class ArtifactsService final : public v1::Artifacts::CallbackService {

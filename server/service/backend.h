@@ -24,6 +24,7 @@ struct Backend {
   absl::Duration upload_patience = absl::Minutes(1);
   LiveStreams watches{"watches", kMostWatches};
   LiveStreams reads{"downloads and queries", kMostReads};
+  LiveStreams reports{"reports", kMostReports};
   LiveStreams uploads{"uploads", kMostUploads};
 };
 

@@ -212,9 +212,10 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker) {
   message.set_device(worker.device);
   message.set_lanes(worker.lanes);
   message.set_build(worker.build);
+  message.set_role(worker.analysis ? v1::WorkerRole::analysis : v1::WorkerRole::train);
   for (const std::string& run : worker.runs) message.add_runs(RunName(run));
   if (worker.attached) {
-    message.set_state(worker.runs.empty() ? v1::WorkerState::IDLE : v1::WorkerState::BUSY);
+    message.set_state(worker.busy ? v1::WorkerState::BUSY : v1::WorkerState::IDLE);
     *message.mutable_attach_time() = ToTimestamp(worker.attach_time);
   } else {
     message.set_state(v1::WorkerState::AWAY);

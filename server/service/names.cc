@@ -24,6 +24,7 @@ using reflect::Quoted;
 
 constexpr uint32_t kShownCandidates = 5;
 constexpr uint32_t kNearCandidates = 500;
+constexpr uint32_t kCellsAtOnce = 1'000;
 
 using Ids = absl::StatusOr<std::vector<std::string>>;
 
@@ -117,6 +118,31 @@ absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_v
 absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
                                     absl::string_view field) {
   return Find(Runs(store), name, field);
+}
+
+absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
+                                        absl::string_view cell, absl::string_view field) {
+  if (!IsPrintable(cell, kMostNameBytes)) {
+    return InvalidField(
+        field, cell.empty() ? "it is missing" : absl::StrCat(Quoted(cell), " is no cell's name"),
+        "a cell of the experiment, such as pre-lr0.01-s42");
+  }
+  std::vector<std::string> names;
+  while (true) {
+    const auto page =
+        store->ListCells(experiment, static_cast<uint32_t>(names.size()), kCellsAtOnce);
+    if (!page.ok()) return page.status();
+    for (const storage::CellRecord& record : *page) {
+      if (record.name == cell) return record.run;
+      names.push_back(record.name);
+    }
+    if (page->size() < kCellsAtOnce) break;
+  }
+  const std::string nearest = reflect::Nearest(cell, names);
+  return WithReason(absl::NotFoundError(absl::StrCat(
+                        "experiment ", experiment, " has no cell ", Quoted(cell),
+                        nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"))),
+                    "CELL_NOT_FOUND");
 }
 
 absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,

@@ -18,6 +18,9 @@ absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_v
                                            absl::string_view field);
 absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
                                     absl::string_view field);
+// The run of an experiment's cell; `experiment` is an id.
+absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
+                                        absl::string_view cell, absl::string_view field);
 // By id or by a display name that only one data set has.
 absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
                                                    absl::string_view field);

@@ -17,13 +17,14 @@ namespace {
 
 struct Devices {
   bool cuda = false;   // a GPU worker is known
-  uint32_t lanes = 0;  // of all workers
+  uint32_t lanes = 0;  // of all workers that train
 };
 
 Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   Devices devices;
   scheduler->Run([&devices](schedule::Scheduler& inside) {
     for (const schedule::WorkerInfo& worker : inside.Workers()) {
+      if (worker.analysis) continue;
       devices.cuda = devices.cuda || worker.device_kind == "cuda";
       devices.lanes += worker.lanes;
     }

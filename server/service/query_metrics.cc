@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/reflect/text.h"
 #include "server/schedule/clock.h"
 #include "server/service/errors.h"
+#include "server/service/metric_keys.h"
 #include "server/service/names.h"
-#include "server/service/page.h"
-#include "server/service/text.h"
 
 namespace ablate::service {
 namespace {
@@ -34,16 +32,7 @@ absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
 
 absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
   if (const absl::Status subject = CheckSubject(request); !subject.ok()) return subject;
-  if (request.keys_size() > kMostQueryKeys) {
-    return TooMany("keys", request.keys_size(), kMostQueryKeys);
-  }
-  for (int i = 0; i < request.keys_size(); ++i) {
-    if (!IsPrintable(request.keys(i), storage::kLongestKey)) {
-      return InvalidField(absl::StrCat("keys[", i, "]"),
-                          absl::StrCat(reflect::Quoted(request.keys(i)), " is no key"),
-                          "a metric's key such as train/loss");
-    }
-  }
+  if (const absl::Status keys = CheckKeys(request.keys()); !keys.ok()) return keys;
   if (request.has_first_step() && request.has_last_step() &&
       request.first_step() > request.last_step()) {
     return InvalidField("first_step", absl::StrCat(request.first_step(), " is after last_step"),
@@ -103,18 +92,9 @@ absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
 }
 
 absl::Status QueryMetricsReactor::CollectKeys(const Subject& subject) {
-  const auto present = backend_->store->RunKeys(subject.run);
-  if (!present.ok()) return present.status();
-  std::set<std::string> sorted;
-  for (const auto& [key, count] : *present) sorted.insert(key);
-  keys_.clear();
-  if (request_->keys().empty()) {
-    keys_.assign(sorted.begin(), sorted.end());
-  } else {
-    for (const std::string& key : request_->keys()) {
-      if (sorted.erase(key) > 0) keys_.push_back(key);  // once, however often it is asked for
-    }
-  }
+  auto keys = KeysToRead(backend_->store, subject.run, request_->keys());
+  if (!keys.ok()) return keys.status();
+  keys_ = *std::move(keys);
   has_keys_ = true;
   key_ = 0;
   return absl::OkStatus();

@@ -14,40 +14,12 @@ namespace {
 
 constexpr uint32_t kSmooth = 20;  // report.smooth's default
 
-// The curves of one row's runs, one a seed that has points.
-absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
-                                                  const ComparedGrid& compared, size_t row,
-                                                  const std::string& key,
-                                                  const Cancelled& cancelled) {
-  const report::ComparisonRow& of = compared.comparison.rows[row];
-  figure::SettingCurves setting{of.label, 0, {}};
-  const std::vector<size_t>& cells = compared.rows[row];
-  setting.seeds.resize(cells.size());
-  for (size_t i = 0; i < cells.size(); ++i) {
-    setting.seeds[i].seed = of.runs[i].seed;
-    setting.seeds[i].diverged = of.runs[i].diverged;
-  }
-  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled,
-                                        [&](size_t cell, const Points& points) -> absl::Status {
-                                          for (size_t i = 0; i < cells.size(); ++i) {
-                                            if (cells[i] != cell) continue;
-                                            setting.seeds[i].steps = points.steps;
-                                            setting.seeds[i].values = points.values;
-                                          }
-                                          return absl::OkStatus();
-                                        });
-  if (!read.ok()) return read;
-  return setting;
-}
-
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
                           const figure::Kind& kind, const Cancelled& cancelled,
                           figure::Input* input) {
-  const std::vector<size_t> styles = figure::StyleIndices(compared.comparison);
   for (size_t row = 0; row < compared.rows.size(); ++row) {
     auto setting = ReadSetting(store, compared, row, input->key, cancelled);
     if (!setting.ok()) return setting.status();
-    setting->style = styles[row];
     input->settings.push_back(figure::ReduceSetting(kind, *setting, input->curves));
   }
   return absl::OkStatus();
@@ -85,6 +57,31 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
 }
 
 }  // namespace
+
+absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
+                                                  const ComparedGrid& compared, size_t row,
+                                                  const std::string& key,
+                                                  const Cancelled& cancelled) {
+  const report::ComparisonRow& of = compared.comparison.rows[row];
+  figure::SettingCurves setting{of.label, figure::StyleIndices(compared.comparison)[row], {}};
+  const std::vector<size_t>& cells = compared.rows[row];
+  setting.seeds.resize(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    setting.seeds[i].seed = of.runs[i].seed;
+    setting.seeds[i].diverged = of.runs[i].diverged;
+  }
+  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled,
+                                        [&](size_t cell, const Points& points) -> absl::Status {
+                                          for (size_t i = 0; i < cells.size(); ++i) {
+                                            if (cells[i] != cell) continue;
+                                            setting.seeds[i].steps = points.steps;
+                                            setting.seeds[i].values = points.values;
+                                          }
+                                          return absl::OkStatus();
+                                        });
+  if (!read.ok()) return read;
+  return setting;
+}
 
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,

@@ -18,6 +18,13 @@ struct FigureOptions {
   double width = 3.25;
 };
 
+// The curves of one row's runs, one a seed that has points, in the row's colour. Blocks on the
+// store.
+absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
+                                                  const ComparedGrid& compared, size_t row,
+                                                  const std::string& key,
+                                                  const Cancelled& cancelled);
+
 // The figure as data. Reads the curves setting by setting, so that memory is bounded by one
 // setting's. Errors as figure::Draw's. Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,

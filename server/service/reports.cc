@@ -3,7 +3,9 @@
 
 #include "ablate/v1/report.grpc.pb.h"
 #include "server/service/call.h"
+#include "server/service/export.h"
 #include "server/service/render_figure.h"
+#include "server/service/render_report.h"
 #include "server/service/render_table.h"
 
 namespace ablate::service {
@@ -29,6 +31,16 @@ class ReportsService final : public v1::Reports::CallbackService {
       return service::RenderFigure(
           *backend_, *request, [context] { return context->IsCancelled(); }, response);
     });
+  }
+
+  grpc::ServerWriteReactor<v1::FileChunk>* RenderReport(
+      grpc::CallbackServerContext*, const v1::RenderReportRequest* request) override {
+    return (new RenderReportReactor(backend_, request))->Begin();
+  }
+
+  grpc::ServerWriteReactor<v1::FileChunk>* Export(grpc::CallbackServerContext*,
+                                                  const v1::ExportRequest* request) override {
+    return (new ExportReactor(backend_, request))->Begin();
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "server/service/listen.h"
 #include "server/service/metrics.h"
 #include "server/service/reports.h"
+#include "server/service/models.h"
 #include "server/service/runs.h"
 #include "server/service/worker_channel.h"
 #include "server/service/workers.h"
@@ -62,6 +63,7 @@ class GrpcServer final : public Server {
     services_.push_back(MakeDatasetsService(&backend_));
     services_.push_back(MakeArtifactsService(&backend_));
     services_.push_back(MakeReportsService(&backend_));
+    services_.push_back(MakeModelsService(&backend_));
     services_.push_back(MakeWorkersService(&backend_));
     worker_services_.push_back(MakeWorkerChannelService(&workers_));
     auto clients = Listen(options.client_address, kMostRequestBytes, services_);
@@ -77,7 +79,9 @@ class GrpcServer final : public Server {
     if (client_server_ == nullptr) return;
     backend_.watches.StopAll();
     backend_.reads.StopAll();
+    backend_.reports.StopAll();
     backend_.uploads.StopAll();
+    backend_.scheduler->analyses().Stop();
     ShutDown(client_server_.get());
   }
 

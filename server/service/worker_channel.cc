@@ -9,10 +9,17 @@
 namespace ablate::service {
 namespace {
 
-absl::StatusOr<BlobReader> Open(storage::Store* store, const worker::v1::ReadBlobRequest& request) {
+// An analysis has the right to its own blobs, a lease to all.
+absl::Status CheckRight(const WorkerBackend& backend, const worker::v1::ReadBlobRequest& request) {
+  const absl::Status own = backend.scheduler->analyses().MayRead(request.lease(), request.sha256());
+  return absl::IsNotFound(own) ? CheckLease(backend.store, request.lease()) : own;
+}
+
+absl::StatusOr<BlobReader> Open(const WorkerBackend& backend,
+                                const worker::v1::ReadBlobRequest& request) {
   if (const absl::Status sha = CheckSha256(request.sha256()); !sha.ok()) return sha;
-  if (const absl::Status lease = CheckLease(store, request.lease()); !lease.ok()) return lease;
-  return BlobReader::Open(store, request.sha256(), 0);
+  if (const absl::Status right = CheckRight(backend, request); !right.ok()) return right;
+  return BlobReader::Open(backend.store, request.sha256(), 0);
 }
 
 class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackService {
@@ -28,7 +35,7 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
       grpc::CallbackServerContext*, const worker::v1::ReadBlobRequest* request) override {
     auto* reactor = new ReadBlobReactor<worker::v1::BlobChunk>(
         backend_->pool, &backend_->transfers,
-        [this, request] { return Open(backend_->store, *request); });
+        [this, request] { return Open(*backend_, *request); });
     return reactor->Begin();
   }
 

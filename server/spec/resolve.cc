@@ -14,6 +14,7 @@
 #include "server/spec/grid.h"
 #include "server/spec/notes.h"
 #include "server/spec/problems.h"
+#include "server/spec/samples.h"
 #include "server/spec/validate.h"
 
 namespace ablate::spec {
@@ -36,6 +37,7 @@ class Resolver {
     const bool well_formed = problems_.empty();
     CheckExperiment(resolution_.spec, &problems_);
     ReadOverrides(overrides);
+    CheckAnalyses(resolution_.spec, &problems_);
     ReadGrid();
     CheckWriters();
     const bool small = CheckSize(grid_, resolution_.spec.limits(), &problems_);

@@ -16,8 +16,9 @@ AttachLoop::AttachLoop(AttachOptions options, std::unique_ptr<AttachClient> clie
 
 AttachLoop::~AttachLoop() { Stop(); }
 
-void AttachLoop::Run(LaneRequests requests) {
+void AttachLoop::Run(LaneRequests requests, AnalysisRequests analyses) {
   requests_ = std::move(requests);
+  analyses_ = std::move(analyses);
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -28,6 +29,11 @@ void AttachLoop::Stop() {
     changed_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
+}
+
+void AttachLoop::Send(v1::FromWorker message) {
+  MutexLock lock(&mutex_);
+  if (stream_ != nullptr) stream_->Send(std::move(message));
 }
 
 void AttachLoop::Report(v1::Event event) {
@@ -87,6 +93,7 @@ bool AttachLoop::RunStream() {
     if (welcomed) detached_at_ = MonotonicNow();
   }
   stream.reset();
+  if (analyses_.disconnected) analyses_.disconnected();
   MutexLock lock(&mutex_);
   book_.Disconnected();
   return welcomed;
@@ -123,8 +130,7 @@ void AttachLoop::SendHeartbeat() {
   v1::FromWorker message;
   v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
   for (v1::LeaseProgress& lease : leases) *heartbeat.add_leases() = std::move(lease);
-  MutexLock lock(&mutex_);
-  if (stream_ != nullptr) stream_->Send(std::move(message));
+  Send(std::move(message));
 }
 
 void AttachLoop::Received(const v1::ToWorker& message) {
@@ -145,6 +151,13 @@ void AttachLoop::Received(const v1::ToWorker& message) {
   for (const Instructions::RunKey& key : instructions.stop) requests_.abandon(key);
   for (Instructions::LeasedRun& leased : instructions.start) requests_.start(std::move(leased));
   if (instructions.drain) requests_.drain();
+  ReceivedAnalysis(message);
+}
+
+void AttachLoop::ReceivedAnalysis(const v1::ToWorker& message) {
+  if (!analyses_.start) return;
+  if (message.has_analyze()) analyses_.start(message.analyze());
+  if (message.has_cancel_analysis()) analyses_.cancel(message.cancel_analysis().id());
 }
 
 void AttachLoop::Ended(const absl::Status& status) {

@@ -37,6 +37,14 @@ struct LaneRequests {
   std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
 };
 
+// The same for the worker for analyses, which also hears of the end of a stream: the server has
+// forgotten then what it asked.
+struct AnalysisRequests {
+  std::function<void(v1::Analyze)> start;
+  std::function<void(const std::string& id)> cancel;
+  std::function<void()> disconnected;
+};
+
 // Thread-safe.
 class AttachLoop : public Reports {
  public:
@@ -45,8 +53,11 @@ class AttachLoop : public Reports {
   ~AttachLoop() override;
 
   // Attaches in a thread of its own, and again whenever the stream breaks. Once.
-  void Run(LaneRequests requests);
+  void Run(LaneRequests requests, AnalysisRequests analyses = {});
   void Stop();
+
+  // Sends a message that is not about a lease; lost without a stream.
+  void Send(v1::FromWorker message);
 
   void Report(v1::Event event) override;
   bool HasCredit(const std::string& lease) const override;
@@ -59,6 +70,7 @@ class AttachLoop : public Reports {
   // Attaches and keeps the stream until it breaks; true if it was welcomed.
   bool RunStream();
   void Received(const v1::ToWorker& message);
+  void ReceivedAnalysis(const v1::ToWorker& message);
   void Ended(const absl::Status& status);
   // Waits until the stream breaks; sends heartbeats.
   void KeepStream(AttachStream* stream);
@@ -71,6 +83,7 @@ class AttachLoop : public Reports {
   const AttachOptions options_;
   const std::unique_ptr<AttachClient> client_;
   LaneRequests requests_;
+  AnalysisRequests analyses_;  // empty if the worker trains
   mutable Mutex mutex_;
   CondVar changed_;
   LeaseBook book_ ABSL_GUARDED_BY(mutex_);

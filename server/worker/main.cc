@@ -1,4 +1,4 @@
-// ablate-worker: trains on one device for a server.
+// ablate-worker: trains on one device for a server, or makes analyses there.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
@@ -11,13 +11,16 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
+#include "server/worker/analysis_worker.h"
 #include "server/worker/cores.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/warm_up.h"
@@ -31,7 +34,8 @@ constexpr int kDeviceLostExit = 4;
 
 struct Flags {
   std::string server;
-  std::string name = "cpu-train";
+  std::string role = "train";
+  std::string name;  // empty: cpu- and the role
   int lanes = 0;
   std::string lock;
   double resume_every = 30;
@@ -47,7 +51,10 @@ void Define(CLI::App& app, Flags& flags) {
       ->check([](const std::string& server) {
         return absl::StartsWith(server, "unix:") ? "" : "must be unix:PATH, is " + server;
       });
-  app.add_option("--name", flags.name, "name of this device's worker")->capture_default_str();
+  app.add_option("--role", flags.role, "train, or analysis: make what is asked of trained models")
+      ->check(CLI::IsMember({"train", "analysis"}))
+      ->capture_default_str();
+  app.add_option("--name", flags.name, "name of this device's worker for the role [cpu-ROLE]");
   app.add_option("--lanes", flags.lanes, "runs trained at the same time, a core each")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -58,6 +65,15 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--flush-every", flags.flush_every, "seconds between reports of a run's points")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
+}
+
+// Options of training say nothing about analyses; the one that is given all the same, or empty.
+std::string Misplaced(const CLI::App& app, const Flags& flags) {
+  if (flags.role == "train") return "";
+  for (const char* option : {"--lanes", "--resume-every", "--flush-every"}) {
+    if (app.count(option) > 0) return option;
+  }
+  return "";
 }
 
 std::string RandomHex() {
@@ -80,12 +96,15 @@ std::string CpuInWords(int lanes) {
 }
 
 v1::Hello HelloOf(const Flags& flags) {
+  const bool trains = flags.role == "train";
+  const int lanes = trains ? flags.lanes : 1;
   v1::Hello hello;
-  hello.set_worker(flags.name);
+  hello.set_worker(flags.name.empty() ? absl::StrCat("cpu-", flags.role) : flags.name);
+  hello.set_role(trains ? v1::TRAIN : v1::ANALYSIS);
   hello.set_incarnation(RandomHex());
-  hello.set_device(CpuInWords(flags.lanes));
+  hello.set_device(CpuInWords(lanes));
   hello.set_device_kind("cpu");
-  hello.set_lanes(static_cast<uint32_t>(flags.lanes));
+  hello.set_lanes(static_cast<uint32_t>(lanes));
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_numerics_version(engine::kNumericsVersion);
@@ -106,6 +125,18 @@ WorkerOptions OptionsOf(const Flags& flags) {
   return options;
 }
 
+AnalysisWorkerOptions AnalysisOptionsOf(const Flags& flags) {
+  AnalysisWorkerOptions options;
+  options.server = flags.server;
+  options.attach.hello = HelloOf(flags);
+  options.generate = engine::GenerateSamples;
+  options.prepare = [] {
+    engine::PrepareLaneThread();
+    return WarmUpAnalyses(engine::MakeTorchTrainer, engine::GenerateSamples);
+  };
+  return options;
+}
+
 // Before any thread is made, so that only the thread that waits for them gets them.
 sigset_t BlockEndSignals() {
   sigset_t signals;
@@ -122,6 +153,21 @@ int LastWords(int code, absl::string_view words) {
   return code;
 }
 
+// Works until it is drained or its device is lost.
+template <typename AnyWorker, typename Options>
+[[noreturn]] void RunToTheEnd(Options options) {
+  const sigset_t signals = BlockEndSignals();
+  AnyWorker worker(std::move(options));
+  std::thread([&worker, signals] {
+    int signal = 0;
+    while (sigwait(&signals, &signal) == 0) worker.Drain();
+  }).detach();
+  const absl::Status end = worker.Run();
+  const int code = end.ok() ? 0 : LastWords(kDeviceLostExit, end.ToString());
+  // Not by way of destructors: a thread of a lost device may never come back.
+  std::_Exit(code);
+}
+
 int Work(const Flags& flags) {
   std::optional<DeviceLock> lock;
   if (!flags.lock.empty()) {
@@ -133,16 +179,8 @@ int Work(const Flags& flags) {
     }
     lock.emplace(*std::move(taken));
   }
-  const sigset_t signals = BlockEndSignals();
-  Worker worker(OptionsOf(flags));
-  std::thread([&worker, signals] {
-    int signal = 0;
-    while (sigwait(&signals, &signal) == 0) worker.Drain();
-  }).detach();
-  const absl::Status end = worker.Run();
-  const int code = end.ok() ? 0 : LastWords(kDeviceLostExit, end.ToString());
-  // Not by way of destructors: a lane of a lost device may never come back.
-  std::_Exit(code);
+  if (flags.role == "analysis") RunToTheEnd<AnalysisWorker>(AnalysisOptionsOf(flags));
+  RunToTheEnd<Worker>(OptionsOf(flags));
 }
 
 }  // namespace
@@ -151,9 +189,13 @@ int Work(const Flags& flags) {
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
-  CLI::App app("Trains the runs that an ablate server grants, on this machine's cores.");
+  CLI::App app(
+      "Trains the runs that an ablate server grants, or makes analyses, on this machine's cores.");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
   CLI11_PARSE(app, argc, argv);
+  if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
+    return app.exit(CLI::ValidationError(option, "is for --role train"));
+  }
   return ablate::worker::Work(flags);
 }

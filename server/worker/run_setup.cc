@@ -32,7 +32,8 @@ RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)
 absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::string& lease,
                                                                 const v1::GrantedRun& run,
                                                                 RunControl& control) {
-  absl::StatusOr<engine::RunConfig> config = Config(lease, run, control);
+  absl::StatusOr<engine::RunConfig> config =
+      ReadConfig(run.spec(), {lease, run.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
   auto trainer = make_trainer_({*std::move(config)});
   if (!trainer.ok() || run.resume_blob().empty()) return trainer;
@@ -44,20 +45,21 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
   return trainer;
 }
 
-absl::StatusOr<engine::RunConfig> RunSetup::Config(const std::string& lease,
-                                                   const v1::GrantedRun& run, RunControl& control) {
-  const ablate::v1::TaskSpec& task = run.spec().spec().task();
+absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
+                                             const RightfulBlob& data_set, DataSets* data_sets,
+                                             RunControl& control) {
+  const ablate::v1::TaskSpec& task = run.spec().task();
   switch (task.kind_case()) {
     case ablate::v1::TaskSpec::kLegacyRecall:
-      return spec::ToEngineConfig(run.spec(), RecallShape(task.legacy_recall()));
+      return spec::ToEngineConfig(run, RecallShape(task.legacy_recall()));
     case ablate::v1::TaskSpec::kDocuments: {
-      const auto data_set = data_sets_.Get(lease, run.dataset_blob(), control);
-      if (!data_set.ok()) {
-        return Annotate(data_set.status(),
+      const auto text = data_sets->Get(data_set.right, data_set.sha256, control);
+      if (!text.ok()) {
+        return Annotate(text.status(),
                         absl::StrCat("cannot use data set ", task.documents().dataset()));
       }
-      engine::RunConfig config = spec::ToEngineConfig(run.spec(), (*data_set)->shape);
-      std::get<engine::DocumentsTask>(config.task).text = (*data_set)->text;
+      engine::RunConfig config = spec::ToEngineConfig(run, (*text)->shape);
+      std::get<engine::DocumentsTask>(config.task).text = (*text)->text;
       return config;
     }
     case ablate::v1::TaskSpec::KIND_NOT_SET:

@@ -46,4 +46,15 @@ absl::Status WarmUp(const TrainerFactory& make_trainer) {
   return (*trainer)->ExportState(0).status();
 }
 
+absl::Status WarmUpAnalyses(const TrainerFactory& make_trainer, const SampleGenerator& generate) {
+  const absl::StatusOr<engine::RunConfig> config = TinyRun();
+  if (!config.ok()) return config.status();
+  const auto trainer = make_trainer({*config});
+  if (!trainer.ok()) return trainer.status();
+  const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint(0);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const std::atomic<bool> never{false};
+  return generate(*config, *checkpoint, {}, never, [](const auto&) {}).status();
+}
+
 }  // namespace ablate::worker

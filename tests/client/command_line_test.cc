@@ -34,6 +34,7 @@ const std::vector<std::vector<std::string>>& Commands() {
                                                                           {"data", "rm"},
                                                                           {"artifact", "ls"},
                                                                           {"artifact", "get"},
+                                                                          {"generate"},
                                                                           {"workers"}};
   return *commands;
 }

@@ -256,6 +256,7 @@ TEST_F(ExperimentsTest, ListsWorkers) {
     worker->set_name("workers/cpu-train");
     worker->set_device("cpu, 2 lanes");
     worker->set_lanes(2);
+    worker->set_role(v1::WorkerRole::train);
     worker->set_state(v1::WorkerState::BUSY);
     worker->add_runs("runs/a");
     worker->set_build("ablate 0.1.0");
@@ -263,8 +264,8 @@ TEST_F(ExperimentsTest, ListsWorkers) {
     return absl::OkStatus();
   };
   EXPECT_EQ(Run({"workers"}).out,
-            "worker     state  device        lanes  runs  since     build\n"
-            "cpu-train  BUSY   cpu, 2 lanes      2     1  30 s ago  ablate 0.1.0\n");
+            "worker     role   state  device        lanes  runs  since     build\n"
+            "cpu-train  train  BUSY   cpu, 2 lanes      2     1  30 s ago  ablate 0.1.0\n");
   EXPECT_THAT(Run({"workers", "--json"}).out, HasSubstr("\"state\": \"BUSY\""));
 }
 

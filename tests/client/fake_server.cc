@@ -7,6 +7,7 @@
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
@@ -145,6 +146,23 @@ struct ReportsService : v1::Reports::Service {
                       v1::RenderFigureResponse* response) override {
     return Run(answers->figure, request, response);
   }
+  Status Export(ServerContext*, const v1::ExportRequest* request,
+                ServerWriter<v1::FileChunk>* writer) override {
+    return Stream(answers->export_points, request, writer);
+  }
+  Status RenderReport(ServerContext*, const v1::RenderReportRequest* request,
+                      ServerWriter<v1::FileChunk>* writer) override {
+    return Stream(answers->report, request, writer);
+  }
+  Answers* answers;
+};
+
+struct ModelsService : v1::Models::Service {
+  explicit ModelsService(Answers* a) : answers(a) {}
+  Status Generate(ServerContext*, const v1::GenerateRequest* request,
+                  ServerWriter<v1::GenerateResponse>* writer) override {
+    return Stream(answers->generate, request, writer);
+  }
   Answers* answers;
 };
 
@@ -167,6 +185,7 @@ struct FakeServer::Services {
         datasets(answers),
         artifacts(answers),
         reports(answers),
+        models(answers),
         workers(answers) {}
 
   ExperimentsService experiments;
@@ -175,6 +194,7 @@ struct FakeServer::Services {
   DatasetsService datasets;
   ArtifactsService artifacts;
   ReportsService reports;
+  ModelsService models;
   WorkersService workers;
   std::unique_ptr<grpc::Server> server;
 };
@@ -189,6 +209,7 @@ FakeServer::FakeServer(const std::string& path, Answers* answers)
   builder.RegisterService(&services_->datasets);
   builder.RegisterService(&services_->artifacts);
   builder.RegisterService(&services_->reports);
+  builder.RegisterService(&services_->models);
   builder.RegisterService(&services_->workers);
   services_->server = builder.BuildAndStart();
 }

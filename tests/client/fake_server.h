@@ -13,6 +13,7 @@
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/metric.pb.h"
 #include "ablate/v1/report.pb.h"
+#include "ablate/v1/model.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -51,6 +52,9 @@ struct Answers {
   Answer<v1::DeleteDatasetRequest, google::protobuf::Empty> remove_dataset;
   Answer<v1::ListArtifactsRequest, v1::ListArtifactsResponse> artifacts;
   StreamAnswer<v1::ReadArtifactRequest, v1::ArtifactChunk> read_artifact;
+  StreamAnswer<v1::RenderReportRequest, v1::FileChunk> report;
+  StreamAnswer<v1::ExportRequest, v1::FileChunk> export_points;
+  StreamAnswer<v1::GenerateRequest, v1::GenerateResponse> generate;
   Answer<v1::RenderTableRequest, v1::RenderTableResponse> table;
   Answer<v1::RenderFigureRequest, v1::RenderFigureResponse> figure;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;

@@ -108,9 +108,11 @@ TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
   nlohmann::json workers;
   ASSERT_TRUE(Eventually([&] {
     workers = server.Json({"workers", "--json"});
-    return workers["workers"].size() == 1;
-  })) << "the worker attaches while it warms up";
+    return workers["workers"].size() == 2;
+  })) << "workers attach while they warm up";
   EXPECT_TRUE(workers["workers"][0].contains("runs"));
+  EXPECT_EQ(workers["workers"][0]["role"], "analysis");
+  EXPECT_EQ(workers["workers"][1]["role"], "train");
   const nlohmann::json created = server.Json({"submit", "-", "--wait", "--json"},
                                              SmallNames("json", 5, "seeds: {count: 1}\n"));
   EXPECT_TRUE(created.contains("differs_only_in_evaluation"));

@@ -125,6 +125,7 @@ PersonalServer::~PersonalServer() {
   if (server != 0) Ablate({"down"});
   Kill(ServerPid());
   Kill(WorkerPid());
+  Kill(AnalystPid());
   std::filesystem::remove_all(root_);
 }
 
@@ -153,6 +154,7 @@ void PersonalServer::Up(const std::vector<std::string>& arguments) {
 
 int PersonalServer::ServerPid() const { return ReadPid(home_ + "/run/ablated.pid"); }
 int PersonalServer::WorkerPid() const { return ReadPid(home_ + "/run/cpu-train.pid"); }
+int PersonalServer::AnalystPid() const { return ReadPid(home_ + "/run/cpu-analysis.pid"); }
 
 void PersonalServer::Kill(int pid) {
   if (pid <= 0 || ::kill(pid, SIGKILL) != 0) return;

@@ -35,9 +35,10 @@ class PersonalServer {
   // `ablate up` with these further arguments, expecting success.
   void Up(const std::vector<std::string>& arguments = {});
 
-  // Process ids of the server and of the worker, or 0.
+  // Process ids of the server, of the worker that trains and of the one for analyses, or 0.
   int ServerPid() const;
   int WorkerPid() const;
+  int AnalystPid() const;
   // SIGKILL, and waits until the process is gone.
   static void Kill(int pid);
 

@@ -178,7 +178,8 @@ TEST_F(WorkflowTest, KeepsEverythingOverDownAndUp) {
   const std::string before =
       server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"}).out;
   EXPECT_EQ(server_.Ablate({"down"}).exit_code, 0);
-  EXPECT_EQ(server_.WorkerPid(), 0) << "down stops the worker too";
+  EXPECT_EQ(server_.WorkerPid(), 0) << "down stops the workers too";
+  EXPECT_EQ(server_.AnalystPid(), 0);
   EXPECT_NE(server_.Ablate({"ls"}).exit_code, 0);
   server_.Up();
   EXPECT_EQ(server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"}).out, before);

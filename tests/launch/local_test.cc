@@ -49,8 +49,19 @@ class LocalWorkersTest : public testing::Test {
     return command;
   }
 
-  std::unique_ptr<LocalWorkers> Start(const WorkerCommand& command) {
-    auto workers = LocalWorkers::Start({command}, [this](const ChildExit& exit) {
+  // Another one beside it.
+  WorkerCommand Second(const std::string& body) {
+    WorkerCommand command = Command("");
+    command.name = "second";
+    command.program = folder_.Script("second", body);
+    command.log_file = folder_ / "log2";
+    command.pid_file = folder_ / "pid2";
+    return command;
+  }
+
+  std::unique_ptr<LocalWorkers> Start(const WorkerCommand& command) { return StartAll({command}); }
+  std::unique_ptr<LocalWorkers> StartAll(std::vector<WorkerCommand> commands) {
+    auto workers = LocalWorkers::Start(std::move(commands), [this](const ChildExit& exit) {
       MutexLock lock(&mutex_);
       exits_.push_back(exit);
       changed_.SignalAll();
@@ -100,6 +111,17 @@ TEST_F(LocalWorkersTest, ReportsAndRestartsAProgramThatEnds) {
     EXPECT_TRUE(exit.by_itself);
     EXPECT_EQ(exit.last_words, "exit code 5: the reason");
   }
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, RestartsTheOneThatCrashesAndLeavesTheOtherAlone) {
+  const WorkerCommand steady = Command(kRunUntilTold);
+  const auto workers = StartAll({steady, Second("kill -SEGV $$\n")});
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  const pid_t pid = Pid();
+  for (const ChildExit& exit : WaitForExits(3)) EXPECT_EQ(exit.worker, "second");
+  EXPECT_EQ(Pid(), pid);
+  EXPECT_EQ(Lines(folder_ / "log"), 1) << "it was started once";
   workers->Stop(absl::Seconds(10));
 }
 

@@ -187,6 +187,12 @@ Table ListRequests() {
        kInvalid, "max_points: 4294967295 is too large; allowed: 4 to 1000000, or 0 for all points"},
       {"QueryOfNoRun", "Metrics/QueryMetrics", "runs: \"abc\"", kNotFound,
        "there is no run \"abc\""},
+      {"ReportOfNothing", "Reports/RenderReport", "", kInvalid,
+       "experiments: it is missing; allowed: 1 to 20 experiments"},
+      {"ReportOfTooMany", "Reports/RenderReport", Repeat("experiments: \"e\" ", 21), kInvalid,
+       "experiments: there are 21 of them; allowed: at most 20"},
+      {"ExportOfNothing", "Reports/Export", "format: csv", kInvalid,
+       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
       {"CompareNothing", "Metrics/Compare", "", kInvalid,
        absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
       {"CompareNoExperiment", "Metrics/Compare", "experiment: \"abc\"", kNotFound,
@@ -236,12 +242,56 @@ Table UploadRequests() {
   };
 }
 
+// Options are checked before the run is looked for.
+Table SampleRequests() {
+  const auto generate = [](const std::string& name, const std::string& request,
+                           const std::string& message) {
+    return BadRequest{name, "Models/Generate", request, kInvalid, message};
+  };
+  const std::string either = "; allowed: either run, or experiment and cell";
+  return {
+      generate("GenerateOfNothing", "", "run: neither it nor experiment is given" + either),
+      generate("GenerateOfBoth", "run: \"runs/r\" experiment: \"experiments/e\"",
+               "run: experiment is given, too" + either),
+      generate("GenerateOfARunsCell", "run: \"runs/r\" cell: \"s0\"",
+               "cell: run is given, too" + either),
+      generate("GenerateOfAStrangeRun", "run: \"runs/R\"",
+               absl::StrCat("run: \"runs/R\" is no run's name; allowed: ", kRunForm)),
+      generate("GenerateOfAStepBeforeTheFirst", "run: \"runs/r\" step: -2",
+               "step: -2 is out of range; allowed: 0 or more, or -1 for the last checkpoint"),
+      generate("GenerateNoSamples", "run: \"runs/r\" count: 0",
+               "count: 0 is out of range; allowed: 1 to 1,000"),
+      generate("GenerateTooManySamples", "run: \"runs/r\" count: 1001",
+               "count: 1001 is out of range; allowed: 1 to 1,000"),
+      generate("GenerateWithANegativeTemperature", "run: \"runs/r\" temperature: -0.1",
+               "temperature: -0.1 is out of range; allowed: 0 to 100"),
+      generate("GenerateWithNoTemperature", "run: \"runs/r\" temperature: nan",
+               "temperature: nan is out of range; allowed: 0 to 100"),
+      generate("GenerateWithAHugeTopK", "run: \"runs/r\" top_k: 10000001",
+               "top_k: 10000001 is out of range; allowed: 0 (all) to 10,000,000"),
+      generate("GenerateWithNoTopP", "run: \"runs/r\" top_p: 0",
+               "top_p: 0 is out of range; allowed: above 0, at most 1"),
+      generate("GenerateWithTooMuchTopP", "run: \"runs/r\" top_p: 1.5",
+               "top_p: 1.5 is out of range; allowed: above 0, at most 1"),
+      generate("GenerateWithSeveralMistakes", "run: \"runs/r\" count: 0 top_p: 2",
+               "2 problems: count: 0 is out of range; allowed: 1 to 1,000; top_p: 2 is out of "
+               "range; allowed: above 0, at most 1"),
+      {"GenerateOfAnUnknownRun", "Models/Generate", "run: \"runs/r\"", kNotFound,
+       "there is no run \"r\""},
+      {"GenerateOfAnUnknownExperiment", "Models/Generate", "experiment: \"e\" cell: \"s0\"",
+       kNotFound, "there is no experiment \"e\""},
+      Create("SamplesOfNumbers", "spec { analyses { samples {} } }",
+             "analyses[0].samples: the tokens of legacy_recall are numbers, not text; allowed: "
+             "only with a documents task"),
+  };
+}
+
 }  // namespace
 
 std::vector<BadRequest> BadRequests() {
   Table all;
-  for (const Table& table :
-       {RequestIds(), Specs(), NameRequests(), ListRequests(), UploadRequests()}) {
+  for (const Table& table : {RequestIds(), Specs(), NameRequests(), ListRequests(),
+                             UploadRequests(), SampleRequests()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;

@@ -23,7 +23,7 @@ std::chrono::system_clock::time_point Deadline() {
 }  // namespace
 
 FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
-                       uint32_t lanes)
+                       uint32_t lanes, worker::v1::Role role)
     : stub_(worker::v1::WorkerChannel::NewStub(channel)) {
   context_.set_deadline(Deadline());
   stream_ = stub_->Attach(&context_);
@@ -34,6 +34,7 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_device("an abacus, 2 lanes");
   hello->set_device_kind("cpu");
   hello->set_lanes(lanes);
+  hello->set_role(role);
   hello->set_build("test");
   hello->set_trainer("torch");
   hello->set_numerics_version(engine::kNumericsVersion);
@@ -50,6 +51,8 @@ bool FakeWorker::Receive() {
   if (ended_ || !stream_->Read(&message)) return false;
   if (message.has_welcome()) welcome_ = true;
   if (message.has_cancel()) cancels_.push_back(message.cancel());
+  if (message.has_analyze()) analyses_.push_back(message.analyze());
+  if (message.has_cancel_analysis()) withdrawn_.push_back(message.cancel_analysis().id());
   if (message.has_ack()) {
     uint64_t& acknowledged = acknowledged_[message.ack().lease()];
     acknowledged = std::max(acknowledged, message.ack().seq());
@@ -70,6 +73,58 @@ FakeWorker::Leased FakeWorker::NextRun() {
   Leased next = std::move(granted_.front());
   granted_.pop_front();
   return next;
+}
+
+worker::v1::Analyze FakeWorker::NextAnalysis() {
+  while (analyses_.empty() && Receive()) {
+  }
+  EXPECT_FALSE(analyses_.empty()) << "no analysis was asked for";
+  if (analyses_.empty()) return {};
+  worker::v1::Analyze next = std::move(analyses_.front());
+  analyses_.pop_front();
+  return next;
+}
+
+void FakeWorker::AnalysisPart(const worker::v1::Analyze& analysis,
+                              const std::vector<worker::v1::Sample>& samples) {
+  FromWorker message;
+  message.mutable_analysis_part()->set_id(analysis.id());
+  for (const worker::v1::Sample& sample : samples) {
+    *message.mutable_analysis_part()->add_samples() = sample;
+  }
+  EXPECT_TRUE(Send(message));
+}
+
+void FakeWorker::AnalysisResult(const worker::v1::Analyze& analysis, uint32_t distinct,
+                                uint32_t found) {
+  FromWorker message;
+  message.mutable_analysis_result()->set_id(analysis.id());
+  message.mutable_analysis_result()->mutable_samples()->set_distinct(distinct);
+  message.mutable_analysis_result()->mutable_samples()->set_in_training_data(found);
+  EXPECT_TRUE(Send(message));
+}
+
+void FakeWorker::AnalysisFailed(const worker::v1::Analyze& analysis, const absl::Status& status) {
+  FromWorker message;
+  message.mutable_analysis_failed()->set_id(analysis.id());
+  message.mutable_analysis_failed()->set_code(static_cast<uint32_t>(status.code()));
+  message.mutable_analysis_failed()->set_message(std::string(status.message()));
+  EXPECT_TRUE(Send(message));
+}
+
+void FakeWorker::WaitForWithdrawal(const worker::v1::Analyze& analysis) {
+  const auto withdrawn = [&] {
+    return std::find(withdrawn_.begin(), withdrawn_.end(), analysis.id()) != withdrawn_.end();
+  };
+  while (!withdrawn() && Receive()) {
+  }
+  EXPECT_TRUE(withdrawn());
+}
+
+void FakeWorker::Crash() {
+  context_.TryCancel();
+  while (Receive()) {
+  }
 }
 
 bool FakeWorker::Send(const FromWorker& message) { return !ended_ && stream_->Write(message); }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
+#include "absl/status/status.h"
 
 namespace ablate::service {
 
@@ -28,8 +29,8 @@ class FakeWorker {
     std::vector<double> values;
   };
 
-  FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
-             uint32_t lanes);
+  FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name, uint32_t lanes,
+             worker::v1::Role role = worker::v1::TRAIN);
   // Ends the stream.
   ~FakeWorker();
 
@@ -41,6 +42,16 @@ class FakeWorker {
   std::string Checkpoint(const Leased& run, uint32_t step, const std::string& bytes);
   void Finished(const Leased& run, uint32_t step, bool diverged = false);
   void Failed(const Leased& run, const std::string& message);
+  // Waits for an analysis unless one is left.
+  worker::v1::Analyze NextAnalysis();
+  void AnalysisPart(const worker::v1::Analyze& analysis,
+                    const std::vector<worker::v1::Sample>& samples);
+  void AnalysisResult(const worker::v1::Analyze& analysis, uint32_t distinct, uint32_t found);
+  void AnalysisFailed(const worker::v1::Analyze& analysis, const absl::Status& status);
+  // Waits until the analysis is withdrawn.
+  void WaitForWithdrawal(const worker::v1::Analyze& analysis);
+  // Ends the stream at once, as a crash does.
+  void Crash();
   // Sends any message.
   bool Send(const worker::v1::FromWorker& message);
   // Waits until every event is acknowledged.
@@ -65,6 +76,8 @@ class FakeWorker {
   std::deque<Leased> granted_;
   std::map<std::string, uint64_t> sent_, acknowledged_;  // by lease
   std::vector<worker::v1::Cancel> cancels_;
+  std::deque<worker::v1::Analyze> analyses_;
+  std::vector<std::string> withdrawn_;  // ids of analyses
   bool welcome_ = false;
   bool ended_ = false;
 };

@@ -115,6 +115,7 @@ void ServiceTest::StartServer() {
   datasets_ = v1::Datasets::NewStub(channel_);
   artifacts_ = v1::Artifacts::NewStub(channel_);
   reports_ = v1::Reports::NewStub(channel_);
+  models_ = v1::Models::NewStub(channel_);
   workers_ = v1::Workers::NewStub(channel_);
 }
 
@@ -229,6 +230,10 @@ std::string ServiceTest::Read(const std::string& artifact, uint64_t offset) {
 
 std::unique_ptr<FakeWorker> ServiceTest::MakeWorker(const std::string& name, uint32_t lanes) {
   return std::make_unique<FakeWorker>(worker_channel_, name, lanes);
+}
+
+std::unique_ptr<FakeWorker> ServiceTest::MakeAnalyst() {
+  return std::make_unique<FakeWorker>(worker_channel_, "cpu-analysis", 1, worker::v1::ANALYSIS);
 }
 
 void ServiceTest::TrainAll(FakeWorker* worker, size_t runs) {

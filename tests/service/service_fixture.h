@@ -17,6 +17,7 @@
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "ablate/v1/metric.grpc.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
+#include "ablate/v1/model.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "server/schedule/scheduler_thread.h"
@@ -82,6 +83,8 @@ class ServiceTest : public testing::Test {
 
   // An attached worker.
   std::unique_ptr<FakeWorker> MakeWorker(const std::string& name = "cpu-train", uint32_t lanes = 2);
+  // An attached worker for analyses.
+  std::unique_ptr<FakeWorker> MakeAnalyst();
   // Trains everything that is queued: each run reports train/loss at steps 0 to 9 and a checkpoint.
   void TrainAll(FakeWorker* worker, size_t runs);
 
@@ -98,6 +101,7 @@ class ServiceTest : public testing::Test {
   std::unique_ptr<v1::Datasets::Stub> datasets_;
   std::unique_ptr<v1::Artifacts::Stub> artifacts_;
   std::unique_ptr<v1::Reports::Stub> reports_;
+  std::unique_ptr<v1::Models::Stub> models_;
   std::unique_ptr<v1::Workers::Stub> workers_;
 
  private:

@@ -59,7 +59,10 @@ storage::PointsEvent PointsOf(const StoredGrid::Curves& curves, uint32_t step) {
 
 }  // namespace
 
-StoredGrid::StoredGrid(const std::string& text) : store_(*storage::Store::Open({})) {
+StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
+  storage::StoreOptions options;
+  options.folder = folder;
+  store_ = *storage::Store::Open(std::move(options));
   v1::ExperimentSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   const spec::Surroundings surroundings{

@@ -17,7 +17,8 @@ class StoredGrid {
   using Curves = std::map<std::string, std::map<uint32_t, double>>;  // key → step → value
 
   // `text` is the textproto of a spec of legacy_recall. Each run then takes 1 s of device time.
-  explicit StoredGrid(const std::string& text);
+  // The store is in `folder`, or in memory.
+  explicit StoredGrid(const std::string& text, const std::string& folder = "");
 
   storage::Store* store() { return store_.get(); }
   const std::string& experiment() const { return experiment_; }

@@ -39,6 +39,8 @@ class FakeServer::Service : public v1::WorkerChannel::Service {
         state.heartbeats.push_back(message.heartbeat());
       } else if (message.has_event()) {
         Apply(state, message.event(), stream);
+      } else {
+        state.analyses.push_back(message);
       }
       server_->changed_.SignalAll();
     }

@@ -34,6 +34,7 @@ struct ServerState {
   // What arrived.
   std::vector<v1::Hello> hellos;
   std::vector<v1::Heartbeat> heartbeats;
+  std::vector<v1::FromWorker> analyses;         // parts, results and failures
   std::vector<v1::Event> events;                // as applied: each number of a lease once
   std::map<std::string, uint64_t> applied;      // last number of a lease
   std::map<std::string, uint64_t> to_be_acked;  // while acks are held

@@ -106,6 +106,40 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
   EXPECT_EQ(EndProgram(), 0);
 }
 
+TEST_F(ProgramTest, MakesSamplesWithTheReferenceModel) {
+  // A checkpoint of the same program, trained.
+  StartProgram();
+  server_->Grant("lease", {DocumentsRun(1, 5, AddBlob("abc\nbca\ncab\n"))});
+  std::string checkpoint;
+  for (const v1::Event& event : EventsOf(WaitForRun(1), NameOf(1))) {
+    if (event.has_checkpoint()) checkpoint = event.checkpoint().blob();
+  }
+  EXPECT_EQ(EndProgram(), 0);
+  StartProgram({"--role", "analysis"});
+  v1::ToWorker message;
+  v1::Analyze& analyze = *message.mutable_analyze();
+  const v1::GrantedRun run = DocumentsRun(1, 5, AddBlob("abc\nbca\ncab\n"));
+  analyze.set_id("id");
+  analyze.set_checkpoint_blob(checkpoint);
+  analyze.set_dataset_blob(run.dataset_blob());
+  *analyze.mutable_spec() = run.spec();
+  analyze.mutable_samples()->set_count(9);
+  analyze.mutable_samples()->set_temperature(1);
+  analyze.mutable_samples()->set_top_p(1);
+  server_->WaitUntil([](const ServerState& state) { return state.hellos.size() == 2; });
+  server_->Send(message);
+  const ServerState state = server_->WaitUntil([](const ServerState& s) {
+    return !s.analyses.empty() && !s.analyses.back().has_analysis_part();
+  });
+  EXPECT_EQ(state.hellos[1].worker(), "cpu-analysis");
+  EXPECT_EQ(state.hellos[1].role(), v1::ANALYSIS);
+  ASSERT_TRUE(state.analyses.back().has_analysis_result())
+      << state.analyses.back().analysis_failed().message();
+  ASSERT_EQ(state.analyses.size(), 2u);
+  EXPECT_EQ(state.analyses[0].analysis_part().samples_size(), 9);
+  EXPECT_EQ(EndProgram(), 0);
+}
+
 TEST_F(ProgramTest, LeavesADeviceThatIsTakenAlone) {
   StartProgram();
   server_->WaitUntil([](const ServerState& state) { return state.attached; });
@@ -170,6 +204,8 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
            {"--server example.org:1", "must be unix:PATH, is example.org:1"},
            {"--server unix:x --lanes 0", "--lanes"},
            {"--server unix:x --flush-every -1", "--flush-every"},
+           {"--server unix:x --role cook", "--role"},
+           {"--server unix:x --role analysis --lanes 2", "--lanes: is for --role train"},
            {"--server unix:x --colour blue", "--colour"}}) {
     FILE* const run = popen((program + " " + flags + " 2>&1").c_str(), "r");
     std::string said(1 << 12, '\0');

@@ -1,4 +1,4 @@
-// Decodes UTF-8 one code point at a time.
+// UTF-8 one code point at a time.
 #include "server/engine/data/utf8.h"
 
 namespace ablate::engine {
@@ -54,6 +54,19 @@ size_t FindNotUtf8(absl::string_view text) {
     if (DecodeUtf8(text, offset) == kNotUtf8) return offset;
   }
   return absl::string_view::npos;
+}
+
+std::string EncodeUtf8(char32_t code_point) {
+  const auto tail = [code_point](int shift) {
+    return static_cast<char>(0x80 | ((code_point >> shift) & 0x3F));
+  };
+  const auto head = [code_point](int mark, int shift) {
+    return static_cast<char>(mark | (code_point >> shift));
+  };
+  if (code_point < 0x80) return {head(0, 0)};
+  if (code_point < 0x800) return {head(0xC0, 6), tail(0)};
+  if (code_point < 0x10000) return {head(0xE0, 12), tail(6), tail(0)};
+  return {head(0xF0, 18), tail(12), tail(6), tail(0)};
 }
 
 }  // namespace ablate::engine

@@ -1,8 +1,9 @@
-// Strict UTF-8 decoding: no overlong forms, no surrogates, nothing above U+10FFFF.
+// UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF.
 #ifndef ABLATE_SERVER_ENGINE_DATA_UTF8_H_
 #define ABLATE_SERVER_ENGINE_DATA_UTF8_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -17,6 +18,9 @@ char32_t DecodeUtf8(absl::string_view text, size_t& offset);
 
 // Byte offset of the first ill-formed sequence, or string_view::npos.
 size_t FindNotUtf8(absl::string_view text);
+
+// The bytes of a code point that DecodeUtf8 can return.
+std::string EncodeUtf8(char32_t code_point);
 
 }  // namespace ablate::engine
 

@@ -98,4 +98,16 @@ at::Tensor LastAttention(const at::Tensor& x, const BlockParameters& block, int6
   return Linear(context, block.projection, rule);                  // [R, B, d]
 }
 
+at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
+                         int64_t position, const SeenPositions& seen) {
+  const SequenceShape shape = {1, x.size(1), 1, {}};
+  const at::Tensor qkv = Linear(x, block.qkv, LearningRule::kBackprop);  // [1, B, 3d]
+  const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);     // 3 × [B·H, 1, d/H]
+  seen.keys.narrow(1, position, 1).copy_(split[1]);
+  seen.values.narrow(1, position, 1).copy_(split[2]);
+  const at::Tensor context = Attend(split[0], seen.keys.narrow(1, 0, position + 1),
+                                    seen.values.narrow(1, 0, position + 1), {}, heads, shape);
+  return Linear(context, block.projection, LearningRule::kBackprop);  // [1, B, d]
+}
+
 }  // namespace ablate::engine

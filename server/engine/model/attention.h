@@ -33,6 +33,17 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block, int6
 at::Tensor LastAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
                          const at::Tensor& bias, const SequenceShape& shape, LearningRule rule);
 
+// Keys and values of the positions that a decoder has seen, [B·H, context, d/H] each.
+struct SeenPositions {
+  at::Tensor keys;
+  at::Tensor values;
+};
+
+// Attention of one new position to itself and those before it, for one run: x [1, B, d] → [1, B,
+// d]. Its keys and values become position `position` of `seen`.
+at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
+                         int64_t position, const SeenPositions& seen);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_SERVER_ENGINE_MODEL_ATTENTION_H_

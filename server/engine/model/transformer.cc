@@ -2,7 +2,8 @@
 // features.
 #include "server/engine/model/transformer.h"
 
-#include "server/engine/model/attention.h"
+#include <ATen/core/grad_mode.h>
+
 #include "server/engine/model/embedding.h"
 #include "server/engine/model/linear.h"
 #include "server/engine/model/norm.h"
@@ -49,6 +50,25 @@ struct Site {
   }
 };
 
+// One block. `mix` attends, [R, N, d] → [R, M, d]; `kept` are the M positions of x that go on.
+template <typename Mix, typename Kept>
+at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, const at::Tensor& x,
+                      LearningRule rule, const Mix& mix, const Kept& kept) {
+  const Site attention = {config, block.attention_norm, HasAttentionNorm(config.norm)};
+  const Site feed_forward = {config, block.feed_forward_norm, HasFeedForwardNorm(config.norm)};
+  const at::Tensor mixed = mix(attention.Before(x));                                  // [R, M, d]
+  const at::Tensor stream = attention.After(kept(x), mixed);                          // [R, M, d]
+  const at::Tensor up = Linear(feed_forward.Before(stream), block.up, rule);          // [R, M, h]
+  const at::Tensor down = Linear(Activate(up, config.activation), block.down, rule);  // [R, M, d]
+  return feed_forward.After(stream, down);
+}
+
+at::Tensor Scores(const ModelConfig& config, const ModelParameters& parameters, at::Tensor x,
+                  LearningRule rule) {
+  if (config.norm.final) x = Norm(x, parameters.final_norm, config.norm);  // [R, M, d]
+  return Linear(x, parameters.head, rule);                                 // [R, M, V]
+}
+
 struct AttentionMask {
   at::Tensor every;  // for queries at every position
   at::Tensor last;   // for queries at the last position
@@ -80,22 +100,53 @@ at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
   at::Tensor x = Embed(parameters, batch);  // [R, B·T, d]
   for (const BlockParameters& block : parameters.blocks) {
     const bool last = config.loss == LossPositions::kLast && &block == &parameters.blocks.back();
-    const Site attention = {config, block.attention_norm, HasAttentionNorm(config.norm)};
-    const Site feed_forward = {config, block.feed_forward_norm, HasFeedForwardNorm(config.norm)};
-
-    const at::Tensor a = attention.Before(x);  // [R, B·T, d]
-    const at::Tensor mixed =
-        last ? LastAttention(a, block, config.heads, mask.last, shape, rule)
-             : SelfAttention(a, block, config.heads, mask.every, shape, rule);  // [R, B·S, d]
-    x = attention.After(last ? LastPositions(x, shape) : x, mixed);             // [R, B·S, d]
-
-    const at::Tensor up = Linear(feed_forward.Before(x), block.up, rule);  // [R, B·S, h]
-    const at::Tensor down =
-        Linear(Activate(up, config.activation), block.down, rule);  // [R, B·S, d]
-    x = feed_forward.After(x, down);                                // [R, B·S, d]
+    const auto mix = [&](const at::Tensor& a) {  // [R, B·T, d] → [R, B·S, d]
+      return last ? LastAttention(a, block, config.heads, mask.last, shape, rule)
+                  : SelfAttention(a, block, config.heads, mask.every, shape, rule);
+    };
+    const auto kept = [&](const at::Tensor& all) { return last ? LastPositions(all, shape) : all; };
+    x = ApplyBlock(config, block, x, rule, mix, kept);  // [R, B·S, d]
   }
-  if (config.norm.final) x = Norm(x, parameters.final_norm, config.norm);  // [R, B·S, d]
-  return Linear(x, parameters.head, rule);                                 // [R, B·S, V]
+  return Scores(config, parameters, x, rule);  // [R, B·S, V]
+}
+
+Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows)
+    : config_(config), parameters_(parameters) {
+  const at::TensorOptions options = parameters.token_embedding.options();
+  const int64_t size = config.width / config.heads;
+  for (size_t block = 0; block < parameters.blocks.size(); ++block) {
+    const auto room = [&] {
+      return at::empty({rows * config.heads, config.context, size}, options.requires_grad(false));
+    };
+    seen_.push_back({room(), room()});
+  }
+}
+
+at::Tensor Decoder::Next(const at::Tensor& tokens) {
+  const at::NoGradGuard no_grad;
+  at::Tensor x = Embedding(parameters_.token_embedding, tokens.unsqueeze(0));  // [1, B, d]
+  if (parameters_.position_embedding.defined()) {
+    x = x + parameters_.position_embedding.narrow(1, position_, 1);  // [1, B, d]
+  }
+  const auto kept = [](const at::Tensor& all) { return all; };
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    const BlockParameters& block = parameters_.blocks[i];
+    const auto mix = [&](const at::Tensor& a) {
+      return NextAttention(a, block, config_.heads, position_, seen_[i]);
+    };
+    x = ApplyBlock(config_, block, x, LearningRule::kBackprop, mix, kept);  // [1, B, d]
+  }
+  ++position_;
+  return Scores(config_, parameters_, x, LearningRule::kBackprop).squeeze(0);  // [B, V]
+}
+
+void Decoder::Keep(const at::Tensor& rows) {
+  const auto select = [&](const at::Tensor& all) {
+    return all.view({-1, config_.heads, all.size(1), all.size(2)})
+        .index_select(0, rows)
+        .flatten(0, 1);  // [B'·H, context, d/H]
+  };
+  for (SeenPositions& seen : seen_) seen = {select(seen.keys), select(seen.values)};
 }
 
 }  // namespace ablate::engine

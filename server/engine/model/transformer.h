@@ -4,7 +4,11 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "server/engine/config.h"
+#include "server/engine/model/attention.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
 
@@ -19,6 +23,25 @@ bool HasFeedForwardNorm(const NormConfig& config);
 // `parameters`.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const StackBatch& batch, LearningRule rule);
+
+// A causal model of one run that reads a batch of sequences token by token: each costs one
+// position, not the whole prefix. `parameters` [1, …] must outlive it. Outside autograd.
+class Decoder {
+ public:
+  Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows);
+
+  // Appends a token to every sequence, at most `context` times: tokens [B] int64 → scores of the
+  // next one, [B, V].
+  at::Tensor Next(const at::Tensor& tokens);
+  // Goes on with these sequences only: rows [B'] int64, in their new order.
+  void Keep(const at::Tensor& rows);
+
+ private:
+  const ModelConfig& config_;
+  const ModelParameters& parameters_;
+  std::vector<SeenPositions> seen_;  // by block
+  int64_t position_ = 0;             // of the next token
+};
 
 }  // namespace ablate::engine
 

@@ -1,12 +1,14 @@
-// Writes parameters and the model's description.
+// Writes parameters and the model's description; reads the parameters back.
 #include "server/engine/train/checkpoint.h"
 
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/data/documents.h"
+#include "server/engine/data/utf8.h"
 #include "server/engine/model/model_json.h"
 #include "server/engine/trainer.h"
 
@@ -14,19 +16,6 @@ namespace ablate::engine {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Utf8Of(char32_t code_point) {
-  const auto tail = [code_point](int shift) {
-    return static_cast<char>(0x80 | ((code_point >> shift) & 0x3F));
-  };
-  const auto head = [code_point](int mark, int shift) {
-    return static_cast<char>(mark | (code_point >> shift));
-  };
-  if (code_point < 0x80) return {head(0, 0)};
-  if (code_point < 0x800) return {head(0xC0, 6), tail(0)};
-  if (code_point < 0x10000) return {head(0xE0, 12), tail(6), tail(0)};
-  return {head(0xF0, 18), tail(12), tail(6), tail(0)};
-}
 
 }  // namespace
 
@@ -36,7 +25,8 @@ absl::StatusOr<std::string> VocabularyJson(const TaskConfig& task) {
   const absl::StatusOr<TokenizedDocuments> tokenized = TokenizeDocuments(documents->text);
   if (!tokenized.ok()) return tokenized.status();
   Json characters = Json::array();
-  for (const char32_t code_point : tokenized->alphabet) characters.push_back(Utf8Of(code_point));
+  for (const char32_t code_point : tokenized->alphabet)
+    characters.push_back(EncodeUtf8(code_point));
   return Json{{"characters", characters}, {"bos", tokenized->bos()}}.dump();
 }
 
@@ -65,6 +55,29 @@ absl::StatusOr<std::string> WriteCheckpoint(const ModelConfig& model, const Para
       {"step", absl::StrCat(step)}};
   if (!vocabulary.empty()) metadata["vocabulary"] = std::string(vocabulary);
   return WriteSafetensors(tensors, metadata);
+}
+
+absl::StatusOr<at::Tensor> ReadCheckpoint(const ParameterLayout& layout, absl::string_view file) {
+  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
+  if (!parsed.ok()) return parsed.status();
+  const bool is_double = !parsed->tensors.empty() && parsed->tensors[0].type == TensorType::kF64;
+  const TensorType type = is_double ? TensorType::kF64 : TensorType::kF32;
+  at::Tensor flat = at::empty({layout.size}, is_double ? at::kDouble : at::kFloat);
+  if (parsed->tensors.size() != layout.parameters.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("checkpoint: it has ", parsed->tensors.size(),
+                                                   " tensors, but the model has ",
+                                                   layout.parameters.size()));
+  }
+  for (const ParameterInfo& parameter : layout.parameters) {
+    const TensorView* view = parsed->Find(parameter.name);
+    if (view == nullptr || view->type != type || view->shape != parameter.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("checkpoint: it has no tensor ", parameter.name, " of the model's shape"));
+    }
+    const at::Tensor place = flat.narrow(0, parameter.offset, parameter.size);
+    std::memcpy(place.mutable_data_ptr(), view->bytes.data(), view->bytes.size());
+  }
+  return flat;
 }
 
 }  // namespace ablate::engine

@@ -1,0 +1,104 @@
+// `ablate generate EXP/CELL`: text from a checkpoint, one sample a line.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/exit_code.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/utf8.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string run;
+  std::optional<uint32_t> step;
+  std::optional<uint32_t> count;
+  std::optional<double> temperature;
+  std::optional<uint32_t> top_k;
+  std::optional<double> top_p;
+  std::optional<uint32_t> seed;
+  std::string prompt;
+  bool json = false;
+};
+
+v1::GenerateRequest RequestOf(const Options& options, const std::string& run) {
+  v1::GenerateRequest request;
+  request.set_run(run);
+  if (options.step) request.set_step(static_cast<int32_t>(*options.step));
+  if (options.count) request.set_count(*options.count);
+  if (options.temperature) request.set_temperature(*options.temperature);
+  if (options.top_k) request.set_top_k(*options.top_k);
+  if (options.top_p) request.set_top_p(*options.top_p);
+  if (options.seed) request.set_seed(*options.seed);
+  request.set_prompt(options.prompt);
+  return request;
+}
+
+std::string Percent(double share) { return absl::StrCat(std::lround(share * 100), " %"); }
+
+void SaySummary(const v1::GenerateSummary& summary, const Context& context) {
+  context.console.Say(absl::StrCat(Count(summary.samples(), "sample"), " at step ",
+                                   Grouped(summary.step()), ": ", Percent(summary.distinct_share()),
+                                   " distinct, ", Percent(summary.in_training_data_share()),
+                                   " found in the training data"));
+}
+
+void Print(const v1::GenerateResponse& message, const Options& options, const Context& context) {
+  std::ostream* const out = context.console.out;
+  if (options.json) *out << ToJsonLine(message);
+  if (message.has_summary()) SaySummary(message.summary(), context);
+  if (options.json || !message.has_sample()) return;
+  const std::string& text = message.sample().text();
+  *out << (context.console.out_is_terminal ? Printable(text) : text) << "\n";
+}
+
+int Generate(const Options& options, const Context& context) {
+  if (options.step && *options.step > INT32_MAX) {
+    context.console.Error("ablate generate: --step is at most 2147483647");
+    return kUsage;
+  }
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const absl::StatusOr<std::string> run = FindRun(connection->get(), options.run);
+  if (!run.ok()) return Fail(context, run.status());
+  const auto on_message = [&](const v1::GenerateResponse& message) {
+    Print(message, options, context);
+    const bool good = context.console.out->good();
+    return good ? absl::OkStatus() : absl::AbortedError("writing the output failed");
+  };
+  const absl::Status status = (*connection)->Generate(RequestOf(options, *run), on_message);
+  return status.ok() ? kSuccess : Fail(context, ExplainRunError(status, options.run));
+}
+
+}  // namespace
+
+void AddGenerate(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("generate", "Let a trained model write: one sample a line");
+  command.Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
+  command.Option(&options->step, "--step", "N", "from the checkpoint of this step [the last]");
+  command.Option(&options->count, "--count,-n", "N", "samples, 1 to 1,000 [20]");
+  command.Option(&options->temperature, "--temperature,-t", "X",
+                 "scores are divided by it; 0: always the most likely token [1]");
+  command.Option(&options->top_k, "--top-k", "N",
+                 "draw from the N most likely tokens only; 0: from all [0]");
+  command.Option(&options->top_p, "--top-p", "P",
+                 "draw from the fewest tokens that have this probability together [1]");
+  command.Option(&options->seed, "--seed", "N",
+                 "of the draws: with the same seed, models get the same luck [0]");
+  command.Option(&options->prompt, "--prompt", "TEXT", "how every sample begins");
+  command.Flag(&options->json, "--json", "print the server's messages, one a line");
+  command.Footer(
+      "It answers while runs train. How many samples differ, and how many are documents of the\n"
+      "training data, is said on standard error.\n\n"
+      "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
+  command.Do([options](const Context& context) { return Generate(*options, context); });
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,99 @@
+// `ablate report EXP…`: one HTML page that needs no network.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/comparison_options.h"
+#include "client/exit_code.h"
+#include "client/json.h"
+#include "client/names.h"
+#include "client/number_text.h"
+#include "client/part_file.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::vector<std::string> experiments;
+  ComparisonOptions comparison;
+  std::string output;
+  bool force = false;
+  bool json = false;
+};
+
+absl::StatusOr<v1::RenderReportRequest> RequestOf(const Options& options) {
+  const auto comparison = ToRequest(options.comparison);
+  if (!comparison.ok()) return comparison.status();
+  v1::RenderReportRequest request;
+  for (const std::string& experiment : options.experiments) {
+    request.add_experiments(ExperimentName(experiment));
+  }
+  request.set_key(comparison->key());
+  request.set_by(comparison->by());
+  *request.mutable_baseline() = comparison->baseline();
+  if (comparison->has_at()) request.set_at(comparison->at());
+  return request;
+}
+
+// Bytes written.
+absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
+                                 const Options& options) {
+  PartFile file(options.output, options.force ? Existing::kReplace : Existing::kRefuse);
+  if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
+  uint64_t bytes = 0;
+  const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
+    bytes += chunk.data().size();
+    return file.Write(chunk.data());
+  });
+  if (!received.ok()) return received;
+  if (const absl::Status kept = file.Keep(); !kept.ok()) return kept;
+  return bytes;
+}
+
+int Report(const Options& options, const Context& context) {
+  const auto request = RequestOf(options);
+  if (!request.ok()) {
+    context.console.Error(absl::StrCat("ablate report: ", request.status().message()));
+    return kUsage;
+  }
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const auto bytes = Receive(connection->get(), *request, options);
+  if (absl::IsAlreadyExists(bytes.status())) {
+    return Fail(context, absl::AlreadyExistsError(
+                             absl::StrCat(bytes.status().message(), ": --force replaces it")));
+  }
+  if (!bytes.ok()) return Fail(context, bytes.status());
+  if (!options.json) {
+    context.console.Say(absl::StrCat(options.output, ": ", Bytes(*bytes)));
+    return kSuccess;
+  }
+  google::protobuf::Struct result;
+  (*result.mutable_fields())["path"].set_string_value(options.output);
+  (*result.mutable_fields())["bytes"].set_number_value(static_cast<double>(*bytes));
+  *context.console.out << ToJson(result);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddReport(Command root) {
+  auto options = std::make_shared<Options>();
+  Command command = root.Add("report", "Write what experiments came to as one HTML page");
+  command.Arguments(&options->experiments, "EXP", "experiments, a section each");
+  AddComparisonChoices(&command, &options->comparison);
+  command.RequiredOption(&options->output, "--output,-o", "FILE", "page to write");
+  command.Flag(&options->force, "--force", "replace the file if it exists");
+  command.Flag(&options->json, "--json", "print path and bytes");
+  command.Footer(
+      "The page needs no network and no script: verdict, table, differences of the specs, "
+      "figures,\n"
+      "samples, methods and provenance. docs/report.md says what stands where.\n\n"
+      "Example:\n  ablate report names-norm -o report.html");
+  command.Do([options](const Context& context) { return Report(*options, context); });
+}
+
+}  // namespace ablate::client

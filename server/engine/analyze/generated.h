@@ -1,0 +1,53 @@
+// Documents as token ids on their way to text: prompts in, samples out. Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_ANALYZE_GENERATED_H_
+#define ABLATE_SERVER_ENGINE_ANALYZE_GENERATED_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/config.h"
+#include "server/engine/data/documents.h"
+#include "server/engine/samples.h"
+
+namespace ablate::engine {
+
+// The tokens of a prompt. INVALID_ARGUMENT names the first character that the alphabet lacks, or
+// the length.
+absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
+                                                   const std::u32string& alphabet, uint32_t most);
+
+// One document as it grows; without boundary tokens.
+struct Draft {
+  std::vector<uint32_t> tokens;  // the prompt's first
+  uint32_t drawn = 0;
+  bool ended = false;
+};
+
+// Turns drafts into samples and counts them. Not thread-safe.
+class SampleWriter {
+ public:
+  // `documents` must outlive it. The training documents are those before the last `held_out` of the
+  // order that `seed` gives.
+  SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed);
+
+  // The next samples, in order of index.
+  std::vector<Sample> Write(const std::vector<Draft>& drafts);
+  const SampleCounts& counts() const { return counts_; }
+
+ private:
+  std::string TextOf(const Draft& draft) const;
+
+  const TokenizedDocuments& documents_;
+  std::vector<uint32_t> training_;
+  std::set<std::string> texts_;
+  SampleCounts counts_;
+  uint32_t next_ = 0;
+};
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_ANALYZE_GENERATED_H_

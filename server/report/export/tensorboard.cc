@@ -1,0 +1,57 @@
+// TensorBoard's event files: one scalar an event.
+#include <cmath>
+
+#include "ablate/tensorboard/event.pb.h"
+#include "absl/strings/str_cat.h"
+#include "server/report/export/encoder.h"
+#include "server/report/export/record.h"
+
+namespace ablate::report {
+namespace {
+
+constexpr size_t kMostFolderBytes = 200;  // file systems allow 255
+
+std::string Folder(const ExportedCell& cell) {
+  if (cell.name.size() <= kMostFolderBytes) return cell.name;
+  return absl::StrCat(cell.name.substr(0, kMostFolderBytes - 12), "..", cell.index);
+}
+
+class TensorBoardEncoder final : public Encoder {
+ public:
+  std::string Path(const ExportedCell& cell) const override {
+    return absl::StrCat(Folder(cell), "/events.out.tfevents.",
+                        static_cast<int64_t>(std::floor(cell.start_time)), ".ablate");
+  }
+
+  void Begin(const ExportedCell& cell, std::string* bytes) override {
+    start_time_ = cell.start_time;
+    tensorboard::Event event;
+    event.set_wall_time(start_time_);
+    event.set_file_version("brain.Event:2");
+    AppendRecord(event.SerializeAsString(), bytes);
+  }
+
+  void Add(absl::string_view key, absl::Span<const uint32_t> steps, absl::Span<const double> values,
+           std::string* bytes) override {
+    tensorboard::Event event;
+    event.set_wall_time(start_time_);
+    tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
+    value->set_tag(std::string(key));
+    std::string data;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      event.set_step(steps[i]);
+      value->set_simple_value(static_cast<float>(values[i]));
+      event.SerializeToString(&data);
+      AppendRecord(data, bytes);
+    }
+  }
+
+ private:
+  double start_time_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> MakeTensorBoardEncoder() { return std::make_unique<TensorBoardEncoder>(); }
+
+}  // namespace ablate::report

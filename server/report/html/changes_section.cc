@@ -1,0 +1,77 @@
+// What else than its label tells a setting from its baseline, and what must be known before
+// believing the numbers.
+#include "absl/strings/str_cat.h"
+#include "server/report/html/cells.h"
+#include "server/report/html/sections.h"
+
+namespace ablate::html {
+namespace {
+
+std::string ValueText(const std::string& value) { return value.empty() ? "—" : value; }
+
+void ChangeRows(const report::ComparisonRow& row, const std::vector<FieldChange>& changes,
+                Markup* out) {
+  out->Open("tbody");
+  for (size_t i = 0; i < changes.size(); ++i) {
+    out->Open("tr");
+    if (i == 0) {
+      out->Element("th", {{"scope", "rowgroup"}, {"rowspan", absl::StrCat(changes.size())}},
+                   row.label);
+    }
+    out->Open("td", {{"class", "text"}}).Element("code", changes[i].path).Close();
+    out->Element("td", {{"class", "text"}}, ValueText(changes[i].baseline));
+    out->Element("td", {{"class", "text"}}, ValueText(changes[i].value));
+    out->Close();
+  }
+  out->Close();
+}
+
+void ChangeTable(const Experiment& experiment, Markup* out) {
+  OpenScroll("Differences of the specs", out);
+  out->Open("table", {{"class", "texts"}});
+  Caption(
+      "Every field of the resolved spec that differs from the baseline's; tuned fields "
+      "aside. A dash: the field means nothing there.",
+      out);
+  out->Open("thead");
+  HeadRow({"setting", "field", "baseline", "setting's value"}, out);
+  out->Close();
+  for (size_t row = 0; row < experiment.changes.size(); ++row) {
+    if (experiment.changes[row].empty()) continue;
+    ChangeRows(experiment.comparison.rows[row], experiment.changes[row], out);
+  }
+  out->Close().Close();
+}
+
+void Warnings(const Place& place, const report::Comparison& comparison, Markup* out) {
+  Subheading(place, "Warnings", out);
+  if (comparison.warnings.empty()) {
+    out->Element(
+        "p",
+        "None: parameters are equal, each setting changes one thing, every run has a "
+        "result, there are enough seeds, and versions, trainers and devices are the same.");
+    return;
+  }
+  out->Open("ul", {{"class", "warnings"}});
+  for (const report::Warning& warning : comparison.warnings) {
+    out->Element("li", absl::StrCat(warning.text, "."));
+  }
+  out->Close();
+}
+
+}  // namespace
+
+void ChangesSection(const Place& place, const Experiment& experiment, Markup* out) {
+  OpenSection(place, "changes", "What the settings change", out);
+  bool any = false;
+  for (const std::vector<FieldChange>& changes : experiment.changes) any = any || !changes.empty();
+  if (any) {
+    ChangeTable(experiment, out);
+  } else {
+    out->Element("p", "No field of the resolved specs differs from the baseline's.");
+  }
+  Warnings(place, experiment.comparison, out);
+  out->Close();
+}
+
+}  // namespace ablate::html

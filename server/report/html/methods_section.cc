@@ -1,0 +1,105 @@
+// How the numbers were computed, as far as it concerns this experiment.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/html/sections.h"
+#include "server/report/statistics.h"
+#include "server/report/text.h"
+
+namespace ablate::html {
+namespace {
+
+using report::Comparison;
+
+std::string PairsText(const Comparison& comparison) {
+  return absl::StrCat(
+      "Runs with the same seed share the initial weights that their settings have in common and "
+      "the order of "
+      "their data. So settings are compared seed by seed: Δ is the mean, over the seeds on which "
+      "both runs "
+      "converged, of the setting's ",
+      comparison.key,
+      " minus its baseline's, and a setting's mean in the main table is over the same seeds. "
+      "The interval of Δ is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds "
+      "as a sample "
+      "of all seeds and the differences as roughly normal. Effect d_z is the mean of the "
+      "differences over their "
+      "standard deviation. r of pairs is the correlation of the two settings over the seeds: where "
+      "it is near 0, "
+      "pairing gains nothing.");
+}
+
+std::string TestsText(const Comparison& comparison) {
+  const bool sampled = std::any_of(
+      comparison.rows.begin(), comparison.rows.end(), [](const report::ComparisonRow& row) {
+        return row.compared() && row.difference.p_sign_flip.defined() && !row.difference.exact;
+      });
+  return absl::StrCat(
+      "The p value does not need normality: it is the share of all patterns of signs, given to the "
+      "differences, "
+      "whose mean is at least as far from 0 as the one observed (two-sided",
+      sampled ? "; beyond 20 pairs 100,000 patterns are drawn" : "; every pattern is counted",
+      "). With ",
+      comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),
+      " it can reach .05 from ",
+      report::Counted(report::LeastSeedsForSignFlip(std::max<size_t>(1, comparison.family)),
+                      "pair"),
+      " on. Holm's adjustment is over the ", report::Counted(comparison.family, "row"), " that ",
+      comparison.family == 1 ? "is" : "are",
+      " compared: it bounds the chance of one or more false findings among them. Beside the t "
+      "interval a bias-corrected "
+      "and accelerated bootstrap (BCa, 10,000 resamples of the seeds) is computed; ablate compare "
+      "--json prints it.");
+}
+
+std::string TunedText(const Comparison& comparison) {
+  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
+  return absl::StrCat("Each setting has its own ", axes,
+                      ", chosen for each seed on the setting's other seeds (leave one seed out): "
+                      "the value with the best mean there, so that no run is judged by a choice "
+                      "that it took part in. A value at "
+                      "which a run diverged counts as the worst. Because the choices of two seeds "
+                      "share the other seeds, "
+                      "the pairs are not quite independent: intervals and p values of the main "
+                      "table are approximate. The "
+                      "table at one shared ",
+                      axes, " has no such choice.");
+}
+
+std::string VerdictText() {
+  return absl::StrCat(
+      "The verdict follows the interval of the paired difference: better or worse where it leaves "
+      "out 0, inconclusive "
+      "where it does not; an inconclusive comparison is never called equal. The number of seeds "
+      "that would decide is the least n at which the t interval would leave out 0 were mean and "
+      "spread "
+      "of the differences to stay as they are.");
+}
+
+std::string DivergenceText() {
+  return "A run has diverged if a loss became infinite or not a number, or if its final evaluation "
+         "is worse than both "
+         "a uniform guess and its own evaluation at step 0. Diverged runs are counted and never "
+         "averaged: means, "
+         "intervals and effects are over pairs of runs that both converged, wins are over all "
+         "pairs, and a diverged "
+         "run loses.";
+}
+
+}  // namespace
+
+void MethodsSection(const Place& place, const Experiment& experiment, Markup* out) {
+  const Comparison& comparison = experiment.comparison;
+  OpenSection(place, "methods", "How this was computed", out);
+  if (comparison.family > 0) {
+    out->Element("p", PairsText(comparison));
+    out->Element("p", TestsText(comparison));
+  }
+  if (!comparison.tuned_axes.empty()) out->Element("p", TunedText(comparison));
+  if (comparison.family > 0) out->Element("p", VerdictText());
+  out->Element("p", DivergenceText());
+  out->Close();
+}
+
+}  // namespace ablate::html

@@ -1,0 +1,102 @@
+// What a report says, as plain values, and the page that is made of them.
+#ifndef ABLATE_SERVER_REPORT_HTML_PAGE_H_
+#define ABLATE_SERVER_REPORT_HTML_PAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/report/comparison.h"
+#include "server/report/number.h"
+
+namespace ablate::html {
+
+struct Figure {
+  std::string name;         // letters, digits, hyphens; distinct in a page
+  std::string title;        // a few words
+  std::string caption;      // what is drawn and how, in sentences
+  std::string description;  // what can be seen, for those who can't
+  bool wide = false;        // takes the width of two
+  std::string svg;          // one <svg> element, well-formed, ids of its own; "": there is none
+  std::string missing;      // the reason then, a sentence
+  std::string csv;          // what is drawn, as numbers; "": none
+};
+
+// One field that differs between a row and its baseline.
+struct FieldChange {
+  std::string path;
+  std::string value, baseline;  // "" where the field means nothing there
+};
+
+// A window of a curve, over the converged runs of each row.
+struct WindowColumn {
+  std::string title;  // such as "train/loss, mean of the last 100"
+  struct Entry {
+    report::Number mean;
+    report::Interval interval;
+    size_t n = 0;
+  };
+  std::vector<Entry> entries;  // one a row
+};
+
+// Texts that models wrote.
+struct Samples {
+  struct Setting {
+    std::string label;
+    std::vector<std::string> texts;
+    std::optional<double> distinct, in_training;  // shares of the texts, 0 to 1
+    std::string missing;                          // why there are none
+  };
+  std::string how;  // sentences: which checkpoint, temperature, seed
+  std::vector<Setting> settings;
+};
+
+struct DataSet {
+  std::string name, sha256;
+  uint64_t bytes = 0, documents = 0;
+};
+
+struct Provenance {
+  std::string owner, created, ended;  // times as people read them; "" where it has not ended
+  std::string spec_sha256;
+  std::vector<DataSet> data_sets;
+  // Value → number of cells it is recorded for.
+  std::map<std::string, size_t> trainers, versions, devices;
+  size_t cells = 0, runs = 0, reused = 0;  // cells whose run existed before the experiment
+  double device_seconds = 0;               // of all its cells
+  std::string submit_command, report_command;
+  std::string spec_yaml;  // the experiment file; lines
+};
+
+struct Experiment {
+  std::string id;        // names-norm-7f3k
+  std::string question;  // "" if it asks none
+  std::string read_at;   // "where each run ended", "at step 500"
+  bool ended = true;     // every run has ended
+  report::Comparison comparison;
+  std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
+  std::vector<WindowColumn> windows;
+  std::vector<Figure> figures;
+  std::optional<Samples> samples;
+  Provenance provenance;
+};
+
+struct Page {
+  std::string version;                                           // of this program
+  std::string made;                                              // when, as people read it
+  std::vector<std::pair<std::string, std::string>> experiments;  // id, question: the contents
+};
+
+// The page comes in pieces, so that one experiment at a time is in memory: the head, one section an
+// experiment in the page's order (`index` from 0), the foot. Pure, safe from any thread.
+std::string PageHead(const Page& page);
+std::string ExperimentSection(const Page& page, size_t index, const Experiment& experiment);
+std::string PageFoot(const Page& page);
+
+}  // namespace ablate::html
+
+#endif  // ABLATE_SERVER_REPORT_HTML_PAGE_H_

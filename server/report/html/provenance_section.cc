@@ -1,0 +1,96 @@
+// Where the numbers come from, and how to make them again.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/html/sections.h"
+#include "server/report/text.h"
+
+namespace ablate::html {
+namespace {
+
+using report::Counted;
+using report::Grouped;
+
+void Fact(Literal name, absl::string_view value, Markup* out) {
+  if (value.empty()) return;
+  out->Element("dt", name.text()).Element("dd", value);
+}
+
+void Code(Literal name, absl::string_view value, Markup* out) {
+  out->Element("dt", name.text()).Open("dd").Element("code", value).Close();
+}
+
+// "torch (180 cells)"; the count only where there are several.
+std::string Recorded(const std::map<std::string, size_t>& values) {
+  std::vector<std::string> parts;
+  for (const auto& [value, cells] : values) {
+    const std::string name = value.empty() ? "not recorded" : value;
+    parts.push_back(values.size() == 1 ? name
+                                       : absl::StrCat(name, " (", Counted(cells, "cell"), ")"));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+std::string RunsText(const Provenance& provenance) {
+  std::string text =
+      absl::StrCat(Counted(provenance.cells, "cell"), " of ", Counted(provenance.runs, "run"));
+  if (provenance.reused > 0) {
+    absl::StrAppend(&text, "; ", provenance.reused, " trained before this experiment and reused");
+  }
+  if (provenance.device_seconds > 0) {
+    absl::StrAppend(&text, "; ", Grouped(static_cast<int64_t>(provenance.device_seconds + .5)),
+                    " device-seconds");
+  }
+  return text;
+}
+
+std::string DataText(const DataSet& data) {
+  std::string text =
+      absl::StrCat(data.name, ", ", Grouped(static_cast<int64_t>(data.bytes)), " bytes");
+  if (data.documents > 0) absl::StrAppend(&text, ", ", Counted(data.documents, "document"));
+  return text;
+}
+
+void Facts(const Experiment& experiment, Markup* out) {
+  const Provenance& provenance = experiment.provenance;
+  out->Open("dl");
+  Code("Experiment", experiment.id, out);
+  Fact("Owner", provenance.owner, out);
+  Fact("Created", provenance.created, out);
+  Fact("Ended", provenance.ended.empty() ? "not yet" : provenance.ended, out);
+  Fact("Runs", RunsText(provenance), out);
+  Fact("Version", Recorded(provenance.versions), out);
+  Fact("Trainer", Recorded(provenance.trainers), out);
+  Fact("Device", Recorded(provenance.devices), out);
+  for (const DataSet& data : provenance.data_sets) {
+    Fact("Data set", DataText(data), out);
+    Code("Its SHA-256", data.sha256, out);
+  }
+  Code("SHA-256 of the spec below", provenance.spec_sha256, out);
+  out->Close();
+}
+
+void Again(const Place& place, const Provenance& provenance, Markup* out) {
+  Subheading(place, "To make it again", out);
+  out->Element("p",
+               "The spec below, saved as a file, gives the same runs: on a CPU the same numbers "
+               "bit for bit, given the "
+               "version above. Where the server still has the runs, nothing is trained again.");
+  out->Open("pre").Open("code");
+  out->Lines(absl::StrCat(provenance.submit_command, "\n", provenance.report_command));
+  out->Close().Close();
+  // Open, so that it is printed.
+  out->Open("details", {{"open", ""}}).Element("summary", "The whole spec");
+  out->Open("pre", {{"class", "spec"}}).Open("code").Lines(provenance.spec_yaml);
+  out->Close().Close().Close();
+}
+
+}  // namespace
+
+void ProvenanceSection(const Place& place, const Experiment& experiment, Markup* out) {
+  OpenSection(place, "provenance", "Provenance", out);
+  Facts(experiment, out);
+  Again(place, experiment.provenance, out);
+  out->Close();
+}
+
+}  // namespace ablate::html

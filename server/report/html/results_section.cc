@@ -1,0 +1,200 @@
+// The main table, and what stands beside it.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/html/cells.h"
+#include "server/report/html/sections.h"
+#include "server/report/text.h"
+
+namespace ablate::html {
+namespace {
+
+using report::Comparison;
+using report::ComparisonRow;
+using report::Grouped;
+
+struct Column {
+  std::string group, title;
+  std::function<TableCell(const ComparisonRow&)> cell;
+  bool optional = false;  // left out where no row has anything to say in it
+};
+
+TableCell ChosenCell(const ComparisonRow& row) {
+  TableCell cell;
+  for (const report::Choice& choice : row.chosen) {
+    absl::StrAppend(&cell.text, cell.text.empty() ? "" : "; ", absl::StrJoin(choice.labels, ", "));
+    if (row.chosen.size() > 1) absl::StrAppend(&cell.text, " (", choice.seeds, ")");
+  }
+  if (row.chosen.size() > 1) cell.below = "(on so many seeds)";
+  return cell;
+}
+
+TableCell ParametersCell(const ComparisonRow& row) {
+  if (!row.parameters.has_value()) return {};
+  if (row.parameters->low == row.parameters->high) return {Grouped(row.parameters->low), ""};
+  return {absl::StrCat(Grouped(row.parameters->low), "–", Grouped(row.parameters->high)), ""};
+}
+
+TableCell RunsCell(const ComparisonRow& row) {
+  TableCell cell = {absl::StrCat(row.n), ""};
+  std::vector<std::string> without;
+  if (row.missing > 0) without.push_back(absl::StrCat(row.missing, " missing"));
+  if (row.failed > 0) without.push_back(absl::StrCat(row.failed, " failed"));
+  cell.below = absl::StrJoin(without, ", ");
+  return cell;
+}
+
+TableCell PairedMeanCell(const ComparisonRow& row) {
+  TableCell cell = MeanCell(row.mean, row.interval);
+  if (row.compared() && row.pairs.converged < row.pairs.all) {
+    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row.pairs.converged, " of ",
+                    row.pairs.all);
+  }
+  return cell;
+}
+
+TableCell WinsCell(const ComparisonRow& row) {
+  if (!row.compared()) return {};
+  TableCell cell = {absl::StrCat(row.pairs.wins, "/", row.pairs.all), ""};
+  if (row.pairs.ties > 0) cell.below = report::Counted(row.pairs.ties, "tie");
+  return cell;
+}
+
+TableCell TokensCell(const ComparisonRow& row) {
+  if (!row.tokens_per_second.defined()) return {};
+  return {Grouped(std::llround(row.tokens_per_second.value)), ""};
+}
+
+// A number about the difference with the baseline, which has none.
+std::function<TableCell(const ComparisonRow&)> OfPairs(TableCell (*cell)(const ComparisonRow&)) {
+  return [cell](const ComparisonRow& row) { return row.compared() ? cell(row) : TableCell(); };
+}
+
+std::vector<Column> RunColumns(const Comparison& comparison) {
+  std::vector<Column> columns = {{"Runs", "parameters", ParametersCell, true}};
+  if (!comparison.tuned_axes.empty()) {
+    const std::string axes = absl::StrJoin(comparison.tuned_axes, ", ");
+    columns.push_back({"Runs", absl::StrCat("chosen ", axes), ChosenCell, false});
+  }
+  columns.push_back({"Runs", "n", RunsCell, false});
+  columns.push_back({"Runs", "diverged",
+                     [](const ComparisonRow& row) {
+                       return TableCell{absl::StrCat(row.diverged), ""};
+                     },
+                     false});
+  return columns;
+}
+
+// Setting, runs, metric, paired difference, costs: everything of DESIGN's table.
+std::vector<Column> MainColumns(const Comparison& comparison) {
+  std::vector<Column> columns = RunColumns(comparison);
+  const std::vector<Column> more = {
+      {comparison.key, "mean [95 % CI]", PairedMeanCell, false},
+      {"Paired difference to the baseline", "Δ [95 % CI]", OfPairs([](const ComparisonRow& row) {
+         return DifferenceCell(row.difference.mean, row.difference.interval);
+       }),
+       false},
+      {"Paired difference to the baseline", "p, sign flips", OfPairs([](const ComparisonRow& row) {
+         TableCell cell = PCell(row.difference.p_sign_flip);
+         if (row.difference.p_sign_flip.defined() && !row.difference.exact) cell.below = "sampled";
+         return cell;
+       }),
+       false},
+      {"Paired difference to the baseline", "p, Holm",
+       OfPairs([](const ComparisonRow& row) { return PCell(row.p_holm); }), false},
+      {"Paired difference to the baseline", "effect d_z",
+       OfPairs([](const ComparisonRow& row) { return NumberCell(row.difference.effect, 2); }),
+       false},
+      {"Paired difference to the baseline", "wins", WinsCell, false},
+      {"Paired difference to the baseline", "r of pairs",
+       OfPairs([](const ComparisonRow& row) { return NumberCell(row.difference.correlation, 2); }),
+       false},
+      {"Cost of a run", "device-s",
+       [](const ComparisonRow& row) { return NumberCell(row.device_seconds); }, true},
+      {"Cost of a run", "tokens/s", TokensCell, true},
+  };
+  columns.insert(columns.end(), more.begin(), more.end());
+  const auto silent = [&comparison](const Column& column) {
+    return column.optional && std::all_of(comparison.rows.begin(), comparison.rows.end(),
+                                          [&column](const ComparisonRow& row) {
+                                            return column.cell(row).text.empty();
+                                          });
+  };
+  columns.erase(std::remove_if(columns.begin(), columns.end(), silent), columns.end());
+  return columns;
+}
+
+// Two lines of heads: groups, then columns.
+void WriteHeads(const std::vector<Column>& columns, Markup* out) {
+  out->Open("thead").Open("tr");
+  out->Element("th", {{"scope", "col"}, {"rowspan", "2"}}, "setting");
+  for (size_t from = 0; from < columns.size();) {
+    size_t to = from;
+    while (to < columns.size() && columns[to].group == columns[from].group) ++to;
+    out->Element("th",
+                 {{"scope", "colgroup"}, {"class", "group"}, {"colspan", absl::StrCat(to - from)}},
+                 columns[from].group);
+    from = to;
+  }
+  out->Close();
+  std::vector<std::string> titles;
+  for (const Column& column : columns) titles.push_back(column.title);
+  HeadRow(titles, out);
+  out->Close();
+}
+
+// A colgroup a group, which scope="colgroup" is about.
+void WriteColumnGroups(const std::vector<Column>& columns, Markup* out) {
+  out->Open("colgroup").Close();
+  for (size_t from = 0; from < columns.size();) {
+    size_t to = from;
+    while (to < columns.size() && columns[to].group == columns[from].group) ++to;
+    out->Open("colgroup", {{"span", absl::StrCat(to - from)}}).Close();
+    from = to;
+  }
+}
+
+void WriteRows(const std::vector<ComparisonRow>& rows, const std::vector<Column>& columns,
+               Markup* out) {
+  for (const ComparisonRow& row : rows) {
+    out->Open("tr", {{"class", row.is_baseline ? "baseline" : "compared"}});
+    out->Open("th", {{"scope", "row"}}).Text(row.label);
+    if (row.is_baseline) out->Element("small", "baseline");
+    out->Close();
+    for (const Column& column : columns) WriteCell(column.cell(row), out);
+    out->Close();
+  }
+}
+
+void MainTable(const Experiment& experiment, Markup* out) {
+  const Comparison& comparison = experiment.comparison;
+  const std::vector<Column> columns = MainColumns(comparison);
+  OpenScroll("Main table", out);
+  out->Open("table", {{"class", "main"}});
+  const std::string chosen =
+      comparison.tuned_axes.empty()
+          ? ""
+          : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
+                         " chosen on its other seeds");
+  Caption(absl::StrCat(comparison.key, ", read ", experiment.read_at, chosen, "."), out);
+  WriteColumnGroups(columns, out);
+  WriteHeads(columns, out);
+  out->Open("tbody");
+  WriteRows(comparison.rows, columns, out);
+  out->Close().Close().Close();
+}
+
+}  // namespace
+
+void ResultsSection(const Place& place, const Experiment& experiment, Markup* out) {
+  OpenSection(place, "results", "Results", out);
+  MainTable(experiment, out);
+  MatchedTable(place, experiment, out);
+  WindowTable(place, experiment, out);
+  out->Close();
+}
+
+}  // namespace ablate::html

@@ -1,0 +1,119 @@
+// The tables beside the main one: settings at shared values of the tuned axes, windows of curves.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/html/cells.h"
+#include "server/report/html/sections.h"
+
+namespace ablate::html {
+namespace {
+
+using report::Comparison;
+using report::ComparisonRow;
+using report::MatchedBlock;
+
+constexpr size_t kMostMatchedCells = 3000;
+
+// The blocks that are shown: all, or where the table would be too long the reference alone.
+std::vector<size_t> ShownBlocks(const Comparison& comparison) {
+  std::vector<size_t> blocks(comparison.matched.size());
+  std::iota(blocks.begin(), blocks.end(), size_t{0});
+  if (blocks.size() * comparison.rows.size() <= kMostMatchedCells) return blocks;
+  if (comparison.reference.has_value()) return {*comparison.reference};
+  return {};
+}
+
+// What a row is in a block: a baseline's mean, another's difference, each with its interval.
+TableCell MatchedCell(const MatchedBlock& block, const std::string& label) {
+  const auto row = std::find_if(block.rows.begin(), block.rows.end(),
+                                [&label](const ComparisonRow& one) { return one.label == label; });
+  if (row == block.rows.end()) return {"", "not in the grid"};
+  TableCell cell = row->compared() ? DifferenceCell(row->difference.mean, row->difference.interval)
+                                   : MeanCell(row->mean, row->interval);
+  if (row->diverged > 0) {
+    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row->diverged, " of ", row->n,
+                    " diverged");
+  }
+  return cell;
+}
+
+std::vector<std::string> MatchedTitles(const Comparison& comparison,
+                                       const std::vector<size_t>& blocks) {
+  std::vector<std::string> titles = {"setting"};
+  for (const size_t block : blocks) {
+    titles.push_back(absl::StrCat(absl::StrJoin(comparison.matched[block].labels, ", "),
+                                  block == comparison.reference ? " (reference)" : ""));
+  }
+  return titles;
+}
+
+void MatchedRows(const Comparison& comparison, const std::vector<size_t>& blocks, Markup* out) {
+  out->Open("tbody");
+  for (const ComparisonRow& row : comparison.rows) {
+    out->Open("tr", {{"class", row.is_baseline ? "baseline" : "compared"}});
+    out->Open("th", {{"scope", "row"}}).Text(row.label);
+    if (row.is_baseline) out->Element("small", "baseline: its mean");
+    out->Close();
+    for (const size_t block : blocks) {
+      WriteCell(MatchedCell(comparison.matched[block], row.label), out);
+    }
+    out->Close();
+  }
+  out->Close();
+}
+
+}  // namespace
+
+void MatchedTable(const Place& place, const Experiment& experiment, Markup* out) {
+  const Comparison& comparison = experiment.comparison;
+  const std::vector<size_t> blocks = ShownBlocks(comparison);
+  if (blocks.empty()) return;
+  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
+  Subheading(place, absl::StrCat("At one shared ", axes), out);
+  OpenScroll(absl::StrCat("Comparison at one shared ", axes), out);
+  out->Open("table");
+  Caption(absl::StrCat(
+              "Paired difference to the baseline and its 95 % interval where both have the same ",
+              axes, ", one column a value; of a baseline the mean.",
+              comparison.reference.has_value()
+                  ? " The reference is what an experiment without tuning would have used."
+                  : "",
+              blocks.size() < comparison.matched.size()
+                  ? " Only the reference is shown: the table is long."
+                  : ""),
+          out);
+  out->Open("thead");
+  HeadRow(MatchedTitles(comparison, blocks), out);
+  out->Close();
+  MatchedRows(comparison, blocks, out);
+  out->Close().Close();
+}
+
+void WindowTable(const Place& place, const Experiment& experiment, Markup* out) {
+  if (experiment.windows.empty()) return;
+  Subheading(place, "Windows of curves", out);
+  OpenScroll("Windows of curves", out);
+  out->Open("table");
+  Caption(
+      "Mean and 95 % interval over the converged runs of each setting. Exploratory: the "
+      "verdict is about the main table.",
+      out);
+  std::vector<std::string> titles = {"setting"};
+  for (const WindowColumn& window : experiment.windows) titles.push_back(window.title);
+  out->Open("thead");
+  HeadRow(titles, out);
+  out->Close().Open("tbody");
+  for (size_t row = 0; row < experiment.comparison.rows.size(); ++row) {
+    out->Open("tr").Element("th", {{"scope", "row"}}, experiment.comparison.rows[row].label);
+    for (const WindowColumn& window : experiment.windows) {
+      const WindowColumn::Entry& entry = window.entries[row];
+      WriteCell(MeanCell(entry.mean, entry.interval), out);
+    }
+    out->Close();
+  }
+  out->Close().Close().Close();
+}
+
+}  // namespace ablate::html

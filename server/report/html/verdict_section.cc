@@ -1,0 +1,173 @@
+// The answer: what the intervals say, how sure that is, and what would change it.
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/html/sections.h"
+#include "server/report/statistics.h"
+#include "server/report/text.h"
+#include "server/report/verdict.h"
+
+namespace ablate::html {
+namespace {
+
+using report::Comparison;
+using report::ComparisonRow;
+using report::Verdict;
+using report::VerdictOutcome;
+using report::WarningKind;
+
+// Rows whose own sentence is shown; of more, the overall sentence counts.
+constexpr size_t kMostSentences = 24;
+
+std::string OutcomeName(VerdictOutcome outcome) {
+  switch (outcome) {
+    case VerdictOutcome::kBetter:
+      return "better";
+    case VerdictOutcome::kWorse:
+      return "worse";
+    case VerdictOutcome::kInconclusive:
+      return "inconclusive";
+    case VerdictOutcome::kMixed:
+      return "mixed";
+  }
+  return "";
+}
+
+std::string WarningName(WarningKind kind) {
+  switch (kind) {
+    case WarningKind::kMissingCells:
+      return "missing results";
+    case WarningKind::kFailedCells:
+      return "failed runs";
+    case WarningKind::kNonFiniteValues:
+      return "values that are not finite";
+    case WarningKind::kUnbalancedSeeds:
+      return "unequal seeds";
+    case WarningKind::kTooFewSeeds:
+      return "too few seeds";
+    case WarningKind::kNoBaseline:
+      return "no baseline";
+    case WarningKind::kUnequalParameters:
+      return "unequal parameters";
+    case WarningKind::kSeveralChanges:
+      return "several things changed";
+    case WarningKind::kMixedProvenance:
+      return "mixed versions, trainers or devices";
+    case WarningKind::kContendedThroughput:
+      return "a shared device";
+    case WarningKind::kGridEdge:
+      return "a tuned value at the edge of its grid";
+    case WarningKind::kTunedOnSameSeed:
+      return "a choice made on the run it is judged by";
+  }
+  return "";
+}
+
+// A sentence a compared row, where there are several.
+void RowSentences(const Place& place, const Comparison& comparison, Markup* out) {
+  if (comparison.family < 2) return;
+  Subheading(place, "Setting by setting", out);
+  out->Open("ul", {{"class", "rows"}});
+  size_t shown = 0;
+  for (size_t row = 0; row < comparison.rows.size() && shown < kMostSentences; ++row) {
+    if (!comparison.rows[row].compared()) continue;
+    const Verdict verdict = report::RowVerdict(comparison, row);
+    out->Open("li", {{"class", OutcomeName(verdict.outcome)}}).Text(verdict.text).Close();
+    ++shown;
+  }
+  if (shown < comparison.family) {
+    out->Element("li",
+                 absl::StrCat("and ", comparison.family - shown, " more, in the table below."));
+  }
+  out->Close();
+}
+
+std::string SureText(const Comparison& comparison) {
+  size_t fewest = SIZE_MAX, most = 0, excluding = 0, significant = 0;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.compared()) continue;
+    fewest = std::min(fewest, row.difference.n);
+    most = std::max(most, row.difference.n);
+    const report::Interval& interval = row.difference.interval;
+    if (interval.defined() && (interval.low > 0 || interval.high < 0)) ++excluding;
+    if (row.p_holm.defined() && row.p_holm.value <= report::kAlpha) ++significant;
+  }
+  if (comparison.family == 0) return "";
+  const std::string pairs =
+      fewest == most ? absl::StrCat(most) : absl::StrCat(fewest, " to ", most);
+  return absl::StrCat(
+      "Each setting is compared with its baseline seed by seed, over ", pairs,
+      most == 1 ? " pair" : " pairs", ". The 95 % interval of the difference leaves out 0 for ",
+      excluding, " of ", report::Counted(comparison.family, "setting"),
+      "; the sign-flip test, adjusted for ",
+      comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),
+      ", reaches p ≤ .05 for ", significant, ".");
+}
+
+std::string SeedsText(const Comparison& comparison) {
+  std::vector<std::string> needs;
+  for (size_t row = 0; row < comparison.rows.size(); ++row) {
+    if (!comparison.rows[row].compared()) continue;
+    const Verdict verdict = report::RowVerdict(comparison, row);
+    if (verdict.seeds_to_decide == 0) continue;
+    needs.push_back(absl::StrCat(comparison.rows[row].label, " about ",
+                                 report::Counted(verdict.seeds_to_decide, "seed")));
+  }
+  if (needs.empty()) return "";
+  return absl::StrCat("More seeds: were mean and spread to stay as they are, ",
+                      report::Enumerated(needs), " would be needed to decide.");
+}
+
+std::string WarningsText(const Comparison& comparison) {
+  std::vector<std::string> names;
+  std::set<WarningKind> seen;
+  for (const report::Warning& warning : comparison.warnings) {
+    if (seen.insert(warning.kind).second) names.push_back(WarningName(warning.kind));
+  }
+  return report::Enumerated(names);
+}
+
+void WhatWouldChangeIt(const Place& place, const Experiment& experiment, Markup* out) {
+  const Comparison& comparison = experiment.comparison;
+  Subheading(place, "How sure, and what would change it", out);
+  out->Open("ul");
+  if (!experiment.ended) {
+    out->Element("li", "The experiment has not ended: what follows is what is stored so far.");
+  }
+  const std::string sure = SureText(comparison), seeds = SeedsText(comparison);
+  if (!sure.empty()) out->Element("li", sure);
+  if (!seeds.empty()) out->Element("li", seeds);
+  if (comparison.warnings.empty()) {
+    out->Element("li", "No warning applies.");
+  } else {
+    out->Open("li").Text(comparison.warnings.size() == 1 ? "One warning applies: "
+                                                         : "Warnings apply: ");
+    out->Text(WarningsText(comparison)).Text(" (");
+    out->Element("a", {{"href", absl::StrCat("#", place.prefix, "changes")}}, "see below");
+    out->Text(").").Close();
+  }
+  out->Close();
+}
+
+}  // namespace
+
+void VerdictSection(const Place& place, const Experiment& experiment, Markup* out) {
+  const Comparison& comparison = experiment.comparison;
+  const Verdict verdict = report::OverallVerdict(comparison);
+  OpenSection(place, "verdict", "Verdict", out);
+  out->Element("p", {{"class", absl::StrCat("answer ", OutcomeName(verdict.outcome))}},
+               verdict.text);
+  const std::string note = report::MatchedNote(comparison);
+  if (!note.empty()) out->Element("p", note);
+  out->Element("p", {{"class", "aside"}},
+               absl::StrCat("About ", comparison.key, ", read ", experiment.read_at, "; ",
+                            comparison.better == report::Better::kLower ? "lower" : "higher",
+                            " is better. A minus sign means lower than the baseline."));
+  RowSentences(place, comparison, out);
+  WhatWouldChangeIt(place, experiment, out);
+  out->Close();
+}
+
+}  // namespace ablate::html

@@ -1,0 +1,239 @@
+// A short queue in memory, and the few ways in which its requests end.
+#include "server/schedule/analyses.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/schedule/scheduler.h"
+
+namespace ablate::schedule {
+
+namespace v1 = worker::v1;
+
+namespace {
+
+absl::Status WorkerEnded(absl::string_view how) {
+  return absl::UnavailableError(absl::StrCat("the worker for analyses ", how,
+                                             " during this request; it is started again, and "
+                                             "no run is touched: try again"));
+}
+
+absl::Status FailureOf(const v1::AnalysisFailed& failed) {
+  constexpr uint32_t kHighest = static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
+  const bool known = failed.code() > 0 && failed.code() <= kHighest;
+  return absl::Status(
+      known ? static_cast<absl::StatusCode>(failed.code()) : absl::StatusCode::kUnknown,
+      failed.message());
+}
+
+std::string IdOf(const v1::FromWorker& message) {
+  if (message.has_analysis_part()) return message.analysis_part().id();
+  if (message.has_analysis_result()) return message.analysis_result().id();
+  return message.analysis_failed().id();
+}
+
+}  // namespace
+
+Analyses::Analyses(const Clock* clock, AnalysisLimits limits)
+    : clock_(clock), limits_(limits), alone_since_(clock->Now()) {}
+
+Analyses::~Analyses() { Stop(); }
+
+absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
+  MutexLock lock(&mutex_);
+  if (stopped_) return absl::UnavailableError("the server is shutting down");
+  if (pending_.size() >= limits_.most) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "too many analyses at once: at most ", limits_.most, " run or wait; try again later"));
+  }
+  Pending& pending = pending_.emplace_back();
+  pending.id = RandomLeaseId();
+  pending.request = std::move(request);
+  pending.request.message.set_id(pending.id);
+  pending.since = clock_->Now();
+  std::string id = pending.id;
+  Dispatch();
+  return id;
+}
+
+void Analyses::Cancel(const std::string& id) {
+  MutexLock lock(&mutex_);
+  End(id, absl::CancelledError("the call was cancelled"));
+}
+
+absl::Status Analyses::MayRead(const std::string& id, absl::string_view sha256) const {
+  MutexLock lock(&mutex_);
+  for (const Pending& pending : pending_) {
+    if (pending.id != id || pending.session == 0) continue;
+    const auto& blobs = pending.request.blobs;
+    const bool own = std::any_of(blobs.begin(), blobs.end(),
+                                 [&](const auto& pin) { return pin->sha256() == sha256; });
+    if (own) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        absl::StrCat("analysis ", id, " has no right to read blob ", sha256));
+  }
+  return absl::NotFoundError(absl::StrCat("no analysis ", id, " runs"));
+}
+
+void Analyses::Stop() {
+  MutexLock lock(&mutex_);
+  stopped_ = true;
+  EndAll(absl::UnavailableError("the server is shutting down"));
+}
+
+void Analyses::Attached(Session session, std::shared_ptr<WorkerStream> stream) {
+  MutexLock lock(&mutex_);
+  EndOrphans(WorkerEnded("lost its connection"), absl::ZeroDuration());
+  workers_[session].stream = std::move(stream);
+  Dispatch();
+}
+
+void Analyses::Receive(Session session, const v1::FromWorker& message) {
+  MutexLock lock(&mutex_);
+  const auto worker = workers_.find(session);
+  const std::string id = IdOf(message);
+  if (worker == workers_.end() || worker->second.busy_with != id) return;
+  Pending* const pending = Find(id);
+  if (message.has_analysis_part()) {
+    if (pending != nullptr) pending->request.part(message.analysis_part());
+    return;
+  }
+  worker->second.busy_with.clear();
+  worker->second.withdrawn_at = absl::InfiniteDuration();
+  if (message.has_analysis_failed()) {
+    End(id, FailureOf(message.analysis_failed()));
+  } else {
+    End(id, message.analysis_result());
+  }
+  Dispatch();
+}
+
+void Analyses::Detached(Session session) {
+  MutexLock lock(&mutex_);
+  if (workers_.erase(session) == 0) return;
+  const absl::Duration now = clock_->Now();
+  if (workers_.empty()) alone_since_ = now;
+  for (Pending& pending : pending_) {
+    if (pending.session != session) continue;
+    pending.session = 0;
+    pending.orphaned = true;
+    pending.since = now;
+  }
+}
+
+void Analyses::Exited(absl::string_view last_words) {
+  MutexLock lock(&mutex_);
+  last_words_ = std::string(last_words);
+  EndOrphans(WorkerEnded(absl::StrCat("ended (", last_words, ")")), absl::ZeroDuration());
+}
+
+void Analyses::Tick() {
+  MutexLock lock(&mutex_);
+  EndOrphans(WorkerEnded("lost its connection"), limits_.obituary);
+  std::vector<std::pair<std::string, absl::Status>> overdue;
+  for (const Pending& pending : pending_) {
+    if (absl::Status why = Overdue(pending); !why.ok()) overdue.emplace_back(pending.id, why);
+  }
+  for (const auto& [id, why] : overdue) End(id, why);
+  DrainStuck();
+}
+
+bool Analyses::Busy(Session session) const {
+  MutexLock lock(&mutex_);
+  const auto worker = workers_.find(session);
+  return worker != workers_.end() && !worker->second.busy_with.empty();
+}
+
+void Analyses::Dispatch() {
+  for (Pending& pending : pending_) {
+    if (pending.session != 0 || pending.orphaned) continue;
+    Session session = 0;
+    Worker* const worker = FindIdle(&session);
+    if (worker == nullptr) return;
+    pending.session = session;
+    pending.since = clock_->Now();
+    worker->busy_with = pending.id;
+    v1::ToWorker message;
+    *message.mutable_analyze() = pending.request.message;
+    worker->stream->Send(message);
+  }
+}
+
+Analyses::Worker* Analyses::FindIdle(Session* session) {
+  for (auto& [id, worker] : workers_) {
+    if (!worker.busy_with.empty() || worker.drained) continue;
+    *session = id;
+    return &worker;
+  }
+  return nullptr;
+}
+
+Analyses::Pending* Analyses::Find(absl::string_view id) {
+  const auto found = std::find_if(pending_.begin(), pending_.end(),
+                                  [id](const Pending& pending) { return pending.id == id; });
+  return found == pending_.end() ? nullptr : &*found;
+}
+
+void Analyses::End(absl::string_view id, const absl::StatusOr<v1::AnalysisResult>& result) {
+  Pending* const pending = Find(id);
+  if (pending == nullptr) return;
+  const auto worker = workers_.find(pending->session);
+  if (worker != workers_.end() && worker->second.busy_with == id) {
+    worker->second.withdrawn_at = clock_->Now();
+    v1::ToWorker message;
+    message.mutable_cancel_analysis()->set_id(std::string(id));
+    worker->second.stream->Send(message);
+  }
+  const Pending ended = std::move(*pending);
+  pending_.erase(pending_.begin() + (pending - pending_.data()));
+  ended.request.done(result);
+}
+
+void Analyses::EndOrphans(const absl::Status& why, absl::Duration at_least) {
+  std::vector<std::string> ids;
+  for (const Pending& pending : pending_) {
+    const bool due = clock_->Now() - pending.since >= at_least;
+    if (pending.orphaned && due) ids.push_back(pending.id);
+  }
+  for (const std::string& id : ids) End(id, why);
+}
+
+void Analyses::EndAll(const absl::Status& why) {
+  while (!pending_.empty()) {
+    const std::string id = pending_.front().id;
+    End(id, why);
+  }
+}
+
+absl::Status Analyses::Overdue(const Pending& pending) const {
+  const absl::Duration now = clock_->Now();
+  if (pending.orphaned) return absl::OkStatus();
+  if (pending.session != 0) {
+    if (now - pending.since < limits_.run_time) return absl::OkStatus();
+    return absl::DeadlineExceededError(absl::StrCat("the analysis ran longer than ",
+                                                    absl::FormatDuration(limits_.run_time),
+                                                    ", the limit of one: ask for less"));
+  }
+  const bool alone = workers_.empty();
+  if (!alone || now - std::max(pending.since, alone_since_) < limits_.patience) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "no worker for analyses has been attached for ", absl::FormatDuration(limits_.patience),
+      last_words_.empty() ? "" : absl::StrCat("; the last one ended: ", last_words_)));
+}
+
+// A worker that does not let go of what was withdrawn hangs: it has to be replaced.
+void Analyses::DrainStuck() {
+  for (auto& [session, worker] : workers_) {
+    const bool stuck = clock_->Now() - worker.withdrawn_at >= limits_.cancel_patience;
+    if (worker.drained || !stuck) continue;
+    worker.drained = true;
+    v1::ToWorker message;
+    message.mutable_drain();
+    worker.stream->Send(message);
+  }
+}
+
+}  // namespace ablate::schedule

@@ -1,0 +1,117 @@
+// Analyses that someone waits for: kept in memory, made one at a time by each worker for analyses.
+#ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
+#define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/schedule/clock.h"
+#include "server/schedule/worker_stream.h"
+#include "storage/blobs.h"
+#include "storage/mutex.h"
+
+namespace ablate::schedule {
+
+struct AnalysisLimits {
+  size_t most = 16;                                    // that run or wait
+  absl::Duration run_time = absl::Seconds(60);         // of one, once a worker has it
+  absl::Duration patience = absl::Seconds(30);         // without any worker
+  absl::Duration obituary = absl::Seconds(1);          // for the reason of a worker's end to arrive
+  absl::Duration cancel_patience = absl::Seconds(10);  // for a worker to let go of one
+};
+
+struct AnalysisRequest {
+  worker::v1::Analyze message;  // all but its id
+  // What its worker may read; held until the end.
+  std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
+  // Called on any thread, one at a time; must neither block nor call back. `done` comes once, and
+  // last.
+  std::function<void(const worker::v1::AnalysisPart&)> part;
+  std::function<void(const absl::StatusOr<worker::v1::AnalysisResult>&)> done;
+};
+
+// Nothing of it is durable: a request ends with the server, with its worker, or when it is
+// cancelled. Thread-safe.
+class Analyses {
+ public:
+  using Session = uint64_t;
+
+  Analyses(const Clock* clock, AnalysisLimits limits);
+  // Ends every request.
+  ~Analyses();
+
+  // --- For those who ask
+  // The request's id, which is also its right to read its blobs. RESOURCE_EXHAUSTED if too many run
+  // or wait, UNAVAILABLE after Stop; `done` is not called then. Otherwise it gets what the worker
+  // answered, or UNAVAILABLE (no worker, or it ended), DEADLINE_EXCEEDED (run_time), CANCELLED.
+  absl::StatusOr<std::string> Submit(AnalysisRequest request);
+  // The request has ended when this returns; nothing happens if it had.
+  void Cancel(const std::string& id);
+  // NOT_FOUND if no such analysis runs, PERMISSION_DENIED if the blob is not one of its own.
+  absl::Status MayRead(const std::string& id, absl::string_view sha256) const;
+  // Ends every request, and from now on each at once: the server goes.
+  void Stop();
+
+  // --- For the scheduler
+  void Attached(Session session, std::shared_ptr<WorkerStream> stream);
+  // A part, a result or a failure; what is about no present request of this session is too late,
+  // and ignored.
+  void Receive(Session session, const worker::v1::FromWorker& message);
+  void Detached(Session session);
+  // Why a worker for analyses ended.
+  void Exited(absl::string_view last_words);
+  // Call at least every second.
+  void Tick();
+  bool Busy(Session session) const;
+
+ private:
+  struct Pending {
+    std::string id;
+    AnalysisRequest request;
+    Session session = 0;    // that has it; 0: it waits
+    absl::Duration since;   // it waits, runs or is orphaned
+    bool orphaned = false;  // its worker's stream ended
+  };
+  struct Worker {
+    std::shared_ptr<WorkerStream> stream;
+    std::string busy_with;  // id, also after its end here until the worker has answered
+    absl::Duration withdrawn_at = absl::InfiniteDuration();
+    bool drained = false;
+  };
+
+  void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Worker* FindIdle(Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Pending* Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the request out and tells who asked; its worker is told to stop.
+  void End(absl::string_view id, const absl::StatusOr<worker::v1::AnalysisResult>& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndOrphans(const absl::Status& why, absl::Duration at_least)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why a request that has been as it is for too long ends now; OK if it has not.
+  absl::Status Overdue(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DrainStuck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock* const clock_;
+  const AnalysisLimits limits_;
+  mutable Mutex mutex_;
+  std::vector<Pending> pending_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::map<Session, Worker> workers_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration alone_since_ ABSL_GUARDED_BY(mutex_);  // when the last worker left
+  std::string last_words_ ABSL_GUARDED_BY(mutex_);      // of the last worker that ended
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace ablate::schedule
+
+#endif  // ABLATE_SERVER_SCHEDULE_ANALYSES_H_

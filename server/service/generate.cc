@@ -1,0 +1,173 @@
+// Generate: samples as a stream, while the worker for analyses makes them.
+#include "server/service/generate.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/service/call.h"
+#include "server/service/errors.h"
+#include "server/service/names.h"
+
+namespace ablate::service {
+namespace {
+
+absl::StatusOr<std::string> SubjectOf(storage::Store* store, const v1::GenerateRequest& request) {
+  if (request.run().empty() == request.experiment().empty()) {
+    return InvalidField(
+        "run",
+        request.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
+        "either run, or experiment and cell");
+  }
+  if (request.experiment().empty()) {
+    if (!request.cell().empty()) {
+      return InvalidField("cell", "run is given, too", "either run, or experiment and cell");
+    }
+    return FindRun(store, request.run(), "run");
+  }
+  const auto experiment = FindExperiment(store, request.experiment(), "experiment");
+  if (!experiment.ok()) return experiment.status();
+  return FindCellRun(store, *experiment, request.cell(), "cell");
+}
+
+engine::SampleOptions OptionsOf(const v1::GenerateRequest& request) {
+  engine::SampleOptions options;
+  if (request.has_count()) options.count = request.count();
+  if (request.has_temperature()) options.temperature = request.temperature();
+  if (request.has_top_k()) options.top_k = request.top_k();
+  if (request.has_top_p()) options.top_p = request.top_p();
+  if (request.has_seed()) options.seed = request.seed();
+  options.prompt = request.prompt();
+  return options;
+}
+
+v1::GenerateResponse ToResponse(const worker::v1::Sample& from) {
+  v1::GenerateResponse response;
+  v1::GeneratedSample& sample = *response.mutable_sample();
+  sample.set_index(from.index());
+  sample.set_text(from.text());
+  sample.set_tokens(from.tokens());
+  sample.set_ended(from.ended());
+  sample.set_in_training_data(from.in_training_data());
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<SamplesQuery> ToQuery(storage::Store* store, const v1::GenerateRequest& request) {
+  SamplesQuery query;
+  if (request.has_step() && request.step() < -1) {
+    return InvalidField("step", absl::StrCat(request.step(), " is out of range"),
+                        "0 or more, or -1 for the last checkpoint");
+  }
+  if (request.has_step() && request.step() >= 0) {
+    query.step = static_cast<uint32_t>(request.step());
+  }
+  query.options = OptionsOf(request);
+  if (const absl::Status checked = CheckSamplesOptions(query.options); !checked.ok()) {
+    return checked;
+  }
+  auto run = SubjectOf(store, request);
+  if (!run.ok()) return run.status();
+  query.run = *std::move(run);
+  return query;
+}
+
+GenerateReactor::GenerateReactor(Backend* backend, const v1::GenerateRequest* request)
+    : backend_(backend), request_(request) {}
+
+GenerateReactor* GenerateReactor::Start(Backend* backend, const v1::GenerateRequest* request) {
+  // The constructor is private, so that every reactor owns itself.
+  std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, request));
+  reactor->self_ = reactor;
+  if (!backend->pool->TryPost([reactor] { reactor->Begin(); })) reactor->End(TooBusy());
+  return reactor.get();
+}
+
+void GenerateReactor::Begin() {
+  if (const absl::Status submitted = Submit(); !submitted.ok()) End(submitted);
+}
+
+absl::Status GenerateReactor::Submit() {
+  const auto query = ToQuery(backend_->store, *request_);
+  if (!query.ok()) return query.status();
+  auto prepared = PrepareSamples(backend_->store, *query);
+  if (!prepared.ok()) return prepared.status();
+  run_ = query->run;
+  step_ = prepared->step;
+  samples_ = query->options.count;
+  schedule::AnalysisRequest& request = prepared->request;
+  request.part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
+    self->Add(part);
+  };
+  request.done =
+      [self = shared_from_this()](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+        if (result.ok()) self->AddSummary(result->samples());
+        self->End(ExplainSamplesError(result.status()));
+      };
+  schedule::Analyses& analyses = backend_->scheduler->analyses();
+  const auto id = analyses.Submit(std::move(request));
+  if (!id.ok()) return id.status();
+  bool cancelled = false;
+  {
+    MutexLock lock(&mutex_);
+    analysis_ = *id;
+    cancelled = cancelled_;
+  }
+  if (cancelled) analyses.Cancel(*id);
+  return absl::OkStatus();
+}
+
+void GenerateReactor::Add(const worker::v1::AnalysisPart& part) {
+  MutexLock lock(&mutex_);
+  for (const worker::v1::Sample& sample : part.samples()) Push(ToResponse(sample));
+}
+
+void GenerateReactor::AddSummary(const worker::v1::SamplesResult& result) {
+  v1::GenerateResponse response;
+  v1::GenerateSummary& summary = *response.mutable_summary();
+  summary.set_run(RunName(run_));
+  summary.set_step(step_);
+  summary.set_samples(samples_);
+  summary.set_distinct_share(static_cast<double>(result.distinct()) / samples_);
+  summary.set_in_training_data_share(static_cast<double>(result.in_training_data()) / samples_);
+  MutexLock lock(&mutex_);
+  Push(std::move(response));
+}
+
+void GenerateReactor::Push(v1::GenerateResponse message) {
+  outgoing_.push_back(std::move(message));
+  if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+}
+
+void GenerateReactor::End(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  ended_ = true;
+  end_ = status;
+  if (outgoing_.empty()) Finish(ToGrpc(end_));
+}
+
+void GenerateReactor::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  outgoing_.pop_front();
+  // A client that is gone also cancels, which ends the analysis.
+  if (!ok) outgoing_.clear();
+  if (!outgoing_.empty()) {
+    StartWrite(&outgoing_.front());
+  } else if (ended_) {
+    Finish(ToGrpc(end_));
+  }
+}
+
+void GenerateReactor::OnCancel() {
+  std::string analysis;
+  {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    analysis = analysis_;
+  }
+  if (!analysis.empty()) backend_->scheduler->analyses().Cancel(analysis);
+}
+
+void GenerateReactor::OnDone() { self_.reset(); }
+
+}  // namespace ablate::service

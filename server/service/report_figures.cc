@@ -1,0 +1,129 @@
+// The figures of a report.
+#include "server/service/report_figures.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/html/figure_words.h"
+#include "server/service/render_figure.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr double kColumn = 3.25, kDouble = 6.75;  // inches
+constexpr size_t kMostInColumn = 6;  // settings: more are small multiples, which need the width
+
+// A figure on its way.
+struct Plan {
+  const html::FigureKind* words = nullptr;
+  const figure::Kind* kind = nullptr;
+  figure::Input input;
+};
+
+std::vector<Plan> PlansOf(const ComparedGrid& compared) {
+  std::vector<Plan> plans;
+  const report::Comparison& comparison = compared.comparison;
+  const bool many = comparison.rows.size() > kMostInColumn;
+  for (const html::FigureKind& words : html::ReportKinds()) {
+    const figure::Kind* kind = figure::FindKind(words.name);
+    if (kind == nullptr || !words.wanted(comparison)) continue;
+    Plan plan;
+    plan.words = &words;
+    plan.kind = kind;
+    plan.input.comparison = &comparison;
+    plan.input.axes = compared.grid.input.axes;
+    plan.input.windows = &compared.windows;
+    plan.input.key = std::string(kind->key);
+    if (compared.grid.spec.report().has_smooth()) {
+      plan.input.curves.smooth = compared.grid.spec.report().smooth();
+    }
+    const bool multiples = many && kind->reduce != nullptr;
+    plan.input.width = words.wide || multiples ? kDouble : kColumn;
+    plan.input.title = compared.grid.spec.name();
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+// Gives every plan that draws curves of `key` what it needs of them.
+absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
+                          const std::string& key, const Cancelled& cancelled,
+                          std::vector<Plan>* plans) {
+  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+    const auto curves = ReadSetting(store, compared, row, key, cancelled);
+    if (!curves.ok()) return curves.status();
+    for (Plan& plan : *plans) {
+      if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
+      plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
+    }
+  }
+  return absl::OkStatus();
+}
+
+html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelled& cancelled) {
+  html::Figure figure = html::WordsOf(*plan.words, plan.input);
+  figure.name = std::string(plan.kind->name);
+  figure.wide = plan.input.width > kColumn;
+  auto drawing = figure::Draw(*plan.kind, plan.input);
+  if (!drawing.ok()) {
+    figure.missing = absl::StrCat("Not drawn: ", drawing.status().message(), ".");
+    return figure;
+  }
+  figure.csv = std::move(drawing->csv);
+  drawing->figure.name = absl::StrCat(wish.prefix, figure.name);
+  figure::ProcessLimits limits;
+  limits.cancelled = cancelled;
+  auto svg = wish.gnuplot->Render(drawing->figure, figure::Format::kSvg, limits);
+  if (svg.ok()) {
+    figure.svg = *std::move(svg);
+  } else {
+    figure.missing = absl::StrCat("Not drawn: ", svg.status().message(), ".");
+  }
+  return figure;
+}
+
+// Each thread takes the next plan that none has taken.
+std::vector<html::Figure> DrawAll(const std::vector<Plan>& plans, const FigureWish& wish,
+                                  const Cancelled& cancelled) {
+  std::vector<html::Figure> figures(plans.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < plans.size(); i = next++) {
+      figures[i] = DrawFigure(plans[i], wish, cancelled);
+    }
+  };
+  const size_t threads =
+      std::min<size_t>(plans.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  return figures;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
+                                                        const ComparedGrid& compared,
+                                                        const FigureWish& wish,
+                                                        const Cancelled& cancelled) {
+  std::vector<Plan> plans = PlansOf(compared);
+  std::set<std::string> keys;
+  for (const Plan& plan : plans) {
+    if (plan.kind->reduce != nullptr) keys.insert(plan.input.key);
+  }
+  for (const std::string& key : keys) {
+    const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
+    if (!read.ok()) return read;
+  }
+  std::vector<html::Figure> figures = DrawAll(plans, wish, cancelled);
+  if (cancelled()) return absl::CancelledError("the call was cancelled");
+  return figures;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,182 @@
+// Drawing a token: the oracle of temperature, top-k and top-p, the distribution of draws, and what
+// depends on what.
+#include "server/engine/analyze/draw.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "server/engine/data/random.h"
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+
+// U(seed, [n]) as the analyses define it: splitmix64 whose state begins as the seed.
+std::vector<double> UniformStream(uint64_t seed, size_t n) {
+  SplitMix64 generator(seed);
+  std::vector<double> stream;
+  for (size_t i = 0; i < n; ++i) {
+    stream.push_back(static_cast<double>(generator.Next() >> 11) * 0x1p-53);
+  }
+  return stream;
+}
+
+// 3·R(61, [7]), where R = 2U − 1.
+std::vector<double> OracleScores() {
+  std::vector<double> scores = UniformStream(61, 7);
+  for (double& score : scores) score = 3 * (2 * score - 1);
+  return scores;
+}
+
+TEST(DrawTest, UsesTheStreamThatTheAnalysesDefine) {
+  const std::vector<double> stream = UniformStream(1, 3);
+  EXPECT_NEAR(2 * stream[0] - 1, .1331231503, 1e-10);
+  EXPECT_NEAR(2 * stream[2] - 1, .9420055072, 1e-10);
+  EXPECT_EQ(UniformAt(1, 0, 0), stream[0]);
+  EXPECT_EQ(UniformAt(1, 0, 2), stream[2]);
+}
+
+TEST(DrawTest, EqualsTheOracle) {
+  SampleOptions options;
+  options.temperature = .5;
+  options.top_k = 4;
+  options.top_p = .9;
+  const KeptTokens kept = Keep(OracleScores(), options);
+  EXPECT_THAT(kept.tokens, ElementsAre(6, 5));
+  ASSERT_EQ(kept.probabilities.size(), 2u);
+  EXPECT_NEAR(kept.probabilities[0], .8252723067, 1e-10);
+  EXPECT_NEAR(kept.probabilities[1], .1747276933, 1e-10);
+}
+
+TEST(DrawTest, TemperatureAloneKeepsEveryToken) {
+  SampleOptions options;
+  options.temperature = .5;
+  const KeptTokens kept = Keep(OracleScores(), options);
+  double entropy = 0;
+  for (const double p : kept.probabilities) entropy -= p * std::log(p);
+  EXPECT_EQ(kept.tokens.size(), 7u);
+  EXPECT_NEAR(entropy, .7911296936, 1e-10);
+}
+
+TEST(DrawTest, TheCutIsTheShortestPrefixThatReachesTopP) {
+  const std::vector<double> scores = {std::log(.1), std::log(.5), std::log(.4)};
+  SampleOptions options;
+  options.top_p = .5 - 1e-12;
+  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1));
+  options.top_p = .5 + 1e-12;
+  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1, 2));
+  options.top_p = 1;
+  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1, 2, 0));
+}
+
+TEST(DrawTest, TopPIsAShareOfWhatTopKLeft) {
+  const std::vector<double> scores = {std::log(.1), std::log(.5), std::log(.4)};
+  SampleOptions options;
+  options.top_k = 2;
+  options.top_p = .55;  // .5 of all three, but .5/.9 of these two
+  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1));
+}
+
+TEST(DrawTest, ZeroTemperatureTakesTheLowestOfTheMostLikely) {
+  SampleOptions options;
+  options.temperature = 0;
+  const KeptTokens kept = Keep({{1.0, 3.0, 2.0, 3.0}}, options);
+  EXPECT_THAT(kept.tokens, ElementsAre(1));
+  EXPECT_EQ(Draw(kept, .999), 1u);
+}
+
+TEST(DrawTest, EqualScoresAreKeptInTheOrderOfTheirIds) {
+  SampleOptions options;
+  options.top_k = 2;
+  EXPECT_THAT(Keep({{0.0, 1.0, 1.0, 1.0}}, options).tokens, ElementsAre(1, 2));
+  options.top_k = 9;
+  EXPECT_THAT(Keep({{0.0, 1.0, 1.0, 1.0}}, options).tokens, ElementsAre(1, 2, 3, 0));
+}
+
+TEST(DrawTest, LargeScoresDoNotOverflow) {
+  SampleOptions options;
+  options.temperature = .01;
+  const KeptTokens kept = Keep({{1e30, -1e30, 1e30}}, options);
+  EXPECT_THAT(kept.probabilities, Pointwise(testing::DoubleEq(), {.5, .5, 0.0}));
+  EXPECT_EQ(Draw(kept, std::nextafter(1.0, 0.0)), 2u) << "what has no probability is never drawn";
+}
+
+TEST(DrawTest, InvertsTheCumulativeDistribution) {
+  const KeptTokens kept = {{7, 3, 5}, {.5, .25, .25}};
+  EXPECT_EQ(Draw(kept, 0), 7u);
+  EXPECT_EQ(Draw(kept, std::nextafter(.5, 0.0)), 7u);
+  EXPECT_EQ(Draw(kept, .5), 3u);
+  EXPECT_EQ(Draw(kept, .75), 5u);
+  EXPECT_EQ(Draw(kept, std::nextafter(1.0, 0.0)), 5u);
+}
+
+// Pearson's statistic of `draws` tokens against their probabilities.
+double ChiSquared(const KeptTokens& kept, const std::vector<double>& counts, double draws) {
+  double sum = 0;
+  for (size_t i = 0; i < kept.tokens.size(); ++i) {
+    const double expected = kept.probabilities[i] * draws;
+    sum += (counts[kept.tokens[i]] - expected) * (counts[kept.tokens[i]] - expected) / expected;
+  }
+  return sum;
+}
+
+TEST(DrawTest, HundredThousandDrawsFollowTheDistribution) {
+  constexpr uint32_t kDraws = 100'000;
+  constexpr double kQuantile = 22.458;  // .999 of six degrees of freedom
+  const KeptTokens kept = Keep(OracleScores(), {});
+  std::vector<double> by_sample(7), by_position(7);
+  for (uint32_t i = 0; i < kDraws; ++i) {
+    ++by_sample[Draw(kept, UniformAt(0, i, 3))];
+    ++by_position[Draw(kept, UniformAt(0, 3, i))];
+  }
+  EXPECT_LT(ChiSquared(kept, by_sample, kDraws), kQuantile);
+  EXPECT_LT(ChiSquared(kept, by_position, kDraws), kQuantile);
+}
+
+struct BadOption {
+  const char* field;
+  const char* value;
+  SampleOptions options;
+};
+
+SampleOptions With(double temperature, double top_p, uint32_t count = 1, uint32_t top_k = 0) {
+  SampleOptions options;
+  options.temperature = temperature;
+  options.top_p = top_p;
+  options.count = count;
+  options.top_k = top_k;
+  return options;
+}
+
+TEST(SampleOptionsTest, NamesEveryOptionThatIsOutOfRange) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const BadOption& bad :
+       std::vector<BadOption>{{"count", "0", With(1, 1, 0)},
+                              {"count", "1001", With(1, 1, 1001)},
+                              {"count", "4294967295", With(1, 1, 4294967295u)},
+                              {"temperature", "-0.5", With(-.5, 1)},
+                              {"temperature", "100.001", With(100.001, 1)},
+                              {"temperature", "nan", With(nan, 1)},
+                              {"temperature", "inf", With(infinity, 1)},
+                              {"top_k", "10000001", With(1, 1, 1, 10'000'001)},
+                              {"top_p", "0", With(1, 0)},
+                              {"top_p", "1.0000000000000002", With(1, std::nextafter(1.0, 2.0))},
+                              {"top_p", "nan", With(1, nan)}}) {
+    const std::vector<OptionProblem> problems = CheckSampleOptions(bad.options);
+    ASSERT_EQ(problems.size(), 1u) << bad.field << " " << bad.value;
+    EXPECT_EQ(problems[0].field, bad.field);
+    EXPECT_EQ(problems[0].value, bad.value);
+    EXPECT_FALSE(problems[0].allowed.empty());
+  }
+  EXPECT_EQ(CheckSampleOptions(With(nan, nan, 0)).size(), 3u) << "all of them at once";
+  EXPECT_TRUE(CheckSampleOptions({}).empty());
+  EXPECT_TRUE(CheckSampleOptions(With(0, 1e-300, 1000, 10'000'000)).empty());
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,266 @@
+// Samples from trained parameters: the decoder against the plain forward pass, independence of the
+// batch, ends and errors.
+#include "server/engine/samples.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "server/engine/analyze/draw.h"
+#include "server/engine/data/documents.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/train/checkpoint.h"
+#include "tests/engine/train_configs.h"
+#include "tests/engine/train_runs.h"
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Parameters of a model after some steps.
+std::string CheckpointOf(const RunConfig& run, uint32_t steps) {
+  const std::unique_ptr<Trainer> trainer = MakeTrainer({run});
+  AdvanceOne(*trainer, steps);
+  return *trainer->ExportCheckpoint(0);
+}
+
+struct Generated {
+  absl::Status status;
+  std::vector<Sample> samples;
+  SampleCounts counts;
+  std::vector<std::string> Texts() const {
+    std::vector<std::string> texts;
+    for (const Sample& sample : samples) texts.push_back(sample.text);
+    return texts;
+  }
+};
+
+Generated Generate(const RunConfig& run, const std::string& checkpoint,
+                   const SampleOptions& options, bool stopped = false) {
+  Generated generated;
+  const std::atomic<bool> stop{stopped};
+  const auto counts =
+      GenerateSamples(run, checkpoint, options, stop, [&](std::vector<Sample> some) {
+        generated.samples.insert(generated.samples.end(), some.begin(), some.end());
+      });
+  generated.status = counts.status();
+  if (counts.ok()) generated.counts = *counts;
+  return generated;
+}
+
+SampleOptions Count(uint32_t count) {
+  SampleOptions options;
+  options.count = count;
+  return options;
+}
+
+// Models whose parts differ, all causal.
+std::vector<RunConfig> CausalModels() {
+  std::vector<RunConfig> models(4, SmallDocumentsRun(3));
+  models[1].model.norm.placement = NormPlacement::kPost;
+  models[1].model.norm.kind = NormKind::kLayer;
+  models[1].model.bias = true;
+  models[2].model.norm.placement = NormPlacement::kNone;
+  models[2].model.norm.final = false;
+  models[2].model.positions = Positions::kNone;
+  models[2].model.tied_head = true;
+  models[3].model.residual = false;
+  models[3].model.activation = Activation::kGelu;
+  models[3].model.heads = 1;
+  return models;
+}
+
+// The model of a checkpoint, and scores of one sequence by the forward pass that training uses.
+struct Model {
+  Model(const RunConfig& run, const std::string& checkpoint)
+      : config(run.model),
+        layout(MakeLayout(config)),
+        flat(ReadCheckpoint(layout, checkpoint)->unsqueeze(0)),
+        parameters(BindParameters(config, layout, ParameterViews(layout, flat))) {}
+
+  // [V] after the whole sequence.
+  at::Tensor Plain(const std::vector<int64_t>& tokens) const {
+    StackBatch batch;
+    batch.runs = batch.rows = 1;
+    batch.length = static_cast<int64_t>(tokens.size());
+    batch.tokens = at::tensor(tokens, at::kLong).unsqueeze(0);
+    return Logits(config, parameters, batch, LearningRule::kBackprop)[0][batch.length - 1];
+  }
+
+  ModelConfig config;
+  ParameterLayout layout;
+  at::Tensor flat;
+  ModelParameters parameters;
+};
+
+TEST(DecoderTest, ScoresAsTheWholePrefixDoes) {
+  for (const RunConfig& run : CausalModels()) {
+    const Model model(run, CheckpointOf(run, 20));
+    const std::vector<std::vector<int64_t>> rows = {{6, 0, 1, 2, 3, 4}, {6, 5, 5, 0, 2, 1}};
+    Decoder decoder(model.config, model.parameters, 2);
+    for (size_t position = 0; position < 6; ++position) {
+      const at::Tensor scores =
+          decoder.Next(at::tensor({rows[0][position], rows[1][position]}, at::kLong));
+      for (int64_t row = 0; row < 2; ++row) {
+        const std::vector<int64_t> prefix(rows[row].begin(), rows[row].begin() + position + 1);
+        EXPECT_LT((scores[row] - model.Plain(prefix)).abs().max().item<double>(), 1e-5) << position;
+      }
+    }
+  }
+}
+
+TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const Model model(run, CheckpointOf(run, 20));
+  Decoder decoder(model.config, model.parameters, 3);
+  decoder.Next(at::tensor({6, 6, 6}, at::kLong));
+  decoder.Next(at::tensor({0, 1, 2}, at::kLong));
+  decoder.Keep(at::tensor({2, 0}, at::kLong));
+  const at::Tensor scores = decoder.Next(at::tensor({3, 4}, at::kLong));
+  EXPECT_LT((scores[0] - model.Plain({6, 2, 3})).abs().max().item<double>(), 1e-5);
+  EXPECT_LT((scores[1] - model.Plain({6, 0, 4})).abs().max().item<double>(), 1e-5);
+}
+
+// One sample, written as plainly as can be: the whole prefix again for every token.
+Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
+                   const SampleOptions& options) {
+  const TokenizedDocuments documents = *TokenizeDocuments(std::get<DocumentsTask>(run.task).text);
+  std::vector<int64_t> tokens = {documents.bos()};
+  Sample sample;
+  while (!sample.ended && static_cast<int>(tokens.size()) <= run.model.context) {
+    const at::Tensor scores = model.Plain(tokens).to(at::kDouble).contiguous();
+    const auto position = static_cast<uint32_t>(tokens.size() - 1);
+    const absl::Span<const double> span(scores.const_data_ptr<double>(),
+                                        static_cast<size_t>(scores.numel()));
+    const uint32_t token = Draw(Keep(span, options), UniformAt(options.seed, index, position));
+    ++sample.tokens;
+    sample.ended = token == documents.bos();
+    if (!sample.ended) sample.text += static_cast<char>(documents.alphabet[token]);
+    tokens.push_back(token);
+  }
+  return sample;
+}
+
+TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
+  SampleOptions options = Count(40);
+  options.temperature = .8;
+  options.top_k = 5;
+  options.top_p = .95;
+  options.seed = 11;
+  std::vector<RunConfig> models = CausalModels();
+  models.push_back(SmallDocumentsRun(3));
+  models.back().model.causal = false;  // reads the whole prefix again
+  for (const RunConfig& run : models) {
+    const std::string checkpoint = CheckpointOf(run, 30);
+    const Model model(run, checkpoint);
+    const Generated generated = Generate(run, checkpoint, options);
+    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    ASSERT_EQ(generated.samples.size(), 40u);
+    for (const Sample& sample : generated.samples) {
+      const Sample plain = PlainSample(run, model, sample.index, options);
+      EXPECT_EQ(sample.text, plain.text);
+      EXPECT_EQ(sample.tokens, plain.tokens);
+      EXPECT_EQ(sample.ended, plain.ended);
+    }
+  }
+}
+
+TEST(SamplesTest, DoNotDependOnHowManyAreAskedFor) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const std::string checkpoint = CheckpointOf(run, 30);
+  const std::vector<std::string> all = Generate(run, checkpoint, Count(600)).Texts();
+  ASSERT_EQ(all.size(), 600u);
+  for (const uint32_t count : {1u, 7u, 256u, 257u}) {
+    const std::vector<std::string> some = Generate(run, checkpoint, Count(count)).Texts();
+    EXPECT_EQ(some, std::vector<std::string>(all.begin(), all.begin() + count)) << count;
+  }
+}
+
+TEST(SamplesTest, DifferByTheSeedAlone) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const std::string checkpoint = CheckpointOf(run, 30);
+  SampleOptions other = Count(20);
+  other.seed = 1;
+  EXPECT_EQ(Generate(run, checkpoint, Count(20)).Texts(),
+            Generate(run, checkpoint, Count(20)).Texts());
+  EXPECT_NE(Generate(run, checkpoint, Count(20)).Texts(), Generate(run, checkpoint, other).Texts());
+}
+
+TEST(SamplesTest, AreAllTheSameWithoutTemperature) {
+  const RunConfig run = SmallDocumentsRun(3);
+  SampleOptions options = Count(5);
+  options.temperature = 0;
+  const Generated generated = Generate(run, CheckpointOf(run, 30), options);
+  EXPECT_EQ(generated.counts.distinct, 1u);
+}
+
+TEST(SamplesTest, BeginWithThePromptAndEndAtTheBoundaryOrTheContext) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const std::string checkpoint = CheckpointOf(run, 5);
+  SampleOptions options = Count(100);
+  options.prompt = "ab";
+  bool ended = false, full = false;
+  for (const Sample& sample : Generate(run, checkpoint, options).samples) {
+    EXPECT_THAT(sample.text, StartsWith("ab"));
+    EXPECT_EQ(sample.tokens, sample.text.size() - 2 + (sample.ended ? 1 : 0));
+    if (!sample.ended) EXPECT_EQ(sample.text.size(), 6u) << "the context";
+    (sample.ended ? ended : full) = true;
+  }
+  EXPECT_TRUE(ended && full) << "the test must see both";
+}
+
+TEST(SamplesTest, TheLongestPromptLeavesOneToken) {
+  const RunConfig run = SmallDocumentsRun(3);
+  SampleOptions options = Count(3);
+  options.prompt = "abcde";
+  const Generated generated = Generate(run, CheckpointOf(run, 5), options);
+  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  for (const Sample& sample : generated.samples) EXPECT_EQ(sample.tokens, 1u);
+  options.prompt = "abcdef";
+  EXPECT_THAT(std::string(Generate(run, CheckpointOf(run, 5), options).status.message()),
+              HasSubstr("prompt: it has 6 characters"));
+}
+
+TEST(SamplesTest, CountWhatIsDistinctAndFound) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.training.steps = 300;
+  const Generated generated = Generate(run, CheckpointOf(run, 300), Count(200));
+  std::set<std::string> texts;
+  uint32_t found = 0;
+  for (const Sample& sample : generated.samples) {
+    texts.insert(sample.text);
+    found += sample.in_training_data ? 1 : 0;
+  }
+  EXPECT_EQ(generated.counts.distinct, texts.size());
+  EXPECT_EQ(generated.counts.in_training_data, found);
+  EXPECT_GT(found, 50u) << "it learnt its documents";
+}
+
+TEST(SamplesTest, StopsWhenItIsAskedTo) {
+  const RunConfig run = SmallDocumentsRun(3);
+  EXPECT_TRUE(absl::IsCancelled(Generate(run, CheckpointOf(run, 1), Count(5), true).status));
+}
+
+TEST(SamplesTest, SaysWhyThereIsNoText) {
+  const RunConfig recall = SmallRecallRun(1);
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(Generate(recall, CheckpointOf(recall, 1), Count(1)).status));
+  const RunConfig run = SmallDocumentsRun(3);
+  EXPECT_THAT(std::string(Generate(run, CheckpointOf(run, 1), Count(0)).status.message()),
+              HasSubstr("count: 0 is out of range"));
+  RunConfig wider = run;
+  wider.model.hidden = 24;
+  EXPECT_THAT(std::string(Generate(wider, CheckpointOf(run, 1), Count(1)).status.message()),
+              HasSubstr("block.0.feed_forward.up.weight"));
+  EXPECT_TRUE(absl::IsInvalidArgument(Generate(run, "no checkpoint", Count(1)).status));
+  RunConfig wild = run;
+  wild.training.optimizer.kind = OptimizerKind::kSgd;
+  wild.training.optimizer.learning_rate = 1e30;
+  EXPECT_THAT(std::string(Generate(wild, CheckpointOf(wild, 3), Count(1)).status.message()),
+              HasSubstr("not finite"));
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,71 @@
+// Kills the worker for analyses in the middle of a request, while the other one trains: only the
+// request notices.
+#include <signal.h>
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AnalysisFaultTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    server_.Up({"--lanes", "1"});
+    const std::string trained =
+        server_.Json({"submit", "-", "--wait", "--json"},
+                     SmallNames("trained", 5, "seeds: {count: 1}\n"))["experiment"]["name"];
+    cell_ = trained + "/s0";
+    training_ =
+        server_.Json({"submit", "-", "--json"},
+                     SmallNames("training", 3000, "seeds: {count: 1}\n"))["experiment"]["name"];
+    ASSERT_EQ(server_.Ablate({"generate", cell_}).exit_code, 0) << "its worker is attached";
+  }
+
+  // Whether the worker for analyses has been given something to do.
+  bool AnalystIsBusy() const {
+    for (const nlohmann::json& worker : server_.Json({"workers", "--json"})["workers"]) {
+      if (worker["role"] == "analysis") return worker["state"] == "BUSY";
+    }
+    return false;
+  }
+
+  PersonalServer server_;
+  std::string cell_, training_;
+};
+
+TEST_P(AnalysisFaultTest, EndsTheRequestAndTouchesNoRun) {
+  const int trainer = server_.WorkerPid();
+  const int analyst = server_.AnalystPid();
+  ASSERT_EQ(::kill(analyst, SIGSTOP), 0);  // so that it surely dies during the request
+  Output output;
+  std::thread request([&] { output = server_.Ablate({"generate", cell_}); });
+  EXPECT_TRUE(Eventually([&] { return AnalystIsBusy(); }));
+  ::kill(analyst, GetParam());
+  ::kill(analyst, SIGCONT);
+  request.join();
+  EXPECT_EQ(output.exit_code, 1);
+  EXPECT_THAT(output.err, HasSubstr("the worker for analyses ended (killed by SIG"));
+  EXPECT_THAT(output.err, HasSubstr("try again"));
+
+  EXPECT_EQ(server_.Ablate({"generate", cell_}).exit_code, 0) << "it is started again";
+  EXPECT_NE(server_.AnalystPid(), analyst);
+  EXPECT_EQ(server_.WorkerPid(), trainer);
+  EXPECT_EQ(server_.Ablate({"wait", training_}).exit_code, 0);
+  const Output history = server_.Ablate({"logs", training_ + "/s0"});
+  EXPECT_THAT(history.out, Not(HasSubstr("lost")));
+  EXPECT_THAT(history.out, Not(HasSubstr("failed")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, AnalysisFaultTest, testing::Values(SIGSEGV, SIGKILL),
+                         [](const auto& signal) {
+                           return signal.param == SIGSEGV ? "SIGSEGV" : "SIGKILL";
+                         });
+
+}  // namespace
+}  // namespace ablate::e2e

@@ -1,0 +1,147 @@
+// A report with everything in it, made of a small synthetic grid.
+#include "tests/report/html/example_page.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/clean_text.h"
+
+namespace ablate::html {
+namespace {
+
+constexpr int kSeeds = 6;
+
+report::Axis MakeAxis(Texts* texts, const std::string& name,
+                      const std::vector<std::string>& labels) {
+  report::Axis axis;
+  axis.name = texts->Next(name);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const std::string label = texts->Next(labels[i]);
+    axis.labels.push_back(label == labels[i] ? label : absl::StrCat(label, i));
+  }
+  return axis;
+}
+
+report::Cell MakeCell(const std::vector<report::Axis>& axes, size_t placement, size_t rate,
+                      int seed, Texts* texts) {
+  report::Cell cell;
+  cell.labels = {axes[0].labels[placement], axes[1].labels[rate]};
+  cell.seed = static_cast<uint32_t>(42 + seed);
+  const bool diverged = placement == 2 && rate == 1 && seed < 2;
+  cell.outcome = diverged ? report::RunOutcome::kDiverged : report::RunOutcome::kDone;
+  cell.value = 2.4 + .03 * static_cast<double>(placement) + .02 * static_cast<double>(rate) +
+               .01 * std::sin(7 * seed + static_cast<double>(placement * 3 + rate));
+  cell.parameters = 25968 - static_cast<int64_t>(16 * placement);
+  cell.device_seconds = 1.5;
+  cell.tokens_per_second = 12345;
+  cell.trainer = texts->Next("torch");
+  cell.version = texts->Next("0.1.0, torch 2.13");
+  cell.device = texts->Next("cpu, 2 lanes");
+  if (placement > 0) cell.changed[texts->Next("model.norm.placement")] = texts->Next("post");
+  return cell;
+}
+
+report::Comparison ExampleComparison(Texts* texts) {
+  report::ComparisonInput input;
+  input.key = texts->Next("eval/loss");
+  input.axes = {MakeAxis(texts, "placement", {"pre", "post", "none"}),
+                MakeAxis(texts, "lr", {"0.004", "0.01"})};
+  if (input.axes[0].name == input.axes[1].name) input.axes[1].name += "2";
+  input.axes[1].tuned = true;
+  for (size_t placement = 0; placement < 3; ++placement) {
+    for (size_t rate = 0; rate < 2; ++rate) {
+      for (int seed = 0; seed < kSeeds; ++seed) {
+        input.cells.push_back(MakeCell(input.axes, placement, rate, seed, texts));
+      }
+    }
+  }
+  return *report::Compare(input);
+}
+
+Figure ExampleFigure(Texts* texts, const std::string& name, bool wide) {
+  Figure figure;
+  figure.name = name;
+  figure.title = texts->Next("Loss");
+  figure.caption = texts->Next("Mean of the runs that converged.");
+  figure.description = texts->Next("A falling line.");
+  figure.wide = wide;
+  figure.csv = absl::StrCat("step,", texts->Next("mean"), "\n0,3.5\n");
+  figure.svg = absl::StrCat(
+      "<?xml version=\"1.0\"?>\n<svg width=\"3.25in\" height=\"2in\" viewBox=\"0 0 234 144\" "
+      "xmlns=\"http://www.w3.org/2000/svg\"><title>gnuplot</title><path d=\"M10,10 L200,130\" "
+      "stroke=\"#0072B2\" fill=\"none\"/><text x=\"20\" y=\"20\">",
+      report::EscapeMarkup(report::CleanText(texts->Next("pre"))), "</text></svg>\n");
+  return figure;
+}
+
+Samples ExampleSamples(Texts* texts) {
+  Samples samples;
+  samples.how = texts->Next("Twenty samples a setting at temperature 0.5.");
+  for (const char* label : {"pre", "post"}) {
+    Samples::Setting setting;
+    setting.label = texts->Next(label);
+    for (int i = 0; i < 20; ++i) setting.texts.push_back(texts->Next(absl::StrCat("anna", i)));
+    setting.distinct = .95;
+    setting.in_training = .4;
+    samples.settings.push_back(std::move(setting));
+  }
+  samples.settings.push_back({texts->Next("none"), {}, {}, {}, texts->Next("No checkpoint.")});
+  return samples;
+}
+
+Provenance ExampleProvenance(Texts* texts) {
+  Provenance provenance;
+  provenance.owner = texts->Next("ada");
+  provenance.created = "21 November 2026, 10:00 UTC";
+  provenance.ended = "21 November 2026, 10:04 UTC";
+  provenance.spec_sha256 = std::string(64, 'a');
+  provenance.data_sets = {{texts->Next("names.txt"), std::string(64, 'b'), 228145, 32033}};
+  provenance.trainers = {{texts->Next("torch"), 36}};
+  provenance.versions = {{texts->Next("0.1.0"), 30}, {texts->Next("0.2.0"), 6}};
+  provenance.devices = {{texts->Next("cpu"), 36}};
+  provenance.cells = provenance.runs = 36;
+  provenance.reused = 6;
+  provenance.device_seconds = 54;
+  provenance.submit_command = texts->Next("ablate submit names-norm.yaml");
+  provenance.report_command = texts->Next("ablate report names-norm-7f3k -o report.html");
+  provenance.spec_yaml = absl::StrCat("name: names-norm\nquestion: ", texts->Next("Why?"), "\n");
+  return provenance;
+}
+
+}  // namespace
+
+Experiment ExampleExperiment(Texts* texts) {
+  Experiment experiment;
+  experiment.id = texts->Next("names-norm-7f3k");
+  experiment.question = texts->Next("Does norm placement matter?");
+  experiment.read_at = "where each run ended";
+  experiment.comparison = ExampleComparison(texts);
+  const size_t rows = experiment.comparison.rows.size();
+  experiment.changes.resize(rows);
+  for (size_t row = 1; row < rows; ++row) {
+    experiment.changes[row] = {
+        {texts->Next("model.norm.placement"), texts->Next("post"), texts->Next("pre")},
+        {texts->Next("model.norm.final"), texts->Next("false"), ""}};
+  }
+  WindowColumn window = {texts->Next("train/loss, mean of the last 100"), {}};
+  window.entries.resize(rows, {report::Defined(2.357), report::DefinedInterval(2.35, 2.36), 6});
+  window.entries.back() = {report::NoNumber(report::Undefined::kTooFewRuns),
+                           report::NoInterval(report::Undefined::kTooFewRuns), 0};
+  experiment.windows = {window};
+  experiment.figures = {ExampleFigure(texts, "loss", true), ExampleFigure(texts, "forest", false)};
+  Figure missing = ExampleFigure(texts, "lr", false);
+  missing.svg.clear();
+  missing.missing = texts->Next("There is no gnuplot.");
+  experiment.figures.push_back(missing);
+  experiment.samples = ExampleSamples(texts);
+  experiment.provenance = ExampleProvenance(texts);
+  return experiment;
+}
+
+std::string WholePage(const Page& page, const std::vector<Experiment>& experiments) {
+  std::string all = PageHead(page);
+  for (size_t i = 0; i < experiments.size(); ++i) all += ExperimentSection(page, i, experiments[i]);
+  return all + PageFoot(page);
+}
+
+}  // namespace ablate::html

@@ -1,0 +1,120 @@
+// What a page says: the order of its sections, the answer, figures that are missing, contents.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/report/clean_text.h"
+#include "server/report/verdict.h"
+#include "tests/report/html/example_page.h"
+
+namespace ablate::html {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Usual final : public Texts {
+ public:
+  std::string Next(const std::string& usual) override { return usual; }
+};
+
+Experiment Example() {
+  Usual usual;
+  return ExampleExperiment(&usual);
+}
+
+std::string PageOf(const std::vector<Experiment>& experiments) {
+  Page page = {"0.1.0", "21 November 2026, 12:00 UTC", {}};
+  for (const Experiment& one : experiments) page.experiments.push_back({one.id, one.question});
+  return WholePage(page, experiments);
+}
+
+TEST(PageTest, HasItsSectionsInOrder) {
+  const std::string page = PageOf({Example()});
+  size_t before = 0;
+  for (const char* text :
+       {"<h1>Does norm placement matter?</h1>", "part\">Verdict</h2>", "part\">Results</h2>",
+        "part\">What the settings change</h2>", "part\">Figures</h2>",
+        "part\">What the models write</h2>", "part\">How this was computed</h2>",
+        "part\">Provenance</h2>", "</html>"}) {
+    const size_t at = page.find(text);
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_GT(at, before) << text;
+    before = at;
+  }
+}
+
+TEST(PageTest, GivesTheVerdictAndEveryWarning) {
+  const Experiment experiment = Example();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page,
+              HasSubstr(report::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
+  ASSERT_FALSE(experiment.comparison.warnings.empty());
+  for (const report::Warning& warning : experiment.comparison.warnings) {
+    EXPECT_THAT(page, HasSubstr(report::EscapeMarkup(warning.text)));
+  }
+}
+
+TEST(PageTest, CountsDivergedRunsInTheTable) {
+  const Experiment experiment = Example();
+  ASSERT_EQ(experiment.comparison.matched.size(), 2u);
+  EXPECT_EQ(experiment.comparison.matched[1].rows[2].diverged, 2u);
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 2 of 6 diverged</small>"));
+}
+
+TEST(PageTest, SaysWhyAFigureIsMissing) {
+  const std::string page = PageOf({Example()});
+  EXPECT_THAT(page, HasSubstr("<p class=\"missing\">There is no gnuplot.</p>"));
+  EXPECT_THAT(page, HasSubstr("Figure 3. Loss."));
+}
+
+TEST(PageTest, LeavesOutWhatThereIsNot) {
+  Experiment experiment = Example();
+  experiment.figures.clear();
+  experiment.samples.reset();
+  experiment.windows.clear();
+  for (report::ComparisonRow& row : experiment.comparison.rows) {
+    row.tokens_per_second = report::NoNumber(report::Undefined::kNotRecorded);
+  }
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page, Not(HasSubstr(">Figures<")));
+  EXPECT_THAT(page, Not(HasSubstr("What the models write")));
+  EXPECT_THAT(page, Not(HasSubstr("Windows of curves")));
+  EXPECT_THAT(page, Not(HasSubstr("tokens/s")));
+}
+
+TEST(PageTest, OfOneSettingComparesNothing) {
+  Experiment experiment = Example();
+  report::ComparisonInput input;
+  input.key = "eval/loss";
+  report::Cell cell;
+  cell.outcome = report::RunOutcome::kDone;
+  cell.value = 2.5;
+  input.cells = {cell};
+  experiment.comparison = *report::Compare(input);
+  experiment.changes.assign(1, {});
+  experiment.windows.clear();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page, HasSubstr("Nothing is compared: there is one setting."));
+  EXPECT_THAT(page, HasSubstr("No field of the resolved specs differs"));
+}
+
+TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
+  Experiment second = Example();
+  second.id = "other-2222";
+  second.question.clear();
+  const std::string page = PageOf({Example(), second});
+  EXPECT_THAT(page, HasSubstr("<h1>Report on 2 experiments</h1>"));
+  EXPECT_THAT(page, HasSubstr("<a href=\"#e2\">other-2222</a>"));
+  EXPECT_THAT(page, HasSubstr("<h2>other-2222</h2>"));
+  EXPECT_THAT(page, HasSubstr("<section id=\"e2-results\""));
+  EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
+}
+
+TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
+  Experiment experiment = Example();
+  experiment.ended = false;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("The experiment has not ended"));
+}
+
+}  // namespace
+}  // namespace ablate::html

@@ -1,0 +1,304 @@
+// Generate over a real connection, with a scripted worker for analyses.
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "server/service/samples.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using worker::v1::Analyze;
+
+// One call of Generate, made on a thread of its own.
+class Call {
+ public:
+  Call(v1::Models::Stub* stub, const v1::GenerateRequest& request)
+      : reader_(stub->Generate(&context_, request)), thread_([this] {
+          v1::GenerateResponse message;
+          while (reader_->Read(&message)) messages_.push_back(message);
+          status_ = reader_->Finish();
+        }) {}
+  ~Call() {
+    if (thread_.joinable()) Wait();
+  }
+  void Cancel() { context_.TryCancel(); }
+  // What came, once the call is over.
+  grpc::Status Wait() {
+    thread_.join();
+    return status_;
+  }
+  const std::vector<v1::GenerateResponse>& messages() const { return messages_; }
+
+ private:
+  Context context_;
+  std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>> reader_;
+  std::vector<v1::GenerateResponse> messages_;
+  grpc::Status status_;
+  std::thread thread_;
+};
+
+worker::v1::Sample SampleOf(uint32_t index, const std::string& text, bool found) {
+  worker::v1::Sample sample;
+  sample.set_index(index);
+  sample.set_text(text);
+  sample.set_tokens(static_cast<uint32_t>(text.size()) + 1);
+  sample.set_ended(true);
+  sample.set_in_training_data(found);
+  return sample;
+}
+
+class GenerateTest : public ServiceTest {
+ protected:
+  GenerateTest() {
+    Upload("words", "anna\nbob\ncleo\ndora\n");
+    experiment_ = Create(SpecOf(R"(
+      name: "words"
+      base {
+        task { documents { dataset: "words" held_out: 1 } }
+        model { layers: 1 width: 8 heads: 2 context: 8 }
+        training { steps: 10 batch: 2 checkpoints: [0, -1] }
+      })"))
+                      .experiment()
+                      .name();
+  }
+
+  // Trains the run; its checkpoints are at steps 0 and 10.
+  void Train() {
+    const auto trainer = MakeWorker();
+    const FakeWorker::Leased run = trainer->NextRun();
+    trainer->Started(run);
+    trainer->Checkpoint(run, 0, "first weights");
+    last_ = trainer->Checkpoint(run, 10, "last weights");
+    trainer->Finished(run, 10);
+    trainer->Settle();
+  }
+
+  v1::GenerateRequest Request() {
+    v1::GenerateRequest request;
+    request.set_run(Rows(experiment_)[0].run());
+    return request;
+  }
+  grpc::Status Try(const v1::GenerateRequest& request) {
+    return Call(models_.get(), request).Wait();
+  }
+
+  std::string experiment_;
+  std::string last_;  // hash of the last checkpoint
+};
+
+TEST_F(GenerateTest, PassesSamplesOnAndEndsWithTheirShares) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  const Analyze analysis = analyst->NextAnalysis();
+  analyst->AnalysisPart(analysis, {SampleOf(0, "anna", true), SampleOf(1, "anno", false)});
+  analyst->AnalysisPart(analysis, {SampleOf(2, "anno", false), SampleOf(3, "é", false)});
+  analyst->AnalysisResult(analysis, 3, 1);
+  ASSERT_TRUE(call.Wait().ok());
+  ASSERT_THAT(call.messages(), SizeIs(5));
+  EXPECT_EQ(call.messages()[0].sample().text(), "anna");
+  EXPECT_TRUE(call.messages()[0].sample().in_training_data());
+  EXPECT_EQ(call.messages()[3].sample().index(), 3u);
+  EXPECT_EQ(call.messages()[3].sample().text(), "é");
+  const v1::GenerateSummary& summary = call.messages()[4].summary();
+  EXPECT_EQ(summary.run(), Request().run());
+  EXPECT_EQ(summary.step(), 10u);
+  EXPECT_EQ(summary.samples(), 20u);
+  EXPECT_EQ(summary.distinct_share(), 3 / 20.0);
+  EXPECT_EQ(summary.in_training_data_share(), 1 / 20.0);
+}
+
+TEST_F(GenerateTest, AsksForTheLastCheckpointWithTheDocumentedDefaults) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  const Analyze analysis = analyst->NextAnalysis();
+  EXPECT_EQ(analysis.checkpoint_blob(), last_);
+  EXPECT_EQ(analysis.spec().spec().model().context(), 8u);
+  EXPECT_EQ(analysis.samples().count(), 20u);
+  EXPECT_EQ(analysis.samples().temperature(), 1);
+  EXPECT_EQ(analysis.samples().top_k(), 0u);
+  EXPECT_EQ(analysis.samples().top_p(), 1);
+  EXPECT_EQ(analysis.samples().seed(), 0u);
+  EXPECT_EQ(analysis.samples().prompt(), "");
+  analyst->AnalysisResult(analysis, 0, 0);
+}
+
+TEST_F(GenerateTest, PassesEveryOptionOn) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  v1::GenerateRequest request;
+  request.set_experiment(experiment_);
+  request.set_cell(Rows(experiment_)[0].cell());
+  request.set_step(0);
+  request.set_count(7);
+  request.set_temperature(0);
+  request.set_top_k(3);
+  request.set_top_p(.5);
+  request.set_seed(9);
+  request.set_prompt("bé");
+  Call call(models_.get(), request);
+  const Analyze analysis = analyst->NextAnalysis();
+  EXPECT_NE(analysis.checkpoint_blob(), last_);
+  EXPECT_EQ(analysis.samples().count(), 7u);
+  EXPECT_EQ(analysis.samples().temperature(), 0);
+  EXPECT_EQ(analysis.samples().top_k(), 3u);
+  EXPECT_EQ(analysis.samples().top_p(), .5);
+  EXPECT_EQ(analysis.samples().seed(), 9u);
+  EXPECT_EQ(analysis.samples().prompt(), "bé");
+  analyst->AnalysisResult(analysis, 0, 0);
+  ASSERT_TRUE(call.Wait().ok());
+  EXPECT_EQ(call.messages().back().summary().step(), 0u);
+}
+
+TEST_F(GenerateTest, LetsTheWorkerReadTheBlobsOfItsAnalysisWhileItRuns) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  const Analyze analysis = analyst->NextAnalysis();
+  std::string bytes;
+  EXPECT_TRUE(analyst->ReadBlob(analysis.id(), analysis.checkpoint_blob(), &bytes).ok());
+  EXPECT_EQ(bytes, "last weights");
+  EXPECT_TRUE(analyst->ReadBlob(analysis.id(), analysis.dataset_blob(), &bytes).ok());
+  EXPECT_EQ(bytes, "anna\nbob\ncleo\ndora\n");
+  const std::string other = storage::Sha256Hex("first weights");
+  EXPECT_EQ(analyst->ReadBlob(analysis.id(), other, &bytes).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(analyst->WriteBlob(analysis.id(), storage::Sha256Hex("x"), {"x"}).error_code(),
+            grpc::StatusCode::NOT_FOUND)
+      << "it may not write";
+  analyst->AnalysisResult(analysis, 0, 0);
+  ASSERT_TRUE(call.Wait().ok());
+  EXPECT_EQ(analyst->ReadBlob(analysis.id(), last_, &bytes).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(GenerateTest, WithdrawsTheAnalysisWhenTheClientLeaves) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  const Analyze analysis = analyst->NextAnalysis();
+  call.Cancel();
+  EXPECT_EQ(call.Wait().error_code(), grpc::StatusCode::CANCELLED);
+  analyst->WaitForWithdrawal(analysis);
+  analyst->AnalysisFailed(analysis, absl::CancelledError("withdrawn"));
+  Call next(models_.get(), Request());
+  analyst->AnalysisResult(analyst->NextAnalysis(), 0, 0);
+  EXPECT_TRUE(next.Wait().ok());
+}
+
+TEST_F(GenerateTest, IsUnavailableWhenTheWorkerDies) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  analyst->NextAnalysis();
+  analyst->Crash();
+  scheduler()->Run([](schedule::Scheduler& inside) {
+    inside.Exited({"cpu-analysis", true, "killed by SIGSEGV", true});
+  });
+  const grpc::Status status = call.Wait();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("the worker for analyses"));
+  Call next(models_.get(), Request());
+  const auto successor = MakeAnalyst();
+  successor->AnalysisResult(successor->NextAnalysis(), 0, 0);
+  EXPECT_TRUE(next.Wait().ok());
+}
+
+TEST_F(GenerateTest, IsUnavailableWhenTheServerEnds) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  analyst->NextAnalysis();
+  StopClients();
+  EXPECT_EQ(call.Wait().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(GenerateTest, NamesTheFieldOfABadPrompt) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  analyst->AnalysisFailed(analyst->NextAnalysis(),
+                          absl::InvalidArgumentError("prompt: \"x\" is not in the data"));
+  const grpc::Status status = call.Wait();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "prompt: \"x\" is not in the data");
+  EXPECT_EQ(FieldOf(status), "prompt");
+}
+
+TEST_F(GenerateTest, SaysWhichCheckpointsThereAre) {
+  grpc::Status status = Try(Request());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(status), "NO_CHECKPOINT");
+  Train();
+  v1::GenerateRequest request = Request();
+  request.set_step(5);
+  status = Try(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("no checkpoint of step 5; it has steps 0, 10"));
+}
+
+TEST_F(GenerateTest, NeedsATaskWithText) {
+  const auto created = Create(SmallSpec());
+  v1::GenerateRequest request;
+  request.set_run(created.cells(0).run());
+  const grpc::Status status = Try(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(status), "TASK_HAS_NO_TEXT");
+  EXPECT_THAT(status.error_message(), HasSubstr("has no text"));
+}
+
+TEST_F(GenerateTest, SaysWhichCellWasMeant) {
+  v1::GenerateRequest request;
+  request.set_experiment(experiment_);
+  request.set_cell("s1");
+  const grpc::Status status = Try(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("no cell \"s1\""), HasSubstr("did you mean s0?")));
+}
+
+TEST_F(GenerateTest, ListsTheWorkerForAnalysesWithItsRole) {
+  const auto trainer = MakeWorker();
+  const auto analyst = MakeAnalyst();
+  Context context;
+  v1::ListWorkersResponse response;
+  ASSERT_TRUE(workers_->ListWorkers(&context, {}, &response).ok());
+  ASSERT_EQ(response.workers_size(), 2);
+  EXPECT_EQ(response.workers(0).name(), "workers/cpu-analysis");
+  EXPECT_EQ(response.workers(0).role(), v1::WorkerRole::analysis);
+  EXPECT_EQ(response.workers(0).state(), v1::WorkerState::IDLE);
+  EXPECT_EQ(response.workers(1).role(), v1::WorkerRole::train);
+  EXPECT_EQ(response.workers(1).state(), v1::WorkerState::BUSY);
+}
+
+TEST_F(GenerateTest, MakesSamplesForAReportOnAThreadThatWaits) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Backend backend;
+  backend.store = &store();
+  backend.scheduler = scheduler();
+  SamplesQuery query;
+  query.run = Request().run().substr(std::string("runs/").size());
+  query.options.count = 2;
+  absl::StatusOr<SampleSet> set;
+  std::thread report([&] { set = MakeSamples(backend, query); });
+  const Analyze analysis = analyst->NextAnalysis();
+  analyst->AnalysisPart(analysis, {SampleOf(0, "anna", true), SampleOf(1, "anno", false)});
+  analyst->AnalysisResult(analysis, 2, 1);
+  report.join();
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(set->step, 10u);
+  ASSERT_THAT(set->samples, SizeIs(2));
+  EXPECT_EQ(set->samples[1].text, "anno");
+  EXPECT_EQ(set->counts.distinct, 2u);
+  EXPECT_EQ(set->counts.in_training_data, 1u);
+}
+
+}  // namespace
+}  // namespace ablate::service
