@@ -15,6 +15,7 @@
 #include "proto/reflect/text.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
+#include "server/service/page.h"
 #include "server/service/text.h"
 
 namespace ablate::service {
@@ -24,7 +25,6 @@ using reflect::Quoted;
 
 constexpr uint32_t kShownCandidates = 5;
 constexpr uint32_t kNearCandidates = 500;
-constexpr uint32_t kCellsAtOnce = 1'000;
 
 using Ids = absl::StatusOr<std::vector<std::string>>;
 

@@ -9,13 +9,13 @@
 #include "server/service/grid_axes.h"
 #include "server/service/grid_values.h"
 #include "server/service/limits.h"
+#include "server/service/page.h"
 #include "server/service/text.h"
 #include "server/spec/defaults.h"
 
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kCellsAtOnce = 1'000;
 constexpr double kMicros = 1e6;
 
 report::RunOutcome OutcomeOf(storage::RunState state) {
