@@ -100,6 +100,7 @@ TEST(FingerprintTest, WhatIsSaidAboutAnExperimentChangesNothing) {
   spec.set_name("other");
   spec.set_question("What else?");
   spec.mutable_report()->set_primary("train/loss");
+  spec.mutable_report()->set_better(v1::Better::higher);
   spec.mutable_limits()->set_priority(v1::Priority::background);
   spec.mutable_axes(0)->set_name("norm");
   spec.mutable_axes(0)->mutable_settings(0)->set_label("before");
