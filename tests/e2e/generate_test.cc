@@ -74,6 +74,18 @@ TEST_F(GenerateTest, PrintsEverySampleAsJson) {
   EXPECT_EQ(messages[50]["summary"]["in_training_data_share"], found / 50.0);
 }
 
+TEST_F(GenerateTest, WritesWhatPlainPythonDrawsFromTheSameCheckpoint) {
+  const std::string file = server_.home() + "/../last.safetensors";
+  ASSERT_EQ(server_.Ablate({"artifact", "get", cell_, "checkpoint", "-o", file}).exit_code, 0);
+  const Output plain = RunProgram({ABLATE_PYTHON, ABLATE_SOURCE "/tests/e2e/plain_samples.py", file,
+                                   "40", "5", "0.8", "20", "0.95"},
+                                  "", {});
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(Generate({"--count", "40", "--seed", "5", "--temperature", "0.8", "--top-k", "20",
+                      "--top-p", "0.95"}),
+            plain.out);
+}
+
 TEST_F(GenerateTest, NamesACharacterThatTheDataLacks) {
   const Output output = server_.Ablate({"generate", cell_, "--prompt", "anÉ"});
   EXPECT_EQ(output.exit_code, 1);

@@ -51,7 +51,7 @@ class LocalWorkersTest : public testing::Test {
 
   // Another one beside it.
   WorkerCommand Second(const std::string& body) {
-    WorkerCommand command = Command("");
+    WorkerCommand command;
     command.name = "second";
     command.program = folder_.Script("second", body);
     command.log_file = folder_ / "log2";

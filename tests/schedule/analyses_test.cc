@@ -23,7 +23,7 @@ struct Asked {
   absl::Status end() const { return ends.empty() ? absl::OkStatus() : ends.front(); }
 };
 
-wire::FromWorker Hello(const std::string& name) {
+wire::FromWorker AnalystsHello(const std::string& name) {
   wire::FromWorker message;
   wire::Hello& hello = *message.mutable_hello();
   hello.set_worker(name);
@@ -38,7 +38,7 @@ class AnalysesTest : public SchedulerTest {
  protected:
   Analyses& analyses() { return scheduler_->analyses(); }
 
-  Peer AttachAnalyst(const std::string& name = "a") { return Attach(Hello(name)); }
+  Peer AttachAnalyst(const std::string& name = "a") { return Attach(AnalystsHello(name)); }
 
   absl::Status TryAsk(const std::shared_ptr<Asked>& asked) {
     AnalysisRequest request;
@@ -284,10 +284,10 @@ TEST_F(AnalysesTest, IgnoresAnswersOfAnotherWorkerForAnalyses) {
 }
 
 TEST_F(AnalysesTest, RefusesAHelloWithLeasesOrAnUnknownRole) {
-  wire::FromWorker holding = Hello("a");
+  wire::FromWorker holding = AnalystsHello("a");
   holding.mutable_hello()->add_held()->set_lease("l");
   EXPECT_TRUE(absl::IsInvalidArgument(Attach(holding).stream->closed));
-  wire::FromWorker odd = Hello("a");
+  wire::FromWorker odd = AnalystsHello("a");
   odd.mutable_hello()->set_role(static_cast<wire::Role>(7));
   EXPECT_THAT(std::string(Attach(odd).stream->closed.message()), HasSubstr("hello.role is 7"));
 }
