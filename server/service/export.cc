@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 constexpr uint32_t kCellsAtOnce = 200;
-constexpr size_t kPointsAtOnce = 500;  // so that no chunk grows far beyond kBatchBytes
+constexpr size_t kPointsAtOnce = 250;  // so that no chunk grows far beyond kBatchBytes
 constexpr double kMicros = 1e6;
 
 std::vector<std::string> AxesOf(const std::vector<storage::CellRecord>& cells) {

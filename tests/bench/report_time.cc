@@ -34,6 +34,20 @@ double PeakMegabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+// Of this process and of the gnuplots that it waited for: on a machine that others use, too, this
+// says more than the wall clock.
+double CpuSeconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage;
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    }
+  }
+  return seconds;
+}
+
 std::string Setting(int index) {
   constexpr const char* kNames[] = {"pre", "post", "none"};
   return index < 3 ? kNames[index] : absl::StrCat("other", index);
@@ -101,6 +115,7 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   Fill(size, &grid);
   if (!grid.store()->Maintain().ok()) return 1;
   const double before = PeakMegabytes();
+  const double cpu_before = CpuSeconds();
   const auto start = std::chrono::steady_clock::now();
   Backend backend;
   backend.store = grid.store();
@@ -117,9 +132,11 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   const html::Page page = {"0.1.0", "some day", {{experiment->id, experiment->question}}};
   const std::string text = absl::StrCat(
       html::PageHead(page), html::ExperimentSection(page, 0, *experiment), html::PageFoot(page));
-  std::printf("%d runs x %d steps: %.2f s, page %.2f MB, peak memory %.0f MB (%.0f before)\n",
-              size.settings * size.rates * size.seeds, size.steps, SecondsSince(start),
-              static_cast<double>(text.size()) / 1e6, PeakMegabytes(), before);
+  std::printf(
+      "%d runs x %d steps: %.2f s (%.2f s of CPU), page %.2f MB, peak memory %.0f MB (%.0f "
+      "before)\n",
+      size.settings * size.rates * size.seeds, size.steps, SecondsSince(start),
+      CpuSeconds() - cpu_before, static_cast<double>(text.size()) / 1e6, PeakMegabytes(), before);
   if (!path.empty()) std::ofstream(path) << text;
   return 0;
 }

@@ -78,7 +78,8 @@ void MatchedTable(const Place& place, const Experiment& experiment, Markup* out)
               "Paired difference to the baseline and its 95 % interval where both have the same ",
               axes, ", one column a value; of a baseline the mean.",
               comparison.reference.has_value()
-                  ? " The reference is what an experiment without tuning would have used."
+                  ? " The reference is the base spec's own value, or else the baseline's "
+                    "usual choice."
                   : "",
               blocks.size() < comparison.matched.size()
                   ? " Only the reference is shown: the table is long."
