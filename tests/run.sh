@@ -17,7 +17,8 @@ if [ "$all" = yes ]; then
     cmake --build --preset "$preset"
     without=()
     [ "$preset" = asan ] || without=(-LE grpc)   # cmake/testing.cmake says why
-    ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "${without[@]}"
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" \
+      ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "${without[@]}"
   done
   tests/tidy.sh
 else
