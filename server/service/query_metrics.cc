@@ -10,6 +10,7 @@
 #include "server/service/errors.h"
 #include "server/service/metric_keys.h"
 #include "server/service/names.h"
+#include "server/service/page.h"
 
 namespace ablate::service {
 namespace {

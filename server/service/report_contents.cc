@@ -15,6 +15,7 @@
 #include "server/service/names.h"
 #include "server/service/spec_yaml.h"
 #include "storage/blobs.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

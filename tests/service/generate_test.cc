@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/service/samples.h"
+#include "storage/sha256.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

@@ -6,6 +6,7 @@
 #include "server/service/render_report.h"
 #include "server/service/spec_yaml.h"
 #include "storage/blobs.h"
+#include "storage/sha256.h"
 #include "tests/service/stored_grid.h"
 
 namespace ablate::service {
