@@ -17,6 +17,7 @@ namespace ablate::figure {
 namespace {
 
 constexpr double kMean = 1.2, kOwnMean = 1;
+constexpr size_t kOwnPoints = 200, kOtherPoints = 80;  // of a line in small multiples
 
 std::vector<const Track*> TracksOf(const Input& input, size_t index) {
   std::vector<const Track*> tracks;
@@ -127,13 +128,13 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   while (baseline + 1 < input.settings.size() && input.settings[baseline].style != 0) ++baseline;
   for (size_t s = 0; s < input.settings.size(); ++s) {
     if (s == own || s == baseline) continue;
-    AddMean(input.settings[s].tracks[index], kOthers, {}, 0.4, panel);
+    AddMean(ThinTrack(input.settings[s].tracks[index], kOtherPoints), kOthers, {}, 0.4, panel);
   }
-  const Track& track = input.settings[own].tracks[index];
+  const Track track = ThinTrack(input.settings[own].tracks[index], kOwnPoints);
   const Color color = own == baseline ? kInk : kOwn;
   if (track.seeds.size() <= kMostSeedLines) AddSeedLines(track, color, panel);
   AddBand(track, color, panel);
-  AddMean(input.settings[baseline].tracks[index], kInk, {}, 0.9, panel);
+  AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
   AddMean(track, color, {}, kOwnMean, panel);
   AddDivergences(track, color, panel);
 }

@@ -124,7 +124,7 @@ Axis StepAxis(const Extent& extent, size_t most) {
   return LinearAxis(extended, 0, most, true);
 }
 
-size_t TicksOver(double inches) { return static_cast<size_t>(std::max(inches / 0.21, 3.0)); }
+size_t TicksOver(double inches) { return static_cast<size_t>(std::max(inches / 0.26, 3.0)); }
 
 Axis LogAxis(const Extent& extent, double pad, size_t most) {
   Axis axis;

@@ -166,6 +166,26 @@ Track MakeTrack(const std::vector<SeedCurve>& seeds, bool seed_lines) {
   return track;
 }
 
+Track ThinTrack(const Track& track, size_t most) {
+  const auto pick = [](const std::vector<double>& from, const std::vector<size_t>& indices) {
+    std::vector<double> picked;
+    for (const size_t i : indices) picked.push_back(from[i]);
+    return picked;
+  };
+  Track thin = track;
+  const std::vector<size_t> kept = ThinIndices(track.mean, most);
+  thin.x = pick(track.x, kept);
+  thin.mean = pick(track.mean, kept);
+  thin.low = pick(track.low, kept);
+  thin.high = pick(track.high, kept);
+  for (ThinLine& line : thin.seeds) {
+    const std::vector<size_t> points = ThinIndices(line.y, most);
+    line.x = pick(line.x, points);
+    line.y = pick(line.y, points);
+  }
+  return thin;
+}
+
 Track SmoothedTrack(const std::vector<SeedCurve>& seeds, uint32_t smooth, uint32_t first_step,
                     uint32_t last_step, bool seed_lines) {
   // One width for all, or their mean would mix different things.

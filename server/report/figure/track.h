@@ -68,6 +68,9 @@ SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_ste
 // seeds too (up to kMostSeedLines of them); those of diverged ones always.
 Track MakeTrack(const std::vector<SeedCurve>& seeds, bool seed_lines);
 
+// The same curve for a small panel: at most about `most` points of the mean and of each line.
+Track ThinTrack(const Track& track, size_t most);
+
 // The track of the seeds' trailing means over `smooth` steps, within [first_step, last_step].
 Track SmoothedTrack(const std::vector<SeedCurve>& seeds, uint32_t smooth, uint32_t first_step,
                     uint32_t last_step, bool seed_lines);

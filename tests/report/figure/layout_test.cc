@@ -122,6 +122,16 @@ TEST(TrackTest, ThinsButKeepsExtremesAndBreaks) {
   EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
 }
 
+TEST(TrackTest, ThinsATrackWithItsIntervalAndSeeds) {
+  std::vector<double> low(1000, 1.0), high(1000, 3.0);
+  low[500] = high[500] = 70;
+  const Track thin = ThinTrack(MakeTrack({CurveOf(1, low), CurveOf(2, high)}, true), 80);
+  EXPECT_LE(thin.mean.size(), 100u);
+  EXPECT_EQ(thin.low.size(), thin.mean.size());
+  EXPECT_THAT(thin.mean, testing::Contains(70));
+  EXPECT_THAT(thin.seeds[0].y, testing::Contains(70));
+}
+
 TEST(TrackTest, SmoothsInStepsAndNotWhereCurvesAreShort) {
   SeedCurve curve = CurveOf(1, std::vector<double>(1000, 1.0));
   EXPECT_EQ(SmoothingPoints(curve, 20), 20u);
