@@ -32,7 +32,7 @@ small { display: block; color: #595959; font-size: .85em; font-weight: normal; }
 nav small { display: inline; }
 li { margin: .25rem 0; }
 .scroll { overflow-x: auto; margin: .8rem 0 1.2rem; }
-table { border-collapse: collapse; min-width: min(100%, 32rem); font-size: .875rem; line-height: 1.35; font-variant-numeric: lining-nums tabular-nums; }
+table { border-collapse: separate; border-spacing: 0; min-width: min(100%, 32rem); font-size: .875rem; line-height: 1.35; font-variant-numeric: lining-nums tabular-nums; }
 caption { text-align: left; color: #595959; padding: 0 0 .45rem; }
 caption span { display: block; position: sticky; left: 0; width: min(70ch, 100vw - 2.5rem); }
 th, td { padding: .3rem .5rem; text-align: right; vertical-align: top; white-space: nowrap; }
@@ -40,7 +40,7 @@ th:first-child, td.text, .texts th, .texts td { text-align: left; }
 thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1px solid #4d4d4d; }
 thead th.group { text-align: center; border-bottom: 1px solid #c4c4c4; font-weight: 400; color: #595959; }
 thead tr:not(:first-child) th:first-child { text-align: right; }
-tbody tr { border-bottom: 1px solid #dedede; }
+tbody th, tbody td { border-bottom: 1px solid #dedede; }
 tbody th { font-weight: 600; }
 tbody th:first-child, thead tr:first-child th:first-child { position: sticky; left: 0; background: #ffffff; }
 tr.baseline td, tr.baseline th:first-child { background: #f4f4f4; }
