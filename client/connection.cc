@@ -51,7 +51,9 @@ std::string Message(const grpc::Status& status) {
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return absl::OkStatus();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+  // Our server gives details with every error, the transport none.
+  const bool answered = !status.error_details().empty();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !answered) {
     return absl::UnavailableError(absl::StrCat("no server answers at ", address,
                                                ": run `ablate up` (", Message(status), ")"));
   }

@@ -20,7 +20,7 @@ Exit codes:
   1   it failed, or a problem was found; for wait: a run FAILED
   2   what was waited for was cancelled
   64  the command line makes no sense
-  69  no server answers
+  69  no server answers, or a part of it is away: try again
   70  for wait: it failed itself, whatever the runs came to
 
 Environment:

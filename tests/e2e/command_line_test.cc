@@ -36,7 +36,12 @@ TEST(CommandLineTest, ReplacesAWorkerThatOutlivedItsServerWithOtherOptions) {
   PersonalServer server;
   const auto lanes = [&server] {
     const nlohmann::json workers = server.Json({"workers", "--json"})["workers"];
-    return workers.empty() || workers[0]["state"] == "AWAY" ? 0 : workers[0]["lanes"].get<int>();
+    for (const nlohmann::json& worker : workers) {
+      if (worker["name"] == "workers/cpu-train" && worker["state"] != "AWAY") {
+        return worker["lanes"].get<int>();
+      }
+    }
+    return 0;
   };
   server.Up({"--lanes", "1"});
   ASSERT_TRUE(Eventually([&] { return lanes() == 1; }));

@@ -29,7 +29,8 @@ class AnalysisFaultTest : public ::testing::TestWithParam<int> {
 
   // Whether the worker for analyses has been given something to do.
   bool AnalystIsBusy() const {
-    for (const nlohmann::json& worker : server_.Json({"workers", "--json"})["workers"]) {
+    const nlohmann::json list = server_.Json({"workers", "--json"});
+    for (const nlohmann::json& worker : list["workers"]) {
       if (worker["role"] == "analysis") return worker["state"] == "BUSY";
     }
     return false;
@@ -49,8 +50,8 @@ TEST_P(AnalysisFaultTest, EndsTheRequestAndTouchesNoRun) {
   ::kill(analyst, GetParam());
   ::kill(analyst, SIGCONT);
   request.join();
-  EXPECT_EQ(output.exit_code, 1);
-  EXPECT_THAT(output.err, HasSubstr("the worker for analyses ended (killed by SIG"));
+  EXPECT_EQ(output.exit_code, 69);
+  EXPECT_THAT(output.err, HasSubstr("error: the worker for analyses ended (killed by SIG"));
   EXPECT_THAT(output.err, HasSubstr("try again"));
 
   EXPECT_EQ(server_.Ablate({"generate", cell_}).exit_code, 0) << "it is started again";

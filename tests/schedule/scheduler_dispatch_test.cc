@@ -74,12 +74,12 @@ TEST_F(SchedulerDispatchTest, GrantsOnlyRunsOfTheWorkersDeviceKind) {
 TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatComputeOtherNumbers) {
   SchedulerOptions options;
   options.trainer = "torch";
-  options.numerics_version = 2;
+  options.numerics_version = engine::kNumericsVersion + 1;
   Restart(options);
   Queue("a", 1);
   EXPECT_THAT(Attach("old", "o#1").grants(), IsEmpty());
   wire::FromWorker hello = Hello("new", "n#1");
-  hello.mutable_hello()->set_numerics_version(2);
+  hello.mutable_hello()->set_numerics_version(engine::kNumericsVersion + 1);
   EXPECT_THAT(Attach(hello).grants(), SizeIs(1));
 }
 

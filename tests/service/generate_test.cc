@@ -1,7 +1,6 @@
 // Generate over a real connection, with a scripted worker for analyses.
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "server/service/samples.h"
 #include "storage/sha256.h"
 #include "tests/service/service_fixture.h"
@@ -10,7 +9,6 @@ namespace ablate::service {
 namespace {
 
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using worker::v1::Analyze;
@@ -73,7 +71,7 @@ class GenerateTest : public ServiceTest {
     const auto trainer = MakeWorker();
     const FakeWorker::Leased run = trainer->NextRun();
     trainer->Started(run);
-    trainer->Checkpoint(run, 0, "first weights");
+    first_ = trainer->Checkpoint(run, 0, "first weights");
     last_ = trainer->Checkpoint(run, 10, "last weights");
     trainer->Finished(run, 10);
     trainer->Settle();
@@ -89,7 +87,7 @@ class GenerateTest : public ServiceTest {
   }
 
   std::string experiment_;
-  std::string last_;  // hash of the last checkpoint
+  std::string first_, last_;  // hashes of the checkpoints
 };
 
 TEST_F(GenerateTest, PassesSamplesOnAndEndsWithTheirShares) {
@@ -167,10 +165,9 @@ TEST_F(GenerateTest, LetsTheWorkerReadTheBlobsOfItsAnalysisWhileItRuns) {
   EXPECT_EQ(bytes, "last weights");
   EXPECT_TRUE(analyst->ReadBlob(analysis.id(), analysis.dataset_blob(), &bytes).ok());
   EXPECT_EQ(bytes, "anna\nbob\ncleo\ndora\n");
-  const std::string other = storage::Sha256Hex("first weights");
-  EXPECT_EQ(analyst->ReadBlob(analysis.id(), other, &bytes).error_code(),
+  EXPECT_EQ(analyst->ReadBlob(analysis.id(), first_, &bytes).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(analyst->WriteBlob(analysis.id(), storage::Sha256Hex("x"), {"x"}).error_code(),
+  EXPECT_EQ(analyst->WriteBlob(analysis.id(), last_, {"x"}).error_code(),
             grpc::StatusCode::NOT_FOUND)
       << "it may not write";
   analyst->AnalysisResult(analysis, 0, 0);
@@ -295,8 +292,7 @@ TEST_F(GenerateTest, MakesSamplesForAReportOnAThreadThatWaits) {
   report.join();
   ASSERT_TRUE(set.ok()) << set.status();
   EXPECT_EQ(set->step, 10u);
-  ASSERT_THAT(set->samples, SizeIs(2));
-  EXPECT_EQ(set->samples[1].text, "anno");
+  EXPECT_EQ(set->samples.at(1).text, "anno");
   EXPECT_EQ(set->counts.distinct, 2u);
   EXPECT_EQ(set->counts.in_training_data, 1u);
 }
