@@ -133,7 +133,8 @@ Node OfField(const Message& message, const FieldDescriptor* field, int index) {
       return Scalar(absl::StrCat(whole ? reflection->GetUInt32(message, field)
                                        : reflection->GetRepeatedUInt32(message, field, index)));
     case FieldDescriptor::CPPTYPE_UINT64:
-      return Scalar(absl::StrCat(reflection->GetUInt64(message, field)));
+      // In quotes: a plain number is read as a double, which has fewer digits.
+      return Scalar(Quoted(absl::StrCat(reflection->GetUInt64(message, field))));
     default:
       return Scalar("null");  // no spec has such a field: spec_yaml_test would fail on one
   }
