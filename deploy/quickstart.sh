@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh machine to a trained experiment: installs, builds, starts a personal server, trains names-norm.
+# From a fresh machine to an answer: installs, builds, starts a personal server, trains names-norm, writes report.html.
 # Usage: deploy/quickstart.sh [--all]    --all trains the whole file (180 runs) and reuses what is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,16 +32,21 @@ submit() {
   cd examples
   ablate submit "${file[@]}" --wait --json <<<"$part"
 }
-experiment=$(submit | python3 -c 'import json, sys; print(json.load(sys.stdin)["experiment"]["name"])')
+experiment=$(submit | python3 -c 'import json, sys; print(json.load(sys.stdin)["experiment"]["name"].split("/")[1])')
 
 echo
-ablate show "$experiment"
+ablate compare "$experiment"
+echo
+ablate report "$experiment" -o report.html
 cat <<TEXT
 
 What to try next (build/bin is where the programs are):
-  ablate runs $experiment                             one line a run
-  ablate metrics $experiment --key eval/loss --csv    every number
+  open report.html                                     the same with figures, samples and where every number comes from
+  ablate figure $experiment sensitivity -o sensitivity.png
+  ablate generate $experiment/none-lr0.004-s42 --temperature 0.5
+  ablate runs $experiment                              one line a run
+  ablate metrics $experiment --key eval/loss --csv     every number
   ablate submit examples/names-norm.yaml --seeds 42..45 --set model.layers=4 --wait
-  deploy/quickstart.sh --all                          all 180 runs; these are reused
-  ablate down                                         stop the server; nothing is lost
+  deploy/quickstart.sh --all                           all 180 runs; these are reused
+  ablate down                                          stop the server; nothing is lost
 TEXT

@@ -20,7 +20,6 @@ struct Options {
   std::vector<std::string> experiments;
   ComparisonOptions comparison;
   std::string output;
-  bool force = false;
   bool json = false;
 };
 
@@ -41,7 +40,7 @@ absl::StatusOr<v1::RenderReportRequest> RequestOf(const Options& options) {
 // Bytes written.
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
                                  const Options& options) {
-  PartFile file(options.output, options.force ? Existing::kReplace : Existing::kRefuse);
+  PartFile file(options.output);
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   uint64_t bytes = 0;
   const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
@@ -62,10 +61,6 @@ int Report(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
   const auto bytes = Receive(connection->get(), *request, options);
-  if (absl::IsAlreadyExists(bytes.status())) {
-    return Fail(context, absl::AlreadyExistsError(
-                             absl::StrCat(bytes.status().message(), ": --force replaces it")));
-  }
   if (!bytes.ok()) return Fail(context, bytes.status());
   if (!options.json) {
     context.console.Say(absl::StrCat(options.output, ": ", Bytes(*bytes)));
@@ -86,7 +81,6 @@ void AddReport(Command root) {
   command.Arguments(&options->experiments, "EXP", "experiments, a section each");
   AddComparisonChoices(&command, &options->comparison);
   command.RequiredOption(&options->output, "--output,-o", "FILE", "page to write");
-  command.Flag(&options->force, "--force", "replace the file if it exists");
   command.Flag(&options->json, "--json", "print path and bytes");
   command.Footer(
       "The page needs no network and no script: verdict, table, differences of the specs, "

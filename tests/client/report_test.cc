@@ -47,14 +47,10 @@ TEST_F(ReportTest, WritesThePage) {
             "baseline { key: \"p\" value: \"x\" } at: 5");
 }
 
-TEST_F(ReportTest, OverwritesOnlyWhenForced) {
-  Write("report.html", "mine");
-  const Outcome refused = Report();
-  EXPECT_EQ(refused.code, kFailure);
-  EXPECT_THAT(refused.err, HasSubstr("--force"));
-  EXPECT_EQ(Read(target_), "mine");
-  EXPECT_EQ(Report({"--force"}).code, kSuccess);
-  EXPECT_THAT(Report({"--force", "--json"}).out, HasSubstr("\"bytes\": 22"));
+TEST_F(ReportTest, ReplacesAnEarlierPage) {
+  Write("report.html", "yesterday's");
+  EXPECT_THAT(Report({"--json"}).out, HasSubstr("\"bytes\": 22"));
+  EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
 }
 
 TEST_F(ReportTest, LeavesNothingBehindWhenItFails) {
