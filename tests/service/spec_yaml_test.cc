@@ -57,7 +57,7 @@ TEST(SpecYamlTest, QuotesWhatWouldBeReadAsSomethingElse) {
     spec.set_question(text);
     auto* setting = spec.add_axes()->add_settings();
     setting->set_label("a");
-    (*setting->mutable_set())["model.norm.placement"].set_string_value(text);
+    (*setting->mutable_set())["task.documents.dataset"].set_string_value(text);
     (*setting->mutable_set())["model.bias"].set_bool_value(true);
     (*setting->mutable_set())["training.checkpoints"]
         .mutable_list_value()
