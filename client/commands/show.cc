@@ -40,6 +40,8 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
   }
   const std::string done = FirstCell(runs, v1::RunState::DONE);
   if (done.empty()) return steps;
+  steps.push_back(absl::StrCat("ablate compare ", id));
+  steps.push_back(absl::StrCat("ablate report ", id, " -o report.html"));
   steps.push_back(absl::StrCat("ablate runs ", id));
   steps.push_back(
       absl::StrCat("ablate metrics ", id, " --key ", PrimaryMetric(experiment.spec()), " --csv"));

@@ -25,6 +25,7 @@ using google::protobuf::Message;
 using google::protobuf::Value;
 
 constexpr size_t kLongestLine = 100;
+constexpr uint64_t kMostExact = uint64_t{1} << 53;
 
 // A message or map as names and values in flow style; the values' own messages are kept to be
 // broken up where a line gets too long.
@@ -132,9 +133,12 @@ Node OfField(const Message& message, const FieldDescriptor* field, int index) {
     case FieldDescriptor::CPPTYPE_UINT32:
       return Scalar(absl::StrCat(whole ? reflection->GetUInt32(message, field)
                                        : reflection->GetRepeatedUInt32(message, field, index)));
-    case FieldDescriptor::CPPTYPE_UINT64:
-      // In quotes: a plain number is read as a double, which has fewer digits.
-      return Scalar(Quoted(absl::StrCat(reflection->GetUInt64(message, field))));
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t value = reflection->GetUInt64(message, field);
+      const std::string text = absl::StrCat(value);
+      // A plain number is read as a double, which has no more than 53 bits.
+      return Scalar(value <= kMostExact ? text : Quoted(text));
+    }
     default:
       return Scalar("null");  // no spec has such a field: spec_yaml_test would fail on one
   }
@@ -192,7 +196,11 @@ void Block(const Node& node, const std::string& indent, std::string* out);
 // `front` is what the line begins with, such as "  name:" or "  -".
 void Line(const std::string& front, const Node& node, const std::string& indent, std::string* out) {
   const std::string flow = Flow(node);
-  const bool has_parts = !node.map.empty() || !node.list.empty();
+  // Lists of plain values stay on their line, however long: seeds by the hundred would fill pages.
+  const bool has_parts =
+      !node.map.empty() || std::any_of(node.list.begin(), node.list.end(), [](const Node& one) {
+        return one.kind != Node::Kind::kScalar;
+      });
   if (!has_parts || front.size() + 1 + flow.size() <= kLongestLine) {
     absl::StrAppend(out, front, " ", flow, "\n");
     return;

@@ -73,6 +73,8 @@ TEST_F(ExperimentsTest, ShowsQuestionStateMeansAndWhatToDoNext) {
             "next:\n"
             "  ablate logs small-1a2b/pre-s2\n"
             "  ablate watch small-1a2b\n"
+            "  ablate compare small-1a2b\n"
+            "  ablate report small-1a2b -o report.html\n"
             "  ablate runs small-1a2b\n"
             "  ablate metrics small-1a2b --key eval/loss --csv\n"
             "  ablate artifact get small-1a2b/pre-s0 checkpoint -o model.safetensors\n");
