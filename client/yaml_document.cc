@@ -24,7 +24,7 @@ struct Wording {
   absl::string_view parser;
   const char* ours;
 };
-constexpr Wording kWordings[] = {
+const Wording kWordings[] = {
     {YAML::ErrorMsg::END_OF_MAP,
      "this does not belong to the mapping above it: indent it like the other fields"},
     {YAML::ErrorMsg::END_OF_MAP_FLOW, "expected ',' or '}': a '{' is not closed before this"},

@@ -29,11 +29,16 @@ constexpr uint64_t kMostExact = uint64_t{1} << 53;
 
 // A message or map as names and values in flow style; the values' own messages are kept to be
 // broken up where a line gets too long.
+struct Entry;
 struct Node {
-  std::string scalar;                             // of a leaf
-  std::vector<std::pair<std::string, Node>> map;  // in order
+  std::string scalar;      // of a leaf
+  std::vector<Entry> map;  // in order
   std::vector<Node> list;
   enum class Kind { kScalar, kMap, kList } kind = Kind::kScalar;
+};
+struct Entry {
+  std::string name;
+  Node value;
 };
 
 Node Scalar(std::string text) { return {std::move(text), {}, {}, Node::Kind::kScalar}; }
@@ -155,7 +160,7 @@ Node OfMap(const Message& message, const FieldDescriptor* field) {
   }
   Node node;
   node.kind = Node::Kind::kMap;
-  node.map.assign(sorted.begin(), sorted.end());
+  for (auto& [name, value] : sorted) node.map.push_back({name, std::move(value)});
   return node;
 }
 

@@ -169,7 +169,8 @@ class Writer {
       bool finite = true;
       for (const auto* column : columns) finite = finite && std::isfinite((*column)[i]);
       for (size_t c = 0; finite && c < columns.size(); ++c) {
-        absl::StrAppendFormat(&data_, c == 0 ? "%.7g" : " %.7g", (*columns[c])[i]);
+        if (c > 0) data_.push_back(' ');
+        absl::StrAppendFormat(&data_, "%.7g", (*columns[c])[i]);
       }
       data_.push_back('\n');
     }
