@@ -60,7 +60,8 @@ class Analyst {
   void Work();
   // Waits for a job, which stays in the list; null at the end.
   Job* Next();
-  // `end` is the job's last message, whatever comes of it.
+  // `end` is the job's last message, whatever comes of it. UNAVAILABLE: the device is lost, also to
+  // a job that was withdrawn; the channel of blobs never says that.
   absl::Status Make(Job& job, v1::FromWorker* end);
   absl::StatusOr<v1::SamplesResult> MakeSamples(Job& job);
 

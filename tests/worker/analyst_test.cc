@@ -197,12 +197,37 @@ TEST_F(AnalystTest, ForgetsWhatItWasAskedWhenTheStreamBreaks) {
 
 TEST_F(AnalystTest, EndsWhenTheDeviceIsLostAfterSayingSo) {
   compute_ = [](const auto&) {
-    return absl::InternalError("CUDA error: an illegal memory access");
+    return absl::UnavailableError("the device is lost: CUDA error: an illegal memory access");
   };
   StartAnalyst();
   server_->Send(Analysis("one"));
   EXPECT_THAT(WaitForAnswer("one").back().analysis_failed().message(), HasSubstr("illegal memory"));
-  EXPECT_TRUE(absl::IsInternal(WaitForAnalystsEnd()));
+  EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
+}
+
+TEST_F(AnalystTest, EndsWhenTheDeviceIsLostToWhatWasCancelled) {
+  compute_ = [](const std::atomic<bool>& stop) {
+    while (!stop) std::this_thread::yield();
+    return absl::UnavailableError("the device is lost");
+  };
+  StartAnalyst();
+  server_->Send(Analysis("one"));
+  server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
+  Cancel("one");
+  EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
+}
+
+TEST_F(AnalystTest, AnErrorOfTheLibraryEndsOnlyTheAnalysisThatMetIt) {
+  bool failed = false;
+  compute_ = [&](const auto&) {
+    return std::exchange(failed, true) ? absl::OkStatus() : absl::InternalError("LibTorch: odd");
+  };
+  StartAnalyst();
+  server_->Send(Analysis("one"));
+  EXPECT_EQ(WaitForAnswer("one").back().analysis_failed().code(),
+            static_cast<uint32_t>(absl::StatusCode::kInternal));
+  server_->Send(Analysis("two"));
+  EXPECT_TRUE(WaitForAnswer("two").back().has_analysis_result());
 }
 
 TEST_F(AnalystTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
