@@ -86,15 +86,17 @@ class AnalystTest : public WorkerTest {
     return absl::OkStatus();
   };
   AnalysisWorkerOptions analysis_options_;
-  std::vector<std::string> seen_;  // by the engine, on the analyst's thread
+  // By the engine, on the analyst's thread.
+  std::vector<std::string> seen_;
+  std::vector<std::shared_ptr<const std::string>> texts_;
 
  private:
   absl::StatusOr<engine::SampleCounts> Generate(
       const engine::RunConfig& config, absl::string_view checkpoint,
       const engine::SampleOptions& asked, const std::atomic<bool>& stop,
       const std::function<void(std::vector<engine::Sample>)>& on_samples) {
-    seen_ = {std::get<engine::DocumentsTask>(config.task).text, std::string(checkpoint),
-             asked.prompt};
+    texts_.push_back(std::get<engine::DocumentsTask>(config.task).text);
+    seen_ = {*texts_.back(), std::string(checkpoint), asked.prompt};
     for (uint32_t i = 0; i < asked.count; ++i) on_samples({{i, "text", 5, true, i == 0}});
     if (absl::Status status = compute_(stop); !status.ok()) return status;
     return engine::SampleCounts{1, 1};
@@ -137,6 +139,8 @@ TEST_F(AnalystTest, KeepsTheDataButReadsEachCheckpoint) {
     WaitForAnswer(id);
   }
   EXPECT_EQ(server_->state().reads, 3u) << "one data set, two checkpoints";
+  ASSERT_THAT(texts_, SizeIs(2));
+  EXPECT_EQ(texts_[0], texts_[1]) << "not a copy each";
 }
 
 TEST_F(AnalystTest, ReportsWhyAnAnalysisFailedAndGoesOn) {

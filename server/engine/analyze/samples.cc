@@ -151,7 +151,7 @@ absl::StatusOr<TokenizedDocuments> ReadDocuments(const RunConfig& config) {
     return absl::FailedPreconditionError(
         "the run's task has no text: its tokens are numbers without a meaning");
   }
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(task->text);
+  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(*task->text);
   if (!documents.ok()) return documents.status();
   if (static_cast<int>(documents->bos()) + 1 == config.model.vocabulary) return documents;
   return absl::InvalidArgumentError(absl::StrCat("the data has ", documents->bos() + 1,
