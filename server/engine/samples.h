@@ -57,10 +57,11 @@ uint32_t LongestPrompt(const ModelConfig& model);
 // Draws documents from the model of `config` with the parameters of `checkpoint`, beginning with
 // the boundary token. A document ends with the boundary token or where the context is full.
 // `on_samples` is given them in order, some at a time. The task's text says what tokens mean and,
-// with the run's seed, what was held out. CANCELLED once `stop` is true; INVALID_ARGUMENT
-// (prompt, options, a checkpoint of another model); FAILED_PRECONDITION (a task without text,
-// scores that are not finite); RESOURCE_EXHAUSTED (memory); INTERNAL (this one failed, the next may
-// not); UNAVAILABLE (the device is lost to this process).
+// with the run's seed, what was held out. CANCELLED once `stop` is true, which is looked at between
+// two tokens and between two passes over the data; INVALID_ARGUMENT (prompt, options, a checkpoint
+// of another model); FAILED_PRECONDITION (a task without text, scores that are not finite);
+// RESOURCE_EXHAUSTED (memory); INTERNAL (this one failed, the next may not); UNAVAILABLE (the
+// device is lost to this process).
 absl::StatusOr<SampleCounts> GenerateSamples(
     const RunConfig& config, absl::string_view checkpoint, const SampleOptions& options,
     const std::atomic<bool>& stop, const std::function<void(std::vector<Sample>)>& on_samples);

@@ -243,6 +243,10 @@ TEST(SamplesTest, StopsWhenItIsAskedTo) {
   EXPECT_TRUE(absl::IsCancelled(Generate(run, CheckpointOf(run, 1), Count(5), true).status));
 }
 
+TEST(SamplesTest, StopsAsSoonAsTheDataIsRead) {
+  EXPECT_TRUE(absl::IsCancelled(Generate(SmallDocumentsRun(3), "no file", Count(5), true).status));
+}
+
 TEST(SamplesTest, SaysWhyThereIsNoText) {
   const RunConfig recall = SmallRecallRun(1);
   EXPECT_TRUE(
