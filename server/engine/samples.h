@@ -31,7 +31,8 @@ struct Sample {
   std::string text;     // UTF-8, the prompt included
   uint32_t tokens = 0;  // drawn, the closing boundary included
   bool ended = false;   // the model closed the document; otherwise the context was full
-  // It is a whole document of the training part of the data, read by the run or not.
+  // It is a whole document of the training part of the data, read by the run or not; one that is
+  // longer than the context is never found.
   bool in_training_data = false;
 };
 
