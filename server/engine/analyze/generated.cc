@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -5,7 +5,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/status/status.h"
