@@ -14,10 +14,7 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "client/call_status.h"
 
 namespace ablate::client {
 namespace {
@@ -32,37 +29,6 @@ struct Options {
   absl::Duration deadline = kUsual;
   bool repeatable = true;
 };
-
-// The server's message and, if they say more, the descriptions of its field violations.
-std::string Message(const grpc::Status& status) {
-  std::string message = status.error_message();
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return message;
-  for (const google::protobuf::Any& any : details.details()) {
-    google::rpc::BadRequest bad;
-    if (!any.UnpackTo(&bad)) continue;
-    for (const auto& violation : bad.field_violations()) {
-      if (absl::StrContains(message, violation.description())) continue;
-      absl::StrAppend(&message, message.empty() ? "" : "; ", violation.description());
-    }
-  }
-  return message;
-}
-
-absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
-  if (status.ok()) return absl::OkStatus();
-  // Our server gives details with every error, the transport none.
-  const bool answered = !status.error_details().empty();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !answered) {
-    return absl::UnavailableError(absl::StrCat("no server answers at ", address,
-                                               ": run `ablate up` (", Message(status), ")"));
-  }
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("the server at ", address, " did not answer in time"));
-  }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), Message(status));
-}
 
 std::shared_ptr<grpc::Channel> Channel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -118,7 +84,7 @@ absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
     if (status.ok()) return response;
     const bool again = options.repeatable && pause != std::end(kPauses) &&
                        status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (!again) return ToStatus(status, address);
+    if (!again) return StatusOf(status, address);
     sleep(*pause++);
   }
 }
@@ -140,7 +106,7 @@ absl::Status Stream(std::unique_ptr<grpc::ClientReader<Message>> (Stub::*method)
     reader->Finish();
     return status;
   }
-  return ToStatus(reader->Finish(), address);
+  return StatusOf(reader->Finish(), address);
 }
 
 }  // namespace
@@ -233,7 +199,7 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     message.set_data(*std::move(chunk));
   }
   writer->WritesDone();
-  const absl::Status status = ToStatus(writer->Finish(), address_);
+  const absl::Status status = StatusOf(writer->Finish(), address_);
   if (!status.ok()) return status;
   return dataset;
 }

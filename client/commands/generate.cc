@@ -96,7 +96,7 @@ void AddGenerate(Command root) {
   command.Flag(&options->json, "--json", "print the server's messages, one a line");
   command.Footer(
       "It answers while runs train. How many samples differ, and how many are documents of the\n"
-      "training data, is said on standard error.\n\n"
+      "training part of the run's data, read by the run or not, is said on standard error.\n\n"
       "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
   command.Do([options](const Context& context) { return Generate(*options, context); });
 }

@@ -3,6 +3,7 @@
 #define ABLATE_SERVER_ENGINE_CONFIG_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -68,7 +69,8 @@ struct ModelConfig {
 // One document a line; tokens are the distinct code points in ascending order, then BOS, which
 // opens and closes every document.
 struct DocumentsTask {
-  std::string text;  // the data set, UTF-8
+  // The data set, UTF-8; runs share it. Never null.
+  std::shared_ptr<const std::string> text = std::make_shared<const std::string>();
   // Documents at the end of the shuffled order, evaluated and never trained on.
   uint32_t held_out = 0;
 };

@@ -28,10 +28,12 @@ struct SampleOptions {
 
 struct Sample {
   uint32_t index = 0;
-  std::string text;               // UTF-8, the prompt included
-  uint32_t tokens = 0;            // drawn, the closing boundary included
-  bool ended = false;             // the model closed the document; otherwise the context was full
-  bool in_training_data = false;  // it is a whole document that the run trained on
+  std::string text;     // UTF-8, the prompt included
+  uint32_t tokens = 0;  // drawn, the closing boundary included
+  bool ended = false;   // the model closed the document; otherwise the context was full
+  // It is a whole document of the training part of the data, read by the run or not; one that is
+  // longer than the context is never found.
+  bool in_training_data = false;
 };
 
 struct SampleCounts {
@@ -56,9 +58,11 @@ uint32_t LongestPrompt(const ModelConfig& model);
 // Draws documents from the model of `config` with the parameters of `checkpoint`, beginning with
 // the boundary token. A document ends with the boundary token or where the context is full.
 // `on_samples` is given them in order, some at a time. The task's text says what tokens mean and,
-// with the run's seed, what was trained on. CANCELLED once `stop` is true; INVALID_ARGUMENT
-// (prompt, options, a checkpoint of another model); FAILED_PRECONDITION (a task without text,
-// scores that are not finite); RESOURCE_EXHAUSTED (memory); INTERNAL (device lost).
+// with the run's seed, what was held out. CANCELLED once `stop` is true, which is looked at between
+// two tokens and between two passes over the data; INVALID_ARGUMENT (prompt, options, a checkpoint
+// of another model); FAILED_PRECONDITION (a task without text, scores that are not finite);
+// RESOURCE_EXHAUSTED (memory); INTERNAL (this one failed, the next may not); UNAVAILABLE (the
+// device is lost to this process).
 absl::StatusOr<SampleCounts> GenerateSamples(
     const RunConfig& config, absl::string_view checkpoint, const SampleOptions& options,
     const std::atomic<bool>& stop, const std::function<void(std::vector<Sample>)>& on_samples);

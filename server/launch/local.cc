@@ -97,6 +97,17 @@ absl::Status StartOrAdopt(Worker& worker) {
   return StartProcess(worker);
 }
 
+// For one that has run so long and does not run now.
+void DelayRestart(Worker& worker, absl::Duration ran) {
+  worker.delay = RestartDelay(worker.delay, ran);
+  worker.restart_at = MonotonicNow() + worker.delay;
+}
+
+bool NoneRuns(const std::vector<Worker>& workers) {
+  return std::none_of(workers.begin(), workers.end(),
+                      [](const Worker& worker) { return worker.pidfd.open(); });
+}
+
 // Nothing if the process never worked.
 std::optional<ChildExit> Reap(const Worker& worker) {
   const std::string tail = LastLine(worker.command.log_file, worker.log_start);
@@ -150,7 +161,7 @@ class Supervisor : public LocalWorkers {
       if (!stop_by && quitting()) return;
       phase = Signal(phase, stop_by);
       if (phase == Phase::kKeepAlive) RestartDue();
-      if (phase != Phase::kKeepAlive && NoneRuns()) return Stopped();
+      if (phase != Phase::kKeepAlive && NoneRuns(workers_)) return Stopped();
       WaitForEvent(phase, stop_by);
       ReapEnded();
     }
@@ -192,18 +203,12 @@ class Supervisor : public LocalWorkers {
     }
   }
 
-  bool NoneRuns() const {
-    return std::none_of(workers_.begin(), workers_.end(),
-                        [](const Worker& worker) { return worker.pidfd.open(); });
-  }
-
   void RestartDue() {
     for (Worker& worker : workers_) {
       if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
       const absl::Status started = StartProcess(worker);
       if (started.ok()) continue;
-      worker.delay = RestartDelay(worker.delay, absl::ZeroDuration());
-      worker.restart_at = MonotonicNow() + worker.delay;
+      DelayRestart(worker, absl::ZeroDuration());
       on_exit_(ChildExit{worker.command.name, false, std::string(started.message())});
     }
   }
@@ -239,8 +244,7 @@ class Supervisor : public LocalWorkers {
       const std::optional<ChildExit> exit = Reap(worker);
       worker.pidfd = FileDescriptor();
       unlink(worker.command.pid_file.c_str());
-      worker.delay = RestartDelay(worker.delay, MonotonicNow() - worker.started);
-      worker.restart_at = MonotonicNow() + worker.delay;
+      DelayRestart(worker, MonotonicNow() - worker.started);
       if (exit) on_exit_(*exit);
     }
   }
@@ -272,9 +276,16 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
   for (WorkerCommand& command : commands) {
     workers.emplace_back().command = std::move(command);
   }
+  absl::Status first_error;
   for (Worker& worker : workers) {
-    if (absl::Status started = StartOrAdopt(worker); !started.ok()) return started;
+    const absl::Status started = StartOrAdopt(worker);
+    if (started.ok()) continue;
+    spdlog::error("{}", std::string(started.message()));
+    DelayRestart(worker, absl::ZeroDuration());
+    first_error.Update(started);
   }
+  // With one that works the others are tried again, as after any other end.
+  if (NoneRuns(workers) && !first_error.ok()) return first_error;
   return std::make_unique<Supervisor>(std::move(workers), std::move(wake), std::move(on_exit));
 }
 

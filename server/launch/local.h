@@ -37,7 +37,8 @@ struct ChildExit {
 class LocalWorkers {
  public:
   // Adopts processes that the pid files name; starts the others. One that was started by another
-  // command (see CommandHash) is asked to end, and replaced when it has.
+  // command (see CommandHash) is asked to end, and replaced when it has. What can't be started is
+  // tried again later; an error only if nothing runs.
   static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(
       std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit);
   // Leaves the processes running: a restarted server adopts them.

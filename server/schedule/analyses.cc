@@ -82,9 +82,11 @@ void Analyses::Stop() {
   EndAll(absl::UnavailableError("the server is shutting down"));
 }
 
-void Analyses::Attached(Session session, std::shared_ptr<WorkerStream> stream) {
+void Analyses::Attached(Session session, const std::string& worker,
+                        std::shared_ptr<WorkerStream> stream) {
   MutexLock lock(&mutex_);
-  EndOrphans(WorkerEnded("lost its connection"), absl::ZeroDuration());
+  EndOrphansOf(worker, WorkerEnded("lost its connection"));
+  workers_[session].name = worker;
   workers_[session].stream = std::move(stream);
   Dispatch();
 }
@@ -122,15 +124,14 @@ void Analyses::Detached(Session session) {
   }
 }
 
-void Analyses::Exited(absl::string_view last_words) {
+void Analyses::Exited(absl::string_view worker, absl::string_view last_words) {
   MutexLock lock(&mutex_);
   last_words_ = std::string(last_words);
-  EndOrphans(WorkerEnded(absl::StrCat("ended (", last_words, ")")), absl::ZeroDuration());
+  EndOrphansOf(worker, WorkerEnded(absl::StrCat("ended (", last_words, ")")));
 }
 
 void Analyses::Tick() {
   MutexLock lock(&mutex_);
-  EndOrphans(WorkerEnded("lost its connection"), limits_.obituary);
   std::vector<std::pair<std::string, absl::Status>> overdue;
   for (const Pending& pending : pending_) {
     if (absl::Status why = Overdue(pending); !why.ok()) overdue.emplace_back(pending.id, why);
@@ -152,6 +153,7 @@ void Analyses::Dispatch() {
     Worker* const worker = FindIdle(&session);
     if (worker == nullptr) return;
     pending.session = session;
+    pending.worker = worker->name;
     pending.since = clock_->Now();
     worker->busy_with = pending.id;
     v1::ToWorker message;
@@ -190,11 +192,10 @@ void Analyses::End(absl::string_view id, const absl::StatusOr<v1::AnalysisResult
   ended.request.done(result);
 }
 
-void Analyses::EndOrphans(const absl::Status& why, absl::Duration at_least) {
+void Analyses::EndOrphansOf(absl::string_view worker, const absl::Status& why) {
   std::vector<std::string> ids;
   for (const Pending& pending : pending_) {
-    const bool due = clock_->Now() - pending.since >= at_least;
-    if (pending.orphaned && due) ids.push_back(pending.id);
+    if (pending.orphaned && pending.worker == worker) ids.push_back(pending.id);
   }
   for (const std::string& id : ids) End(id, why);
 }
@@ -208,7 +209,10 @@ void Analyses::EndAll(const absl::Status& why) {
 
 absl::Status Analyses::Overdue(const Pending& pending) const {
   const absl::Duration now = clock_->Now();
-  if (pending.orphaned) return absl::OkStatus();
+  if (pending.orphaned) {
+    const bool due = now - pending.since >= limits_.obituary;
+    return due ? WorkerEnded("lost its connection") : absl::OkStatus();
+  }
   if (pending.session != 0) {
     if (now - pending.since < limits_.run_time) return absl::OkStatus();
     return absl::DeadlineExceededError(absl::StrCat("the analysis ran longer than ",

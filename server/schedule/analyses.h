@@ -63,13 +63,14 @@ class Analyses {
   void Stop();
 
   // --- For the scheduler
-  void Attached(Session session, std::shared_ptr<WorkerStream> stream);
+  // `worker` is its name: what an earlier process of that name left behind ends now.
+  void Attached(Session session, const std::string& worker, std::shared_ptr<WorkerStream> stream);
   // A part, a result or a failure; what is about no present request of this session is too late,
   // and ignored.
   void Receive(Session session, const worker::v1::FromWorker& message);
   void Detached(Session session);
-  // Why a worker for analyses ended.
-  void Exited(absl::string_view last_words);
+  // Why the worker of this name ended.
+  void Exited(absl::string_view worker, absl::string_view last_words);
   // Call at least every second.
   void Tick();
   bool Busy(Session session) const;
@@ -79,10 +80,12 @@ class Analyses {
     std::string id;
     AnalysisRequest request;
     Session session = 0;    // that has it; 0: it waits
+    std::string worker;     // name of the one that has or had it
     absl::Duration since;   // it waits, runs or is orphaned
     bool orphaned = false;  // its worker's stream ended
   };
   struct Worker {
+    std::string name;
     std::shared_ptr<WorkerStream> stream;
     std::string busy_with;  // id, also after its end here until the worker has answered
     absl::Duration withdrawn_at = absl::InfiniteDuration();
@@ -95,7 +98,7 @@ class Analyses {
   // Takes the request out and tells who asked; its worker is told to stop.
   void End(absl::string_view id, const absl::StatusOr<worker::v1::AnalysisResult>& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndOrphans(const absl::Status& why, absl::Duration at_least)
+  void EndOrphansOf(absl::string_view worker, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why a request that has been as it is for too long ends now; OK if it has not.

@@ -27,7 +27,7 @@ void Scheduler::Impl::Exited(const WorkerExit& exit) {
   }
   // From the end of a log: any bytes, perhaps the half of a character.
   const std::string last_words = reflect::ShortText(exit.last_words, kWordsBytes);
-  if (exit.analysis) analyses_.Exited(last_words);
+  if (exit.analysis) analyses_.Exited(exit.worker, last_words);
   if (!known) return;
   WorkerState& worker = found->second;
   const std::vector<std::string> stepping = worker.stepping();

@@ -80,7 +80,9 @@ void Scheduler::Impl::OnHello(Session id, const v1::Hello& hello) {
     return;
   }
   EndAbsentLeases(hello);
-  if (hello.role() == v1::ANALYSIS) analyses_.Attached(id, sessions_[id].stream);
+  if (hello.role() == v1::ANALYSIS) {
+    analyses_.Attached(id, hello.worker(), sessions_[id].stream);
+  }
   if (workers_[hello.worker()].leaving) {
     // It may have missed the first one.
     message.mutable_drain();

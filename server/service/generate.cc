@@ -79,7 +79,11 @@ GenerateReactor* GenerateReactor::Start(Backend* backend, const v1::GenerateRequ
   // The constructor is private, so that every reactor owns itself.
   std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, request));
   reactor->self_ = reactor;
-  if (!backend->pool->TryPost([reactor] { reactor->Begin(); })) reactor->End(TooBusy());
+  absl::Status accepted = backend->generations.Add(reactor.get());
+  if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Begin(); })) {
+    accepted = TooBusy();
+  }
+  if (!accepted.ok()) reactor->End(accepted);
   return reactor.get();
 }
 
@@ -135,12 +139,14 @@ void GenerateReactor::AddSummary(const worker::v1::SamplesResult& result) {
 }
 
 void GenerateReactor::Push(v1::GenerateResponse message) {
+  if (ended_) return;
   outgoing_.push_back(std::move(message));
   if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
 }
 
 void GenerateReactor::End(const absl::Status& status) {
   MutexLock lock(&mutex_);
+  if (ended_) return;
   ended_ = true;
   end_ = status;
   if (outgoing_.empty()) Finish(ToGrpc(end_));
@@ -168,6 +174,19 @@ void GenerateReactor::OnCancel() {
   if (!analysis.empty()) backend_->scheduler->analyses().Cancel(analysis);
 }
 
-void GenerateReactor::OnDone() { self_.reset(); }
+// What is not being written yet is dropped: a slow client would hold the server's end up.
+void GenerateReactor::Stop() {
+  End(ServerEnds());
+  {
+    MutexLock lock(&mutex_);
+    if (outgoing_.size() > 1) outgoing_.erase(outgoing_.begin() + 1, outgoing_.end());
+  }
+  OnCancel();
+}
+
+void GenerateReactor::OnDone() {
+  backend_->generations.Remove(this);
+  self_.reset();
+}
 
 }  // namespace ablate::service

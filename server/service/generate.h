@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/service/backend.h"
+#include "server/service/live_streams.h"
 #include "server/service/samples.h"
 #include "storage/mutex.h"
 
@@ -21,6 +22,7 @@ absl::StatusOr<SamplesQuery> ToQuery(storage::Store* store, const v1::GenerateRe
 
 // Kept alive by the call, and by the analysis until its end.
 class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateResponse>,
+                              public LiveStream,
                               public std::enable_shared_from_this<GenerateReactor> {
  public:
   // The reactor of a new call, whose request lives as long.
@@ -29,6 +31,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
+  void Stop() override;
 
  private:
   GenerateReactor(Backend* backend, const v1::GenerateRequest* request);
@@ -37,8 +40,9 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   absl::Status Submit();
   void Add(const worker::v1::AnalysisPart& part);
   void AddSummary(const worker::v1::SamplesResult& result);
+  // Nothing after the end.
   void Push(v1::GenerateResponse message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finishes once everything is written.
+  // Finishes once everything is written; the first end counts.
   void End(const absl::Status& status);
 
   Backend* const backend_;

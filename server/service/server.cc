@@ -80,6 +80,7 @@ class GrpcServer final : public Server {
     backend_.watches.StopAll();
     backend_.reads.StopAll();
     backend_.reports.StopAll();
+    backend_.generations.StopAll();
     backend_.uploads.StopAll();
     backend_.scheduler->analyses().Stop();
     ShutDown(client_server_.get());

@@ -45,7 +45,11 @@ engine::ScheduleKind ToEngine(v1::Schedule::Value kind) {
 }
 
 engine::TaskConfig Task(const v1::TaskSpec& task) {
-  if (task.has_documents()) return engine::DocumentsTask{"", task.documents().held_out()};
+  if (task.has_documents()) {
+    engine::DocumentsTask documents;
+    documents.held_out = task.documents().held_out();
+    return documents;
+  }
   return engine::LegacyRecallTask{static_cast<int>(task.legacy_recall().keys()),
                                   static_cast<int>(task.legacy_recall().draw())};
 }

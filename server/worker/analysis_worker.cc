@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace ablate::worker {
+namespace {
+
+constexpr absl::Duration kFlushPatience = absl::Seconds(1);
+
+}  // namespace
 
 AnalysisWorker::AnalysisWorker(AnalysisWorkerOptions options)
     : options_(std::move(options)),
@@ -30,6 +35,13 @@ absl::Status AnalysisWorker::Run() {
     if (!lost_.ok()) return lost_;
   }
   loop_.Run(std::move(lanes), std::move(analyses));
+  const absl::Status end = WaitForEnd();
+  // The process may end at once: why the last analysis failed is said before.
+  loop_.Flush(kFlushPatience);
+  return end;
+}
+
+absl::Status AnalysisWorker::WaitForEnd() {
   MutexLock lock(&mutex_);
   while (!draining_ && lost_.ok()) changed_.Wait(&mutex_);
   return lost_;

@@ -36,6 +36,7 @@ class AnalysisWorker {
   void Drain();
 
  private:
+  absl::Status WaitForEnd();
   void Lose(const absl::Status& status);
   AnalystActions Actions();
 

@@ -105,7 +105,7 @@ void Analyst::Work() {
       jobs_.pop_front();
     }
     actions_.send(std::move(end));
-    if (absl::IsInternal(made)) return actions_.lost(made);
+    if (absl::IsUnavailable(made)) return actions_.lost(made);
   }
 }
 
@@ -121,10 +121,11 @@ absl::Status Analyst::Make(Job& job, v1::FromWorker* end) {
       job.analyze.has_samples()
           ? MakeSamples(job)
           : absl::UnimplementedError("this worker knows samples only, not what was asked");
+  const absl::Status made = result.status();
   if (job.control.abandoned()) result = absl::CancelledError("the request was withdrawn");
   if (!result.ok()) {
     *end = FailureOf(id, result.status());
-    return result.status();
+    return made;
   }
   end->mutable_analysis_result()->set_id(id);
   *end->mutable_analysis_result()->mutable_samples() = *std::move(result);

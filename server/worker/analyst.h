@@ -39,14 +39,14 @@ struct AnalystActions {
 class Analyst {
  public:
   Analyst(AnalystActions actions, BlobChannel* blobs);
-  // Stops what runs, within a token, and waits for it.
+  // Stops what runs, within a token or a pass over the data, and waits for it.
   ~Analyst();
 
   // Returns when the thread is ready, or lost.
   void WaitUntilReady();
   // Puts an analysis behind those that wait.
   void Start(v1::Analyze analyze);
-  // Ends an analysis within a token; it still reports its end.
+  // Ends an analysis within a token or a pass over the data; it still reports its end.
   void Cancel(const std::string& id);
   // The same for all of them.
   void CancelAll();
@@ -60,7 +60,8 @@ class Analyst {
   void Work();
   // Waits for a job, which stays in the list; null at the end.
   Job* Next();
-  // `end` is the job's last message, whatever comes of it.
+  // `end` is the job's last message, whatever comes of it. UNAVAILABLE: the device is lost, also to
+  // a job that was withdrawn; the channel of blobs never says that.
   absl::Status Make(Job& job, v1::FromWorker* end);
   absl::StatusOr<v1::SamplesResult> MakeSamples(Job& job);
 

@@ -36,6 +36,17 @@ void AttachLoop::Send(v1::FromWorker message) {
   if (stream_ != nullptr) stream_->Send(std::move(message));
 }
 
+bool AttachLoop::Flush(absl::Duration patience) {
+  const absl::Duration deadline = MonotonicNow() + patience;
+  MutexLock lock(&mutex_);
+  while (stream_ != nullptr && !ended_ && stream_->Unsent()) {
+    const absl::Duration left = deadline - MonotonicNow();
+    if (left <= absl::ZeroDuration()) return false;
+    changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+  }
+  return true;
+}
+
 void AttachLoop::Report(v1::Event event) {
   MutexLock lock(&mutex_);
   SendAll(book_.Report(std::move(event)));
@@ -73,6 +84,10 @@ void AttachLoop::Loop() {
 bool AttachLoop::RunStream() {
   AttachCallbacks callbacks;
   callbacks.received = [this](const v1::ToWorker& message) { Received(message); };
+  callbacks.sent = [this] {
+    MutexLock lock(&mutex_);
+    changed_.SignalAll();
+  };
   callbacks.ended = [this](const absl::Status& status) { Ended(status); };
   std::unique_ptr<AttachStream> stream;
   {

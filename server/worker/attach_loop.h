@@ -58,6 +58,9 @@ class AttachLoop : public Reports {
 
   // Sends a message that is not about a lease; lost without a stream.
   void Send(v1::FromWorker message);
+  // Waits until all that was sent is on its way, or lost with its stream; false if that takes
+  // longer.
+  bool Flush(absl::Duration patience);
 
   void Report(v1::Event event) override;
   bool HasCredit(const std::string& lease) const override;

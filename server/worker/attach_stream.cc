@@ -40,6 +40,11 @@ class GrpcStream : public AttachStream,
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
 
+  bool Unsent() const override {
+    MutexLock lock(&mutex_);
+    return !broken_ && !outgoing_.empty();
+  }
+
   void Cancel() override { context_.TryCancel(); }
 
  private:
@@ -58,9 +63,13 @@ class GrpcStream : public AttachStream,
   }
 
   void OnWriteDone(bool ok) override {
-    MutexLock lock(&mutex_);
-    outgoing_.pop_front();
-    if (ok && !broken_ && !outgoing_.empty()) StartWrite(&outgoing_.front());
+    {
+      MutexLock lock(&mutex_);
+      outgoing_.pop_front();
+      if (ok && !broken_ && !outgoing_.empty()) StartWrite(&outgoing_.front());
+      if (!outgoing_.empty()) return;
+    }
+    callbacks_.sent();
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -73,7 +82,7 @@ class GrpcStream : public AttachStream,
   const AttachCallbacks callbacks_;
   grpc::ClientContext context_;
   v1::ToWorker received_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::deque<v1::FromWorker> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;

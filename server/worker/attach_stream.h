@@ -17,12 +17,16 @@ class AttachStream {
   virtual ~AttachStream() = default;
   // Queues a message; lost without a word when the stream is broken.
   virtual void Send(v1::FromWorker message) = 0;
+  // Whether something that was sent is not on its way yet; false once the stream is broken.
+  virtual bool Unsent() const = 0;
   // Breaks the stream.
   virtual void Cancel() = 0;
 };
 
 struct AttachCallbacks {
   std::function<void(const v1::ToWorker&)> received;
+  // All that was sent is on its way.
+  std::function<void()> sent;
   // The stream has ended; nothing is received after this.
   std::function<void(const absl::Status&)> ended;
 };

@@ -62,12 +62,12 @@ class GrpcBlobChannel : public BlobChannel {
   GrpcBlobChannel(const std::string& server, BlobRetries retries)
       : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))), retries_(retries) {}
 
-  absl::StatusOr<std::string> Read(const std::string& lease, const std::string& sha256,
+  absl::StatusOr<std::string> Read(const std::string& right, const std::string& sha256,
                                    RunControl& control) override {
     for (int attempt = 0; attempt < kHashAttempts; ++attempt) {
       std::string bytes;
       absl::Status read =
-          Persist(control, [&] { return ReadOnce(lease, sha256, control, &bytes); });
+          Persist(control, [&] { return ReadOnce(right, sha256, control, &bytes); });
       if (!read.ok()) return read;
       if (storage::Sha256Hex(bytes) == sha256) return bytes;
     }
@@ -104,12 +104,12 @@ class GrpcBlobChannel : public BlobChannel {
     }
   }
 
-  absl::Status ReadOnce(const std::string& lease, const std::string& sha256, RunControl& control,
+  absl::Status ReadOnce(const std::string& right, const std::string& sha256, RunControl& control,
                         std::string* bytes) {
     bytes->clear();
     Call call(control);
     v1::ReadBlobRequest request;
-    request.set_lease(lease);
+    request.set_lease(right);
     request.set_sha256(sha256);
     const auto reader = stub_->ReadBlob(call.context(), request);
     v1::BlobChunk chunk;

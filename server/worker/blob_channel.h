@@ -29,8 +29,9 @@ class BlobChannel {
   static std::unique_ptr<BlobChannel> Make(const std::string& server, BlobRetries retries = {});
   virtual ~BlobChannel() = default;
 
-  // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing.
-  virtual absl::StatusOr<std::string> Read(const std::string& lease, const std::string& sha256,
+  // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing. `right` is the id
+  // of the lease, or of the analysis, that may read it.
+  virtual absl::StatusOr<std::string> Read(const std::string& right, const std::string& sha256,
                                            RunControl& control) = 0;
   // Publishes the bytes and returns their hash once they are on the server's disk.
   virtual absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,

@@ -6,11 +6,11 @@
 
 namespace ablate::worker {
 
-absl::StatusOr<std::shared_ptr<const DataSet>> DataSets::Get(const std::string& lease,
+absl::StatusOr<std::shared_ptr<const DataSet>> DataSets::Get(const std::string& right,
                                                              const std::string& sha256,
                                                              RunControl& control) {
   if (auto known = Find(sha256)) return known;
-  absl::StatusOr<std::string> text = blobs_->Read(lease, sha256, control);
+  absl::StatusOr<std::string> text = blobs_->Read(right, sha256, control);
   if (!text.ok()) return text.status();
   const absl::StatusOr<engine::DocumentFacts> facts = engine::InspectDocuments(*text);
   if (!facts.ok()) return facts.status();

@@ -29,9 +29,9 @@ class DataSets {
   DataSets(BlobChannel* blobs, uint64_t capacity_bytes)
       : blobs_(blobs), capacity_bytes_(capacity_bytes) {}
 
-  // Blocks while it fetches, as BlobChannel::Read does. INVALID_ARGUMENT if the blob is not a text
-  // of documents.
-  absl::StatusOr<std::shared_ptr<const DataSet>> Get(const std::string& lease,
+  // Blocks while it fetches, with the right to do so, as BlobChannel::Read does. INVALID_ARGUMENT
+  // if the blob is not a text of documents.
+  absl::StatusOr<std::shared_ptr<const DataSet>> Get(const std::string& right,
                                                      const std::string& sha256,
                                                      RunControl& control);
 

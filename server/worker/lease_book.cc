@@ -82,13 +82,6 @@ bool LeaseBook::HasCredit(absl::string_view lease) const {
   return found != leases_.end() && found->second.unacked_bytes < found->second.credit_bytes;
 }
 
-bool LeaseBook::Holds(absl::string_view lease, absl::string_view run) const {
-  const auto found = leases_.find(lease);
-  if (found == leases_.end()) return false;
-  const auto held = found->second.ended.find(std::string(run));
-  return held != found->second.ended.end() && !held->second;
-}
-
 bool LeaseBook::empty() const { return leases_.empty(); }
 
 std::vector<Instructions::RunKey> LeaseBook::DropAll() {

@@ -49,8 +49,6 @@ class LeaseBook {
 
   // Whether the lease's unacknowledged bytes are below its credit; otherwise its runs pause.
   bool HasCredit(absl::string_view lease) const;
-  // Whether the run is still ours to train and report on.
-  bool Holds(absl::string_view lease, absl::string_view run) const;
   bool empty() const;
   // The worker was without a stream longer than the grace: every lease is dropped; the runs to
   // stop.

@@ -53,13 +53,13 @@ absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
     case ablate::v1::TaskSpec::kLegacyRecall:
       return spec::ToEngineConfig(run, RecallShape(task.legacy_recall()));
     case ablate::v1::TaskSpec::kDocuments: {
-      const auto text = data_sets->Get(data_set.right, data_set.sha256, control);
-      if (!text.ok()) {
-        return Annotate(text.status(),
+      const auto known = data_sets->Get(data_set.right, data_set.sha256, control);
+      if (!known.ok()) {
+        return Annotate(known.status(),
                         absl::StrCat("cannot use data set ", task.documents().dataset()));
       }
-      engine::RunConfig config = spec::ToEngineConfig(run, (*text)->shape);
-      std::get<engine::DocumentsTask>(config.task).text = (*text)->text;
+      engine::RunConfig config = spec::ToEngineConfig(run, (*known)->shape);
+      std::get<engine::DocumentsTask>(config.task).text = {*known, &(*known)->text};
       return config;
     }
     case ablate::v1::TaskSpec::KIND_NOT_SET:

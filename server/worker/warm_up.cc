@@ -2,6 +2,8 @@
 #include "server/worker/warm_up.h"
 
 #include <atomic>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "server/engine/task.h"
@@ -13,8 +15,8 @@ constexpr char kDocuments[] = "a warm start\nis half\nthe race\nfor everyone\nel
 
 absl::StatusOr<engine::RunConfig> TinyRun() {
   engine::RunConfig config;
-  engine::DocumentsTask task{kDocuments, 2};
-  const absl::StatusOr<engine::DocumentFacts> facts = engine::InspectDocuments(task.text);
+  engine::DocumentsTask task{std::make_shared<const std::string>(kDocuments), 2};
+  const absl::StatusOr<engine::DocumentFacts> facts = engine::InspectDocuments(*task.text);
   if (!facts.ok()) return facts.status();
   const engine::TaskShape shape = engine::DocumentsShape(*facts);
   config.task = std::move(task);

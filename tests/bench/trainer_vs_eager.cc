@@ -32,7 +32,7 @@ std::string RandomText() {
 
 RunConfig CharactersRun() {
   RunConfig run;
-  run.task = DocumentsTask{RandomText(), 0};
+  run.task = DocumentsTask{std::make_shared<const std::string>(RandomText()), 0};
   run.model.vocabulary = 65;
   run.model.layers = 4;
   run.model.width = 128;

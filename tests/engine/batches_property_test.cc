@@ -57,7 +57,8 @@ std::unique_ptr<BatchSource> Make(const RunConfig& run) {
 
 RunConfig DocumentsRun(const Size& size) {
   RunConfig run;
-  run.task = DocumentsTask{Numbers(size.documents), size.held_out};
+  run.task =
+      DocumentsTask{std::make_shared<const std::string>(Numbers(size.documents)), size.held_out};
   run.training.batch = size.batch;
   run.seed = size.seed;
   return run;

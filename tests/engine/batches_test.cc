@@ -28,7 +28,7 @@ std::string Names() {
 
 RunConfig DocumentsRun(std::string text, uint32_t held_out, uint32_t batch) {
   RunConfig run;
-  run.task = DocumentsTask{std::move(text), held_out};
+  run.task = DocumentsTask{std::make_shared<const std::string>(std::move(text)), held_out};
   run.model.context = 16;
   run.training.batch = batch;
   run.seed = 42;

@@ -86,6 +86,13 @@ TEST(SplitMix64Test, ContinuesFromItsState) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(first.Next(), second.Next());
 }
 
+TEST(SplitMix64Test, SkipsAsManyCallsWould) {
+  SplitMix64 first(7), second(7);
+  for (int i = 0; i < 5; ++i) first.Next();
+  second.Skip(5);
+  EXPECT_EQ(first.Next(), second.Next());
+}
+
 TEST(SplitMix64Test, BelowIsUniform) {
   for (const uint64_t bound : {1u, 2u, 3u, 7u, 8u, 40u}) {
     SplitMix64 generator(bound);

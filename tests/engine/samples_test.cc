@@ -126,7 +126,7 @@ TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
 // One sample, written as plainly as can be: the whole prefix again for every token.
 Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
                    const SampleOptions& options) {
-  const TokenizedDocuments documents = *TokenizeDocuments(std::get<DocumentsTask>(run.task).text);
+  const TokenizedDocuments documents = *TokenizeDocuments(*std::get<DocumentsTask>(run.task).text);
   std::vector<int64_t> tokens = {documents.bos()};
   Sample sample;
   while (!sample.ended && static_cast<int>(tokens.size()) <= run.model.context) {
@@ -241,6 +241,10 @@ TEST(SamplesTest, CountWhatIsDistinctAndFound) {
 TEST(SamplesTest, StopsWhenItIsAskedTo) {
   const RunConfig run = SmallDocumentsRun(3);
   EXPECT_TRUE(absl::IsCancelled(Generate(run, CheckpointOf(run, 1), Count(5), true).status));
+}
+
+TEST(SamplesTest, StopsAsSoonAsTheDataIsRead) {
+  EXPECT_TRUE(absl::IsCancelled(Generate(SmallDocumentsRun(3), "no file", Count(5), true).status));
 }
 
 TEST(SamplesTest, SaysWhyThereIsNoText) {

@@ -3,8 +3,10 @@
 #define ABLATE_TESTS_ENGINE_TRAIN_CONFIGS_H_
 
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "server/engine/config.h"
 #include "server/engine/task.h"
@@ -13,14 +15,13 @@ namespace ablate::engine {
 
 // A few dozen short documents over six letters in alphabetical order, begun anywhere.
 inline DocumentsTask SmallDocuments() {
-  DocumentsTask task;
+  std::string text;
   for (int document = 0; document < 60; ++document) {
     const int length = 1 + document % 7, first = document * 5 / 7;
-    for (int i = 0; i < length; ++i) task.text += static_cast<char>('a' + (first + i) % 6);
-    task.text += '\n';
+    for (int i = 0; i < length; ++i) text += static_cast<char>('a' + (first + i) % 6);
+    text += '\n';
   }
-  task.held_out = 12;
-  return task;
+  return {std::make_shared<const std::string>(std::move(text)), 12};
 }
 
 // Names-like: RMSNorm, bias-free, AdamW, linear schedule.
@@ -84,7 +85,7 @@ inline std::string NamesText() {
 // The source experiment on names: 8 layers of width 16, one name a step.
 inline RunConfig NamesRun(uint32_t seed, NormPlacement placement, bool final_norm) {
   RunConfig run = SmallDocumentsRun(seed);
-  run.task = DocumentsTask{NamesText(), 2000};
+  run.task = DocumentsTask{std::make_shared<const std::string>(NamesText()), 2000};
   run.model.vocabulary = 27;
   run.model.layers = 8;
   run.model.width = 16;

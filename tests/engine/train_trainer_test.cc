@@ -256,7 +256,10 @@ TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
                 run.model.head_bias = true;
               }),
               HasSubstr("model.head_bias"));
-  EXPECT_THAT(message([](RunConfig& run) { std::get<DocumentsTask>(run.task).text = "a\xff"; }),
+  EXPECT_THAT(message([](RunConfig& run) {
+                std::get<DocumentsTask>(run.task).text =
+                    std::make_shared<const std::string>("a\xff");
+              }),
               HasSubstr("UTF-8"));
   EXPECT_THAT(std::string(MakeTorchTrainer({}).status().message()), HasSubstr("no run"));
   RunConfig wider = SmallDocumentsRun(2);

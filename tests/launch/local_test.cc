@@ -254,5 +254,18 @@ TEST_F(LocalWorkersTest, SaysWhichProgramCannotBeStarted) {
   EXPECT_THAT(std::string(workers.status().message()), HasSubstr(folder_ / "missing"));
 }
 
+TEST_F(LocalWorkersTest, TriesAgainWhatCannotBeStartedBesideOneThatWorks) {
+  WorkerCommand missing = Second("");
+  missing.program = folder_ / "missing";
+  const auto workers = StartAll({Command(kRunUntilTold), missing});
+  ASSERT_NE(workers, nullptr);
+  const std::vector<ChildExit> exits = WaitForExits(1);
+  ASSERT_GE(exits.size(), 1u);
+  EXPECT_EQ(exits[0].worker, "second");
+  EXPECT_FALSE(exits[0].by_itself);
+  EXPECT_THAT(exits[0].last_words, HasSubstr(folder_ / "missing"));
+  workers->Stop(absl::Seconds(30));
+}
+
 }  // namespace
 }  // namespace ablate::launch

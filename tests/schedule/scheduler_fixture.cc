@@ -176,6 +176,14 @@ SchedulerTest::Peer SchedulerTest::Attach(const std::string& name, const std::st
   return Attach(Hello(name, incarnation, lanes));
 }
 
+SchedulerTest::Peer SchedulerTest::TrainingWorker() {
+  Pass(absl::Seconds(60));
+  Queue("a", 2);
+  Peer peer = Attach();
+  SendStarted(peer, peer.grants().at(0), 1);
+  return peer;
+}
+
 void SchedulerTest::Send(const Peer& peer, const wire::FromWorker& message) {
   scheduler_->Receive(peer.session, message);
 }

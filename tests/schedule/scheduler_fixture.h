@@ -99,6 +99,8 @@ class SchedulerTest : public ::testing::Test {
   Peer Attach(const worker::v1::FromWorker& hello);
   Peer Attach(const std::string& name = "w", const std::string& incarnation = "w#1",
               uint32_t lanes = 1);
+  // One worker with one lane, past the grace of the start: it trains a-0 and has a-1 ahead.
+  Peer TrainingWorker();
   void Send(const Peer& peer, const worker::v1::FromWorker& message);
   // An event of a grant's only run, to be completed.
   static worker::v1::FromWorker EventOf(const worker::v1::Grant& grant, uint64_t seq);

@@ -86,15 +86,17 @@ class AnalystTest : public WorkerTest {
     return absl::OkStatus();
   };
   AnalysisWorkerOptions analysis_options_;
-  std::vector<std::string> seen_;  // by the engine, on the analyst's thread
+  // By the engine, on the analyst's thread.
+  std::vector<std::string> seen_;
+  std::vector<std::shared_ptr<const std::string>> texts_;
 
  private:
   absl::StatusOr<engine::SampleCounts> Generate(
       const engine::RunConfig& config, absl::string_view checkpoint,
       const engine::SampleOptions& asked, const std::atomic<bool>& stop,
       const std::function<void(std::vector<engine::Sample>)>& on_samples) {
-    seen_ = {std::get<engine::DocumentsTask>(config.task).text, std::string(checkpoint),
-             asked.prompt};
+    texts_.push_back(std::get<engine::DocumentsTask>(config.task).text);
+    seen_ = {*texts_.back(), std::string(checkpoint), asked.prompt};
     for (uint32_t i = 0; i < asked.count; ++i) on_samples({{i, "text", 5, true, i == 0}});
     if (absl::Status status = compute_(stop); !status.ok()) return status;
     return engine::SampleCounts{1, 1};
@@ -137,6 +139,8 @@ TEST_F(AnalystTest, KeepsTheDataButReadsEachCheckpoint) {
     WaitForAnswer(id);
   }
   EXPECT_EQ(server_->state().reads, 3u) << "one data set, two checkpoints";
+  ASSERT_THAT(texts_, SizeIs(2));
+  EXPECT_EQ(texts_[0], texts_[1]) << "not a copy each";
 }
 
 TEST_F(AnalystTest, ReportsWhyAnAnalysisFailedAndGoesOn) {
@@ -197,12 +201,37 @@ TEST_F(AnalystTest, ForgetsWhatItWasAskedWhenTheStreamBreaks) {
 
 TEST_F(AnalystTest, EndsWhenTheDeviceIsLostAfterSayingSo) {
   compute_ = [](const auto&) {
-    return absl::InternalError("CUDA error: an illegal memory access");
+    return absl::UnavailableError("the device is lost: CUDA error: an illegal memory access");
   };
   StartAnalyst();
   server_->Send(Analysis("one"));
   EXPECT_THAT(WaitForAnswer("one").back().analysis_failed().message(), HasSubstr("illegal memory"));
-  EXPECT_TRUE(absl::IsInternal(WaitForAnalystsEnd()));
+  EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
+}
+
+TEST_F(AnalystTest, EndsWhenTheDeviceIsLostToWhatWasCancelled) {
+  compute_ = [](const std::atomic<bool>& stop) {
+    while (!stop) std::this_thread::yield();
+    return absl::UnavailableError("the device is lost");
+  };
+  StartAnalyst();
+  server_->Send(Analysis("one"));
+  server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
+  Cancel("one");
+  EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
+}
+
+TEST_F(AnalystTest, AnErrorOfTheLibraryEndsOnlyTheAnalysisThatMetIt) {
+  bool failed = false;
+  compute_ = [&](const auto&) {
+    return std::exchange(failed, true) ? absl::OkStatus() : absl::InternalError("LibTorch: odd");
+  };
+  StartAnalyst();
+  server_->Send(Analysis("one"));
+  EXPECT_EQ(WaitForAnswer("one").back().analysis_failed().code(),
+            static_cast<uint32_t>(absl::StatusCode::kInternal));
+  server_->Send(Analysis("two"));
+  EXPECT_TRUE(WaitForAnswer("two").back().has_analysis_result());
 }
 
 TEST_F(AnalystTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {

@@ -74,10 +74,8 @@ uint32_t Draw(const KeptTokens& kept, double u) {
 }
 
 double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
-  // A splitmix64 generator can be entered anywhere: its state grows by a constant.
-  constexpr uint64_t kGamma = 0x9E3779B97F4A7C15u;
-  const uint64_t element = (uint64_t{sample} << 32) | position;
-  SplitMix64 generator(seed + element * kGamma);
+  SplitMix64 generator(seed);
+  generator.Skip((uint64_t{sample} << 32) | position);
   return static_cast<double>(generator.Next() >> 11) * 0x1p-53;
 }
 

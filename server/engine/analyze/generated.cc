@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -56,11 +55,11 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
     }
     const auto place = std::lower_bound(alphabet.begin(), alphabet.end(), point);
     if (place == alphabet.end() || *place != point) {
-      const bool shown = point >= 0x20 && (point < 0x7F || point >= 0xA0);
       return absl::InvalidArgumentError(absl::StrFormat(
           "prompt: character %d, %sU+%04X, is not in the run's data; allowed: its %d characters",
           tokens.size() + 1,
-          shown ? absl::StrCat("\"", prompt.substr(start, offset - start), "\" ") : std::string(),
+          IsControl(point) ? std::string()
+                           : absl::StrCat("\"", prompt.substr(start, offset - start), "\" "),
           static_cast<uint32_t>(point), alphabet.size()));
     }
     tokens.push_back(static_cast<uint32_t>(place - alphabet.begin()));

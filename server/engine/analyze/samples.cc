@@ -5,7 +5,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,6 +22,8 @@ namespace {
 constexpr int64_t kMostRows = 256;
 // Of keys and values, or of attention scores, that a group of samples may hold.
 constexpr int64_t kMostElements = 1 << 26;
+
+absl::Status Withdrawn() { return absl::CancelledError("the request was withdrawn"); }
 
 // The Decoder's counterpart for models that look ahead: every token changes all positions, so the
 // whole prefix is read again.
@@ -79,7 +80,7 @@ class Group {
     const auto context = static_cast<uint32_t>(request_.model.context);
     const auto given = static_cast<uint32_t>(request_.prompt.size());
     for (uint32_t position = 0; position < context && !open_.empty(); ++position) {
-      if (request_.stop.load()) return absl::CancelledError("the request was withdrawn");
+      if (request_.stop.load()) return Withdrawn();
       const at::Tensor scores = reader_.Next(Inputs(position));
       if (position < given) continue;
       absl::Status drawn = DrawAll(scores.to(at::kDouble).contiguous(), position);
@@ -151,7 +152,7 @@ absl::StatusOr<TokenizedDocuments> ReadDocuments(const RunConfig& config) {
     return absl::FailedPreconditionError(
         "the run's task has no text: its tokens are numbers without a meaning");
   }
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(task->text);
+  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(*task->text);
   if (!documents.ok()) return documents.status();
   if (static_cast<int>(documents->bos()) + 1 == config.model.vocabulary) return documents;
   return absl::InvalidArgumentError(absl::StrCat("the data has ", documents->bos() + 1,
@@ -173,6 +174,7 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   const absl::StatusOr<TokenizedDocuments> documents = ReadDocuments(config);
   if (!documents.ok()) return documents.status();
+  if (stop.load()) return Withdrawn();
   const absl::StatusOr<std::vector<uint32_t>> prompt =
       EncodePrompt(options.prompt, documents->alphabet, LongestPrompt(config.model));
   if (!prompt.ok()) return prompt.status();

@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const Documents
     return absl::InvalidArgumentError(
         absl::StrCat("model.context is ", config.model.context, ", but must be at least 1"));
   }
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(task.text);
+  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(*task.text);
   if (!documents.ok()) return documents.status();
   const size_t count = documents->documents();
   if (count > std::numeric_limits<uint32_t>::max()) {

@@ -11,8 +11,6 @@ namespace {
 
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-bool IsControl(char32_t point) { return point < 0x20 || (point >= 0x7F && point < 0xA0); }
-
 // Replaces code points by their rank among the distinct ones, and returns those.
 std::u32string NumberCharacters(std::vector<uint32_t>& tokens) {
   std::vector<uint32_t> ids;  // by code point: first a mark, then the rank

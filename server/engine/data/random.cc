@@ -113,6 +113,8 @@ uint64_t SplitMix64::Next() {
   return Mix(state_);
 }
 
+void SplitMix64::Skip(uint64_t numbers) { state_ += numbers * kGamma; }
+
 uint64_t SplitMix64::Below(uint64_t bound) {
   const uint64_t mask = ~uint64_t{0} >> std::countl_zero((bound - 1) | 1);
   uint64_t value = Next() & mask;

@@ -25,6 +25,8 @@ class SplitMix64 {
   uint64_t Next();
   // Uniform in [0, bound), without bias; bound ≥ 1.
   uint64_t Below(uint64_t bound);
+  // As so many calls of Next: the state grows by a constant.
+  void Skip(uint64_t numbers);
   uint64_t state() const { return state_; }
 
  private:

@@ -16,6 +16,11 @@ inline constexpr char32_t kNotUtf8 = 0xFFFFFFFF;
 // kNotUtf8 leaves `offset` alone.
 char32_t DecodeUtf8(absl::string_view text, size_t& offset);
 
+// Whether it is one of the control characters, C0, DEL or C1.
+inline bool IsControl(char32_t code_point) {
+  return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+}
+
 // Byte offset of the first ill-formed sequence, or string_view::npos.
 size_t FindNotUtf8(absl::string_view text);
 

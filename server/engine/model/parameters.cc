@@ -68,12 +68,13 @@ FlatParameters::FlatParameters(const ModelConfig& config, int64_t runs, at::Tens
       values_(at::zeros({runs, layout_.size}, options)),
       gradients_(at::zeros({runs, layout_.size}, options)) {
   const std::vector<at::Tensor> gradient_views = ParameterViews(layout_, gradients_);
+  std::vector<at::Tensor> leaves;
   for (const at::Tensor& view : ParameterViews(layout_, values_)) {
     at::Tensor leaf = view.detach().requires_grad_();
-    leaf.mutable_grad() = gradient_views[leaves_.size()];
-    leaves_.push_back(std::move(leaf));
+    leaf.mutable_grad() = gradient_views[leaves.size()];
+    leaves.push_back(std::move(leaf));
   }
-  model_ = BindParameters(config, layout_, leaves_);
+  model_ = BindParameters(config, layout_, leaves);
 }
 
 ModelParameters FlatParameters::Run(const ModelConfig& config, int64_t run) const {

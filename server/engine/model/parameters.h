@@ -65,8 +65,7 @@ class FlatParameters {
   const ParameterLayout& layout() const { return layout_; }
   const at::Tensor& values() const { return values_; }        // [R, P]
   const at::Tensor& gradients() const { return gradients_; }  // [R, P]
-  const std::vector<at::Tensor>& leaves() const { return leaves_; }
-  const ModelParameters& model() const { return model_; }  // the leaves in their places
+  const ModelParameters& model() const { return model_; }     // the leaves in their places
 
   // One run's parameters [1, …], outside autograd.
   ModelParameters Run(const ModelConfig& config, int64_t run) const;
@@ -75,7 +74,6 @@ class FlatParameters {
   ParameterLayout layout_;
   at::Tensor values_;
   at::Tensor gradients_;
-  std::vector<at::Tensor> leaves_;
   ModelParameters model_;
 };
 

@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 absl::StatusOr<std::string> VocabularyJson(const TaskConfig& task) {
   const auto* documents = std::get_if<DocumentsTask>(&task);
   if (documents == nullptr) return std::string();
-  const absl::StatusOr<TokenizedDocuments> tokenized = TokenizeDocuments(documents->text);
+  const absl::StatusOr<TokenizedDocuments> tokenized = TokenizeDocuments(*documents->text);
   if (!tokenized.ok()) return tokenized.status();
   Json characters = Json::array();
   for (const char32_t code_point : tokenized->alphabet)

@@ -90,8 +90,9 @@ void Optimizer::Step(const std::vector<RunUpdate>& runs, const at::Tensor& value
   } else {
     StepAdam(runs, values, gradients);
   }
+  // In place: memory that ran out here would leave the update made, but not counted.
   for (size_t i = 0; i < before.size(); ++i) {
-    state[i].copy_(at::where(active, state[i], before[i]));
+    at::where_out(state[i], active, state[i], before[i]);
   }
 }
 

@@ -64,8 +64,6 @@ class TrainingStack {
   absl::Status ImportState(int run, absl::string_view state);
   absl::StatusOr<std::string> ExportCheckpoint(int run) const;
 
-  const FlatParameters& parameters() const { return parameters_; }
-
  private:
   // What a visit has found, before it is added to the run's progress.
   struct Findings {

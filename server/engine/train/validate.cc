@@ -75,7 +75,7 @@ absl::Status CheckModel(const ModelConfig& model) {
 
 absl::StatusOr<TaskShape> ShapeOf(const TaskConfig& task) {
   if (const auto* recall = std::get_if<LegacyRecallTask>(&task)) return LegacyRecallShape(*recall);
-  const absl::StatusOr<DocumentFacts> facts = InspectDocuments(std::get<DocumentsTask>(task).text);
+  const absl::StatusOr<DocumentFacts> facts = InspectDocuments(*std::get<DocumentsTask>(task).text);
   if (!facts.ok()) return facts.status();
   return DocumentsShape(*facts);
 }
@@ -114,7 +114,8 @@ bool SameTask(const TaskConfig& a, const TaskConfig& b) {
   }
   const auto& documents = std::get<DocumentsTask>(a);
   const auto& other = std::get<DocumentsTask>(b);
-  return documents.held_out == other.held_out && documents.text == other.text;
+  const bool same_text = documents.text == other.text || *documents.text == *other.text;
+  return same_text && documents.held_out == other.held_out;
 }
 
 bool SameTraining(const TrainingConfig& a, const TrainingConfig& b) {
@@ -142,7 +143,7 @@ absl::Status CheckStack(const std::vector<RunConfig>& stack) {
   if (stack.empty()) return absl::InvalidArgumentError("the stack has no run");
   for (size_t i = 0; i < stack.size(); ++i) {
     const RunConfig& run = stack[i];
-    const char* difference = Difference(stack.front(), run);
+    const char* difference = i == 0 ? nullptr : Difference(stack.front(), run);
     if (difference != nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("run ", i, " of the stack differs from run 0 in ", difference,

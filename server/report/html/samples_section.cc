@@ -17,8 +17,9 @@ void Shares(const Samples& samples, Markup* out) {
   OpenScroll("Shares of samples", out);
   out->Open("table");
   Caption(
-      "Of each setting's samples: the share that is distinct, and the share that occurs "
-      "in the training data as it is.",
+      "Of each setting's samples: the share that is distinct, and the share that is a whole "
+      "document "
+      "in the training part of its data, read by the run or not.",
       out);
   out->Open("thead");
   HeadRow({"setting", "samples", "distinct", "in the training data"}, out);

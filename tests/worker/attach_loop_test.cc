@@ -1,0 +1,71 @@
+// What the attach loop asks of its stream, with a stream that the test holds up.
+#include "server/worker/attach_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <utility>
+
+namespace ablate::worker {
+namespace {
+
+// What is sent stays here until the test lets it go.
+class HeldStream : public AttachStream {
+ public:
+  explicit HeldStream(const std::atomic<bool>* held) : held_(held) {}
+  void Send(v1::FromWorker) override { any_ = true; }
+  bool Unsent() const override { return any_ && *held_; }
+  void Cancel() override {}
+
+ private:
+  const std::atomic<bool>* const held_;
+  std::atomic<bool> any_ = false;
+};
+
+class HeldClient : public AttachClient {
+ public:
+  HeldClient(const std::atomic<bool>* held, std::atomic<bool>* opened, AttachCallbacks* callbacks)
+      : held_(held), opened_(opened), callbacks_(callbacks) {}
+  std::unique_ptr<AttachStream> Open(v1::Hello, AttachCallbacks callbacks) override {
+    if (!*opened_) *callbacks_ = std::move(callbacks);
+    *opened_ = true;
+    return std::make_unique<HeldStream>(held_);
+  }
+
+ private:
+  const std::atomic<bool>* const held_;
+  std::atomic<bool>* const opened_;
+  AttachCallbacks* const callbacks_;
+};
+
+class AttachLoopTest : public testing::Test {
+ protected:
+  AttachLoopTest() : loop_({}, std::make_unique<HeldClient>(&held_, &opened_, &callbacks_)) {
+    loop_.Run({});
+    while (!opened_) std::this_thread::yield();
+    loop_.Send({});
+  }
+
+  std::atomic<bool> held_ = true;
+  std::atomic<bool> opened_ = false;
+  AttachCallbacks callbacks_;  // of the first stream, once it is open
+  AttachLoop loop_;
+};
+
+TEST_F(AttachLoopTest, FlushWaitsUntilAllIsOnItsWay) {
+  EXPECT_FALSE(loop_.Flush(absl::ZeroDuration()));
+  bool flushed = false;
+  std::thread waiting([&] { flushed = loop_.Flush(absl::Minutes(5)); });
+  held_ = false;
+  callbacks_.sent();
+  waiting.join();
+  EXPECT_TRUE(flushed);
+}
+
+TEST_F(AttachLoopTest, FlushWaitsForNoBrokenStream) {
+  callbacks_.ended(absl::UnavailableError("the server is gone"));
+  EXPECT_TRUE(loop_.Flush(absl::Minutes(5)));
+}
+
+}  // namespace
+}  // namespace ablate::worker
