@@ -97,8 +97,9 @@ struct ComparisonRow {
   size_t missing = 0;         // cells without a result, tuned ones not chosen included
   size_t failed = 0;          // cells whose run failed, likewise
 
-  Summary own;        // over its own converged runs
-  Number mean;        // over the pairs where both converged; a baseline, or a row without one: own
+  Summary own;  // over its own converged runs
+  // Over the pairs where both converged; own without such a pair, and of a baseline.
+  Number mean;
   Interval interval;  // of that mean
   Pairs pairs;
   PairedStatistics difference;  // row minus baseline over the pairs where both converged

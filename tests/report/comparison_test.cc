@@ -75,6 +75,16 @@ TEST(CompareTest, AllDivergedHasAReasonAndNoNumber) {
   EXPECT_EQ(post.pairs.losses, 6u);
 }
 
+TEST(CompareTest, HasItsOwnMeanWhereTheBaselineAlwaysDiverged) {
+  const std::vector<double> diverged(6, kDivergedRun);
+  const ComparisonRow row =
+      Compare(OneAxis({{"pre", diverged}, {"post", {1, 2, 3, 4, 5, 6}}}))->rows[1];
+  EXPECT_EQ(row.difference.mean.undefined, Undefined::kAllDiverged);
+  EXPECT_EQ(row.mean.value, 3.5);
+  EXPECT_EQ(row.interval.low, row.own.interval.low);
+  EXPECT_EQ(row.pairs.wins, 6u);
+}
+
 TEST(CompareTest, BaselineHasNoDifferenceToItself) {
   const ComparisonRow row = Compare(OneAxis({{"pre", {1, 2, 3}}, {"post", {2, 3, 4}}}))->rows[0];
   EXPECT_EQ(row.difference.mean.undefined, Undefined::kIsBaseline);
