@@ -40,7 +40,6 @@ struct Cell {
   std::optional<int64_t> parameters;
   std::optional<double> device_seconds;
   std::optional<double> tokens_per_second;
-  bool contended = false;  // the device was shared with foreign processes while it was timed
   std::string trainer, version, device;  // "" where not recorded
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
   // there.
@@ -134,7 +133,6 @@ enum class WarningKind {
   kUnequalParameters,
   kSeveralChanges,
   kMixedProvenance,
-  kContendedThroughput,
   kGridEdge,
   kTunedOnSameSeed,
 };

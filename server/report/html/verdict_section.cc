@@ -55,8 +55,6 @@ std::string WarningName(WarningKind kind) {
       return "several things changed";
     case WarningKind::kMixedProvenance:
       return "mixed versions, trainers or devices";
-    case WarningKind::kContendedThroughput:
-      return "a shared device";
     case WarningKind::kGridEdge:
       return "a tuned value at the edge of its grid";
     case WarningKind::kTunedOnSameSeed:
