@@ -21,6 +21,7 @@ namespace ablate::service {
 namespace {
 
 constexpr char kDatasetPath[] = "task.documents.dataset";
+constexpr char kStreamsPath[] = "model.init.streams";
 
 std::string TimeText(storage::Micros time) {
   if (time == 0) return "";
@@ -60,6 +61,17 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
     sets.push_back({name, found->sha256, found->bytes, found->documents});
   }
   return sets;
+}
+
+// Whether all cells draw their initial weights by name, so that equal seeds share them.
+bool SharesWeights(const TrainedGrid& grid) {
+  constexpr char kByName[] = "by_name";
+  const auto base = grid.base.find(kStreamsPath);
+  if (base == grid.base.end() || base->second != kByName) return false;
+  return std::all_of(grid.input.cells.begin(), grid.input.cells.end(), [](const auto& cell) {
+    const auto changed = cell.changed.find(kStreamsPath);
+    return changed == cell.changed.end() || changed->second == kByName;
+  });
 }
 
 void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
@@ -135,6 +147,7 @@ absl::StatusOr<html::Experiment> ReportContents(storage::Store* store, const Com
   experiment.read_at =
       compared.at.has_value() ? absl::StrCat("at step ", *compared.at) : "where each run ended";
   experiment.ended = compared.grid.record.state != storage::ExperimentState::kActive;
+  experiment.shared_weights = SharesWeights(compared.grid);
   experiment.comparison = compared.comparison;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     std::vector<html::FieldChange>& changes = experiment.changes.emplace_back();

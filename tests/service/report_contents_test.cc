@@ -71,6 +71,16 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   EXPECT_DOUBLE_EQ(experiment.windows[0].entries[1].mean.value, 0);
 }
 
+TEST_F(ReportContentsTest, KnowsWhetherSeedsShareWeights) {
+  EXPECT_TRUE(Describe().shared_weights);
+  std::string spec = kSpec;
+  spec.replace(spec.find("heads: 2 }"), 10, "heads: 2 init { streams: sequential } }");
+  StoredGrid sequential(spec);
+  request_.set_experiment(sequential.experiment());
+  backend_.store = sequential.store();
+  EXPECT_FALSE(Describe().shared_weights);
+}
+
 TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
   const html::Provenance provenance = Describe().provenance;
   EXPECT_EQ(provenance.cells, 6u);

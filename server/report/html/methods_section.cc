@@ -12,11 +12,12 @@ namespace {
 
 using report::Comparison;
 
-std::string PairsText(const Comparison& comparison) {
+std::string PairsText(const Comparison& comparison, bool shared_weights) {
   return absl::StrCat(
-      "Runs with the same seed share the initial weights that their settings have in common and "
-      "the order of "
-      "their data. So settings are compared seed by seed: Δ is the mean, over the seeds on which "
+      "Runs with the same seed share ",
+      shared_weights ? "the initial weights that their settings have in common and " : "",
+      "the order of their data. So settings are compared seed by seed: Δ is the mean, over the "
+      "seeds on which "
       "both runs "
       "converged, of the setting's ",
       comparison.key,
@@ -93,7 +94,7 @@ void MethodsSection(const Place& place, const Experiment& experiment, Markup* ou
   const Comparison& comparison = experiment.comparison;
   OpenSection(place, "methods", "How this was computed", out);
   if (comparison.family > 0) {
-    out->Element("p", PairsText(comparison));
+    out->Element("p", PairsText(comparison, experiment.shared_weights));
     out->Element("p", TestsText(comparison));
   }
   if (!comparison.tuned_axes.empty()) out->Element("p", TunedText(comparison));

@@ -110,6 +110,14 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
   EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
 }
 
+TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
+  Experiment experiment = Example();
+  experiment.shared_weights = true;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("share the initial weights"));
+  experiment.shared_weights = false;
+  EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("share the initial weights")));
+}
+
 TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   Experiment experiment = Example();
   experiment.ended = false;
