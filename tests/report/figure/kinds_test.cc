@@ -173,6 +173,17 @@ TEST(GnuplotTest, GivesEachFormatItsSizeInInches) {
   EXPECT_EQ(png.substr(16, 8), std::string("\0\0\x02\x70\0\0\x01\x80", 8));
 }
 
+TEST(GnuplotTest, PrintsTickLabelsWithPercentSignsAsTheyAre) {
+  Figure figure;
+  Panel panel;
+  panel.x.ticks = {{0.25, "50%"}, {0.5, "%d %s %% %y"}};
+  figure.panels.push_back(panel);
+  const auto svg = Program()->Render(figure, Format::kSvg);
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_THAT(*svg, HasSubstr("50%<"));
+  EXPECT_THAT(*svg, HasSubstr("%d %s %% %y<"));
+}
+
 TEST(GnuplotTest, SaysWhatToInstallIfThereIsNone) {
   for (const char* program : {"", "/nonexistent/gnuplot"}) {
     const auto drawn = Gnuplot(program).Render(Figure(), Format::kSvg);
