@@ -20,11 +20,11 @@ struct Backend {
   schedule::SchedulerThread* scheduler = nullptr;
   WorkPool* pool = nullptr;
   figure::Gnuplot* gnuplot = nullptr;  // thread-safe
-  std::string owner;  // recorded with experiments
+  std::string owner;                   // recorded with experiments
   absl::Duration upload_patience = absl::Minutes(1);
   LiveStreams watches{"watches", kMostWatches};
   LiveStreams reads{"downloads and queries", kMostReads};
-  LiveStreams reports{"reports", kMostReports};
+  LiveStreams reports{"reports and figures", kMostReports};
   LiveStreams uploads{"uploads", kMostUploads};
 };
 

@@ -35,7 +35,8 @@ inline constexpr uint64_t kMostBlobBytes = uint64_t{16} << 30;
 inline constexpr size_t kMostWaitingCalls = 1'024;
 inline constexpr size_t kMostWatches = 64;
 inline constexpr size_t kMostReads = 64;
-inline constexpr size_t kMostReports = 4;  // fewer than the pool's threads, which they hold
+// With figures; fewer than the pool's threads, which they hold.
+inline constexpr size_t kMostReports = 4;
 inline constexpr size_t kMostUploads = 8;
 inline constexpr size_t kMostWorkerStreams = 64;
 inline constexpr size_t kMostWorkerTransfers = 1'024;

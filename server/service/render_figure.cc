@@ -102,8 +102,10 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   return figure::Draw(kind, input);
 }
 
-absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest& request,
-                          const Cancelled& cancelled, v1::RenderFigureResponse* response) {
+namespace {
+
+absl::Status Render(const Backend& backend, const v1::RenderFigureRequest& request,
+                    const Cancelled& cancelled, v1::RenderFigureResponse* response) {
   const figure::Kind* kind = figure::FindKind(request.kind());
   if (kind == nullptr) {
     return InvalidField("kind",
@@ -135,6 +137,17 @@ absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest&
   response->set_media_type(std::string(figure::MediaType(*format)));
   response->set_data(*std::move(data));
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
+                          const Cancelled& cancelled, v1::RenderFigureResponse* response) {
+  const LiveCall call(&backend->reports);
+  if (!call.accepted().ok()) return call.accepted();
+  const absl::Status rendered = Render(
+      *backend, request, [&] { return call.stopped() || cancelled(); }, response);
+  return call.stopped() ? ServerEnds() : rendered;
 }
 
 }  // namespace ablate::service

@@ -32,8 +32,8 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
                                            const Cancelled& cancelled);
 
 // Errors as CompareGrid's, DrawFigure's and Gnuplot::Render's; RESOURCE_EXHAUSTED for a picture
-// larger than kPageBytes. Blocks on the store and on gnuplot.
-absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest& request,
+// larger than kPageBytes, and while kMostReports are made. Blocks on the store and on gnuplot.
+absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
                           const Cancelled& cancelled, v1::RenderFigureResponse* response);
 
 }  // namespace ablate::service
