@@ -22,6 +22,7 @@ namespace {
 
 constexpr char kDatasetPath[] = "task.documents.dataset";
 constexpr char kStreamsPath[] = "model.init.streams";
+constexpr char kByName[] = "by_name";
 
 std::string TimeText(storage::Micros time) {
   if (time == 0) return "";
@@ -65,13 +66,13 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
 
 // Whether all cells draw their initial weights by name, so that equal seeds share them.
 bool SharesWeights(const TrainedGrid& grid) {
-  constexpr char kByName[] = "by_name";
   const auto base = grid.base.find(kStreamsPath);
   if (base == grid.base.end() || base->second != kByName) return false;
-  return std::all_of(grid.input.cells.begin(), grid.input.cells.end(), [](const auto& cell) {
-    const auto changed = cell.changed.find(kStreamsPath);
-    return changed == cell.changed.end() || changed->second == kByName;
-  });
+  return std::all_of(grid.input.cells.begin(), grid.input.cells.end(),
+                     [](const report::Cell& cell) {
+                       const auto changed = cell.changed.find(kStreamsPath);
+                       return changed == cell.changed.end() || changed->second == kByName;
+                     });
 }
 
 void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
