@@ -28,6 +28,7 @@ inline constexpr int kMostReportExperiments = 20;
 inline constexpr int kMostWatchKeys = 20;
 inline constexpr size_t kMostNameBytes = 200;
 inline constexpr size_t kMostDisplayNameBytes = 100;
+inline constexpr size_t kMostCurvePoints = 10'000'000;  // of a setting's curves in a figure: 120 MB
 inline constexpr uint64_t kMostDatasetBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kMostBlobBytes = uint64_t{16} << 30;
 

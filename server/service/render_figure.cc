@@ -56,6 +56,12 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
                       absl::StrCat("inches from ", figure::kNarrowest, " to ", figure::kWidest));
 }
 
+absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the runs of ", reflect::Quoted(setting), " have more than ", kMostCurvePoints,
+                   " points of ", reflect::Quoted(key), ", the most that a figure is made of"));
+}
+
 }  // namespace
 
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
@@ -70,15 +76,18 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
     setting.seeds[i].seed = of.runs[i].seed;
     setting.seeds[i].diverged = of.runs[i].diverged;
   }
-  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled,
-                                        [&](size_t cell, const Points& points) -> absl::Status {
-                                          for (size_t i = 0; i < cells.size(); ++i) {
-                                            if (cells[i] != cell) continue;
-                                            setting.seeds[i].steps = points.steps;
-                                            setting.seeds[i].values = points.values;
-                                          }
-                                          return absl::OkStatus();
-                                        });
+  size_t held = 0;
+  const auto keep = [&](size_t cell, const Points& points) -> absl::Status {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i] != cell) continue;
+      held += points.steps.size();
+      if (held > kMostCurvePoints) return TooManyPoints(of.label, key);
+      setting.seeds[i].steps = points.steps;
+      setting.seeds[i].values = points.values;
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled, keep);
   if (!read.ok()) return read;
   return setting;
 }

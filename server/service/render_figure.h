@@ -18,8 +18,8 @@ struct FigureOptions {
   double width = 3.25;
 };
 
-// The curves of one row's runs, one a seed that has points, in the row's colour. Blocks on the
-// store.
+// The curves of one row's runs, one a seed that has points, in the row's colour. RESOURCE_EXHAUSTED
+// if they have more than kMostCurvePoints. Blocks on the store.
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
                                                   const std::string& key,

@@ -23,6 +23,7 @@ struct Plan {
   const html::FigureKind* words = nullptr;
   const figure::Kind* kind = nullptr;
   figure::Input input;
+  absl::Status curves;  // why they can't be drawn
 };
 
 std::vector<Plan> PlansOf(const ComparedGrid& compared) {
@@ -56,9 +57,12 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
                           std::vector<Plan>* plans) {
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     const auto curves = ReadSetting(store, compared, row, key, cancelled);
-    if (!curves.ok()) return curves.status();
+    const bool too_many = absl::IsResourceExhausted(curves.status());
+    if (!curves.ok() && !too_many) return curves.status();
     for (Plan& plan : *plans) {
       if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
+      if (too_many) plan.curves = curves.status();
+      if (!plan.curves.ok()) continue;
       plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
     }
   }
@@ -69,7 +73,7 @@ html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelle
   html::Figure figure = html::WordsOf(*plan.words, plan.input);
   figure.name = std::string(plan.kind->name);
   figure.wide = plan.input.width > kColumn;
-  auto drawing = figure::Draw(*plan.kind, plan.input);
+  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input) : plan.curves;
   if (!drawing.ok()) {
     figure.missing = absl::StrCat("Not drawn: ", drawing.status().message(), ".");
     return figure;
