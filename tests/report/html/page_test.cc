@@ -1,9 +1,9 @@
 // What a page says: the order of its sections, the answer, figures that are missing, contents.
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/report/clean_text.h"
 #include "server/report/verdict.h"
+#include "tests/report/example_grid.h"
 #include "tests/report/html/example_page.h"
 
 namespace ablate::html {
@@ -108,6 +108,20 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
   EXPECT_THAT(page, HasSubstr("<h2>other-2222</h2>"));
   EXPECT_THAT(page, HasSubstr("<section id=\"e2-results\""));
   EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
+}
+
+TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
+  Experiment experiment = Example();
+  const auto page_of = [&](const std::vector<double>& post) {
+    experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
+    experiment.changes.assign(2, {});
+    experiment.windows.clear();
+    return PageOf({experiment});
+  };
+  EXPECT_THAT(page_of({1.1, 2.2, 2.9}), HasSubstr("to stay as they are, post about "));
+  const std::string constant = page_of({2, 3, 4});
+  EXPECT_THAT(constant, HasSubstr("More seeds: post at least 6 seeds are needed."));
+  EXPECT_THAT(constant, Not(HasSubstr("to stay as they are, post")));
 }
 
 TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
