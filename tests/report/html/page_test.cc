@@ -97,6 +97,8 @@ TEST(PageTest, OfOneSettingComparesNothing) {
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page, HasSubstr("Nothing is compared: there is one setting."));
   EXPECT_THAT(page, HasSubstr("No field of the resolved specs differs"));
+  EXPECT_THAT(page, HasSubstr("None: every run has a result"));
+  EXPECT_THAT(page, Not(HasSubstr("there are enough seeds")));
 }
 
 TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
