@@ -115,7 +115,7 @@ std::vector<html::WindowColumn> WindowsOf(const report::RowWindows& windows) {
     html::WindowColumn column = {report::WindowName(windows.windows[i]), {}};
     for (const std::vector<report::WindowSummary>& row : windows.rows) {
       const report::Summary& over = row[i].over;
-      column.entries.push_back({over.mean, over.interval, over.n});
+      column.entries.push_back({over.mean, over.interval, over.n, row[i].left_out});
     }
     columns.push_back(std::move(column));
   }

@@ -38,7 +38,7 @@ struct WindowColumn {
   struct Entry {
     report::Number mean;
     report::Interval interval;
-    size_t n = 0;
+    size_t n = 0, left_out = 0;  // runs that have the window, and that have not
   };
   std::vector<Entry> entries;  // one a row
 };

@@ -124,9 +124,9 @@ Experiment ExampleExperiment(Texts* texts) {
         {texts->Next("model.norm.final"), texts->Next("false"), ""}};
   }
   WindowColumn window = {texts->Next("train/loss, mean of the last 100"), {}};
-  window.entries.resize(rows, {report::Defined(2.357), report::DefinedInterval(2.35, 2.36), 6});
+  window.entries.resize(rows, {report::Defined(2.357), report::DefinedInterval(2.35, 2.36), 6, 0});
   window.entries.back() = {report::NoNumber(report::Undefined::kTooFewRuns),
-                           report::NoInterval(report::Undefined::kTooFewRuns), 0};
+                           report::NoInterval(report::Undefined::kTooFewRuns), 0, 6};
   experiment.windows = {window};
   experiment.figures = {ExampleFigure(texts, "loss", true), ExampleFigure(texts, "forest", false)};
   Figure missing = ExampleFigure(texts, "lr", false);

@@ -62,6 +62,10 @@ TEST(PageTest, CountsDivergedRunsInTheTable) {
   EXPECT_THAT(PageOf({experiment}), HasSubstr("; 2 of 6 diverged</small>"));
 }
 
+TEST(PageTest, CountsRunsWithoutAWindow) {
+  EXPECT_THAT(PageOf({Example()}), HasSubstr("<small>too few runs; 0 of 6</small>"));
+}
+
 TEST(PageTest, SaysWhyAFigureIsMissing) {
   const std::string page = PageOf({Example()});
   EXPECT_THAT(page, HasSubstr("<p class=\"missing\">There is no gnuplot.</p>"));
