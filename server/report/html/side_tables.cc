@@ -32,9 +32,13 @@ TableCell MatchedCell(const MatchedBlock& block, const std::string& label) {
   if (row == block.rows.end()) return {"", "not in the grid"};
   TableCell cell = row->compared() ? DifferenceCell(row->difference.mean, row->difference.interval)
                                    : MeanCell(row->mean, row->interval);
-  if (row->diverged > 0) {
-    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row->diverged, " of ", row->n,
-                    " diverged");
+  const auto add = [&cell](size_t count, size_t of, absl::string_view what) {
+    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", count, " of ", of, " ", what);
+  };
+  if (row->diverged > 0) add(row->diverged, row->n, "diverged");
+  const bool any = row->pairs.converged > 0;  // else the reason says it
+  if (any && row->pairs.converged < row->pairs.all) {
+    add(row->pairs.converged, row->pairs.all, "pairs");
   }
   return cell;
 }

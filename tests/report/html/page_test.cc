@@ -59,7 +59,7 @@ TEST(PageTest, CountsDivergedRunsInTheTable) {
   const Experiment experiment = Example();
   ASSERT_EQ(experiment.comparison.matched.size(), 2u);
   EXPECT_EQ(experiment.comparison.matched[1].rows[2].diverged, 2u);
-  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 2 of 6 diverged</small>"));
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 2 of 6 diverged; 4 of 6 pairs</small>"));
 }
 
 TEST(PageTest, CountsRunsWithoutAWindow) {
