@@ -105,7 +105,9 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.data_sets = *std::move(sets);
   CountCells(grid, &provenance);
   provenance.submit_command = absl::StrCat("ablate submit ", grid.record.name, ".yaml --wait");
-  provenance.report_command = ReportCommand(request);
+  v1::CompareRequest again = request;
+  again.set_experiment("EXPERIMENT");  // a new submit gets an id of its own
+  provenance.report_command = ReportCommand(again);
   return provenance;
 }
 

@@ -90,7 +90,7 @@ TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
   EXPECT_THAT(provenance.spec_yaml, StartsWith("name: small\n"));
   EXPECT_EQ(provenance.spec_sha256, storage::Sha256Hex(provenance.spec_yaml));
   EXPECT_EQ(provenance.submit_command, "ablate submit small.yaml --wait");
-  EXPECT_EQ(provenance.report_command, "ablate report " + grid_.experiment() + " -o report.html");
+  EXPECT_EQ(provenance.report_command, "ablate report EXPERIMENT -o report.html");
 }
 
 TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {

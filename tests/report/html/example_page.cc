@@ -103,7 +103,7 @@ Provenance ExampleProvenance(Texts* texts) {
   provenance.reused = 6;
   provenance.device_seconds = 54;
   provenance.submit_command = texts->Next("ablate submit names-norm.yaml");
-  provenance.report_command = texts->Next("ablate report names-norm-7f3k -o report.html");
+  provenance.report_command = texts->Next("ablate report EXPERIMENT -o report.html");
   provenance.spec_yaml = absl::StrCat("name: names-norm\nquestion: ", texts->Next("Why?"), "\n");
   return provenance;
 }

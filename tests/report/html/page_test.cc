@@ -66,6 +66,13 @@ TEST(PageTest, CountsRunsWithoutAWindow) {
   EXPECT_THAT(PageOf({Example()}), HasSubstr("<small>too few runs; 0 of 6</small>"));
 }
 
+TEST(PageTest, SaysThatTheDataMustBeThereFirst) {
+  Experiment experiment = Example();
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("ablate data add FILE"));
+  experiment.provenance.data_sets.clear();
+  EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("ablate data add FILE")));
+}
+
 TEST(PageTest, SaysWhyAFigureIsMissing) {
   const std::string page = PageOf({Example()});
   EXPECT_THAT(page, HasSubstr("<p class=\"missing\">There is no gnuplot.</p>"));
