@@ -81,12 +81,14 @@ void Again(const Place& place, const Provenance& provenance, Markup* out) {
                                   "a file of the SHA-256 above, and the name that it prints in the "
                                   "spec.",
                             " EXPERIMENT is the id that submit prints."));
-  out->Open("pre").Open("code");
+  OpenScroll("pre", "commands", "Commands", out);
+  out->Open("code");
   out->Lines(absl::StrCat(provenance.submit_command, "\n", provenance.report_command));
   out->Close().Close();
   // Open, so that it is printed.
   out->Open("details", {{"open", ""}}).Element("summary", "The whole spec");
-  out->Open("pre", {{"class", "spec"}}).Open("code").Lines(provenance.spec_yaml);
+  OpenScroll("pre", "spec", "The whole spec", out);
+  out->Open("code").Lines(provenance.spec_yaml);
   out->Close().Close().Close();
 }
 
