@@ -45,7 +45,7 @@ void SetAxes(const std::vector<const Track*>& tracks, const CurvePanel& shown, s
   panel->y.grid = true;
 }
 
-// Lines of seeds in a panel with all settings are left out where they would be a thicket.
+// Lines of seeds are left out of a panel where they would be a thicket.
 bool ShowSeeds(const std::vector<const Track*>& tracks) {
   size_t lines = 0;
   for (const Track* track : tracks) lines += track->seeds.size();
@@ -132,7 +132,7 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   }
   const Track track = ThinTrack(input.settings[own].tracks[index], kOwnPoints);
   const Color color = own == baseline ? kInk : kOwn;
-  if (track.seeds.size() <= kMostSeedLines) AddSeedLines(track, color, panel);
+  if (ShowSeeds({&track})) AddSeedLines(track, color, panel);
   AddBand(track, color, panel);
   AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
   AddMean(track, color, {}, kOwnMean, panel);
@@ -158,6 +158,22 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
 }
 
 }  // namespace
+
+ShownSeeds SeedsShown(const Input& input) {
+  ShownSeeds shown;
+  const bool many = input.settings.size() > kMostInOnePanel;
+  const size_t panels = input.settings.empty() ? 0 : input.settings[0].tracks.size();
+  for (size_t panel = 0; panel < panels; ++panel) {
+    const std::vector<const Track*> tracks = TracksOf(input, panel);
+    for (const Track* track : tracks) {
+      if (!ShowSeeds(many ? std::vector<const Track*>{track} : tracks)) continue;
+      for (const ThinLine& line : track->seeds) {
+        (line.diverged ? shown.diverged : shown.converged) = true;
+      }
+    }
+  }
+  return shown;
+}
 
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::string& name,
                                    const std::vector<CurvePanel>& panels) {
