@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/html/figure_words.h"
 #include "server/service/render_figure.h"
@@ -69,13 +70,20 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
   return absl::OkStatus();
 }
 
+// In a page there is no field that a message could be about.
+std::string Missing(const absl::Status& status) {
+  absl::string_view why = status.message();
+  for (const absl::string_view field : {"kind: ", "key: "}) absl::ConsumePrefix(&why, field);
+  return absl::StrCat("Not drawn: ", why, ".");
+}
+
 html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelled& cancelled) {
   html::Figure figure = html::WordsOf(*plan.words, plan.input);
   figure.name = std::string(plan.kind->name);
   figure.wide = plan.input.width > kColumn;
   auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input) : plan.curves;
   if (!drawing.ok()) {
-    figure.missing = absl::StrCat("Not drawn: ", drawing.status().message(), ".");
+    figure.missing = Missing(drawing.status());
     return figure;
   }
   figure.csv = std::move(drawing->csv);
@@ -86,7 +94,7 @@ html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelle
   if (svg.ok()) {
     figure.svg = *std::move(svg);
   } else {
-    figure.missing = absl::StrCat("Not drawn: ", svg.status().message(), ".");
+    figure.missing = Missing(svg.status());
   }
   return figure;
 }

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kSpec[] = R"(
@@ -115,6 +116,17 @@ TEST_F(ReportContentsTest, HasAPlaceForEachFigureWithoutGnuplot) {
     EXPECT_NE(figure.description, "") << figure.name;
   }
   EXPECT_THAT(names, ElementsAre("loss", "forest", "summary", "windows", "curves"));
+}
+
+TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {
+  StoredGrid untrained(kSpec);
+  request_.set_experiment(untrained.experiment());
+  backend_.store = untrained.store();
+  for (const html::Figure& figure : Describe().figures) {
+    EXPECT_THAT(figure.missing, Not(HasSubstr("key: "))) << figure.name;
+    EXPECT_THAT(figure.missing, Not(HasSubstr("kind: "))) << figure.name;
+    EXPECT_THAT(figure.missing, StartsWith("Not drawn: ")) << figure.name;
+  }
 }
 
 TEST_F(ReportContentsTest, StopsWhenNobodyWantsIt) {
