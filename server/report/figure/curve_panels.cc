@@ -122,10 +122,15 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   return figure;
 }
 
+// The setting that is black in every panel: where there is one baseline, else none.
+bool IsBlack(const Input& input, size_t setting) {
+  return HasOneBaseline(*input.comparison) && input.settings[setting].style == 0;
+}
+
 // One panel a setting: its own curve, the baseline's, and the others in grey.
 void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   size_t baseline = 0;
-  while (baseline + 1 < input.settings.size() && input.settings[baseline].style != 0) ++baseline;
+  while (baseline < input.settings.size() && !IsBlack(input, baseline)) ++baseline;
   for (size_t s = 0; s < input.settings.size(); ++s) {
     if (s == own || s == baseline) continue;
     AddMean(ThinTrack(input.settings[s].tracks[index], kOtherPoints), kOthers, {}, 0.4, panel);
@@ -134,7 +139,9 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   const Color color = own == baseline ? kInk : kOwn;
   if (ShowSeeds({&track})) AddSeedLines(track, color, panel);
   AddBand(track, color, panel);
-  AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
+  if (baseline < input.settings.size()) {
+    AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
+  }
   AddMean(track, color, {}, kOwnMean, panel);
   AddDivergences(track, color, panel);
 }
@@ -149,8 +156,7 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
       Panel panel = grid.PanelAt(block, s);
       SetAxes(TracksOf(input, block), panels[block], 2, &panel);
       AddOneSetting(input, block, s, &panel);
-      const bool baseline = input.settings[s].style == 0;
-      grid.Add(std::move(panel), s, input.settings[s].label, baseline ? kInk : kOwnText);
+      grid.Add(std::move(panel), s, input.settings[s].label, IsBlack(input, s) ? kInk : kOwnText);
     }
     grid.TitleAxes(block, "Step", AxisTitle(NameOf(input.key)));
   }

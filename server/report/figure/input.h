@@ -45,6 +45,9 @@ struct Drawing {
 // Of each of the comparison's rows: the index of its colour, the first baseline being 0.
 std::vector<size_t> StyleIndices(const report::Comparison& comparison);
 
+// Whether the setting of index 0 is what all others are compared with, and can be called so.
+bool HasOneBaseline(const report::Comparison& comparison);
+
 }  // namespace ablate::figure
 
 #endif  // ABLATE_SERVER_REPORT_FIGURE_INPUT_H_

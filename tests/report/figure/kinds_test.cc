@@ -144,6 +144,24 @@ std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 7), ExampleName);
 
+TEST(MultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
+  report::ComparisonInput grid = NormsGrid(2);
+  grid.axes[1].tuned = false;
+  for (const char* by : {"", "placement"}) {
+    grid.by = by;
+    const auto comparison = report::Compare(grid);
+    ASSERT_TRUE(comparison.ok()) << comparison.status();
+    std::vector<CurveShape> shapes;
+    for (const auto& row : comparison->rows) shapes.push_back({row.label, 3, 2, 50, 2});
+    const Kind& kind = *FindKind("loss");
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, 6.75));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    std::string texts;
+    for (const Text& text : drawing->figure.texts) absl::StrAppend(&texts, text.text, "\n");
+    EXPECT_EQ(absl::StrContains(texts, "black: baseline"), *by == '\0');
+  }
+}
+
 TEST(GnuplotTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
