@@ -185,12 +185,14 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::string& name,
                                    const std::vector<CurvePanel>& panels) {
   Drawing drawing;
   const bool many = input.settings.size() > kMostInOnePanel;
+  const bool titled = !panels[0].title.empty();
+  const std::vector<std::string> footnote =
+      FootnoteLines(CurveFootnote(input, titled, many), input.width);
   if (many) {
-    const absl::Status fits = Multiples::Check(input.width, input.settings.size(), panels.size());
+    const absl::Status fits = Multiples::Check(input.width, input.settings.size(), panels.size(),
+                                               titled, footnote.size());
     if (!fits.ok()) return fits;
   }
-  const std::vector<std::string> footnote =
-      FootnoteLines(CurveFootnote(input, !panels[0].title.empty(), many), input.width);
   drawing.figure =
       many ? DrawMultiples(input, panels, footnote) : DrawTogether(input, panels, footnote);
   drawing.figure.name = name;

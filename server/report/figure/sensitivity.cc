@@ -186,7 +186,7 @@ void AddLabels(const Sensitivity& sensitivity, const std::vector<double>& places
   AddEndLabels(panel, labels, room, figure);
 }
 
-Figure DrawTogether(const Input& input, const Sensitivity& sensitivity) {
+absl::StatusOr<Figure> DrawTogether(const Input& input, const Sensitivity& sensitivity) {
   Figure figure;
   figure.width = input.width;
   const auto footnote = FootnoteLines(FootnoteOf(sensitivity, ""), input.width);
@@ -233,10 +233,13 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   panel->layers.push_back(std::move(line));
 }
 
-Figure DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
+absl::StatusOr<Figure> DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
   const auto footnote =
       FootnoteLines(FootnoteOf(sensitivity, MultiplesText(*input.comparison)), input.width);
   const std::vector<Response>& settings = sensitivity.settings;
+  const absl::Status fits =
+      Multiples::Check(input.width, settings.size(), 1, false, footnote.size());
+  if (!fits.ok()) return fits;
   const bool one_baseline = HasOneBaseline(*input.comparison);
   Multiples grid(input.width, settings.size(), 1, false, footnote);
   for (size_t own = 0; own < settings.size(); ++own) {
@@ -266,12 +269,10 @@ absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
   const absl::StatusOr<Sensitivity> sensitivity = ResponsesOf(input);
   if (!sensitivity.ok()) return sensitivity.status();
   const bool many = sensitivity->settings.size() > kMostInOnePanel;
-  if (many) {
-    const absl::Status fits = Multiples::Check(input.width, sensitivity->settings.size(), 1);
-    if (!fits.ok()) return fits;
-  }
   Drawing drawing;
-  drawing.figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
+  auto figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
+  if (!figure.ok()) return figure.status();
+  drawing.figure = *std::move(figure);
   drawing.figure.name = "sensitivity";
   drawing.figure.title = absl::StrCat(input.title, ": ", NameOf(input.comparison->key).text,
                                       " over ", sensitivity->axis);

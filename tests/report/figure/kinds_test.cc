@@ -162,6 +162,26 @@ TEST(MultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
   }
 }
 
+TEST(MultiplesTest, FitOnAPageWithTitlesAndFootnote) {
+  size_t drawn = 0, refused = 0;
+  for (size_t settings = 12; settings <= 66; settings += 6) {
+    std::vector<std::pair<std::string, std::vector<double>>> rows;
+    std::vector<CurveShape> shapes;
+    for (size_t i = 0; i < settings; ++i) {
+      rows.push_back({absl::StrCat("setting ", i), {2.5}});
+      shapes.push_back({rows.back().first, 3, 2, 20, 1});
+    }
+    const report::ComparisonInput grid = Settings(rows);
+    const auto comparison = report::Compare(grid);
+    const Kind& kind = *FindKind("windows");
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, 6.75));
+    ++(drawing.ok() ? drawn : refused);
+    if (drawing.ok()) EXPECT_LE(drawing->figure.height, 9) << settings;
+  }
+  EXPECT_GT(drawn, 0u);
+  EXPECT_GT(refused, 0u);
+}
+
 TEST(GnuplotTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
