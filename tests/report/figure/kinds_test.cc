@@ -243,6 +243,9 @@ TEST(ProcessTest, EndsWhatRunsTooLongWritesTooMuchOrIsCancelled) {
   const std::vector<std::string> sleeping = {"-c", "exec sleep 100"};
   EXPECT_EQ(RunProcess("/bin/sh", sleeping, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
             absl::StatusCode::kDeadlineExceeded);
+  const std::vector<std::string> silent = {"-c", "exec sleep 100 >&- 2>&-"};  // all closed before
+  EXPECT_EQ(RunProcess("/bin/sh", silent, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
   limits = {};
   limits.output_bytes = 1000;
   EXPECT_EQ(
