@@ -12,8 +12,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kSmooth = 20;  // report.smooth's default
-
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
                           const figure::Kind& kind, const Cancelled& cancelled,
                           figure::Input* input) {
@@ -64,6 +62,18 @@ absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
 
 }  // namespace
 
+figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
+  figure::Input input;
+  input.comparison = &compared.comparison;
+  input.axes = compared.grid.input.axes;
+  input.windows = &compared.windows;
+  input.key = std::string(kind.key);
+  input.title = compared.grid.spec.name();
+  const v1::ReportSpec& report = compared.grid.spec.report();
+  if (report.has_smooth()) input.curves.smooth = report.smooth();
+  return input;
+}
+
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
                                                   const std::string& key,
@@ -95,16 +105,10 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const Cancelled& cancelled) {
-  figure::Input input;
-  input.comparison = &compared.comparison;
-  input.axes = compared.grid.input.axes;
-  input.windows = &compared.windows;
+  figure::Input input = InputOf(compared, kind);
   input.width = options.width;
-  input.title = compared.grid.spec.name();
-  const v1::ReportSpec& report = compared.grid.spec.report();
-  input.curves.smooth = report.has_smooth() ? report.smooth() : kSmooth;
   if (kind.reduce != nullptr) {
-    input.key = options.key.empty() ? std::string(kind.key) : options.key;
+    if (!options.key.empty()) input.key = options.key;
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
   }

@@ -7,6 +7,7 @@
 #include "ablate/v1/report.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/report/figure/frame.h"
 #include "server/report/figure/kinds.h"
 #include "server/service/backend.h"
 #include "server/service/compare.h"
@@ -15,8 +16,11 @@ namespace ablate::service {
 
 struct FigureOptions {
   std::string key;  // of the curves; "": the kind's own
-  double width = 3.25;
+  double width = figure::kColumnWidth;
 };
+
+// All of it but the curves, in the width of a column. `compared` outlives it.
+figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind);
 
 // The curves of one row's runs, one a seed that has points, in the row's colour. RESOURCE_EXHAUSTED
 // if they have more than kMostCurvePoints. Blocks on the store.

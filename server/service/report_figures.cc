@@ -9,15 +9,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/report/figure/frame.h"
 #include "server/report/figure/kinds.h"
+#include "server/report/figure/palette.h"
 #include "server/report/html/figure_words.h"
 #include "server/service/render_figure.h"
 
 namespace ablate::service {
 namespace {
-
-constexpr double kColumn = 3.25, kDouble = 6.75;  // inches
-constexpr size_t kMostInColumn = 6;  // settings: more are small multiples, which need the width
 
 // A figure on its way.
 struct Plan {
@@ -30,23 +29,17 @@ struct Plan {
 std::vector<Plan> PlansOf(const ComparedGrid& compared) {
   std::vector<Plan> plans;
   const report::Comparison& comparison = compared.comparison;
-  const bool many = comparison.rows.size() > kMostInColumn;
+  const bool many = comparison.rows.size() > figure::kMostInOnePanel;
   for (const html::FigureKind& words : html::ReportKinds()) {
     const figure::Kind* kind = figure::FindKind(words.name);
     if (kind == nullptr || !words.wanted(comparison)) continue;
     Plan plan;
     plan.words = &words;
     plan.kind = kind;
-    plan.input.comparison = &comparison;
-    plan.input.axes = compared.grid.input.axes;
-    plan.input.windows = &compared.windows;
-    plan.input.key = std::string(kind->key);
-    if (compared.grid.spec.report().has_smooth()) {
-      plan.input.curves.smooth = compared.grid.spec.report().smooth();
-    }
+    plan.input = InputOf(compared, *kind);
     const bool multiples = many && kind->reduce != nullptr;
-    plan.input.width = words.wide || multiples ? kDouble : kColumn;
-    plan.input.title = compared.grid.spec.name();
+    // Small multiples need the width.
+    if (words.wide || multiples) plan.input.width = figure::kDoubleWidth;
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -80,7 +73,7 @@ std::string Missing(const absl::Status& status) {
 html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelled& cancelled) {
   html::Figure figure = html::WordsOf(*plan.words, plan.input);
   figure.name = std::string(plan.kind->name);
-  figure.wide = plan.input.width > kColumn;
+  figure.wide = plan.input.width > figure::kColumnWidth;
   auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input) : plan.curves;
   if (!drawing.ok()) {
     figure.missing = Missing(drawing.status());
