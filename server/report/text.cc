@@ -2,6 +2,8 @@
 #include "server/report/text.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -91,6 +93,12 @@ std::string PText(double p) {
     if (p == kAlpha || text != Plain(kAlpha, decimals)) return absl::StrCat("p = ", text);
   }
   return absl::StrCat("p = ", alpha);
+}
+
+void AppendDecimal(double value, std::string* text) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  text->append(digits.data(), end.ptr);
 }
 
 absl::string_view ReasonText(Undefined undefined) {

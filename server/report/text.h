@@ -38,6 +38,9 @@ std::string SignedWithInterval(const Number& mean, const Interval& interval);
 // "p = .031", "p < .001"; as many decimals as it takes to print another number than kAlpha.
 std::string PText(double p);
 
+// Appends the shortest decimal that reads back as `value`, which is finite: for programs.
+void AppendDecimal(double value, std::string* text);
+
 // Why a number does not exist, in two or three words; "" where that goes without saying.
 absl::string_view ReasonText(Undefined undefined);
 
