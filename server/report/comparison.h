@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -154,11 +155,17 @@ struct Comparison {
   std::vector<Warning> warnings;
 };
 
-// Errors: INVALID_ARGUMENT naming the field: axes or labels that repeat or are empty, values that
-// do not fit the labels, cells that repeat or name unknown labels, an unknown baseline or `by`.
-// Order of cells does not matter. A choice on other seeds makes the pairs share data, so with tuned
-// axes t and sign flips are approximations. Pure, safe from any thread.
-absl::StatusOr<Comparison> Compare(const ComparisonInput& input);
+struct CompareOptions {
+  std::function<bool()> cancelled;  // asked a row at a time; may be empty
+  size_t resamples = 10000;         // of the bootstrap; 0: none, `bca` is then undefined
+};
+
+// Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that repeat or are
+// empty, values that do not fit the labels, cells that repeat or name unknown labels, an unknown
+// baseline or `by`. Order of cells does not matter. A choice on other seeds makes the pairs share
+// data, so with tuned axes t and sign flips are approximations. Pure, safe from any thread.
+absl::StatusOr<Comparison> Compare(const ComparisonInput& input,
+                                   const CompareOptions& options = {});
 
 }  // namespace ablate::report
 

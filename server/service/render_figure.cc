@@ -130,7 +130,7 @@ absl::Status Render(const Backend& backend, const v1::RenderFigureRequest& reque
   if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
   const auto format = FormatOf(request.format());
   if (!format.ok()) return format.status();
-  const auto compared = CompareGrid(backend.store, ComparisonOf(request, *kind), cancelled);
+  const auto compared = CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
   if (!compared.ok()) return compared.status();
   FigureOptions options;
   options.key = request.key();

@@ -41,7 +41,7 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const v1::CompareRequest& request,
                                                     const std::string& prefix,
                                                     const Cancelled& cancelled) {
-  auto compared = CompareGrid(backend.store, request, cancelled);
+  auto compared = CompareGrid(backend.store, request, {cancelled, 0});
   if (!compared.ok()) return compared.status();
   auto experiment = ReportContents(backend.store, *compared, request);
   if (!experiment.ok()) return experiment.status();

@@ -85,6 +85,17 @@ TEST(CompareTest, HasItsOwnMeanWhereTheBaselineAlwaysDiverged) {
   EXPECT_EQ(row.pairs.wins, 6u);
 }
 
+TEST(CompareTest, StopsAtARowAndLeavesOutTheBootstrap) {
+  const ComparisonInput input = OneAxis({{"a", {1, 2, 3}}, {"b", {1, 3, 2}}, {"c", {3, 1, 1}}});
+  int asked = 0;
+  const auto stopped = Compare(input, {[&asked] { return ++asked > 2; }});
+  EXPECT_TRUE(absl::IsCancelled(stopped.status())) << stopped.status();
+  const ComparisonRow brief = Compare(input, {{}, 0})->rows[1], whole = Compare(input)->rows[1];
+  EXPECT_FALSE(brief.difference.bca.defined());
+  EXPECT_TRUE(whole.difference.bca.defined());
+  EXPECT_EQ(brief.difference.p_sign_flip.value, whole.difference.p_sign_flip.value);
+}
+
 TEST(CompareTest, BaselineHasNoDifferenceToItself) {
   const ComparisonRow row = Compare(OneAxis({{"pre", {1, 2, 3}}, {"post", {2, 3, 4}}}))->rows[0];
   EXPECT_EQ(row.difference.mean.undefined, Undefined::kIsBaseline);
