@@ -176,7 +176,9 @@ TEST(MultiplesTest, FitOnAPageWithTitlesAndFootnote) {
     const Kind& kind = *FindKind("windows");
     const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, 6.75));
     ++(drawing.ok() ? drawn : refused);
-    if (drawing.ok()) EXPECT_LE(drawing->figure.height, 9) << settings;
+    if (drawing.ok()) {
+      EXPECT_LE(drawing->figure.height, 9) << settings;
+    }
   }
   EXPECT_GT(drawn, 0u);
   EXPECT_GT(refused, 0u);

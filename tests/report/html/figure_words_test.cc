@@ -64,7 +64,8 @@ TEST(FigureWordsTest, DescribeTheWindowsThatAreDrawn) {
   report::RowWindows windows;
   windows.windows = {{"train/loss", {report::WindowSide::kLast, 10, report::Reduction::kMean}}};
   for (const double mean : {1.5, 1.25}) {
-    windows.rows.push_back({report::SummarizeWindow({{report::Defined(mean), 10, 0}})});
+    const std::vector<report::WindowValue> runs = {{report::Defined(mean), 10, 0}};
+    windows.rows.push_back({report::SummarizeWindow(runs)});
   }
   EXPECT_EQ(words.Of("summary", {}, &windows).description,
             "Means of train/loss, mean of the last 10: a 1.50 and b 1.25.");
