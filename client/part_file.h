@@ -21,7 +21,8 @@ absl::Status WriteAll(int file, const std::string& path, absl::string_view data)
 // `from` becomes `to`. ALREADY_EXISTS if there is something and it is to be refused.
 absl::Status Rename(const std::string& from, const std::string& to, Existing existing);
 
-// Written beside its final name, and removed again unless it is kept.
+// Written beside its final name, and removed again unless it is kept. A symbolic link at that name
+// stays, and what it points to is replaced; a device or a pipe is written to as it is.
 class PartFile {
  public:
   explicit PartFile(std::string path, Existing existing = Existing::kReplace);
@@ -29,16 +30,22 @@ class PartFile {
   PartFile& operator=(const PartFile&) = delete;
   ~PartFile();
 
-  // ALREADY_EXISTS as Rename's, before anything is written.
+  // Before anything is written: ALREADY_EXISTS as Rename's, FAILED_PRECONDITION for what can't be
+  // replaced, such as a folder.
   absl::Status Open();
   absl::Status Write(absl::string_view data);
   // The last call: the bytes are on disk and have the final name.
   absl::Status Keep();
 
  private:
+  // Looks at what stands at the final name.
+  absl::Status FindTarget();
+  absl::Status Create();
+
   const std::string path_;
-  const std::string part_;
   const Existing existing_;
+  std::string target_;  // the path, or what the link there points to
+  std::string part_;    // what is renamed to it; empty: the target itself is written to
   int file_ = -1;
 };
 

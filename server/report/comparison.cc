@@ -13,25 +13,26 @@
 namespace ablate::report {
 namespace {
 
-constexpr size_t kResamples = 10000;
-
 Selection SelectRow(const GridRow& row, Better better) {
   std::vector<Trial> trials;
   for (const Cell* cell : row.cells) trials.push_back(TrialOf(cell));
   return LeaveOneSeedOut(trials, row.candidates.size(), row.seeds.size(), better);
 }
 
-// Compares each row with its baseline; `runs` are by row. `baselines` index both.
-void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better, size_t resamples,
-                 std::vector<ComparisonRow>* rows) {
-  for (size_t i = 0; i < rows->size(); ++i) {
+bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
+
+// Compares each row with its baseline; `runs` are by row. `baselines` index both. Leaves off where
+// it is cancelled.
+void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
+                 const CompareOptions& options, std::vector<ComparisonRow>* rows) {
+  for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
     ComparisonRow& row = (*rows)[i];
     row.is_baseline = row.baseline == i;
     if (row.is_baseline) {
       row.difference = NoPairs(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
-      CompareRow(runs[i], runs[*row.baseline], better, resamples, &row);
+      CompareRow(runs[i], runs[*row.baseline], better, options.resamples, &row);
     }
   }
 }
@@ -64,7 +65,7 @@ GridRow OnlyCandidate(const GridRow& row, size_t candidate) {
 }
 
 MatchedBlock MatchAt(const ComparisonInput& input, const Grid& grid,
-                     const std::vector<size_t>& candidate) {
+                     const std::vector<size_t>& candidate, const CompareOptions& options) {
   MatchedBlock block;
   block.labels = LabelsAt(input, grid.tuned_axes, candidate);
   std::map<size_t, size_t> position;  // of a grid row in the block
@@ -89,11 +90,12 @@ MatchedBlock MatchAt(const ComparisonInput& input, const Grid& grid,
     const std::optional<size_t> baseline = block.rows[i].baseline;
     if (baseline.has_value()) block.rows[i].changed = ChangedPaths(rows[i], rows[*baseline]);
   }
-  CompareRows(runs, input.better, 0, &block.rows);
+  CompareRows(runs, input.better, {options.cancelled, 0}, &block.rows);
   return block;
 }
 
-std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const Grid& grid) {
+std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const Grid& grid,
+                                   const CompareOptions& options) {
   std::vector<std::vector<size_t>> candidates;
   for (const GridRow& row : grid.rows) {
     candidates.insert(candidates.end(), row.candidates.begin(), row.candidates.end());
@@ -102,7 +104,10 @@ std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const Grid& gri
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   std::vector<MatchedBlock> blocks;
   blocks.reserve(candidates.size());
-  for (const auto& candidate : candidates) blocks.push_back(MatchAt(input, grid, candidate));
+  for (const auto& candidate : candidates) {
+    if (Stops(options)) break;
+    blocks.push_back(MatchAt(input, grid, candidate, options));
+  }
   std::vector<ComparisonRow*> rows;
   for (MatchedBlock& block : blocks) {
     for (ComparisonRow& row : block.rows) rows.push_back(&row);
@@ -134,7 +139,7 @@ std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const Grid& g
 
 }  // namespace
 
-absl::StatusOr<Comparison> Compare(const ComparisonInput& input) {
+absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOptions& options) {
   const absl::StatusOr<Grid> grid = ArrangeCells(input);
   if (!grid.ok()) return grid.status();
   Comparison comparison;
@@ -154,14 +159,15 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input) {
       comparison.rows.back().changed = ChangedPaths(row, grid->rows[*row.baseline]);
     }
   }
-  CompareRows(runs, input.better, kResamples, &comparison.rows);
+  CompareRows(runs, input.better, options, &comparison.rows);
   std::vector<ComparisonRow*> rows;
   for (ComparisonRow& row : comparison.rows) rows.push_back(&row);
   comparison.family = AdjustFamily(rows);
   if (!grid->tuned_axes.empty()) {
-    comparison.matched = MatchAll(input, *grid);
+    comparison.matched = MatchAll(input, *grid, options);
     comparison.reference = ReferenceBlock(input, *grid, comparison);
   }
+  if (Stops(options)) return absl::CancelledError("the call was cancelled");
   comparison.warnings = FindWarnings(input, *grid, selections, runs, comparison);
   return comparison;
 }

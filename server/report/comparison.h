@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,7 +41,6 @@ struct Cell {
   std::optional<int64_t> parameters;
   std::optional<double> device_seconds;
   std::optional<double> tokens_per_second;
-  bool contended = false;  // the device was shared with foreign processes while it was timed
   std::string trainer, version, device;  // "" where not recorded
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
   // there.
@@ -97,8 +97,9 @@ struct ComparisonRow {
   size_t missing = 0;         // cells without a result, tuned ones not chosen included
   size_t failed = 0;          // cells whose run failed, likewise
 
-  Summary own;        // over its own converged runs
-  Number mean;        // over the pairs where both converged; a baseline, or a row without one: own
+  Summary own;  // over its own converged runs
+  // Over the pairs where both converged; own without such a pair, and of a baseline.
+  Number mean;
   Interval interval;  // of that mean
   Pairs pairs;
   PairedStatistics difference;  // row minus baseline over the pairs where both converged
@@ -133,7 +134,6 @@ enum class WarningKind {
   kUnequalParameters,
   kSeveralChanges,
   kMixedProvenance,
-  kContendedThroughput,
   kGridEdge,
   kTunedOnSameSeed,
 };
@@ -155,11 +155,17 @@ struct Comparison {
   std::vector<Warning> warnings;
 };
 
-// Errors: INVALID_ARGUMENT naming the field: axes or labels that repeat or are empty, values that
-// do not fit the labels, cells that repeat or name unknown labels, an unknown baseline or `by`.
-// Order of cells does not matter. A choice on other seeds makes the pairs share data, so with tuned
-// axes t and sign flips are approximations. Pure, safe from any thread.
-absl::StatusOr<Comparison> Compare(const ComparisonInput& input);
+struct CompareOptions {
+  std::function<bool()> cancelled;  // asked a row at a time; may be empty
+  size_t resamples = 10000;         // of the bootstrap; 0: none, `bca` is then undefined
+};
+
+// Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that repeat or are
+// empty, values that do not fit the labels, cells that repeat or name unknown labels, an unknown
+// baseline or `by`. Order of cells does not matter. A choice on other seeds makes the pairs share
+// data, so with tuned axes t and sign flips are approximations. Pure, safe from any thread.
+absl::StatusOr<Comparison> Compare(const ComparisonInput& input,
+                                   const CompareOptions& options = {});
 
 }  // namespace ablate::report
 

@@ -145,13 +145,10 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
   const bool all_diverged = values.empty() && row->pairs.all > 0;
   row->difference = all_diverged ? NoPairs(Undefined::kAllDiverged)
                                  : ComparePairs(values, baseline_values, resamples);
+  if (values.empty()) return;  // mean and interval stay its own
   const Summary paired = Summarize(values);
   row->mean = paired.mean;
   row->interval = paired.interval;
-  if (values.empty()) {
-    row->mean = NoNumber(row->difference.mean.undefined);
-    row->interval = NoInterval(row->difference.mean.undefined);
-  }
 }
 
 std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baseline) {

@@ -28,8 +28,9 @@ std::vector<PickedRun> RunsOf(const GridRow& row, const std::vector<std::optiona
 ComparisonRow DescribeRow(const ComparisonInput& input, const Grid& grid, const GridRow& row,
                           const std::vector<PickedRun>& runs);
 
-// Adds the comparison with the baseline's runs to `row`: mean, interval, pairs, difference.
-// `resamples` of the bootstrap, 0 for none.
+// Adds the comparison with the baseline's runs to `row`: pairs, difference, and the mean and
+// interval over the pairs where both converged, if there are any. `resamples` of the bootstrap, 0
+// for none.
 void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
                 Better better, size_t resamples, ComparisonRow* row);
 

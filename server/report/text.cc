@@ -2,6 +2,8 @@
 #include "server/report/text.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -23,10 +25,6 @@ constexpr absl::string_view kMinus = "\u2212";
 int DecimalsOf(double value, int digits) {
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
   return std::max(0, digits - 1 - exponent);
-}
-
-bool PrintsAsZero(double value, int decimals) {
-  return std::abs(value) * std::pow(10.0, decimals) < 0.5;
 }
 
 // The digits of |value| without sign and leading zero.
@@ -64,6 +62,11 @@ int DecimalsFor(double value) {
   return decimals > kMostDecimals ? kScientific : decimals;
 }
 
+bool PrintsAsZero(double value, int decimals) {
+  return value == 0 ||
+         (decimals != kScientific && std::abs(value) * std::pow(10.0, decimals) < 0.5);
+}
+
 std::string Plain(double value, int decimals) {
   const std::string digits = Digits(value, decimals);
   return absl::StrCat(value < 0 && !IsZero(digits) ? kMinus : "", digits);
@@ -90,6 +93,41 @@ std::string PText(double p) {
     if (p == kAlpha || text != Plain(kAlpha, decimals)) return absl::StrCat("p = ", text);
   }
   return absl::StrCat("p = ", alpha);
+}
+
+void AppendDecimal(double value, std::string* text) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  text->append(digits.data(), end.ptr);
+}
+
+absl::string_view ReasonText(Undefined undefined) {
+  switch (undefined) {
+    case Undefined::kNo:
+    case Undefined::kIsBaseline:
+      return "";
+    case Undefined::kTooFewRuns:
+      return "too few runs";
+    case Undefined::kTooFewPairs:
+      return "too few pairs";
+    case Undefined::kZeroVariance:
+      return "no spread";
+    case Undefined::kNonFinite:
+      return "not finite";
+    case Undefined::kAllDiverged:
+      return "all diverged";
+    case Undefined::kNoBaseline:
+      return "no baseline";
+    case Undefined::kBeyondLimit:
+      return "beyond the limit";
+    case Undefined::kNotRecorded:
+      return "not recorded";
+  }
+  return "";
+}
+
+absl::string_view PairReasonText(Undefined undefined) {
+  return undefined == Undefined::kAllDiverged ? "no pair converged" : ReasonText(undefined);
 }
 
 std::string Grouped(int64_t count) {

@@ -21,6 +21,9 @@ int DecimalsFor(double mean, const Interval& interval);
 // Decimals for a number without an interval: three significant digits; -1 as above.
 int DecimalsFor(double value);
 
+// Whether nothing but zeros is left of a value at so many decimals.
+bool PrintsAsZero(double value, int decimals);
+
 // "2.437", ".031", "−.5"; no leading zero, U+2212 as minus, no sign on what rounds to 0; -1
 // decimals: "1.2e−9".
 std::string Plain(double value, int decimals);
@@ -34,6 +37,15 @@ std::string SignedWithInterval(const Number& mean, const Interval& interval);
 
 // "p = .031", "p < .001"; as many decimals as it takes to print another number than kAlpha.
 std::string PText(double p);
+
+// Appends the shortest decimal that reads back as `value`, which is finite: for programs.
+void AppendDecimal(double value, std::string* text);
+
+// Why a number does not exist, in two or three words; "" where that goes without saying.
+absl::string_view ReasonText(Undefined undefined);
+
+// The same of a number about pairs, which may have none though the row's own runs converged.
+absl::string_view PairReasonText(Undefined undefined);
 
 // "25,968".
 std::string Grouped(int64_t count);

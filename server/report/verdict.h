@@ -19,8 +19,9 @@ enum class VerdictOutcome {
 struct Verdict {
   VerdictOutcome outcome = VerdictOutcome::kInconclusive;
   std::string text;  // one sentence
-  // Seeds that would decide an inconclusive row, were its mean and spread to stay as they are;
-  // overall the most that a row needs. 0: decided, or not to be foretold (the sentence says why).
+  // Seeds that would decide an inconclusive row, were its mean and spread to stay as they are, or
+  // without a spread those that it takes at least; overall the most that a row needs. 0: decided,
+  // or not to be foretold (the sentence says why).
   size_t seeds_to_decide = 0;
 };
 

@@ -162,20 +162,6 @@ Warnings MixedProvenance(const Facts& facts) {
   return Spoken(WarningKind::kMixedProvenance, "the runs mix ", parts);
 }
 
-Warnings ContendedThroughput(const Facts& facts) {
-  Parts parts;
-  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
-    const auto& runs = facts.runs[i];
-    const auto count = std::count_if(runs.begin(), runs.end(), [](const PickedRun& run) {
-      return run.cell->contended && run.cell->tokens_per_second.has_value();
-    });
-    if (count == 0) continue;
-    parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count, " of ", runs.size()));
-  }
-  return Spoken(WarningKind::kContendedThroughput,
-                "tokens/s were measured while others used the device: ", parts);
-}
-
 std::string EdgeText(const Axis& axis, double value, absl::string_view which, size_t seeds,
                      const ComparisonRow& row) {
   const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
@@ -227,9 +213,9 @@ std::vector<Warning> FindWarnings(const ComparisonInput& input, const Grid& grid
                                   const Comparison& comparison) {
   const Facts facts{input, grid, selections, runs, comparison};
   std::vector<Warning> warnings;
-  for (const auto check : {MissingCells, FailedCells, NonFiniteValues, UnbalancedSeeds, TooFewSeeds,
-                           NoBaseline, UnequalParameters, SeveralChanges, MixedProvenance,
-                           ContendedThroughput, GridEdges, TunedOnSameSeed}) {
+  for (const auto check :
+       {MissingCells, FailedCells, NonFiniteValues, UnbalancedSeeds, TooFewSeeds, NoBaseline,
+        UnequalParameters, SeveralChanges, MixedProvenance, GridEdges, TunedOnSameSeed}) {
     for (Warning& warning : check(facts)) warnings.push_back(std::move(warning));
   }
   return warnings;

@@ -24,7 +24,7 @@ struct Backend {
   absl::Duration upload_patience = absl::Minutes(1);
   LiveStreams watches{"watches", kMostWatches};
   LiveStreams reads{"downloads and queries", kMostReads};
-  LiveStreams reports{"reports", kMostReports};
+  LiveStreams reports{"reports and figures", kMostReports};
   LiveStreams generations{"generations", kMostGenerations};
   LiveStreams uploads{"uploads", kMostUploads};
 };

@@ -50,18 +50,18 @@ std::vector<size_t> FirstCells(const TrainedGrid& grid, const report::Comparison
 }  // namespace
 
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
-                                         const Cancelled& cancelled) {
+                                         const report::CompareOptions& options) {
   const auto query = ReadQuery(store, request);
   if (!query.ok()) return query.status();
-  auto grid = LoadGrid(store, *query, cancelled);
+  auto grid = LoadGrid(store, *query, options.cancelled);
   if (!grid.ok()) return grid.status();
-  auto comparison = report::Compare(grid->input);
+  auto comparison = report::Compare(grid->input, options);
   if (!comparison.ok()) return comparison.status();
   ComparedGrid compared{*std::move(grid), *std::move(comparison), {}, {}, {}, query->at};
   compared.rows = CellsOfRows(compared.grid, compared.comparison);
   compared.first_cells = FirstCells(compared.grid, compared.comparison);
   auto windows =
-      ReadRowWindows(store, compared.grid, compared.comparison, compared.rows, cancelled);
+      ReadRowWindows(store, compared.grid, compared.comparison, compared.rows, options.cancelled);
   if (!windows.ok()) return windows.status();
   compared.windows = *std::move(windows);
   return compared;

@@ -27,7 +27,7 @@ struct ComparedGrid {
 // Errors as LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that is none. Blocks on
 // the store.
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
-                                         const Cancelled& cancelled);
+                                         const report::CompareOptions& options);
 
 // What differs between a row and its baseline, by ascending path.
 struct ChangedField {

@@ -1,4 +1,5 @@
 // A comparison as the API's message.
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -168,14 +169,17 @@ void PutDetails(const ComparedGrid& compared, size_t index, v1::ComparisonRow* m
 }
 
 void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) {
-  using Kind = v1::ComparisonWarning::Kind;
-  static_assert(static_cast<int>(report::WarningKind::kMissingCells) + 1 ==
-                v1::ComparisonWarning::MISSING_CELLS);
-  static_assert(static_cast<int>(report::WarningKind::kTunedOnSameSeed) + 1 ==
-                v1::ComparisonWarning::TUNED_ON_SAME_SEED);
+  using W = v1::ComparisonWarning;
+  // In the order of WarningKind.
+  static constexpr W::Kind kKinds[] = {
+      W::MISSING_CELLS,    W::FAILED_CELLS, W::NON_FINITE_VALUES,  W::UNBALANCED_SEEDS,
+      W::TOO_FEW_SEEDS,    W::NO_BASELINE,  W::UNEQUAL_PARAMETERS, W::SEVERAL_CHANGES,
+      W::MIXED_PROVENANCE, W::GRID_EDGE,    W::TUNED_ON_SAME_SEED};
+  static_assert(std::size(kKinds) ==
+                static_cast<size_t>(report::WarningKind::kTunedOnSameSeed) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
-    added->set_kind(static_cast<Kind>(static_cast<int>(warning.kind) + 1));
+    added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);
     added->set_text(warning.text);
   }
 }

@@ -28,6 +28,7 @@ inline constexpr int kMostReportExperiments = 20;
 inline constexpr int kMostWatchKeys = 20;
 inline constexpr size_t kMostNameBytes = 200;
 inline constexpr size_t kMostDisplayNameBytes = 100;
+inline constexpr size_t kMostCurvePoints = 10'000'000;  // of a setting's curves in a figure: 120 MB
 inline constexpr uint64_t kMostDatasetBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kMostBlobBytes = uint64_t{16} << 30;
 
@@ -35,7 +36,8 @@ inline constexpr uint64_t kMostBlobBytes = uint64_t{16} << 30;
 inline constexpr size_t kMostWaitingCalls = 1'024;
 inline constexpr size_t kMostWatches = 64;
 inline constexpr size_t kMostReads = 64;
-inline constexpr size_t kMostReports = 4;       // fewer than the pool's threads, which they hold
+// With figures; fewer than the pool's threads, which they hold.
+inline constexpr size_t kMostReports = 4;
 inline constexpr size_t kMostGenerations = 32;  // more than run or wait: slow clients keep theirs
 inline constexpr size_t kMostUploads = 8;
 inline constexpr size_t kMostWorkerStreams = 64;

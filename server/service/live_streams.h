@@ -2,6 +2,7 @@
 #ifndef ABLATE_SERVER_SERVICE_LIVE_STREAMS_H_
 #define ABLATE_SERVER_SERVICE_LIVE_STREAMS_H_
 
+#include <atomic>
 #include <set>
 #include <string>
 
@@ -40,6 +41,25 @@ class LiveStreams {
   Mutex mutex_;
   std::set<LiveStream*> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// A unary call that holds a thread of the pool for long: one of `streams` while it exists.
+class LiveCall final : public LiveStream {
+ public:
+  explicit LiveCall(LiveStreams* streams) : streams_(streams), accepted_(streams->Add(this)) {}
+  ~LiveCall() override { streams_->Remove(this); }
+  LiveCall(const LiveCall&) = delete;
+  LiveCall& operator=(const LiveCall&) = delete;
+
+  // As LiveStreams::Add: the call is to end with this error.
+  const absl::Status& accepted() const { return accepted_; }
+  void Stop() override { stopped_ = true; }
+  bool stopped() const { return stopped_; }
+
+ private:
+  LiveStreams* const streams_;
+  std::atomic<bool> stopped_ = false;
+  const absl::Status accepted_;
 };
 
 // The error of a call that the server's end cut short.

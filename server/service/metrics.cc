@@ -40,7 +40,7 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
 
 absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& request,
                              const Cancelled& cancelled, v1::Comparison* response) {
-  const auto compared = CompareGrid(backend.store, request, cancelled);
+  const auto compared = CompareGrid(backend.store, request, {cancelled});
   if (!compared.ok()) return compared.status();
   auto message = ToMessage(*compared);
   if (message.ok()) *response = *std::move(message);

@@ -12,8 +12,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kSmooth = 20;  // report.smooth's default
-
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
                           const figure::Kind& kind, const Cancelled& cancelled,
                           figure::Input* input) {
@@ -56,7 +54,25 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
                       absl::StrCat("inches from ", figure::kNarrowest, " to ", figure::kWidest));
 }
 
+absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the runs of ", reflect::Quoted(setting), " have more than ", kMostCurvePoints,
+                   " points of ", reflect::Quoted(key), ", the most that a figure is made of"));
+}
+
 }  // namespace
+
+figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
+  figure::Input input;
+  input.comparison = &compared.comparison;
+  input.axes = compared.grid.input.axes;
+  input.windows = &compared.windows;
+  input.key = std::string(kind.key);
+  input.title = compared.grid.spec.name();
+  const v1::ReportSpec& report = compared.grid.spec.report();
+  if (report.has_smooth()) input.curves.smooth = report.smooth();
+  return input;
+}
 
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
@@ -70,15 +86,18 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
     setting.seeds[i].seed = of.runs[i].seed;
     setting.seeds[i].diverged = of.runs[i].diverged;
   }
-  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled,
-                                        [&](size_t cell, const Points& points) -> absl::Status {
-                                          for (size_t i = 0; i < cells.size(); ++i) {
-                                            if (cells[i] != cell) continue;
-                                            setting.seeds[i].steps = points.steps;
-                                            setting.seeds[i].values = points.values;
-                                          }
-                                          return absl::OkStatus();
-                                        });
+  size_t held = 0;
+  const auto keep = [&](size_t cell, const Points& points) -> absl::Status {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i] != cell) continue;
+      held += points.steps.size();
+      if (held > kMostCurvePoints) return TooManyPoints(of.label, key);
+      setting.seeds[i].steps = points.steps;
+      setting.seeds[i].values = points.values;
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled, keep);
   if (!read.ok()) return read;
   return setting;
 }
@@ -86,24 +105,20 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const Cancelled& cancelled) {
-  figure::Input input;
-  input.comparison = &compared.comparison;
-  input.axes = compared.grid.input.axes;
-  input.windows = &compared.windows;
+  figure::Input input = InputOf(compared, kind);
   input.width = options.width;
-  input.title = compared.grid.spec.name();
-  const v1::ReportSpec& report = compared.grid.spec.report();
-  input.curves.smooth = report.has_smooth() ? report.smooth() : kSmooth;
   if (kind.reduce != nullptr) {
-    input.key = options.key.empty() ? std::string(kind.key) : options.key;
+    if (!options.key.empty()) input.key = options.key;
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
   }
   return figure::Draw(kind, input);
 }
 
-absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest& request,
-                          const Cancelled& cancelled, v1::RenderFigureResponse* response) {
+namespace {
+
+absl::Status Render(const Backend& backend, const v1::RenderFigureRequest& request,
+                    const Cancelled& cancelled, v1::RenderFigureResponse* response) {
   const figure::Kind* kind = figure::FindKind(request.kind());
   if (kind == nullptr) {
     return InvalidField("kind",
@@ -115,7 +130,7 @@ absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest&
   if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
   const auto format = FormatOf(request.format());
   if (!format.ok()) return format.status();
-  const auto compared = CompareGrid(backend.store, ComparisonOf(request, *kind), cancelled);
+  const auto compared = CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
   if (!compared.ok()) return compared.status();
   FigureOptions options;
   options.key = request.key();
@@ -135,6 +150,17 @@ absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest&
   response->set_media_type(std::string(figure::MediaType(*format)));
   response->set_data(*std::move(data));
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
+                          const Cancelled& cancelled, v1::RenderFigureResponse* response) {
+  const LiveCall call(&backend->reports);
+  if (!call.accepted().ok()) return call.accepted();
+  const absl::Status rendered = Render(
+      *backend, request, [&] { return call.stopped() || cancelled(); }, response);
+  return call.stopped() ? ServerEnds() : rendered;
 }
 
 }  // namespace ablate::service

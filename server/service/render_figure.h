@@ -7,6 +7,7 @@
 #include "ablate/v1/report.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/report/figure/frame.h"
 #include "server/report/figure/kinds.h"
 #include "server/service/backend.h"
 #include "server/service/compare.h"
@@ -15,11 +16,14 @@ namespace ablate::service {
 
 struct FigureOptions {
   std::string key;  // of the curves; "": the kind's own
-  double width = 3.25;
+  double width = figure::kColumnWidth;
 };
 
-// The curves of one row's runs, one a seed that has points, in the row's colour. Blocks on the
-// store.
+// All of it but the curves, in the width of a column. `compared` outlives it.
+figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind);
+
+// The curves of one row's runs, one a seed that has points, in the row's colour. RESOURCE_EXHAUSTED
+// if they have more than kMostCurvePoints. Blocks on the store.
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
                                                   const std::string& key,
@@ -32,8 +36,8 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
                                            const Cancelled& cancelled);
 
 // Errors as CompareGrid's, DrawFigure's and Gnuplot::Render's; RESOURCE_EXHAUSTED for a picture
-// larger than kPageBytes. Blocks on the store and on gnuplot.
-absl::Status RenderFigure(const Backend& backend, const v1::RenderFigureRequest& request,
+// larger than kPageBytes, and while kMostReports are made. Blocks on the store and on gnuplot.
+absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
                           const Cancelled& cancelled, v1::RenderFigureResponse* response);
 
 }  // namespace ablate::service

@@ -41,7 +41,7 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const v1::CompareRequest& request,
                                                     const std::string& prefix,
                                                     const Cancelled& cancelled) {
-  auto compared = CompareGrid(backend.store, request, cancelled);
+  auto compared = CompareGrid(backend.store, request, {cancelled, 0});
   if (!compared.ok()) return compared.status();
   auto experiment = ReportContents(backend.store, *compared, request);
   if (!experiment.ok()) return experiment.status();
@@ -98,12 +98,12 @@ absl::StatusOr<bool> RenderReportReactor::Fill(std::deque<v1::FileChunk>* batch)
   const size_t piece = next_++;
   if (piece == 0) {
     if (const absl::Status opened = Open(); !opened.ok()) return opened;
-    AddChunks(html::PageHead(page_), batch);
-    return true;
   }
-  if (piece <= page_.experiments.size()) {
-    const auto section = Section(piece - 1);
+  if (piece < page_.experiments.size()) {
+    const auto section = Section(piece);
     if (!section.ok()) return section.status();
+    // Only now: what the first experiment's key or axes lack is said before the first byte.
+    if (piece == 0) AddChunks(html::PageHead(page_), batch);
     AddChunks(*section, batch);
     return true;
   }

@@ -33,14 +33,15 @@ class RenderReportReactor final : public PullStream<v1::FileChunk> {
 
  private:
   absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
-  // Finds every experiment, so that what is wrong with the request is said before the first byte.
+  // Finds every experiment before the first byte; a key, an axis or a step that one of them lacks
+  // ends the page when it is its turn.
   absl::Status Open();
   absl::StatusOr<std::string> Section(size_t index);
 
   Backend* const backend_;
   const v1::RenderReportRequest* const request_;
   html::Page page_;
-  size_t next_ = 0;  // 0: the head, then one an experiment, then the foot
+  size_t next_ = 0;  // an experiment, the first with the head; then the foot
 };
 
 }  // namespace ablate::service

@@ -30,7 +30,7 @@ absl::Status RenderTable(storage::Store* store, const v1::RenderTableRequest& re
                             : absl::StrCat(static_cast<int>(request.format()), " is no format"),
                         "text, csv, latex");
   }
-  const auto compared = CompareGrid(store, request.comparison(), cancelled);
+  const auto compared = CompareGrid(store, request.comparison(), {cancelled});
   if (!compared.ok()) return compared.status();
   std::string data = Render(compared->comparison, request.format());
   if (data.size() > kPageBytes) {

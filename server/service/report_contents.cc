@@ -21,6 +21,8 @@ namespace ablate::service {
 namespace {
 
 constexpr char kDatasetPath[] = "task.documents.dataset";
+constexpr char kStreamsPath[] = "model.init.streams";
+constexpr char kByName[] = "by_name";
 
 std::string TimeText(storage::Micros time) {
   if (time == 0) return "";
@@ -62,6 +64,17 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
   return sets;
 }
 
+// Whether all cells draw their initial weights by name, so that equal seeds share them.
+bool SharesWeights(const TrainedGrid& grid) {
+  const auto base = grid.base.find(kStreamsPath);
+  if (base == grid.base.end() || base->second != kByName) return false;
+  return std::all_of(grid.input.cells.begin(), grid.input.cells.end(),
+                     [](const report::Cell& cell) {
+                       const auto changed = cell.changed.find(kStreamsPath);
+                       return changed == cell.changed.end() || changed->second == kByName;
+                     });
+}
+
 void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
   std::set<std::string> runs;
   for (size_t i = 0; i < grid.cells.size(); ++i) {
@@ -92,7 +105,9 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.data_sets = *std::move(sets);
   CountCells(grid, &provenance);
   provenance.submit_command = absl::StrCat("ablate submit ", grid.record.name, ".yaml --wait");
-  provenance.report_command = ReportCommand(request);
+  v1::CompareRequest again = request;
+  again.set_experiment("EXPERIMENT");  // a new submit gets an id of its own
+  provenance.report_command = ReportCommand(again);
   return provenance;
 }
 
@@ -102,7 +117,7 @@ std::vector<html::WindowColumn> WindowsOf(const report::RowWindows& windows) {
     html::WindowColumn column = {report::WindowName(windows.windows[i]), {}};
     for (const std::vector<report::WindowSummary>& row : windows.rows) {
       const report::Summary& over = row[i].over;
-      column.entries.push_back({over.mean, over.interval, over.n});
+      column.entries.push_back({over.mean, over.interval, over.n, row[i].left_out});
     }
     columns.push_back(std::move(column));
   }
@@ -135,6 +150,7 @@ absl::StatusOr<html::Experiment> ReportContents(storage::Store* store, const Com
   experiment.read_at =
       compared.at.has_value() ? absl::StrCat("at step ", *compared.at) : "where each run ended";
   experiment.ended = compared.grid.record.state != storage::ExperimentState::kActive;
+  experiment.shared_weights = SharesWeights(compared.grid);
   experiment.comparison = compared.comparison;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     std::vector<html::FieldChange>& changes = experiment.changes.emplace_back();

@@ -8,43 +8,38 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/report/figure/frame.h"
 #include "server/report/figure/kinds.h"
+#include "server/report/figure/palette.h"
 #include "server/report/html/figure_words.h"
 #include "server/service/render_figure.h"
 
 namespace ablate::service {
 namespace {
 
-constexpr double kColumn = 3.25, kDouble = 6.75;  // inches
-constexpr size_t kMostInColumn = 6;  // settings: more are small multiples, which need the width
-
 // A figure on its way.
 struct Plan {
   const html::FigureKind* words = nullptr;
   const figure::Kind* kind = nullptr;
   figure::Input input;
+  absl::Status curves;  // why they can't be drawn
 };
 
 std::vector<Plan> PlansOf(const ComparedGrid& compared) {
   std::vector<Plan> plans;
   const report::Comparison& comparison = compared.comparison;
-  const bool many = comparison.rows.size() > kMostInColumn;
+  const bool many = comparison.rows.size() > figure::kMostInOnePanel;
   for (const html::FigureKind& words : html::ReportKinds()) {
     const figure::Kind* kind = figure::FindKind(words.name);
     if (kind == nullptr || !words.wanted(comparison)) continue;
     Plan plan;
     plan.words = &words;
     plan.kind = kind;
-    plan.input.comparison = &comparison;
-    plan.input.axes = compared.grid.input.axes;
-    plan.input.windows = &compared.windows;
-    plan.input.key = std::string(kind->key);
-    if (compared.grid.spec.report().has_smooth()) {
-      plan.input.curves.smooth = compared.grid.spec.report().smooth();
-    }
+    plan.input = InputOf(compared, *kind);
     const bool multiples = many && kind->reduce != nullptr;
-    plan.input.width = words.wide || multiples ? kDouble : kColumn;
-    plan.input.title = compared.grid.spec.name();
+    // Small multiples need the width.
+    if (words.wide || multiples) plan.input.width = figure::kDoubleWidth;
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -56,22 +51,32 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
                           std::vector<Plan>* plans) {
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     const auto curves = ReadSetting(store, compared, row, key, cancelled);
-    if (!curves.ok()) return curves.status();
+    const bool too_many = absl::IsResourceExhausted(curves.status());
+    if (!curves.ok() && !too_many) return curves.status();
     for (Plan& plan : *plans) {
       if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
+      if (too_many) plan.curves = curves.status();
+      if (!plan.curves.ok()) continue;
       plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
     }
   }
   return absl::OkStatus();
 }
 
+// In a page there is no field that a message could be about.
+std::string Missing(const absl::Status& status) {
+  absl::string_view why = status.message();
+  for (const absl::string_view field : {"kind: ", "key: "}) absl::ConsumePrefix(&why, field);
+  return absl::StrCat("Not drawn: ", why, ".");
+}
+
 html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelled& cancelled) {
   html::Figure figure = html::WordsOf(*plan.words, plan.input);
   figure.name = std::string(plan.kind->name);
-  figure.wide = plan.input.width > kColumn;
-  auto drawing = figure::Draw(*plan.kind, plan.input);
+  figure.wide = plan.input.width > figure::kColumnWidth;
+  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input) : plan.curves;
   if (!drawing.ok()) {
-    figure.missing = absl::StrCat("Not drawn: ", drawing.status().message(), ".");
+    figure.missing = Missing(drawing.status());
     return figure;
   }
   figure.csv = std::move(drawing->csv);
@@ -82,7 +87,7 @@ html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelle
   if (svg.ok()) {
     figure.svg = *std::move(svg);
   } else {
-    figure.missing = absl::StrCat("Not drawn: ", svg.status().message(), ".");
+    figure.missing = Missing(svg.status());
   }
   return figure;
 }

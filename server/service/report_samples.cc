@@ -44,8 +44,9 @@ std::optional<size_t> CellToAsk(const ComparedGrid& compared, size_t row) {
 
 // Fills in what the run writes.
 absl::Status Ask(const Backend& backend, const std::string& run,
-                 const engine::SampleOptions& options, html::Samples::Setting* setting) {
-  auto set = MakeSamples(backend, {run, std::nullopt, options});
+                 const engine::SampleOptions& options, const Cancelled& cancelled,
+                 html::Samples::Setting* setting) {
+  auto set = MakeSamples(backend, {run, std::nullopt, options}, cancelled);
   if (!set.ok()) return set.status();
   for (engine::Sample& sample : set->samples) setting->texts.push_back(std::move(sample.text));
   if (setting->texts.empty()) return absl::OkStatus();
@@ -53,6 +54,12 @@ absl::Status Ask(const Backend& backend, const std::string& run,
   setting->distinct = set->counts.distinct / count;
   setting->in_training = set->counts.in_training_data / count;
   return absl::OkStatus();
+}
+
+// Whether the next setting would wait as long, for the same: no worker, a slow or a busy one.
+bool AsksInVain(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
 }
 
 }  // namespace
@@ -69,7 +76,7 @@ std::optional<html::Samples> ReportSamples(const Backend& backend, const Compare
   const size_t shown = std::min(rows, kMostSettings);
   html::Samples samples;
   samples.how = HowText(options, rows - shown);
-  absl::Status last;  // where there is no worker, each would be waited for anew
+  absl::Status last;
   for (size_t row = 0; row < shown && !cancelled(); ++row) {
     html::Samples::Setting setting;
     setting.label = compared.comparison.rows[row].label;
@@ -77,8 +84,8 @@ std::optional<html::Samples> ReportSamples(const Backend& backend, const Compare
     if (!cell.has_value()) {
       setting.missing = "No run of this setting has converged.";
     } else {
-      if (!absl::IsUnavailable(last)) {
-        last = Ask(backend, compared.grid.cells[*cell].run, options, &setting);
+      if (!AsksInVain(last)) {
+        last = Ask(backend, compared.grid.cells[*cell].run, options, cancelled, &setting);
       }
       if (!last.ok()) setting.missing = absl::StrCat("No samples: ", last.message(), ".");
     }

@@ -29,7 +29,7 @@ class ReportsService final : public v1::Reports::CallbackService {
                                          v1::RenderFigureResponse* response) override {
     return Answer(backend_->pool, context, [this, context, request, response] {
       return service::RenderFigure(
-          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+          backend_, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 

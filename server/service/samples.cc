@@ -1,6 +1,7 @@
 // From a run's id to what its worker needs, and a wait for the answer.
 #include "server/service/samples.h"
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,9 @@
 
 namespace ablate::service {
 namespace {
+
+constexpr std::chrono::milliseconds kLook{
+    200};  // how often it is asked whether anybody still waits
 
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
   v1::RunSpec spec;
@@ -60,9 +64,16 @@ class Outcome {
     changed_.Signal();
   }
 
-  absl::StatusOr<SampleSet> Wait() {
+  // Waits a little; false if it has not ended.
+  bool WaitALittle() {
     MutexLock lock(&mutex_);
-    while (!ended_) changed_.Wait(&mutex_);
+    if (!ended_) changed_.WaitFor(&mutex_, kLook);
+    return ended_;
+  }
+
+  // What came, once it has ended.
+  absl::StatusOr<SampleSet> Take() {
+    MutexLock lock(&mutex_);
     if (!status_.ok()) return ExplainSamplesError(status_);
     return std::move(set_);
   }
@@ -122,7 +133,8 @@ absl::Status ExplainSamplesError(const absl::Status& status) {
   return InvalidFields({problem});
 }
 
-absl::StatusOr<SampleSet> MakeSamples(const Backend& backend, const SamplesQuery& query) {
+absl::StatusOr<SampleSet> MakeSamples(const Backend& backend, const SamplesQuery& query,
+                                      const Cancelled& cancelled) {
   auto prepared = PrepareSamples(backend.store, query);
   if (!prepared.ok()) return prepared.status();
   const auto answer = std::make_shared<Outcome>();
@@ -130,9 +142,13 @@ absl::StatusOr<SampleSet> MakeSamples(const Backend& backend, const SamplesQuery
   prepared->request.done = [answer](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
     answer->End(result);
   };
-  const auto id = backend.scheduler->analyses().Submit(std::move(prepared->request));
+  schedule::Analyses& analyses = backend.scheduler->analyses();
+  const auto id = analyses.Submit(std::move(prepared->request));
   if (!id.ok()) return id.status();
-  absl::StatusOr<SampleSet> set = answer->Wait();
+  while (!answer->WaitALittle()) {
+    if (cancelled()) analyses.Cancel(*id);  // which ends it
+  }
+  absl::StatusOr<SampleSet> set = answer->Take();
   if (set.ok()) set->step = prepared->step;
   return set;
 }

@@ -13,6 +13,7 @@
 #include "server/engine/samples.h"
 #include "server/schedule/analyses.h"
 #include "server/service/backend.h"
+#include "server/service/trained_grid.h"
 #include "storage/store.h"
 
 namespace ablate::service {
@@ -35,10 +36,12 @@ struct SampleSet {
 // worker can say.
 absl::Status CheckSamplesOptions(const engine::SampleOptions& options);
 
-// Waits until the worker has answered: for a thread of the pool, such as a report's, never for a
-// reaction. Errors as GenerateSamples and schedule::Analyses have them; NOT_FOUND or
-// FAILED_PRECONDITION if the run is unknown, has no such checkpoint, or a task without text.
-absl::StatusOr<SampleSet> MakeSamples(const Backend& backend, const SamplesQuery& query);
+// Waits until the worker has answered or nobody wants it (CANCELLED): for a thread of the pool,
+// such as a report's, never for a reaction. Errors as GenerateSamples and schedule::Analyses have
+// them; NOT_FOUND or FAILED_PRECONDITION if the run is unknown, has no such checkpoint, or a task
+// without text.
+absl::StatusOr<SampleSet> MakeSamples(const Backend& backend, const SamplesQuery& query,
+                                      const Cancelled& cancelled);
 
 // The same for a caller that hears of each part: a request that lacks only who is told. Blocks on
 // the store.

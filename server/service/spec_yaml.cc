@@ -16,6 +16,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "proto/reflect/text.h"
+#include "server/report/clean_text.h"
 
 namespace ablate::service {
 namespace {
@@ -56,6 +57,13 @@ bool IsPlain(const std::string& text) {
   return simple;
 }
 
+// What a page would not show as it is: its readers could not make the same spec of it.
+std::string Escaped(absl::string_view character) {
+  const auto code = static_cast<uint32_t>(report::TakeCharacter(&character));
+  if (code <= 0xFF) return absl::StrFormat("\\x%02x", code);
+  return code <= 0xFFFF ? absl::StrFormat("\\u%04X", code) : absl::StrFormat("\\U%08X", code);
+}
+
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (size_t at = 0; at < text.size();) {
@@ -64,8 +72,8 @@ std::string Quoted(const std::string& text) {
     const absl::string_view character = rest.substr(0, length);
     if (character == "\"" || character == "\\") {
       absl::StrAppend(&quoted, "\\", character);
-    } else if (length == 1 && absl::ascii_iscntrl(static_cast<unsigned char>(character[0]))) {
-      absl::StrAppendFormat(&quoted, "\\x%02x", static_cast<unsigned char>(character[0]));
+    } else if (report::CleanText(character) != character) {
+      quoted.append(Escaped(character));
     } else {
       absl::StrAppend(&quoted, character);
     }

@@ -75,6 +75,27 @@ TEST(CompareTest, AllDivergedHasAReasonAndNoNumber) {
   EXPECT_EQ(post.pairs.losses, 6u);
 }
 
+TEST(CompareTest, HasItsOwnMeanWhereTheBaselineAlwaysDiverged) {
+  const std::vector<double> diverged(6, kDivergedRun);
+  const ComparisonRow row =
+      Compare(OneAxis({{"pre", diverged}, {"post", {1, 2, 3, 4, 5, 6}}}))->rows[1];
+  EXPECT_EQ(row.difference.mean.undefined, Undefined::kAllDiverged);
+  EXPECT_EQ(row.mean.value, 3.5);
+  EXPECT_EQ(row.interval.low, row.own.interval.low);
+  EXPECT_EQ(row.pairs.wins, 6u);
+}
+
+TEST(CompareTest, StopsAtARowAndLeavesOutTheBootstrap) {
+  const ComparisonInput input = OneAxis({{"a", {1, 2, 3}}, {"b", {1, 3, 2}}, {"c", {3, 1, 1}}});
+  int asked = 0;
+  const auto stopped = Compare(input, {[&asked] { return ++asked > 2; }});
+  EXPECT_TRUE(absl::IsCancelled(stopped.status())) << stopped.status();
+  const ComparisonRow brief = Compare(input, {{}, 0})->rows[1], whole = Compare(input)->rows[1];
+  EXPECT_FALSE(brief.difference.bca.defined());
+  EXPECT_TRUE(whole.difference.bca.defined());
+  EXPECT_EQ(brief.difference.p_sign_flip.value, whole.difference.p_sign_flip.value);
+}
+
 TEST(CompareTest, BaselineHasNoDifferenceToItself) {
   const ComparisonRow row = Compare(OneAxis({{"pre", {1, 2, 3}}, {"post", {2, 3, 4}}}))->rows[0];
   EXPECT_EQ(row.difference.mean.undefined, Undefined::kIsBaseline);

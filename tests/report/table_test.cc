@@ -103,8 +103,25 @@ TEST(CellsTest, GiveTheReasonOfWhatDoesNotExist) {
   EXPECT_EQ(DifferenceCell(one.rows[1]), "+.100 (no interval: too few pairs)");
   EXPECT_EQ(RatioCell(one.rows[1], one.rows[1].difference.effect, true), "too few pairs");
   const Comparison none = Compared(OneAxis({{"pre", {2.4}}, {"post", {kDivergedRun}}}));
-  EXPECT_EQ(DifferenceCell(none.rows[1]), "all diverged");
+  EXPECT_EQ(DifferenceCell(none.rows[1]), "no pair converged");
   EXPECT_EQ(MeanCell(none.rows[1], 3, true), "all diverged");
+}
+
+// Rows of two runs around a mean: the interval is wide, but of the mean's size.
+TEST(CellsTest, NeverPrintASmallMeanAsZero) {
+  const auto means = [](const std::vector<std::pair<std::string, std::vector<double>>>& settings) {
+    const Comparison comparison = Compared(OneAxis(settings));
+    std::vector<std::string> cells;
+    for (const ComparisonRow& row : comparison.rows) {
+      cells.push_back(MeanCell(row, MeanDecimals(comparison), false));
+    }
+    return cells;
+  };
+  EXPECT_THAT(means({{"a", {3.9e-7, 4e-7, 4.1e-7}}, {"b", {4.9e-7, 5e-7, 5.1e-7}}}),
+              ElementsAre("4.00e−7", "5.00e−7"));
+  EXPECT_THAT(means({{"a", {2.3, 2.4, 2.5}}, {"b", {0.9e-9, 1e-9, 1.1e-9}}}),
+              ElementsAre(testing::StartsWith("2.4"), "1.00e−9"));
+  EXPECT_THAT(means({{"a", {2.4}}, {"b", {1e-9}}}), ElementsAre("2.40", "1.00e−9"));
 }
 
 TEST(MainTableTest, LeavesOutColumnsWithoutACell) {

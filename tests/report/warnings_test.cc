@@ -110,17 +110,6 @@ TEST(FindWarningsTest, NamesMixedProvenance) {
       ElementsAre("the runs mix trainers (native 12, torch 24) and devices (cpu 33, cuda 3)"));
 }
 
-TEST(FindWarningsTest, NamesContendedThroughput) {
-  ComparisonInput input = Sound();
-  for (Cell& cell : input.cells) {
-    cell.contended = cell.labels[0] == "post" && cell.seed < 2;
-  }
-  EXPECT_THAT(Texts(input, WarningKind::kContendedThroughput), IsEmpty());  // nothing was measured
-  for (Cell& cell : input.cells) cell.tokens_per_second = 1000;
-  EXPECT_THAT(Texts(input, WarningKind::kContendedThroughput),
-              ElementsAre("tokens/s were measured while others used the device: post 2 of 12"));
-}
-
 TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
   ComparisonInput input = Sound();
   input.cells.erase(input.cells.begin(), input.cells.begin() + 12);

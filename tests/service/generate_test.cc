@@ -164,7 +164,7 @@ TEST_F(GenerateTest, MakesSamplesForAReportOnAThreadThatWaits) {
   query.run = Request().run().substr(std::string("runs/").size());
   query.options.count = 2;
   absl::StatusOr<SampleSet> set;
-  std::thread report([&] { set = MakeSamples(backend, query); });
+  std::thread report([&] { set = MakeSamples(backend, query, [] { return false; }); });
   const Analyze analysis = analyst->NextAnalysis();
   analyst->AnalysisPart(analysis, {SampleOf(0, "anna", true), SampleOf(1, "anno", false)});
   analyst->AnalysisResult(analysis, 2, 1);
@@ -174,6 +174,18 @@ TEST_F(GenerateTest, MakesSamplesForAReportOnAThreadThatWaits) {
   EXPECT_EQ(set->samples.at(1).text, "anno");
   EXPECT_EQ(set->counts.distinct, 2u);
   EXPECT_EQ(set->counts.in_training_data, 1u);
+}
+
+TEST_F(GenerateTest, EndsTheSamplesOfAReportThatNobodyWants) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Backend backend;
+  backend.store = &store();
+  backend.scheduler = scheduler();
+  SamplesQuery query;
+  query.run = Request().run().substr(std::string("runs/").size());
+  const auto set = MakeSamples(backend, query, [] { return true; });  // the worker never answers
+  EXPECT_TRUE(absl::IsCancelled(set.status())) << set.status();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <limits>
+#include <list>
 
 #include "absl/strings/str_cat.h"
 #include "tests/service/stored_grid.h"
@@ -57,7 +58,7 @@ class RenderFigureTest : public testing::Test {
     }
   }
 
-  absl::Status Render() { return RenderFigure(backend_, request_, kNever, &response_); }
+  absl::Status Render() { return RenderFigure(&backend_, request_, kNever, &response_); }
 
   StoredGrid stored_{kSpec};
   figure::Gnuplot gnuplot_{figure::FindProgram("gnuplot", std::getenv("PATH"))};
@@ -89,6 +90,18 @@ TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
   request_.set_kind("summary");
   ASSERT_EQ(Render(), absl::OkStatus());
   EXPECT_THAT(response_.csv(), HasSubstr("\"train/loss, mean of the last 2\",pre,2.3"));
+}
+
+TEST_F(RenderFigureTest, CountsAmongReports) {
+  TrainAll();
+  std::list<LiveCall> others;
+  for (size_t i = 0; i < kMostReports; ++i) others.emplace_back(&backend_.reports);
+  EXPECT_TRUE(absl::IsResourceExhausted(Render())) << Render();
+  others.pop_back();
+  EXPECT_TRUE(Render().ok());
+  others.clear();
+  backend_.reports.StopAll();
+  EXPECT_TRUE(absl::IsUnavailable(Render()));
 }
 
 TEST_F(RenderFigureTest, NamesTheFieldThatMakesNoSense) {

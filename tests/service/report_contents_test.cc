@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kSpec[] = R"(
@@ -71,6 +72,16 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   EXPECT_DOUBLE_EQ(experiment.windows[0].entries[1].mean.value, 0);
 }
 
+TEST_F(ReportContentsTest, KnowsWhetherSeedsShareWeights) {
+  EXPECT_TRUE(Describe().shared_weights);
+  std::string spec = kSpec;
+  spec.replace(spec.find("heads: 2 }"), 10, "heads: 2 init { streams: sequential } }");
+  StoredGrid sequential(spec);
+  request_.set_experiment(sequential.experiment());
+  backend_.store = sequential.store();
+  EXPECT_FALSE(Describe().shared_weights);
+}
+
 TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
   const html::Provenance provenance = Describe().provenance;
   EXPECT_EQ(provenance.cells, 6u);
@@ -80,7 +91,7 @@ TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
   EXPECT_THAT(provenance.spec_yaml, StartsWith("name: small\n"));
   EXPECT_EQ(provenance.spec_sha256, storage::Sha256Hex(provenance.spec_yaml));
   EXPECT_EQ(provenance.submit_command, "ablate submit small.yaml --wait");
-  EXPECT_EQ(provenance.report_command, "ablate report " + grid_.experiment() + " -o report.html");
+  EXPECT_EQ(provenance.report_command, "ablate report EXPERIMENT -o report.html");
 }
 
 TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {
@@ -105,6 +116,17 @@ TEST_F(ReportContentsTest, HasAPlaceForEachFigureWithoutGnuplot) {
     EXPECT_NE(figure.description, "") << figure.name;
   }
   EXPECT_THAT(names, ElementsAre("loss", "forest", "summary", "windows", "curves"));
+}
+
+TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {
+  StoredGrid untrained(kSpec);
+  request_.set_experiment(untrained.experiment());
+  backend_.store = untrained.store();
+  for (const html::Figure& figure : Describe().figures) {
+    EXPECT_THAT(figure.missing, Not(HasSubstr("key: "))) << figure.name;
+    EXPECT_THAT(figure.missing, Not(HasSubstr("kind: "))) << figure.name;
+    EXPECT_THAT(figure.missing, StartsWith("Not drawn: ")) << figure.name;
+  }
 }
 
 TEST_F(ReportContentsTest, StopsWhenNobodyWantsIt) {

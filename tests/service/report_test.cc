@@ -52,5 +52,17 @@ TEST_F(ReportTest, RefusesAnExperimentThatIsNamedTwice) {
   EXPECT_EQ(page, "");
 }
 
+TEST_F(ReportTest, RefusesAnUnknownAxisBeforeTheFirstByte) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  Context context;
+  v1::RenderReportRequest request;
+  request.add_experiments(name);
+  request.set_by("no-such-axis");
+  auto reader = reports_->RenderReport(&context, request);
+  v1::FileChunk chunk;
+  EXPECT_FALSE(reader->Read(&chunk));
+  EXPECT_EQ(FieldOf(reader->Finish()), "by");
+}
+
 }  // namespace
 }  // namespace ablate::service

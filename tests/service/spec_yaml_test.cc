@@ -5,9 +5,11 @@
 
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "client/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/report/clean_text.h"
 
 namespace ablate::service {
 namespace {
@@ -66,6 +68,17 @@ TEST(SpecYamlTest, QuotesWhatWouldBeReadAsSomethingElse) {
     (*setting->mutable_set())["model.norm"].set_null_value(google::protobuf::NULL_VALUE);
     ExpectRoundTrip(spec);
   }
+}
+
+TEST(SpecYamlTest, IsShownOnAPageAsItIs) {
+  v1::ExperimentSpec spec;
+  spec.set_name("small");
+  spec.set_question("a\x01\x7f\u0085b\u202E\u2028c\uFEFF\uFDD0\U0001FFFF\uFFFD é🦊");
+  for (const absl::string_view line : absl::StrSplit(SpecYaml(spec), '\n')) {
+    EXPECT_EQ(report::CleanText(line), line);
+  }
+  EXPECT_THAT(SpecYaml(spec), HasSubstr("b\\u202E"));
+  ExpectRoundTrip(spec);
 }
 
 TEST(SpecYamlTest, WritesEveryKindOfField) {

@@ -54,9 +54,6 @@ std::unique_ptr<Encoder> MakeTensorBoardEncoder();
 // The columns' names. An axis that is named like another column is called "axis.NAME".
 std::vector<std::string> ColumnNames(const std::vector<std::string>& axes);
 
-// Appends the shortest decimal that reads back as `value`, which is finite.
-void AppendDecimal(double value, std::string* bytes);
-
 }  // namespace ablate::report
 
 #endif  // ABLATE_SERVER_REPORT_EXPORT_ENCODER_H_

@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "server/report/clean_text.h"
 #include "server/report/export/encoder.h"
+#include "server/report/text.h"
 
 namespace ablate::report {
 namespace {
@@ -113,12 +114,6 @@ std::vector<std::string> ColumnNames(const std::vector<std::string>& axes) {
   }
   names.insert(names.end(), std::begin(kLastColumns), std::end(kLastColumns));
   return names;
-}
-
-void AppendDecimal(double value, std::string* bytes) {
-  char text[32];
-  const auto end = std::to_chars(std::begin(text), std::end(text), value);
-  bytes->append(text, end.ptr);
 }
 
 std::unique_ptr<Encoder> MakeCsvEncoder(const std::vector<std::string>& axes) {

@@ -1,5 +1,6 @@
 // TensorBoard's event files: one scalar an event.
 #include <cmath>
+#include <limits>
 
 #include "ablate/tensorboard/event.pb.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,14 @@ constexpr size_t kMostFolderBytes = 200;  // file systems allow 255
 std::string Folder(const ExportedCell& cell) {
   if (cell.name.size() <= kMostFolderBytes) return cell.name;
   return absl::StrCat(cell.name.substr(0, kMostFolderBytes - 12), "..", cell.index);
+}
+
+// Infinite beyond what a float holds: a cast alone would do anything there.
+float ToFloat(double value) {
+  if (std::abs(value) <= std::numeric_limits<float>::max()) return static_cast<float>(value);
+  if (std::isnan(value)) return std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  return value > 0 ? infinity : -infinity;
 }
 
 class TensorBoardEncoder final : public Encoder {
@@ -40,7 +49,7 @@ class TensorBoardEncoder final : public Encoder {
     std::string data;
     for (size_t i = 0; i < steps.size(); ++i) {
       event.set_step(steps[i]);
-      value->set_simple_value(static_cast<float>(values[i]));
+      value->set_simple_value(ToFloat(values[i]));
       event.SerializeToString(&data);
       AppendRecord(data, bytes);
     }

@@ -1,12 +1,11 @@
 // Rows of CSV.
 #include "server/report/figure/csv.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "absl/strings/str_join.h"
 #include "server/report/clean_text.h"
+#include "server/report/text.h"
 
 namespace ablate::figure {
 
@@ -14,9 +13,9 @@ std::string CsvText(const std::string& text) { return report::CsvField(report::C
 
 std::string CsvNumber(double value) {
   if (!std::isfinite(value)) return "";
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  return std::string(digits.data(), end.ptr);
+  std::string text;
+  report::AppendDecimal(value, &text);
+  return text;
 }
 
 void AddCsvRow(const std::vector<std::string>& fields, std::string* csv) {

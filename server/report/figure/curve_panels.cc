@@ -45,7 +45,7 @@ void SetAxes(const std::vector<const Track*>& tracks, const CurvePanel& shown, s
   panel->y.grid = true;
 }
 
-// Lines of seeds in a panel with all settings are left out where they would be a thicket.
+// Lines of seeds are left out of a panel where they would be a thicket.
 bool ShowSeeds(const std::vector<const Track*>& tracks) {
   size_t lines = 0;
   for (const Track* track : tracks) lines += track->seeds.size();
@@ -122,19 +122,26 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   return figure;
 }
 
+// The setting that is black in every panel: where there is one baseline, else none.
+bool IsBlack(const Input& input, size_t setting) {
+  return HasOneBaseline(*input.comparison) && input.settings[setting].style == 0;
+}
+
 // One panel a setting: its own curve, the baseline's, and the others in grey.
 void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   size_t baseline = 0;
-  while (baseline + 1 < input.settings.size() && input.settings[baseline].style != 0) ++baseline;
+  while (baseline < input.settings.size() && !IsBlack(input, baseline)) ++baseline;
   for (size_t s = 0; s < input.settings.size(); ++s) {
     if (s == own || s == baseline) continue;
     AddMean(ThinTrack(input.settings[s].tracks[index], kOtherPoints), kOthers, {}, 0.4, panel);
   }
   const Track track = ThinTrack(input.settings[own].tracks[index], kOwnPoints);
   const Color color = own == baseline ? kInk : kOwn;
-  if (track.seeds.size() <= kMostSeedLines) AddSeedLines(track, color, panel);
+  if (ShowSeeds({&track})) AddSeedLines(track, color, panel);
   AddBand(track, color, panel);
-  AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
+  if (baseline < input.settings.size()) {
+    AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
+  }
   AddMean(track, color, {}, kOwnMean, panel);
   AddDivergences(track, color, panel);
 }
@@ -149,8 +156,7 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
       Panel panel = grid.PanelAt(block, s);
       SetAxes(TracksOf(input, block), panels[block], 2, &panel);
       AddOneSetting(input, block, s, &panel);
-      const bool baseline = input.settings[s].style == 0;
-      grid.Add(std::move(panel), s, input.settings[s].label, baseline ? kInk : kOwnText);
+      grid.Add(std::move(panel), s, input.settings[s].label, IsBlack(input, s) ? kInk : kOwnText);
     }
     grid.TitleAxes(block, "Step", AxisTitle(NameOf(input.key)));
   }
@@ -159,16 +165,34 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
 
 }  // namespace
 
+ShownSeeds SeedsShown(const Input& input) {
+  ShownSeeds shown;
+  const bool many = input.settings.size() > kMostInOnePanel;
+  const size_t panels = input.settings.empty() ? 0 : input.settings[0].tracks.size();
+  for (size_t panel = 0; panel < panels; ++panel) {
+    const std::vector<const Track*> tracks = TracksOf(input, panel);
+    for (const Track* track : tracks) {
+      if (!ShowSeeds(many ? std::vector<const Track*>{track} : tracks)) continue;
+      for (const ThinLine& line : track->seeds) {
+        (line.diverged ? shown.diverged : shown.converged) = true;
+      }
+    }
+  }
+  return shown;
+}
+
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::string& name,
                                    const std::vector<CurvePanel>& panels) {
   Drawing drawing;
   const bool many = input.settings.size() > kMostInOnePanel;
+  const bool titled = !panels[0].title.empty();
+  const std::vector<std::string> footnote =
+      FootnoteLines(CurveFootnote(input, titled, many), input.width);
   if (many) {
-    const absl::Status fits = Multiples::Check(input.width, input.settings.size(), panels.size());
+    const absl::Status fits = Multiples::Check(input.width, input.settings.size(), panels.size(),
+                                               titled, footnote.size());
     if (!fits.ok()) return fits;
   }
-  const std::vector<std::string> footnote =
-      FootnoteLines(CurveFootnote(input, !panels[0].title.empty(), many), input.width);
   drawing.figure =
       many ? DrawMultiples(input, panels, footnote) : DrawTogether(input, panels, footnote);
   drawing.figure.name = name;

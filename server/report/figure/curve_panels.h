@@ -19,6 +19,12 @@ struct CurvePanel {
   uint32_t last_steps = 0;
 };
 
+// Which runs have a thin line of their own in some panel: not all where it would be a thicket.
+struct ShownSeeds {
+  bool converged = false, diverged = false;
+};
+ShownSeeds SeedsShown(const Input& input);
+
 // `panels` are in the order of the settings' tracks; `input.settings` is not empty.
 // INVALID_ARGUMENT if there are more settings than fit on a page.
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::string& name,

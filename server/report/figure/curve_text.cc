@@ -56,6 +56,11 @@ std::string SmoothingText(const Input& input, size_t track) {
   return most > 1 ? absl::StrCat(most, "-step average") : "";
 }
 
+std::string MultiplesText(const report::Comparison& comparison) {
+  return absl::StrCat(HasOneBaseline(comparison) ? "black: baseline; " : "",
+                      "grey: the other settings; ");
+}
+
 std::string CurveFootnote(const Input& input, bool average_in_titles, bool multiples) {
   std::vector<std::string> parts;
   parts.push_back(SeedsText(input));
@@ -63,8 +68,8 @@ std::string CurveFootnote(const Input& input, bool average_in_titles, bool multi
   if (!average.empty()) parts.push_back(average);
   if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
   const std::string diverged = DivergedText(input);
-  return absl::StrCat(multiples ? "black: baseline; grey: the other settings; " : "",
-                      absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
+  return absl::StrCat(multiples ? MultiplesText(*input.comparison) : "", absl::StrJoin(parts, ", "),
+                      diverged.empty() ? "" : "; ", diverged);
 }
 
 std::string CurveTitle(const Input& input) {

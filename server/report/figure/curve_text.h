@@ -13,6 +13,9 @@ namespace ablate::figure {
 // "20-step average"; empty where nothing was averaged.
 std::string SmoothingText(const Input& input, size_t track);
 
+// What the colours of small multiples mean.
+std::string MultiplesText(const report::Comparison& comparison);
+
 // What is drawn: means of how many seeds, the average (unless it is said in the panels), the band,
 // who diverged; with `multiples`, what the colours mean.
 std::string CurveFootnote(const Input& input, bool average_in_titles, bool multiples);

@@ -23,25 +23,14 @@ std::string NumberText(double value, int decimals, bool sign) {
   return WithZero(sign ? report::Signed(value, decimals) : report::Plain(value, decimals));
 }
 
-}  // namespace
-
-std::string ReasonText(report::Undefined reason) {
-  switch (reason) {
-    case report::Undefined::kAllDiverged:
-      return "all diverged";
-    case report::Undefined::kTooFewPairs:
-      return "no pair converged";
-    case report::Undefined::kNonFinite:
-      return "not finite";
-    case report::Undefined::kNoBaseline:
-      return "no baseline";
-    default:
-      return "no run yet";
-  }
+std::string ReasonText(report::Undefined reason, bool sign) {
+  return std::string(sign ? report::PairReasonText(reason) : report::ReasonText(reason));
 }
 
+}  // namespace
+
 std::string ValueText(const report::Number& mean, const report::Interval& interval, bool sign) {
-  if (!mean.defined()) return ReasonText(mean.undefined);
+  if (!mean.defined()) return ReasonText(mean.undefined, sign);
   const int decimals = report::DecimalsFor(mean.value, interval);
   const std::string value = NumberText(mean.value, decimals, sign);
   if (!interval.defined()) return absl::StrCat(value, ", no interval");
@@ -51,7 +40,7 @@ std::string ValueText(const report::Number& mean, const report::Interval& interv
 
 std::string ShortValueText(const report::Number& mean, const report::Interval& interval,
                            bool sign) {
-  if (!mean.defined()) return ReasonText(mean.undefined);
+  if (!mean.defined()) return ReasonText(mean.undefined, sign);
   const int decimals = report::DecimalsFor(mean.value, interval);
   const std::string value = NumberText(mean.value, decimals, sign);
   if (!interval.defined()) return value;

@@ -14,9 +14,6 @@ std::string ValueText(const report::Number& mean, const report::Interval& interv
 // "+0.031 ± 0.007" for a narrow figure.
 std::string ShortValueText(const report::Number& mean, const report::Interval& interval, bool sign);
 
-// Why a number does not exist, in a few words.
-std::string ReasonText(report::Undefined reason);
-
 }  // namespace ablate::figure
 
 #endif  // ABLATE_SERVER_REPORT_FIGURE_DOT_TEXT_H_

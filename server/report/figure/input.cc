@@ -1,6 +1,8 @@
 // What figures are drawn from.
 #include "server/report/figure/input.h"
 
+#include <algorithm>
+
 namespace ablate::figure {
 
 std::vector<size_t> StyleIndices(const report::Comparison& comparison) {
@@ -14,6 +16,11 @@ std::vector<size_t> StyleIndices(const report::Comparison& comparison) {
   }
   if (baseline < rows) indices[baseline] = 0;
   return indices;
+}
+
+bool HasOneBaseline(const report::Comparison& comparison) {
+  return std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                       [](const report::ComparisonRow& row) { return row.is_baseline; }) == 1;
 }
 
 }  // namespace ablate::figure

@@ -20,6 +20,10 @@ struct CurveOptions {
   uint32_t first_steps = 100, last_steps = 200;  // of the kind `windows`
 };
 
+// In the first window at most this many steps are averaged: there the curve falls within a few, and
+// an average over more would hide it.
+inline constexpr uint32_t kFirstSmooth = 5;
+
 struct Input {
   const report::Comparison* comparison = nullptr;  // never null
   // Axes of the grid that it compares; read by `sensitivity`.
@@ -40,6 +44,9 @@ struct Drawing {
 
 // Of each of the comparison's rows: the index of its colour, the first baseline being 0.
 std::vector<size_t> StyleIndices(const report::Comparison& comparison);
+
+// Whether the setting of index 0 is what all others are compared with, and can be called so.
+bool HasOneBaseline(const report::Comparison& comparison);
 
 }  // namespace ablate::figure
 

@@ -14,12 +14,12 @@ namespace {
 constexpr absl::string_view kTrain = "train/loss";
 
 constexpr Kind kKinds[] = {
-    {"loss", "mean, band and seeds over all steps", kTrain, ReduceLoss, DrawLoss},
-    {"windows", "the first and the last steps", kTrain, ReduceWindows, DrawWindows},
-    {"curves", "cumulative and trailing mean", kTrain, ReduceCumulative, DrawCumulative},
-    {"forest", "paired differences to the baseline", "", nullptr, DrawForest},
-    {"sensitivity", "the metric over a tuned axis", "", nullptr, DrawSensitivity},
-    {"summary", "each setting's value with its interval", "", nullptr, DrawSummary},
+    {"loss", kTrain, ReduceLoss, DrawLoss},
+    {"windows", kTrain, ReduceWindows, DrawWindows},
+    {"curves", kTrain, ReduceCumulative, DrawCumulative},
+    {"forest", "", nullptr, DrawForest},
+    {"sensitivity", "", nullptr, DrawSensitivity},
+    {"summary", "", nullptr, DrawSummary},
 };
 
 }  // namespace

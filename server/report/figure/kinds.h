@@ -14,8 +14,7 @@ namespace ablate::figure {
 
 struct Kind {
   absl::string_view name;
-  absl::string_view shows;  // a phrase
-  absl::string_view key;    // the curves' default metric; empty: draws no curves
+  absl::string_view key;  // the curves' default metric; empty: draws no curves
   // Reduces one setting's curves to what Draw needs of it, so that only one setting's are in memory
   // at a time. Null if it draws no curves.
   std::vector<Track> (*reduce)(const SettingCurves& curves, const CurveOptions& options);

@@ -23,16 +23,19 @@ size_t RowsOf(double width, size_t panels) {
   return (panels + most - 1) / most;
 }
 
+double TitleHeight(bool titled) { return titled ? kTitleLine : 0; }
+
+double FootHeight(size_t lines) { return kFootnoteLine * static_cast<double>(lines) + kEdge / 2; }
+
 }  // namespace
 
-absl::Status Multiples::Check(double width, size_t panels, size_t blocks) {
+absl::Status Multiples::Check(double width, size_t panels, size_t blocks, bool titled,
+                              size_t footnote) {
   const double rows = static_cast<double>(RowsOf(width, panels));
-  if ((rows * kPitch + kNumbers) * static_cast<double>(blocks) <= kMostHeight) {
-    return absl::OkStatus();
-  }
-  const auto most =
-      static_cast<size_t>((kMostHeight / static_cast<double>(blocks) - kNumbers) / kPitch) *
-      MostColumns(width);
+  const double beside = kNumbers + TitleHeight(titled);  // a block's rows
+  const double block = (kMostHeight - FootHeight(footnote)) / static_cast<double>(blocks);
+  if (rows * kPitch + beside <= block) return absl::OkStatus();
+  const auto most = static_cast<size_t>((block - beside) / kPitch) * MostColumns(width);
   return absl::InvalidArgumentError(
       absl::StrCat("kind: ", panels, " settings do not fit into this figure; allowed: at most ",
                    most, " at this width"));
@@ -42,13 +45,13 @@ Multiples::Multiples(double width, size_t panels, size_t blocks, bool titled,
                      std::vector<std::string> footnote)
     : panels_(panels),
       blocks_(blocks),
-      block_title_(titled ? kTitleLine : 0),
+      block_title_(TitleHeight(titled)),
       footnote_(std::move(footnote)) {
   rows_ = RowsOf(width, panels);
   columns_ = (panels + rows_ - 1) / rows_;
   panel_width_ = (width - kLeft - kRight - kGap * static_cast<double>(columns_ - 1)) /
                  static_cast<double>(columns_);
-  foot_ = kFootnoteLine * static_cast<double>(footnote_.size()) + kEdge / 2;
+  foot_ = FootHeight(footnote_.size());
   figure_.width = width;
   figure_.height = foot_ + (kPitch * static_cast<double>(rows_) + kNumbers + block_title_) *
                                static_cast<double>(blocks_);

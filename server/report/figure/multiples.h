@@ -14,8 +14,10 @@ namespace ablate::figure {
 // Builds one figure: Add each panel, then Finish. Not thread-safe.
 class Multiples {
  public:
-  // INVALID_ARGUMENT if so many panels do not fit on a page.
-  static absl::Status Check(double width, size_t panels, size_t blocks);
+  // INVALID_ARGUMENT if so many panels do not fit on a page, with titles above the blocks and so
+  // many lines of footnote.
+  static absl::Status Check(double width, size_t panels, size_t blocks, bool titled,
+                            size_t footnote);
 
   Multiples(double width, size_t panels, size_t blocks, bool titled,
             std::vector<std::string> footnote);

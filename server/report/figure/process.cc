@@ -104,16 +104,20 @@ class Child {
         absl::StrCat("can't start ", program, ": ", absl::ErrnoToStatus(error, "").message()));
   }
 
-  // Its status, as waitpid gives it.
-  int Wait() {
-    int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
+  // Whether it has ended, with its status as waitpid gives it.
+  bool HasEnded(int* status) {
+    if (waitpid(pid_, status, WNOHANG) != pid_) return false;
     pid_ = -1;
-    return status;
+    return true;
   }
 
  private:
+  void Wait() {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+
   pid_t pid_ = -1;
 };
 
@@ -133,11 +137,19 @@ void Drain(Descriptor* from, std::string* into) {
   if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR)) from->Close();
 }
 
+// CANCELLED or DEADLINE_EXCEEDED if it is to be killed now.
+absl::Status CheckLimits(const ProcessLimits& limits, absl::Time end) {
+  if (limits.cancelled && limits.cancelled()) return absl::CancelledError("cancelled");
+  if (absl::Now() <= end) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat("not done after ", absl::FormatDuration(limits.time)));
+}
+
 // Carries bytes both ways until the child has closed its ends.
 absl::Status Converse(std::array<Ends, 3>* ends, absl::string_view input,
-                      const ProcessLimits& limits, std::string* output, std::string* errors) {
+                      const ProcessLimits& limits, absl::Time end, std::string* output,
+                      std::string* errors) {
   auto& [in, out, err] = *ends;
-  const absl::Time end = absl::Now() + limits.time;
   if (input.empty()) in.ours.Close();
   while (out.ours.get() >= 0 || err.ours.get() >= 0) {
     std::array<pollfd, 3> wanted = {pollfd{in.ours.get(), POLLOUT, 0},
@@ -152,13 +164,19 @@ absl::Status Converse(std::array<Ends, 3>* ends, absl::string_view input,
       return absl::ResourceExhaustedError(
           absl::StrCat("the output is larger than ", limits.output_bytes, " bytes"));
     }
-    if (limits.cancelled && limits.cancelled()) return absl::CancelledError("cancelled");
-    if (absl::Now() > end) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("not done after ", absl::FormatDuration(limits.time)));
-    }
+    if (absl::Status within = CheckLimits(limits, end); !within.ok()) return within;
   }
   return absl::OkStatus();
+}
+
+// A child that has closed its ends mostly ends at once; its status.
+absl::StatusOr<int> WaitFor(Child* child, const ProcessLimits& limits, absl::Time end) {
+  int status = 0;
+  while (!child->HasEnded(&status)) {
+    if (absl::Status within = CheckLimits(limits, end); !within.ok()) return within;
+    poll(nullptr, 0, 1);
+  }
+  return status;
 }
 
 std::string HowItEnded(int status) {
@@ -183,13 +201,17 @@ absl::StatusOr<std::string> RunProcess(const std::string& program,
   if (!started.ok()) return started;
   for (Ends& pair : ends) pair.childs.Close();
   std::string output, errors;
-  const absl::Status talked = Converse(&ends, input, limits, &output, &errors);
-  if (!talked.ok()) {
-    return absl::Status(talked.code(), absl::StrCat(program, ": ", talked.message()));
+  const absl::Time end = absl::Now() + limits.time;
+  const absl::Status talked = Converse(&ends, input, limits, end, &output, &errors);
+  const absl::StatusOr<int> status =
+      talked.ok() ? WaitFor(&child, limits, end) : absl::StatusOr<int>(talked);
+  if (!status.ok()) {
+    return absl::Status(status.status().code(),
+                        absl::StrCat(program, ": ", status.status().message()));
   }
-  if (const int status = child.Wait(); status != 0) {
+  if (*status != 0) {
     return absl::InternalError(
-        absl::StrCat(program, ": ", HowItEnded(status), ": ", report::CleanText(errors)));
+        absl::StrCat(program, ": ", HowItEnded(*status), ": ", report::CleanText(errors)));
   }
   return output;
 }

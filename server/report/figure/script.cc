@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "server/report/clean_text.h"
 #include "server/report/figure/palette.h"
 
@@ -123,7 +124,9 @@ class Writer {
     if (axis.log) Command("set logscale %c\n", name);
     std::vector<std::string> ticks;
     for (const Tick& tick : axis.ticks) {
-      ticks.push_back(absl::StrFormat("%s %.10g", Label(tick.label), tick.at));
+      // gnuplot takes a tick's label for a format of its number.
+      const std::string label = absl::StrReplaceAll(tick.label, {{"%", "%%"}});
+      ticks.push_back(absl::StrFormat("%s %.10g", Label(label), tick.at));
     }
     if (ticks.empty()) {
       Command("unset %ctics\n", name);

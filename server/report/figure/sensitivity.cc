@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/figure/curve_text.h"
 #include "server/report/figure/draw.h"
 #include "server/report/figure/frame.h"
 #include "server/report/figure/measure.h"
@@ -147,7 +148,8 @@ void AddCounts(const Sensitivity& sensitivity, const std::vector<double>& places
   }
 }
 
-std::string FootnoteOf(const Sensitivity& sensitivity, bool multiples) {
+// `colours`: what they mean in small multiples; else empty.
+std::string FootnoteOf(const Sensitivity& sensitivity, const std::string& colours) {
   bool hollow = false;
   size_t n = 0, diverged = 0;
   for (const Response& setting : sensitivity.settings) {
@@ -158,9 +160,10 @@ std::string FootnoteOf(const Sensitivity& sensitivity, bool multiples) {
     }
   }
   std::string text = n == 1 ? "one seed, no interval" : "mean, 95 % interval and seeds";
-  if (multiples) text = absl::StrCat("black: baseline; grey: the other settings; ", text);
+  text = absl::StrCat(colours, text);
   if (hollow) absl::StrAppend(&text, "; hollow: some seeds diverged, mean of the others");
-  if (multiples && diverged > 0) absl::StrAppend(&text, "; ", diverged, " runs diverged in all");
+  if (!colours.empty() && diverged > 0)
+    absl::StrAppend(&text, "; ", diverged, " runs diverged in all");
   if (!sensitivity.others.empty()) absl::StrAppend(&text, "; at ", sensitivity.others);
   return text;
 }
@@ -183,10 +186,10 @@ void AddLabels(const Sensitivity& sensitivity, const std::vector<double>& places
   AddEndLabels(panel, labels, room, figure);
 }
 
-Figure DrawTogether(const Input& input, const Sensitivity& sensitivity) {
+absl::StatusOr<Figure> DrawTogether(const Input& input, const Sensitivity& sensitivity) {
   Figure figure;
   figure.width = input.width;
-  const auto footnote = FootnoteLines(FootnoteOf(sensitivity, false), input.width);
+  const auto footnote = FootnoteLines(FootnoteOf(sensitivity, ""), input.width);
   std::vector<std::string> labels;
   size_t counted = 0;
   for (const Response& setting : sensitivity.settings) {
@@ -230,9 +233,14 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   panel->layers.push_back(std::move(line));
 }
 
-Figure DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
-  const auto footnote = FootnoteLines(FootnoteOf(sensitivity, true), input.width);
+absl::StatusOr<Figure> DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
+  const auto footnote =
+      FootnoteLines(FootnoteOf(sensitivity, MultiplesText(*input.comparison)), input.width);
   const std::vector<Response>& settings = sensitivity.settings;
+  const absl::Status fits =
+      Multiples::Check(input.width, settings.size(), 1, false, footnote.size());
+  if (!fits.ok()) return fits;
+  const bool one_baseline = HasOneBaseline(*input.comparison);
   Multiples grid(input.width, settings.size(), 1, false, footnote);
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
@@ -242,9 +250,10 @@ Figure DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
     ThinTickLabels(&panel);
     for (size_t s = 0; s < settings.size(); ++s) {
       if (s == own) continue;
-      AddMeanLine(settings[s], places, settings[s].style == 0 ? kInk : kOthers, &panel);
+      AddMeanLine(settings[s], places, one_baseline && settings[s].style == 0 ? kInk : kOthers,
+                  &panel);
     }
-    const bool baseline = settings[own].style == 0;
+    const bool baseline = one_baseline && settings[own].style == 0;
     Style style;
     style.line = baseline ? kInk : kOwn;
     AddResponse(settings[own], places, style, 0, &panel);
@@ -260,12 +269,10 @@ absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
   const absl::StatusOr<Sensitivity> sensitivity = ResponsesOf(input);
   if (!sensitivity.ok()) return sensitivity.status();
   const bool many = sensitivity->settings.size() > kMostInOnePanel;
-  if (many) {
-    const absl::Status fits = Multiples::Check(input.width, sensitivity->settings.size(), 1);
-    if (!fits.ok()) return fits;
-  }
   Drawing drawing;
-  drawing.figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
+  auto figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
+  if (!figure.ok()) return figure.status();
+  drawing.figure = *std::move(figure);
   drawing.figure.name = "sensitivity";
   drawing.figure.title = absl::StrCat(input.title, ": ", NameOf(input.comparison->key).text,
                                       " over ", sensitivity->axis);

@@ -18,7 +18,7 @@ using report::Comparison;
 using report::ComparisonRow;
 
 DotRow RowOf(const std::string& label, size_t style, std::vector<double> values,
-             const report::Summary& own, size_t diverged) {
+             const report::Summary& own, size_t without) {
   DotRow row;
   row.label = label;
   row.style = StyleOf(style);
@@ -26,9 +26,8 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<double> values,
   row.interval = own.interval;
   row.value = ValueText(own.mean, own.interval, false);
   row.short_value = ShortValueText(own.mean, own.interval, false);
-  const size_t all = values.size() + diverged;
-  const std::string n =
-      diverged == 0 ? absl::StrCat(all) : absl::StrCat(values.size(), " of ", all);
+  const size_t all = values.size() + without;
+  const std::string n = without == 0 ? absl::StrCat(all) : absl::StrCat(values.size(), " of ", all);
   row.columns = {n};
   row.short_remark = absl::StrCat("n = ", n);
   row.seeds = std::move(values);
@@ -44,16 +43,18 @@ class Group {
     group_.axis_title = AxisTitle(NameOf(key));
   }
 
-  void Add(size_t row, const std::vector<double>& values, report::Summary own, std::string* csv) {
+  // `left_out`: converged runs that have no value.
+  void Add(size_t row, const std::vector<double>& values, size_t left_out, report::Summary own,
+           std::string* csv) {
     const ComparisonRow& of = comparison_.rows[row];
-    if (values.empty() && of.diverged > 0) {
+    if (of.diverged > 0 && of.diverged == of.n) {
       own.mean = report::NoNumber(report::Undefined::kAllDiverged);
     }
     AddCsvRow(
         {csv_title_, CsvText(of.label), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
          CsvNumber(own.interval.high), absl::StrCat(values.size()), absl::StrCat(of.diverged)},
         csv);
-    group_.rows.push_back(RowOf(of.label, styles_[row], values, own, of.diverged));
+    group_.rows.push_back(RowOf(of.label, styles_[row], values, own, of.diverged + left_out));
   }
 
   DotGroup Take() { return std::move(group_); }
@@ -72,7 +73,7 @@ DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
     for (const report::SeedRun& run : comparison.rows[row].runs) {
       if (!run.diverged) values.push_back(run.value);
     }
-    group.Add(row, values, comparison.rows[row].own, csv);
+    group.Add(row, values, 0, comparison.rows[row].own, csv);
   }
   return group.Take();
 }
@@ -82,7 +83,7 @@ DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
   Group group(*input.comparison, report::WindowName(of), of.key);
   for (size_t row = 0; row < input.windows->rows.size(); ++row) {
     const report::WindowSummary& summary = input.windows->rows[row][window];
-    group.Add(row, summary.values, summary.over, csv);
+    group.Add(row, summary.values, summary.left_out, summary.over, csv);
   }
   return group.Take();
 }

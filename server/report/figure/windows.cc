@@ -7,13 +7,6 @@
 #include "server/report/figure/draw.h"
 
 namespace ablate::figure {
-namespace {
-
-// At the start the curve falls within a few steps: an average over more would hide it.
-constexpr uint32_t kFirstSmooth = 5;
-
-}  // namespace
-
 std::vector<Track> ReduceWindows(const SettingCurves& curves, const CurveOptions& options) {
   uint32_t first = UINT32_MAX, last = 0;
   for (const SeedCurve& curve : curves.seeds) {

@@ -13,66 +13,44 @@ using report::Interval;
 using report::Number;
 using report::Undefined;
 
-TableCell None(Undefined reason) { return {"", Why(reason)}; }
+TableCell None(Undefined reason) { return {"", std::string(report::ReasonText(reason))}; }
+TableCell NoPair(Undefined reason) { return {"", std::string(report::PairReasonText(reason))}; }
 
 using Formatter = std::string (*)(double value, int decimals);
 
+// Of a mean that exists.
 TableCell WithInterval(const Number& mean, const Interval& interval, Formatter format) {
-  if (!mean.defined()) return None(mean.undefined);
   const int decimals = DecimalsFor(mean.value, interval);
   const std::string text = format(mean.value, decimals);
-  if (!interval.defined()) return {text, Why(interval.undefined)};
+  if (!interval.defined()) return {text, std::string(report::ReasonText(interval.undefined))};
   return {text, absl::StrCat("[", format(interval.low, decimals), ", ",
                              format(interval.high, decimals), "]")};
 }
 
 }  // namespace
 
-std::string Why(Undefined undefined) {
-  switch (undefined) {
-    case Undefined::kNo:
-    case Undefined::kIsBaseline:
-      return "";
-    case Undefined::kTooFewRuns:
-      return "too few runs";
-    case Undefined::kTooFewPairs:
-      return "too few pairs";
-    case Undefined::kZeroVariance:
-      return "no spread";
-    case Undefined::kNonFinite:
-      return "not finite";
-    case Undefined::kAllDiverged:
-      return "all diverged";
-    case Undefined::kNoBaseline:
-      return "no baseline";
-    case Undefined::kBeyondLimit:
-      return "beyond the limit";
-    case Undefined::kNotRecorded:
-      return "not recorded";
-  }
-  return "";
-}
-
 TableCell NumberCell(const Number& number) {
   if (!number.defined()) return None(number.undefined);
   return {report::Plain(number.value, DecimalsFor(number.value)), ""};
 }
 
-TableCell NumberCell(const Number& number, int decimals) {
-  if (!number.defined()) return None(number.undefined);
-  return {report::Plain(number.value, decimals), ""};
+TableCell PairNumberCell(const Number& number) {
+  if (!number.defined()) return NoPair(number.undefined);
+  return {report::Plain(number.value, 2), ""};
 }
 
 TableCell MeanCell(const Number& mean, const Interval& interval) {
+  if (!mean.defined()) return None(mean.undefined);
   return WithInterval(mean, interval, report::Plain);
 }
 
 TableCell DifferenceCell(const Number& mean, const Interval& interval) {
+  if (!mean.defined()) return NoPair(mean.undefined);
   return WithInterval(mean, interval, report::Signed);
 }
 
 TableCell PCell(const Number& p) {
-  if (!p.defined()) return None(p.undefined);
+  if (!p.defined()) return NoPair(p.undefined);
   const std::string text = report::PText(p.value);
   return {std::string(absl::StripPrefix(absl::StripPrefix(text, "p "), "= ")), ""};
 }

@@ -18,7 +18,8 @@ struct TableCell {
 
 // Decimals as report::DecimalsFor chooses them.
 TableCell NumberCell(const report::Number& number);
-TableCell NumberCell(const report::Number& number, int decimals);
+// About pairs, with two decimals.
+TableCell PairNumberCell(const report::Number& number);
 // A mean above its interval; with a sign for differences.
 TableCell MeanCell(const report::Number& mean, const report::Interval& interval);
 TableCell DifferenceCell(const report::Number& mean, const report::Interval& interval);
@@ -27,9 +28,6 @@ TableCell PCell(const report::Number& p);
 
 // Writes it as <td>.
 void WriteCell(const TableCell& cell, Markup* out);
-
-// Why a number does not exist, in two or three words; "" where that goes without saying.
-std::string Why(report::Undefined undefined);
 
 // The table's caption; on a phone it stays in view while the table scrolls.
 void Caption(absl::string_view text, Markup* out);

@@ -48,8 +48,10 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
   if (comparison.warnings.empty()) {
     out->Element(
         "p",
-        "None: parameters are equal, each setting changes one thing, every run has a "
-        "result, there are enough seeds, and versions, trainers and devices are the same.");
+        comparison.family > 0
+            ? "None: parameters are equal, each setting changes one thing, every run has a "
+              "result, there are enough seeds, and versions, trainers and devices are the same."
+            : "None: every run has a result, and versions, trainers and devices are the same.");
     return;
   }
   out->Open("ul", {{"class", "warnings"}});

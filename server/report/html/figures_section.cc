@@ -40,7 +40,13 @@ void Picture(const Figure& figure, const std::string& id, Markup* out) {
                  figure.missing.empty() ? "This figure could not be drawn." : figure.missing);
     return;
   }
-  out->Open("div", {{"class", "picture"}}).Finished(svg).Close();
+  // Wide ones scroll where the window is narrow.
+  if (figure.wide) {
+    OpenScroll("div", "picture", absl::StrCat("Figure: ", figure.title), out);
+  } else {
+    out->Open("div", {{"class", "picture"}});
+  }
+  out->Finished(svg).Close();
 }
 
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out) {

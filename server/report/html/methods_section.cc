@@ -12,11 +12,12 @@ namespace {
 
 using report::Comparison;
 
-std::string PairsText(const Comparison& comparison) {
+std::string PairsText(const Comparison& comparison, bool shared_weights) {
   return absl::StrCat(
-      "Runs with the same seed share the initial weights that their settings have in common and "
-      "the order of "
-      "their data. So settings are compared seed by seed: Δ is the mean, over the seeds on which "
+      "Runs with the same seed share ",
+      shared_weights ? "the initial weights that their settings have in common and " : "",
+      "the order of their data. So settings are compared seed by seed: Δ is the mean, over the "
+      "seeds on which "
       "both runs "
       "converged, of the setting's ",
       comparison.key,
@@ -67,14 +68,38 @@ std::string TunedText(const Comparison& comparison) {
                       axes, " has no such choice.");
 }
 
-std::string VerdictText() {
+// What stands in for the interval, or against it.
+std::string ExceptionsText(const Comparison& comparison) {
+  const auto any = [&comparison](bool (*holds)(const report::ComparisonRow&)) {
+    return std::any_of(
+        comparison.rows.begin(), comparison.rows.end(),
+        [holds](const report::ComparisonRow& row) { return row.compared() && holds(row); });
+  };
+  std::string text;
+  if (any([](const auto& row) { return row.pairs.converged < row.pairs.all; })) {
+    text +=
+        " Where runs diverged the interval is not alone: if the one that is better where both "
+        "converged diverges more often, the comparison is inconclusive; and where the interval "
+        "decides nothing, the one that diverges less often is better if it also wins more pairs "
+        "(exact sign test over all pairs, p ≤ .05).";
+  }
+  if (any([](const auto& row) {
+        return row.difference.deviation.undefined == report::Undefined::kZeroVariance;
+      })) {
+    text +=
+        " Differences that are the same on every seed have no interval: the sign-flip test decides "
+        "(p ≤ .05), and values that are identical are inconclusive.";
+  }
+  return text;
+}
+
+std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
       "The verdict follows the interval of the paired difference: better or worse where it leaves "
-      "out 0, inconclusive "
-      "where it does not; an inconclusive comparison is never called equal. The number of seeds "
-      "that would decide is the least n at which the t interval would leave out 0 were mean and "
-      "spread "
-      "of the differences to stay as they are.");
+      "out 0, inconclusive where it does not; an inconclusive comparison is never called equal.",
+      ExceptionsText(comparison),
+      " The number of seeds that would decide is the least n at which the t interval would leave "
+      "out 0 were mean and spread of the differences to stay as they are.");
 }
 
 std::string DivergenceText() {
@@ -93,11 +118,11 @@ void MethodsSection(const Place& place, const Experiment& experiment, Markup* ou
   const Comparison& comparison = experiment.comparison;
   OpenSection(place, "methods", "How this was computed", out);
   if (comparison.family > 0) {
-    out->Element("p", PairsText(comparison));
+    out->Element("p", PairsText(comparison, experiment.shared_weights));
     out->Element("p", TestsText(comparison));
   }
   if (!comparison.tuned_axes.empty()) out->Element("p", TunedText(comparison));
-  if (comparison.family > 0) out->Element("p", VerdictText());
+  if (comparison.family > 0) out->Element("p", VerdictText(comparison));
   out->Element("p", DivergenceText());
   out->Close();
 }

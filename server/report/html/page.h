@@ -38,7 +38,7 @@ struct WindowColumn {
   struct Entry {
     report::Number mean;
     report::Interval interval;
-    size_t n = 0;
+    size_t n = 0, left_out = 0;  // runs that have the window, and that have not
   };
   std::vector<Entry> entries;  // one a row
 };
@@ -77,6 +77,8 @@ struct Experiment {
   std::string question;  // "" if it asks none
   std::string read_at;   // "where each run ended", "at step 500"
   bool ended = true;     // every run has ended
+  // Runs of equal seed share the initial weights that their settings have in common.
+  bool shared_weights = false;
   report::Comparison comparison;
   std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
   std::vector<WindowColumn> windows;

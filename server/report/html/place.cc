@@ -25,11 +25,13 @@ void Subheading(const Place& place, absl::string_view text, Markup* out) {
   Heading(place.level + 1, "subpart", text, out);
 }
 
-void OpenScroll(absl::string_view label, Markup* out) {
-  out->Open("div", {{"class", "scroll"},
-                    {"role", "region"},
-                    {"tabindex", "0"},
-                    {"aria-label", std::string(label)}});
+void OpenScroll(absl::string_view label, Markup* out) { OpenScroll("div", "scroll", label, out); }
+
+void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out) {
+  out->Open(tag, {{"class", kind.text()},
+                  {"role", "region"},
+                  {"tabindex", "0"},
+                  {"aria-label", std::string(label)}});
 }
 
 }  // namespace ablate::html

@@ -49,7 +49,8 @@ TableCell RunsCell(const ComparisonRow& row) {
 
 TableCell PairedMeanCell(const ComparisonRow& row) {
   TableCell cell = MeanCell(row.mean, row.interval);
-  if (row.compared() && row.pairs.converged < row.pairs.all) {
+  // Without any such pair the mean is the row's own.
+  if (row.pairs.converged > 0 && row.pairs.converged < row.pairs.all) {
     absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row.pairs.converged, " of ",
                     row.pairs.all);
   }
@@ -106,11 +107,11 @@ std::vector<Column> MainColumns(const Comparison& comparison) {
       {"Paired difference to the baseline", "p, Holm",
        OfPairs([](const ComparisonRow& row) { return PCell(row.p_holm); }), false},
       {"Paired difference to the baseline", "effect d_z",
-       OfPairs([](const ComparisonRow& row) { return NumberCell(row.difference.effect, 2); }),
+       OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.effect); }),
        false},
       {"Paired difference to the baseline", "wins", WinsCell, false},
       {"Paired difference to the baseline", "r of pairs",
-       OfPairs([](const ComparisonRow& row) { return NumberCell(row.difference.correlation, 2); }),
+       OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.correlation); }),
        false},
       {"Cost of a run", "device-s",
        [](const ComparisonRow& row) { return NumberCell(row.device_seconds); }, true},

@@ -22,6 +22,8 @@ void OpenSection(const Place& place, Literal name, absl::string_view title, Mark
 void Subheading(const Place& place, absl::string_view text, Markup* out);
 // Opens a box that scrolls by itself where its content is wider than the screen.
 void OpenScroll(absl::string_view label, Markup* out);
+// Another element that scrolls, of the class `kind`: what scrolls must be reachable by keyboard.
+void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out);
 
 void VerdictSection(const Place& place, const Experiment& experiment, Markup* out);
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);

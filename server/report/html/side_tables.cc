@@ -32,9 +32,13 @@ TableCell MatchedCell(const MatchedBlock& block, const std::string& label) {
   if (row == block.rows.end()) return {"", "not in the grid"};
   TableCell cell = row->compared() ? DifferenceCell(row->difference.mean, row->difference.interval)
                                    : MeanCell(row->mean, row->interval);
-  if (row->diverged > 0) {
-    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row->diverged, " of ", row->n,
-                    " diverged");
+  const auto add = [&cell](size_t count, size_t of, absl::string_view what) {
+    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", count, " of ", of, " ", what);
+  };
+  if (row->diverged > 0) add(row->diverged, row->n, "diverged");
+  const bool any = row->pairs.converged > 0;  // else the reason says it
+  if (any && row->pairs.converged < row->pairs.all) {
+    add(row->pairs.converged, row->pairs.all, "pairs");
   }
   return cell;
 }
@@ -92,14 +96,27 @@ void MatchedTable(const Place& place, const Experiment& experiment, Markup* out)
   out->Close().Close();
 }
 
+namespace {
+
+TableCell WindowCell(const WindowColumn::Entry& entry) {
+  TableCell cell = MeanCell(entry.mean, entry.interval);
+  if (entry.left_out > 0) {
+    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", entry.n, " of ",
+                    entry.n + entry.left_out);
+  }
+  return cell;
+}
+
+}  // namespace
+
 void WindowTable(const Place& place, const Experiment& experiment, Markup* out) {
   if (experiment.windows.empty()) return;
   Subheading(place, "Windows of curves", out);
   OpenScroll("Windows of curves", out);
   out->Open("table");
   Caption(
-      "Mean and 95 % interval over the converged runs of each setting. Exploratory: the "
-      "verdict is about the main table.",
+      "Mean and 95 % interval over the converged runs of each setting; \"4 of 6\" where the others "
+      "have no such window. Exploratory: the verdict is about the main table.",
       out);
   std::vector<std::string> titles = {"setting"};
   for (const WindowColumn& window : experiment.windows) titles.push_back(window.title);
@@ -109,8 +126,7 @@ void WindowTable(const Place& place, const Experiment& experiment, Markup* out) 
   for (size_t row = 0; row < experiment.comparison.rows.size(); ++row) {
     out->Open("tr").Element("th", {{"scope", "row"}}, experiment.comparison.rows[row].label);
     for (const WindowColumn& window : experiment.windows) {
-      const WindowColumn::Entry& entry = window.entries[row];
-      WriteCell(MeanCell(entry.mean, entry.interval), out);
+      WriteCell(WindowCell(window.entries[row]), out);
     }
     out->Close();
   }

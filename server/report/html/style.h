@@ -13,7 +13,7 @@ body { margin: 0 auto; max-width: 76rem; padding: 1.5rem 1.25rem 3rem; backgroun
   font: 1rem/1.5 -apple-system, 'Segoe UI', 'Liberation Sans', Arial, Helvetica, sans-serif; font-variant-numeric: lining-nums; }
 p, ul, ol, dl, details { max-width: 70ch; }
 a { color: #0b5394; }
-a:focus-visible, .scroll:focus-visible, summary:focus-visible { outline: 2px solid #0b5394; outline-offset: 2px; }
+a:focus-visible, [tabindex]:focus-visible, summary:focus-visible { outline: 2px solid #0b5394; outline-offset: 2px; }
 header { border-bottom: 1px solid #c4c4c4; margin-bottom: 1.5rem; }
 h1, h2, h3, h4 { line-height: 1.2; }
 h1 { font-size: 1.9rem; max-width: 34ch; margin: .15rem 0 1.1rem; }

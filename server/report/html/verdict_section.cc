@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/decision.h"
 #include "server/report/html/sections.h"
 #include "server/report/statistics.h"
 #include "server/report/text.h"
@@ -55,8 +56,6 @@ std::string WarningName(WarningKind kind) {
       return "several things changed";
     case WarningKind::kMixedProvenance:
       return "mixed versions, trainers or devices";
-    case WarningKind::kContendedThroughput:
-      return "a shared device";
     case WarningKind::kGridEdge:
       return "a tuned value at the edge of its grid";
     case WarningKind::kTunedOnSameSeed:
@@ -106,18 +105,27 @@ std::string SureText(const Comparison& comparison) {
       ", reaches p ≤ .05 for ", significant, ".");
 }
 
+// Foretold from mean and spread where there are such, else what the sign-flip test takes at least.
 std::string SeedsText(const Comparison& comparison) {
-  std::vector<std::string> needs;
-  for (size_t row = 0; row < comparison.rows.size(); ++row) {
-    if (!comparison.rows[row].compared()) continue;
-    const Verdict verdict = report::RowVerdict(comparison, row);
-    if (verdict.seeds_to_decide == 0) continue;
-    needs.push_back(absl::StrCat(comparison.rows[row].label, " about ",
-                                 report::Counted(verdict.seeds_to_decide, "seed")));
+  std::vector<std::string> foretold, least;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.compared()) continue;
+    const report::Decision decision = report::Decide(row, comparison.better, comparison.family);
+    if (decision.seeds_to_decide == 0) continue;
+    const std::string seeds = report::Counted(decision.seeds_to_decide, "seed");
+    if (decision.ground == report::Ground::kOpen) {
+      foretold.push_back(absl::StrCat(row.label, " about ", seeds));
+    } else {
+      least.push_back(absl::StrCat(row.label, " at least ", seeds));
+    }
   }
-  if (needs.empty()) return "";
-  return absl::StrCat("More seeds: were mean and spread to stay as they are, ",
-                      report::Enumerated(needs), " would be needed to decide.");
+  std::vector<std::string> parts;
+  if (!foretold.empty()) {
+    parts.push_back(absl::StrCat("were mean and spread to stay as they are, ",
+                                 report::Enumerated(foretold), " would be needed to decide"));
+  }
+  if (!least.empty()) parts.push_back(absl::StrCat(report::Enumerated(least), " are needed"));
+  return parts.empty() ? "" : absl::StrCat("More seeds: ", absl::StrJoin(parts, "; "), ".");
 }
 
 std::string WarningsText(const Comparison& comparison) {

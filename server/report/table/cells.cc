@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/report/text.h"
 
@@ -27,11 +25,22 @@ std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axe
   return absl::StrJoin(parts, ", ");
 }
 
-}  // namespace
-
-std::string ReasonText(Undefined undefined) {
-  return absl::StrReplaceAll(absl::AsciiStrToLower(UndefinedName(undefined)), {{"_", " "}});
+// Whether something that is not 0 would read as 0: a bound of the interval, or without one the
+// mean.
+bool Hides(double mean, const Interval& interval, int decimals) {
+  const auto hidden = [decimals](double value) {
+    return value != 0 && PrintsAsZero(value, decimals);
+  };
+  return interval.defined() ? hidden(interval.low) || hidden(interval.high) : hidden(mean);
 }
+
+// What the row's mean takes by itself: scientific where six decimals are too few.
+int OwnDecimals(const ComparisonRow& row) {
+  const int decimals = DecimalsFor(row.mean.value, row.interval);
+  return decimals > kMostDecimals ? -1 : decimals;
+}
+
+}  // namespace
 
 int MeanDecimals(const Comparison& comparison) {
   int decimals = -1;
@@ -48,7 +57,8 @@ int MeanDecimals(const Comparison& comparison) {
 }
 
 std::string MeanCell(const ComparisonRow& row, int decimals, bool interval) {
-  if (!row.mean.defined()) return ReasonText(row.mean.undefined);
+  if (!row.mean.defined()) return std::string(ReasonText(row.mean.undefined));
+  if (Hides(row.mean.value, row.interval, decimals)) decimals = OwnDecimals(row);
   const std::string mean = Plain(row.mean.value, decimals);
   if (!interval || !row.interval.defined()) return mean;
   return absl::StrCat(mean, " [", Plain(row.interval.low, decimals), ", ",
@@ -58,7 +68,7 @@ std::string MeanCell(const ComparisonRow& row, int decimals, bool interval) {
 std::string DifferenceCell(const ComparisonRow& row) {
   if (row.is_baseline) return "\u2014";
   const PairedStatistics& difference = row.difference;
-  if (!difference.mean.defined()) return ReasonText(difference.mean.undefined);
+  if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
   std::string text = SignedWithInterval(difference.mean, difference.interval);
   if (!difference.interval.defined()) {
     absl::StrAppend(&text, " (no interval: ", ReasonText(difference.interval.undefined), ")");
@@ -71,7 +81,7 @@ std::string DifferenceCell(const ComparisonRow& row) {
 
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
   if (row.is_baseline) return "";
-  if (!p.defined()) return ReasonText(p.undefined);
+  if (!p.defined()) return std::string(PairReasonText(p.undefined));
   const std::string text = PText(p.value);
   absl::string_view number = text;
   if (absl::ConsumePrefix(&number, "p < ")) return absl::StrCat("<", number);
@@ -120,7 +130,7 @@ std::string ParametersCell(const ComparisonRow& row) {
 
 std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign) {
   if (row.is_baseline) return "";
-  if (!number.defined()) return ReasonText(number.undefined);
+  if (!number.defined()) return std::string(PairReasonText(number.undefined));
   return sign ? Signed(number.value, 2) : Plain(number.value, 2);
 }
 

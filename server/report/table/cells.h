@@ -8,14 +8,12 @@
 
 namespace ablate::report {
 
-// "too few pairs": the reason in words.
-std::string ReasonText(Undefined undefined);
-
 // Decimals for all means of a table: as many as the narrowest of the intervals and differences
-// deserves, at most six; −1 (scientific) where that is not enough for any.
+// deserves, at most six; −1 (scientific) where no row has decimals.
 int MeanDecimals(const Comparison& comparison);
 
-// "2.437", with "[2.42, 2.45]" if `interval`; the reason where there is none.
+// "2.437", with "[2.42, 2.45]" if `interval`; with decimals of its own, or scientific, where
+// `decimals` would print it as 0; the reason where there is none.
 std::string MeanCell(const ComparisonRow& row, int decimals, bool interval);
 
 // "+.031 [+.024, +.038] (10 of 12)": the count where pairs did not converge. "—" for a baseline.

@@ -136,7 +136,7 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
     Column column{WindowName(windows.windows[i]), false, {}};
     for (const auto& row : windows.rows) {
       const Summary& over = row[i].over;
-      std::string cell = ReasonText(over.mean.undefined);
+      std::string cell(ReasonText(over.mean.undefined));
       if (over.mean.defined()) {
         const int decimals = DecimalsFor(over.mean.value, over.interval);
         cell = Plain(over.mean.value, decimals);

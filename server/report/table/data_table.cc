@@ -1,20 +1,20 @@
 // The table for programs: every number exact, one a column.
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/table/comparison_tables.h"
+#include "server/report/text.h"
 
 namespace ablate::report {
 namespace {
 
 std::string Exact(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(std::begin(buffer), std::end(buffer), value);
-  return std::string(buffer, end.ptr);
+  std::string text;
+  AppendDecimal(value, &text);
+  return text;
 }
 
 std::string Exact(const Number& number) {

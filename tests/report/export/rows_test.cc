@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "server/report/export/encoder.h"
+#include "server/report/text.h"
 
 namespace ablate::report {
 namespace {

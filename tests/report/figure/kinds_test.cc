@@ -144,6 +144,46 @@ std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 7), ExampleName);
 
+TEST(MultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
+  report::ComparisonInput grid = NormsGrid(2);
+  grid.axes[1].tuned = false;
+  for (const char* by : {"", "placement"}) {
+    grid.by = by;
+    const auto comparison = report::Compare(grid);
+    ASSERT_TRUE(comparison.ok()) << comparison.status();
+    std::vector<CurveShape> shapes;
+    for (const auto& row : comparison->rows) shapes.push_back({row.label, 3, 2, 50, 2});
+    const Kind& kind = *FindKind("loss");
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, 6.75));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    std::string texts;
+    for (const Text& text : drawing->figure.texts) absl::StrAppend(&texts, text.text, "\n");
+    EXPECT_EQ(absl::StrContains(texts, "black: baseline"), *by == '\0');
+  }
+}
+
+TEST(MultiplesTest, FitOnAPageWithTitlesAndFootnote) {
+  size_t drawn = 0, refused = 0;
+  for (size_t settings = 12; settings <= 66; settings += 6) {
+    std::vector<std::pair<std::string, std::vector<double>>> rows;
+    std::vector<CurveShape> shapes;
+    for (size_t i = 0; i < settings; ++i) {
+      rows.push_back({absl::StrCat("setting ", i), {2.5}});
+      shapes.push_back({rows.back().first, 3, 2, 20, 1});
+    }
+    const report::ComparisonInput grid = Settings(rows);
+    const auto comparison = report::Compare(grid);
+    const Kind& kind = *FindKind("windows");
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, 6.75));
+    ++(drawing.ok() ? drawn : refused);
+    if (drawing.ok()) {
+      EXPECT_LE(drawing->figure.height, 9) << settings;
+    }
+  }
+  EXPECT_GT(drawn, 0u);
+  EXPECT_GT(refused, 0u);
+}
+
 TEST(GnuplotTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
@@ -173,6 +213,17 @@ TEST(GnuplotTest, GivesEachFormatItsSizeInInches) {
   EXPECT_EQ(png.substr(16, 8), std::string("\0\0\x02\x70\0\0\x01\x80", 8));
 }
 
+TEST(GnuplotTest, PrintsTickLabelsWithPercentSignsAsTheyAre) {
+  Figure figure;
+  Panel panel;
+  panel.x.ticks = {{0.25, "50%"}, {0.5, "%d %s %% %y"}};
+  figure.panels.push_back(panel);
+  const auto svg = Program()->Render(figure, Format::kSvg);
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_THAT(*svg, HasSubstr("50%<"));
+  EXPECT_THAT(*svg, HasSubstr("%d %s %% %y<"));
+}
+
 TEST(GnuplotTest, SaysWhatToInstallIfThereIsNone) {
   for (const char* program : {"", "/nonexistent/gnuplot"}) {
     const auto drawn = Gnuplot(program).Render(Figure(), Format::kSvg);
@@ -193,6 +244,9 @@ TEST(ProcessTest, EndsWhatRunsTooLongWritesTooMuchOrIsCancelled) {
   limits.time = absl::Milliseconds(50);
   const std::vector<std::string> sleeping = {"-c", "exec sleep 100"};
   EXPECT_EQ(RunProcess("/bin/sh", sleeping, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  const std::vector<std::string> silent = {"-c", "exec sleep 100 >&- 2>&-"};  // all closed before
+  EXPECT_EQ(RunProcess("/bin/sh", silent, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   limits = {};
   limits.output_bytes = 1000;

@@ -53,6 +53,10 @@ def check_structure(document):
     assert set(targets) <= set(ids), set(targets) - set(ids)
     labels = [part for e in document.iter() for part in e.get("aria-labelledby", "").split()]
     assert labels and set(labels) <= set(ids)
+    scrolls = [e for e in document.iter(HTML + "pre")]
+    scrolls += [d for f in document.iter(HTML + "figure") if f.get("class") == "wide"
+                for d in f.iter(HTML + "div") if d.get("class") == "picture"]
+    assert scrolls and all(e.get("tabindex") == "0" and e.get("aria-label") for e in scrolls)
     level = 0
     for element in document.iter():
         if re.fullmatch("h[1-6]", element.tag.removeprefix(HTML)):

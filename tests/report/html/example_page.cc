@@ -103,7 +103,7 @@ Provenance ExampleProvenance(Texts* texts) {
   provenance.reused = 6;
   provenance.device_seconds = 54;
   provenance.submit_command = texts->Next("ablate submit names-norm.yaml");
-  provenance.report_command = texts->Next("ablate report names-norm-7f3k -o report.html");
+  provenance.report_command = texts->Next("ablate report EXPERIMENT -o report.html");
   provenance.spec_yaml = absl::StrCat("name: names-norm\nquestion: ", texts->Next("Why?"), "\n");
   return provenance;
 }
@@ -124,9 +124,9 @@ Experiment ExampleExperiment(Texts* texts) {
         {texts->Next("model.norm.final"), texts->Next("false"), ""}};
   }
   WindowColumn window = {texts->Next("train/loss, mean of the last 100"), {}};
-  window.entries.resize(rows, {report::Defined(2.357), report::DefinedInterval(2.35, 2.36), 6});
+  window.entries.resize(rows, {report::Defined(2.357), report::DefinedInterval(2.35, 2.36), 6, 0});
   window.entries.back() = {report::NoNumber(report::Undefined::kTooFewRuns),
-                           report::NoInterval(report::Undefined::kTooFewRuns), 0};
+                           report::NoInterval(report::Undefined::kTooFewRuns), 0, 6};
   experiment.windows = {window};
   experiment.figures = {ExampleFigure(texts, "loss", true), ExampleFigure(texts, "forest", false)};
   Figure missing = ExampleFigure(texts, "lr", false);

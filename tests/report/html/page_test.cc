@@ -1,14 +1,15 @@
 // What a page says: the order of its sections, the answer, figures that are missing, contents.
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/report/clean_text.h"
 #include "server/report/verdict.h"
+#include "tests/report/example_grid.h"
 #include "tests/report/html/example_page.h"
 
 namespace ablate::html {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -58,7 +59,18 @@ TEST(PageTest, CountsDivergedRunsInTheTable) {
   const Experiment experiment = Example();
   ASSERT_EQ(experiment.comparison.matched.size(), 2u);
   EXPECT_EQ(experiment.comparison.matched[1].rows[2].diverged, 2u);
-  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 2 of 6 diverged</small>"));
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 2 of 6 diverged; 4 of 6 pairs</small>"));
+}
+
+TEST(PageTest, CountsRunsWithoutAWindow) {
+  EXPECT_THAT(PageOf({Example()}), HasSubstr("<small>too few runs; 0 of 6</small>"));
+}
+
+TEST(PageTest, SaysThatTheDataMustBeThereFirst) {
+  Experiment experiment = Example();
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("ablate data add FILE"));
+  experiment.provenance.data_sets.clear();
+  EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("ablate data add FILE")));
 }
 
 TEST(PageTest, SaysWhyAFigureIsMissing) {
@@ -96,6 +108,8 @@ TEST(PageTest, OfOneSettingComparesNothing) {
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page, HasSubstr("Nothing is compared: there is one setting."));
   EXPECT_THAT(page, HasSubstr("No field of the resolved specs differs"));
+  EXPECT_THAT(page, HasSubstr("None: every run has a result"));
+  EXPECT_THAT(page, Not(HasSubstr("there are enough seeds")));
 }
 
 TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
@@ -108,6 +122,42 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
   EXPECT_THAT(page, HasSubstr("<h2>other-2222</h2>"));
   EXPECT_THAT(page, HasSubstr("<section id=\"e2-results\""));
   EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
+}
+
+TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
+  Experiment experiment = Example();
+  const auto page_of = [&](const std::vector<double>& post) {
+    experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
+    experiment.changes.assign(2, {});
+    experiment.windows.clear();
+    return PageOf({experiment});
+  };
+  EXPECT_THAT(page_of({1.1, 2.2, 2.9}), HasSubstr("to stay as they are, post about "));
+  const std::string constant = page_of({2, 3, 4});
+  EXPECT_THAT(constant, HasSubstr("More seeds: post at least 6 seeds are needed."));
+  EXPECT_THAT(constant, Not(HasSubstr("to stay as they are, post")));
+}
+
+TEST(PageTest, SaysWhatDecidesWhereTheIntervalDoesNot) {
+  Experiment experiment = Example();
+  const auto page_of = [&](const std::vector<double>& post) {
+    experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
+    experiment.changes.assign(2, {});
+    experiment.windows.clear();
+    return PageOf({experiment});
+  };
+  const auto wins = HasSubstr("if it also wins more pairs"), same = HasSubstr("the same on every");
+  EXPECT_THAT(page_of({1.1, 2.2, 2.9}), AllOf(Not(wins), Not(same)));
+  EXPECT_THAT(page_of({1.1, 2.2, report::kDivergedRun}), AllOf(wins, Not(same)));
+  EXPECT_THAT(page_of({2, 3, 4}), AllOf(Not(wins), same));
+}
+
+TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
+  Experiment experiment = Example();
+  experiment.shared_weights = true;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("share the initial weights"));
+  experiment.shared_weights = false;
+  EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("share the initial weights")));
 }
 
 TEST(PageTest, SaysThatAnExperimentHasNotEnded) {

@@ -1,0 +1,105 @@
+// What is said about figures: what their kind, their size and their runs make true.
+#include "server/report/html/figure_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/report/figure/example_curves.h"
+
+namespace ablate::html {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The words about a kind over a grid that is compared here.
+class Words {
+ public:
+  explicit Words(report::ComparisonInput grid)
+      : grid_(std::move(grid)), comparison_(report::Compare(grid_)) {}
+
+  const report::Comparison& comparison() const { return *comparison_; }
+  Figure Of(const std::string& kind, const std::vector<figure::CurveShape>& shapes = {},
+            const report::RowWindows* windows = nullptr) const {
+    figure::Input input =
+        figure::MakeInput(*figure::FindKind(kind), grid_, *comparison_, shapes, 3.25);
+    input.windows = windows;
+    for (const FigureKind& one : ReportKinds()) {
+      if (one.name == kind) return WordsOf(one, input);
+    }
+    return {};
+  }
+
+ private:
+  const report::ComparisonInput grid_;
+  const absl::StatusOr<report::Comparison> comparison_;
+};
+
+std::vector<figure::CurveShape> Shapes(uint32_t seeds, uint32_t diverging) {
+  return {{"pre", 3, 2, 100, seeds, diverging}, {"post", 3, 2, 100, seeds}};
+}
+
+TEST(FigureWordsTest, SayWhichRunsHaveThinLines) {
+  const Words words(figure::NormsGrid(2));
+  EXPECT_THAT(words.Of("loss", Shapes(12, 1)).caption,
+              HasSubstr("thin lines are single runs, those that diverged included"));
+  EXPECT_THAT(words.Of("loss", Shapes(12, 0)).caption, HasSubstr("thin lines are single runs."));
+  EXPECT_THAT(words.Of("loss", Shapes(30, 0)).caption, Not(HasSubstr("thin lines")));
+  EXPECT_THAT(words.Of("curves", Shapes(12, 0)).caption, Not(HasSubstr("thin lines")));
+  EXPECT_THAT(words.Of("curves", Shapes(12, 1)).caption,
+              HasSubstr("thin lines are runs that diverged."));
+}
+
+TEST(FigureWordsTest, SayWhatEachWindowAverages) {
+  const Words words(figure::NormsGrid(2));
+  EXPECT_THAT(words.Of("windows", Shapes(2, 0)).caption,
+              HasSubstr("trailing means over 5 and over 20 steps"));
+}
+
+TEST(FigureWordsTest, DescribeTheWindowsThatAreDrawn) {
+  const Words words(figure::Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
+  EXPECT_EQ(words.Of("summary").description, "Means of eval/loss: a 2.5 and b 3.5.");
+  report::RowWindows windows;
+  windows.windows = {{"train/loss", {report::WindowSide::kLast, 10, report::Reduction::kMean}}};
+  for (const double mean : {1.5, 1.25}) {
+    const std::vector<report::WindowValue> runs = {{report::Defined(mean), 10, 0}};
+    windows.rows.push_back({report::SummarizeWindow(runs)});
+  }
+  EXPECT_EQ(words.Of("summary", {}, &windows).description,
+            "Means of train/loss, mean of the last 10: a 1.50 and b 1.25.");
+}
+
+TEST(FigureWordsTest, DescribeEachGroupOfDifferences) {
+  const Words words(figure::NormsGrid());
+  const Figure forest = words.Of("forest");
+  EXPECT_THAT(forest.caption, HasSubstr("then all at 0.01: each group has a scale of its own."));
+  EXPECT_THAT(forest.description, HasSubstr(". All at 0.01: post +"));
+  const Words plain(figure::Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
+  EXPECT_THAT(plain.Of("forest").caption, Not(HasSubstr("scale of its own")));
+}
+
+TEST(FigureWordsTest, DescribeTheAxisThatIsDrawn) {
+  const Words words(figure::NormsGrid());
+  const Figure figure = words.Of("sensitivity");
+  EXPECT_THAT(figure.caption, AllOf(HasSubstr("eval/loss over lr:"),
+                                    HasSubstr("the numbers above count"), HasSubstr("hollow")));
+  EXPECT_THAT(figure.description, AllOf(HasSubstr("eval/loss over lr: pre 2."),
+                                        HasSubstr(" at 0.001"), HasSubstr("; none 2.")));
+  report::ComparisonInput many = figure::NormsGrid(2);
+  const size_t cells = many.cells.size();
+  for (int copy = 0; copy < 2; ++copy) {
+    for (size_t label = 0; label < 3; ++label) {
+      many.axes[0].labels.push_back(absl::StrCat(many.axes[0].labels[label], copy));
+    }
+    for (size_t i = 0; i < cells; ++i) {
+      many.cells.push_back(many.cells[i]);
+      absl::StrAppend(&many.cells.back().labels[0], copy);
+    }
+  }
+  EXPECT_THAT(Words(many).Of("sensitivity").caption, Not(HasSubstr("numbers above")));
+}
+
+}  // namespace
+}  // namespace ablate::html
