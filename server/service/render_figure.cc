@@ -156,7 +156,7 @@ absl::Status Render(const Backend& backend, const v1::RenderFigureRequest& reque
 
 absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
                           const Cancelled& cancelled, v1::RenderFigureResponse* response) {
-  const LiveCall call(&backend->reports);
+  LiveCall call(&backend->reports);
   if (!call.accepted().ok()) return call.accepted();
   const absl::Status rendered = Render(
       *backend, request, [&] { return call.stopped() || cancelled(); }, response);

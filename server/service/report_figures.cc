@@ -74,7 +74,8 @@ html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelle
   html::Figure figure = html::WordsOf(*plan.words, plan.input);
   figure.name = std::string(plan.kind->name);
   figure.wide = plan.input.width > figure::kColumnWidth;
-  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input) : plan.curves;
+  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input)
+                                  : absl::StatusOr<figure::Drawing>(plan.curves);
   if (!drawing.ok()) {
     figure.missing = Missing(drawing.status());
     return figure;

@@ -215,7 +215,7 @@ TEST(GnuplotTest, GivesEachFormatItsSizeInInches) {
 
 TEST(GnuplotTest, PrintsTickLabelsWithPercentSignsAsTheyAre) {
   Figure figure;
-  Panel panel;
+  Panel panel{0.5, 2.5, 0.5, 2, {}, {}, {}, {}};
   panel.x.ticks = {{0.25, "50%"}, {0.5, "%d %s %% %y"}};
   figure.panels.push_back(panel);
   const auto svg = Program()->Render(figure, Format::kSvg);

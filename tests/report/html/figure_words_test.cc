@@ -59,8 +59,8 @@ TEST(FigureWordsTest, SayWhatEachWindowAverages) {
 }
 
 TEST(FigureWordsTest, DescribeTheWindowsThatAreDrawn) {
-  const Words words(figure::Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
-  EXPECT_EQ(words.Of("summary").description, "Means of eval/loss: a 2.5 and b 3.5.");
+  const Words words(figure::Settings({{"a", {2.49, 2.51}}, {"b", {3.49, 3.51}}}));
+  EXPECT_EQ(words.Of("summary").description, "Means of eval/loss: a 2.50 and b 3.50.");
   report::RowWindows windows;
   windows.windows = {{"train/loss", {report::WindowSide::kLast, 10, report::Reduction::kMean}}};
   for (const double mean : {1.5, 1.25}) {
