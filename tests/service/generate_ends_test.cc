@@ -1,5 +1,4 @@
 // The ends of a Generate that are not its last sample: a client, a worker or the server that goes.
-#include "server/service/limits.h"
 #include "tests/service/generate_fixture.h"
 
 namespace ablate::service {
@@ -47,28 +46,6 @@ TEST_F(GenerateTest, IsUnavailableWhenTheServerEnds) {
   analyst->NextAnalysis();
   StopClients();
   EXPECT_EQ(call.Wait().error_code(), grpc::StatusCode::UNAVAILABLE);
-}
-
-TEST_F(GenerateTest, RefusesMoreThanItsLimitWhileClientsDoNotRead) {
-  Train();
-  const auto analyst = MakeAnalyst();
-  const std::string text(256 << 10, 'x');  // more than is sent without being asked for
-  std::vector<std::unique_ptr<Context>> contexts;
-  std::vector<std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>>> readers;
-  for (size_t i = 0; i < kMostGenerations; ++i) {
-    contexts.push_back(std::make_unique<Context>());
-    readers.push_back(models_->Generate(contexts.back().get(), Request()));
-    const Analyze analysis = analyst->NextAnalysis();
-    analyst->AnalysisPart(analysis, {SampleOf(0, text, false)});
-    analyst->AnalysisResult(analysis, 1, 0);
-  }
-  const grpc::Status refused = Try(Request());
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(refused.error_message(), HasSubstr("too many generations at once: at most 32"));
-  for (size_t i = 0; i < readers.size(); ++i) {
-    contexts[i]->TryCancel();
-    EXPECT_FALSE(readers[i]->Finish().ok());
-  }
 }
 
 }  // namespace
