@@ -34,9 +34,9 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
   CommandLine line("ablate", ABLATE_VERSION,
                    "An ablation lab: experiment files in, trained grids and their numbers out.");
   for (const auto add :
-       {AddUp, AddDown, AddSubmit, AddLs, AddShow, AddRuns, AddWatch, AddWait, AddCancel, AddRm,
-        AddLogs, AddMetrics, AddCompare, AddTable, AddFigure, AddReport, AddExport, AddGenerate,
-        AddData, AddArtifact, AddWorkers}) {
+       {AddUp,     AddDown,   AddSubmit, AddLs,       AddShow,    AddRuns,     AddWatch,
+        AddWait,   AddCancel, AddRm,     AddLogs,     AddMetrics, AddCompare,  AddTable,
+        AddFigure, AddReport, AddExport, AddGenerate, AddData,    AddArtifact, AddWorkers}) {
     add(line.root());
   }
   line.root().Footer(kFooter);

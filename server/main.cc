@@ -188,8 +188,8 @@ absl::Status Program::StartScheduler(const launch::Home& home) {
 }
 
 absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home) {
-  auto workers =
-      launch::LocalWorkers::Start(LocalCommands(flags, home), [this](const launch::ChildExit& exit) {
+  auto workers = launch::LocalWorkers::Start(
+      LocalCommands(flags, home), [this](const launch::ChildExit& exit) {
         spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
         thread_->Post([exit](schedule::Scheduler& inside) {
           inside.Exited({exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst});

@@ -38,7 +38,8 @@ void Downsampler::StartBuckets() {
   const Points all = std::exchange(kept_, {});
   first_step_ = all.steps.front();
   const double span = static_cast<double>(std::max(last_step_, all.steps.back())) - first_step_ + 1;
-  buckets_per_step_ = (max_points_ / kPointsPerBucket) / span;
+  const uint32_t buckets = max_points_ / kPointsPerBucket;
+  buckets_per_step_ = buckets / span;
   for (size_t i = 0; i < all.steps.size(); ++i) {
     AddToBucket({seen_++, all.steps[i], all.values[i]});
   }

@@ -87,8 +87,9 @@ class ExperimentsService final : public v1::Experiments::CallbackService {
                                              v1::CreateExperimentResponse* response) override {
     return Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
       auto created = service::CreateExperiment(*backend_, *request);
-      if (created.ok()) *response = *std::move(created);
-      return created.status();
+      if (!created.ok()) return created.status();
+      *response = *std::move(created);
+      return absl::OkStatus();
     });
   }
 

@@ -43,8 +43,9 @@ absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& r
   const auto compared = CompareGrid(backend.store, request, {cancelled});
   if (!compared.ok()) return compared.status();
   auto message = ToMessage(*compared);
-  if (message.ok()) *response = *std::move(message);
-  return message.status();
+  if (!message.ok()) return message.status();
+  *response = *std::move(message);
+  return absl::OkStatus();
 }
 
 class MetricsService final : public v1::Metrics::CallbackService {

@@ -16,8 +16,8 @@
 #include "server/service/experiments.h"
 #include "server/service/listen.h"
 #include "server/service/metrics.h"
-#include "server/service/reports.h"
 #include "server/service/models.h"
+#include "server/service/reports.h"
 #include "server/service/runs.h"
 #include "server/service/worker_channel.h"
 #include "server/service/workers.h"
@@ -106,7 +106,8 @@ class GrpcServer final : public Server {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, storage::Store* store,
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      storage::Store* store,
                                                       schedule::SchedulerThread* scheduler) {
   auto server = std::make_unique<GrpcServer>(options, store, scheduler);
   if (const absl::Status started = server->Start(options); !started.ok()) return started;

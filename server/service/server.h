@@ -18,14 +18,15 @@ struct ServerOptions {
   std::string owner;           // name of the OS user, recorded with experiments
   // An upload whose client sends nothing for so long is ended.
   absl::Duration upload_patience = absl::Minutes(1);
-  std::string gnuplot{};       // path of the program that draws figures; empty: there is none
+  std::string gnuplot{};  // path of the program that draws figures; empty: there is none
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.
 class Server {
  public:
   // Listens on both addresses. `store` and `scheduler` must outlive it.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options, storage::Store* store,
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       storage::Store* store,
                                                        schedule::SchedulerThread* scheduler);
   // Ends calls in progress with UNAVAILABLE.
   virtual ~Server() = default;

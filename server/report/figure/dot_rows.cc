@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,7 +92,7 @@ void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
   std::vector<double> values = row.seeds;
   std::sort(values.begin(), values.end());
   const double apart = kDot / (panel->right - panel->left) * (panel->x.high - panel->x.low);
-  std::vector<double> last(kDotLevels, -INFINITY);
+  std::vector<double> last(kDotLevels, -std::numeric_limits<double>::infinity());
   Points points;
   points.color = Tint(row.style.line);
   points.size = kDotSize;

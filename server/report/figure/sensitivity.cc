@@ -1,6 +1,7 @@
 // The kind `sensitivity`: the metric over the values of a tuned axis, divergences counted above.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -174,7 +175,8 @@ void AddLabels(const Sensitivity& sensitivity, const std::vector<double>& places
   for (const Response& setting : sensitivity.settings) {
     const Style style = StyleOf(setting.style);
     // The point furthest to the right, whatever the order of the axis's values.
-    EndLabel label{setting.label, -INFINITY, 0, style.line, style.text};
+    EndLabel label{setting.label, -std::numeric_limits<double>::infinity(), 0, style.line,
+                   style.text};
     for (size_t i = 0; i < places.size(); ++i) {
       const report::Number& mean = setting.points[i].own.mean;
       if (!mean.defined() || places[i] <= label.x) continue;

@@ -201,7 +201,8 @@ Track SmoothedTrack(const std::vector<SeedCurve>& seeds, uint32_t smooth, uint32
   }
   Track track = MakeTrack(parts, seed_lines);
   if (longest == nullptr) return track;
-  track.smoothed = static_cast<uint32_t>(std::lround(SpacingOf(*longest) * points));
+  track.smoothed =
+      static_cast<uint32_t>(std::lround(SpacingOf(*longest) * static_cast<double>(points)));
   // The axis begins where the curves do, though an average does later.
   track.first_step = std::min(track.first_step, std::max(longest->steps.front(), first_step));
   return track;

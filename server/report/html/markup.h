@@ -14,7 +14,8 @@ namespace ablate::html {
 // anywhere else.
 class Literal {
  public:
-  consteval Literal(const char* text) : text_(text) {}
+  // Implicit, so that a literal is all that a caller writes.
+  consteval Literal(const char* text) : text_(text) {}  // NOLINT(google-explicit-constructor)
   const char* text() const { return text_; }
 
  private:

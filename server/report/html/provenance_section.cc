@@ -1,4 +1,6 @@
 // Where the numbers come from, and how to make them again.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/html/sections.h"
@@ -37,7 +39,7 @@ std::string RunsText(const Provenance& provenance) {
     absl::StrAppend(&text, "; ", provenance.reused, " trained before this experiment and reused");
   }
   if (provenance.device_seconds > 0) {
-    absl::StrAppend(&text, "; ", Grouped(static_cast<int64_t>(provenance.device_seconds + .5)),
+    absl::StrAppend(&text, "; ", Grouped(std::llround(provenance.device_seconds)),
                     " device-seconds");
   }
   return text;
