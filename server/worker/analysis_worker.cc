@@ -30,33 +30,12 @@ absl::Status AnalysisWorker::Run() {
   analyses.start = [this](v1::Analyze analyze) { analyst_.Start(std::move(analyze)); };
   analyses.cancel = [this](const std::string& id) { analyst_.Cancel(id); };
   analyses.disconnected = [this] { analyst_.CancelAll(); };
-  {
-    MutexLock lock(&mutex_);
-    if (!lost_.ok()) return lost_;
-  }
+  if (absl::Status lost = end_.Lost(); !lost.ok()) return lost;
   loop_.Run(std::move(lanes), std::move(analyses));
-  const absl::Status end = WaitForEnd();
+  const absl::Status end = end_.Wait();
   // The process may end at once: why the last analysis failed is said before.
   loop_.Flush(kFlushPatience);
   return end;
-}
-
-absl::Status AnalysisWorker::WaitForEnd() {
-  MutexLock lock(&mutex_);
-  while (!draining_ && lost_.ok()) changed_.Wait(&mutex_);
-  return lost_;
-}
-
-void AnalysisWorker::Drain() {
-  MutexLock lock(&mutex_);
-  draining_ = true;
-  changed_.SignalAll();
-}
-
-void AnalysisWorker::Lose(const absl::Status& status) {
-  MutexLock lock(&mutex_);
-  if (lost_.ok()) lost_ = status;
-  changed_.SignalAll();
 }
 
 AnalystActions AnalysisWorker::Actions() {
@@ -64,7 +43,7 @@ AnalystActions AnalysisWorker::Actions() {
   actions.prepare = options_.prepare;
   actions.generate = options_.generate;
   actions.send = [this](v1::FromWorker message) { loop_.Send(std::move(message)); };
-  actions.lost = [this](const absl::Status& status) { Lose(status); };
+  actions.lost = [this](const absl::Status& status) { end_.Lose(status); };
   return actions;
 }
 

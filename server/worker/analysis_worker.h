@@ -11,7 +11,7 @@
 #include "server/worker/analyst.h"
 #include "server/worker/attach_loop.h"
 #include "server/worker/blob_channel.h"
-#include "storage/mutex.h"
+#include "server/worker/worker_end.h"
 
 namespace ablate::worker {
 
@@ -33,18 +33,13 @@ class AnalysisWorker {
   // destructor.
   absl::Status Run();
   // Makes Run return; returns at once.
-  void Drain();
+  void Drain() { end_.Drain(); }
 
  private:
-  absl::Status WaitForEnd();
-  void Lose(const absl::Status& status);
   AnalystActions Actions();
 
   const AnalysisWorkerOptions options_;
-  Mutex mutex_;
-  CondVar changed_;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status lost_ ABSL_GUARDED_BY(mutex_);
+  WorkerEnd end_;
   const std::unique_ptr<BlobChannel> blobs_;
   AttachLoop loop_;
   Analyst analyst_;

@@ -19,38 +19,16 @@ Worker::~Worker() { loop_.Stop(); }
 
 absl::Status Worker::Run() {
   lanes_.WaitUntilReady();
-  {
-    MutexLock lock(&mutex_);
-    if (!lost_.ok()) return lost_;
-  }
+  if (absl::Status lost = end_.Lost(); !lost.ok()) return lost;
   loop_.Run(Requests());
-  if (absl::Status end = WaitForEnd(); !end.ok()) return end;
+  if (absl::Status end = end_.Wait(); !end.ok()) return end;
   spdlog::info("draining: saving and giving back what is held");
   lanes_.Drain();
   if (!loop_.WaitUntilSettled(options_.drain_patience)) {
     spdlog::warn("the server did not acknowledge everything within {}: leaving",
                  absl::FormatDuration(options_.drain_patience));
   }
-  MutexLock lock(&mutex_);
-  return lost_;
-}
-
-void Worker::Drain() {
-  MutexLock lock(&mutex_);
-  draining_ = true;
-  changed_.SignalAll();
-}
-
-void Worker::Lose(const absl::Status& status) {
-  MutexLock lock(&mutex_);
-  if (lost_.ok()) lost_ = status;
-  changed_.SignalAll();
-}
-
-absl::Status Worker::WaitForEnd() {
-  MutexLock lock(&mutex_);
-  while (!draining_ && lost_.ok()) changed_.Wait(&mutex_);
-  return lost_;
+  return end_.Lost();
 }
 
 LaneActions Worker::Actions() {
@@ -66,7 +44,7 @@ LaneActions Worker::Actions() {
     event.mutable_released();
     loop_.Report(std::move(event));
   };
-  actions.lost = [this](const absl::Status& status) { Lose(status); };
+  actions.lost = [this](const absl::Status& status) { end_.Lose(status); };
   return actions;
 }
 

@@ -12,7 +12,7 @@
 #include "server/worker/blob_channel.h"
 #include "server/worker/executor.h"
 #include "server/worker/lanes.h"
-#include "storage/mutex.h"
+#include "server/worker/worker_end.h"
 
 namespace ablate::worker {
 
@@ -38,19 +38,14 @@ class Worker {
   // may then hang, and the process should end without the destructor.
   absl::Status Run();
   // Makes Run return after saving; returns at once.
-  void Drain();
+  void Drain() { end_.Drain(); }
 
  private:
-  void Lose(const absl::Status& status);
   LaneActions Actions();
   LaneRequests Requests();
-  absl::Status WaitForEnd();
 
   const WorkerOptions options_;
-  Mutex mutex_;
-  CondVar changed_;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status lost_ ABSL_GUARDED_BY(mutex_);
+  WorkerEnd end_;
   const std::unique_ptr<BlobChannel> blobs_;
   AttachLoop loop_;
   Executor executor_;
