@@ -39,20 +39,6 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::st
   return spec::DatasetFacts{record->id, record->sha256, record->documents, record->characters};
 }
 
-storage::NewRun ToRun(const spec::ResolvedCell& cell) {
-  storage::NewRun run;
-  run.fingerprint = cell.fingerprint;
-  run.trajectory = cell.trajectory;
-  run.seed = cell.seed;
-  run.steps = cell.run.spec().training().steps();
-  run.parameters = cell.parameters;
-  run.device_kind = cell.device_kind;
-  run.shape = cell.shape;
-  run.spec = cell.run.SerializeAsString();
-  run.dataset_blob = cell.dataset_sha256;
-  return run;
-}
-
 // Fills in runs and run_of_cell; returns the cost of each run.
 std::vector<RunCost> CollectRuns(Plan* plan) {
   std::map<std::string, size_t> index;
@@ -100,6 +86,20 @@ void CheckLimits(size_t trained, Plan* plan) {
 }
 
 }  // namespace
+
+storage::NewRun ToRun(const spec::ResolvedCell& cell) {
+  storage::NewRun run;
+  run.fingerprint = cell.fingerprint;
+  run.trajectory = cell.trajectory;
+  run.seed = cell.seed;
+  run.steps = cell.run.spec().training().steps();
+  run.parameters = cell.parameters;
+  run.device_kind = cell.device_kind;
+  run.shape = cell.shape;
+  run.spec = cell.run.SerializeAsString();
+  run.dataset_blob = cell.dataset_sha256;
+  return run;
+}
 
 absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperimentRequest& request) {
   const Devices devices = KnownDevices(backend.scheduler);

@@ -25,6 +25,9 @@ struct Plan {
   Cost cost;                             // of the runs that are not reused
 };
 
+// The run that a resolved cell asks for.
+storage::NewRun ToRun(const spec::ResolvedCell& cell);
+
 // Changes nothing. Blocks on the store and the scheduler.
 absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperimentRequest& request);
 

@@ -8,25 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/service/plan.h"
 #include "server/spec/resolve.h"
 
 namespace ablate::service {
 namespace {
 
 constexpr storage::Micros kSecond = 1'000'000;
-
-storage::NewRun ToRun(const spec::ResolvedCell& cell) {
-  storage::NewRun run;
-  run.fingerprint = cell.fingerprint;
-  run.trajectory = cell.trajectory;
-  run.seed = cell.seed;
-  run.steps = cell.run.spec().training().steps();
-  run.parameters = cell.parameters;
-  run.device_kind = cell.device_kind;
-  run.shape = cell.shape;
-  run.spec = cell.run.SerializeAsString();
-  return run;
-}
 
 storage::NewExperiment ToExperiment(const spec::Resolution& resolution) {
   storage::NewExperiment experiment;
@@ -37,7 +25,11 @@ storage::NewExperiment ToExperiment(const spec::Resolution& resolution) {
   std::set<std::string> known;
   for (const spec::ResolvedCell& cell : resolution.cells) {
     experiment.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
-    if (known.insert(cell.fingerprint).second) experiment.runs.push_back(ToRun(cell));
+    if (known.insert(cell.fingerprint).second) {
+      experiment.runs.push_back(ToRun(cell));
+      // The store here has no data sets.
+      experiment.runs.back().dataset_blob.clear();
+    }
   }
   return experiment;
 }
