@@ -16,8 +16,8 @@
 namespace ablate::service {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{
-    200};  // how often it is asked whether anybody still waits
+// How often it is asked whether anybody still waits.
+constexpr std::chrono::milliseconds kLook{200};
 
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
   v1::RunSpec spec;
