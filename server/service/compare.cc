@@ -60,11 +60,15 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::Compar
   ComparedGrid compared{*std::move(grid), *std::move(comparison), {}, {}, {}, query->at};
   compared.rows = CellsOfRows(compared.grid, compared.comparison);
   compared.first_cells = FirstCells(compared.grid, compared.comparison);
-  auto windows =
-      ReadRowWindows(store, compared.grid, compared.comparison, compared.rows, options.cancelled);
-  if (!windows.ok()) return windows.status();
-  compared.windows = *std::move(windows);
   return compared;
+}
+
+absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {
+  auto windows =
+      ReadRowWindows(store, compared->grid, compared->comparison, compared->rows, cancelled);
+  if (!windows.ok()) return windows.status();
+  compared->windows = *std::move(windows);
+  return absl::OkStatus();
 }
 
 std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row) {

@@ -20,14 +20,17 @@ struct ComparedGrid {
   report::Comparison comparison;
   std::vector<std::vector<size_t>> rows;  // CellsOfRows
   std::vector<size_t> first_cells;        // of each row: what its labels mean, whatever is tuned
-  report::RowWindows windows;
-  std::optional<uint32_t> at;  // as asked for
+  report::RowWindows windows;             // none before AddWindows
+  std::optional<uint32_t> at;             // as asked for
 };
 
 // Errors as LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that is none. Blocks on
 // the store.
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
                                          const report::CompareOptions& options);
+
+// Reads what report.summaries asks for, for whoever shows it: it takes a look at whole curves.
+absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared);
 
 // What differs between a row and its baseline, by ascending path.
 struct ChangedField {

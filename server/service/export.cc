@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/reflect/text.h"
 #include "server/schedule/clock.h"
 #include "server/service/errors.h"
+#include "server/service/grid_values.h"
 #include "server/service/metric_keys.h"
 #include "server/service/names.h"
 
@@ -48,17 +48,11 @@ absl::StatusOr<std::unique_ptr<report::Encoder>> EncoderOf(v1::ExportFormat::Val
 absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
                           const WantedKeys& wanted) {
   if (wanted.empty()) return absl::OkStatus();
-  const auto present = store->ExperimentKeys(experiment);
-  if (!present.ok()) return present.status();
-  std::vector<std::string> known;
-  for (const auto& [key, count] : *present) known.push_back(key);
+  const auto keys = KeysOf(store, experiment);
+  if (!keys.ok()) return keys.status();
   for (int i = 0; i < wanted.size(); ++i) {
-    if (std::find(known.begin(), known.end(), wanted[i]) != known.end()) continue;
-    const std::string nearest = reflect::Nearest(wanted[i], known);
-    return InvalidField(
-        absl::StrCat("keys[", i, "]"),
-        absl::StrCat("no run of the experiment has ", reflect::Quoted(wanted[i])),
-        nearest.empty() ? "a metric that it has" : absl::StrCat("for example ", nearest));
+    if (std::binary_search(keys->begin(), keys->end(), wanted[i])) continue;
+    return NoSuchKey(absl::StrCat("keys[", i, "]"), wanted[i], experiment, *keys);
   }
   return absl::OkStatus();
 }

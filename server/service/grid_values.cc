@@ -25,16 +25,6 @@ Value ReadLast(storage::Store* store, const storage::SeriesQuery& query) {
   return last;
 }
 
-absl::StatusOr<std::vector<std::string>> KeysOf(storage::Store* store,
-                                                const std::string& experiment) {
-  const auto counts = store->ExperimentKeys(experiment);
-  if (!counts.ok()) return counts.status();
-  std::vector<std::string> keys;
-  for (const auto& [key, count] : *counts) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
-  return keys;
-}
-
 // Steps of a series around one that it lacks.
 struct Neighbours {
   std::optional<uint32_t> first, before, after, last;
@@ -81,36 +71,40 @@ Value ReadValue(storage::Store* store, const ValueQuery& query, const std::strin
   return ReadLast(store, {run, query.key, summary->first_nonfinite_step.value_or(0)});
 }
 
-absl::Status NoSuchKey(storage::Store* store, const std::string& experiment,
-                       const std::string& key) {
-  const auto keys = KeysOf(store, experiment);
-  if (!keys.ok()) return keys.status();
-  const std::string nearest = reflect::Nearest(key, *keys);
+absl::StatusOr<std::vector<std::string>> KeysOf(storage::Store* store,
+                                                const std::string& experiment) {
+  const auto counts = store->ExperimentKeys(experiment);
+  if (!counts.ok()) return counts.status();
+  std::vector<std::string> keys;
+  for (const auto& [key, count] : *counts) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+absl::Status NoSuchKey(absl::string_view field, const std::string& key,
+                       const std::string& experiment, const std::vector<std::string>& keys) {
+  const std::string nearest = reflect::Nearest(key, keys);
   return InvalidField(
-      "key",
+      field,
       absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key),
                    nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)")),
-      absl::StrJoin(*keys, ", "));
+      keys.empty() ? "nothing before the first point" : absl::StrJoin(keys, ", "));
 }
 
 absl::Status NoSuchValue(storage::Store* store, const std::string& experiment,
                          const ValueQuery& query, const std::string& run) {
-  if (!query.at.has_value()) return NoSuchKey(store, experiment, query.key);
-  const auto steps = FindNeighbours(store, run, query.key, *query.at);
-  if (!steps.ok()) return steps.status();
-  if (!steps->first.has_value()) return NoSuchKey(store, experiment, query.key);
-  return InvalidField(
-      "at",
-      absl::StrCat("no finished run of ", experiment, " has ", query.key, " at step ", *query.at),
-      AllowedSteps(*steps));
-}
-
-absl::StatusOr<bool> HasKey(storage::Store* store, const std::string& experiment,
-                            const std::string& key) {
+  if (query.at.has_value()) {
+    const auto steps = FindNeighbours(store, run, query.key, *query.at);
+    if (!steps.ok()) return steps.status();
+    if (steps->first.has_value()) {
+      return InvalidField("at",
+                          absl::StrCat("no finished run of ", experiment, " has ", query.key,
+                                       " at step ", *query.at),
+                          AllowedSteps(*steps));
+    }
+  }
   const auto keys = KeysOf(store, experiment);
-  if (!keys.ok()) return keys.status();
-  // Before the first point nothing is known to be wrong.
-  return keys->empty() || std::find(keys->begin(), keys->end(), key) != keys->end();
+  return keys.ok() ? NoSuchKey("key", query.key, experiment, *keys) : keys.status();
 }
 
 }  // namespace ablate::service

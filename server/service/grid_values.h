@@ -25,16 +25,16 @@ absl::StatusOr<std::optional<double>> ReadValue(storage::Store* store, const Val
                                                 const std::string& run,
                                                 const std::vector<storage::Summary>& summaries);
 
-// INVALID_ARGUMENT about what no run of `experiment` has: the key, with those that there are, or
-// the step, with the nearest ones of `run`.
-absl::Status NoSuchKey(storage::Store* store, const std::string& experiment,
-                       const std::string& key);
+// The metric keys of an experiment's runs, sorted.
+absl::StatusOr<std::vector<std::string>> KeysOf(storage::Store* store,
+                                                const std::string& experiment);
+
+// INVALID_ARGUMENT about what no run of `experiment` has: the key that `field` names, with those
+// that there are, or the step, with the nearest ones of `run`.
+absl::Status NoSuchKey(absl::string_view field, const std::string& key,
+                       const std::string& experiment, const std::vector<std::string>& keys);
 absl::Status NoSuchValue(storage::Store* store, const std::string& experiment,
                          const ValueQuery& query, const std::string& run);
-
-// Whether some run of `experiment` has points of `key`.
-absl::StatusOr<bool> HasKey(storage::Store* store, const std::string& experiment,
-                            const std::string& key);
 
 }  // namespace ablate::service
 

@@ -40,8 +40,10 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
 
 absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& request,
                              const Cancelled& cancelled, v1::Comparison* response) {
-  const auto compared = CompareGrid(backend.store, request, {cancelled});
+  auto compared = CompareGrid(backend.store, request, {cancelled});
   if (!compared.ok()) return compared.status();
+  const absl::Status windows = AddWindows(backend.store, cancelled, &*compared);
+  if (!windows.ok()) return windows;
   auto message = ToMessage(*compared);
   if (!message.ok()) return message.status();
   *response = *std::move(message);

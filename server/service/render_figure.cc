@@ -130,8 +130,12 @@ absl::Status Render(const Backend& backend, const v1::RenderFigureRequest& reque
   if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
   const auto format = FormatOf(request.format());
   if (!format.ok()) return format.status();
-  const auto compared = CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
+  auto compared = CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
   if (!compared.ok()) return compared.status();
+  if (kind->row_windows) {
+    const absl::Status windows = AddWindows(backend.store, cancelled, &*compared);
+    if (!windows.ok()) return windows;
+  }
   FigureOptions options;
   options.key = request.key();
   if (request.has_width()) options.width = request.width();

@@ -43,6 +43,8 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
                                                     const Cancelled& cancelled) {
   auto compared = CompareGrid(backend.store, request, {cancelled, 0});
   if (!compared.ok()) return compared.status();
+  const absl::Status windows = AddWindows(backend.store, cancelled, &*compared);
+  if (!windows.ok()) return windows;
   auto experiment = ReportContents(backend.store, *compared, request);
   if (!experiment.ok()) return experiment.status();
   auto figures = ReportFigures(backend.store, *compared, {backend.gnuplot, prefix}, cancelled);

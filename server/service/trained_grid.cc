@@ -1,6 +1,7 @@
 // A stored experiment as the statistics want it: its grid, what every run gave, and its curves.
 #include "server/service/trained_grid.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -156,9 +157,11 @@ class Loader {
     if (any_value_) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, query_.experiment, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
-    const auto known = HasKey(store_, query_.experiment, value_.key);
-    if (!known.ok()) return known.status();
-    return *known ? absl::OkStatus() : NoSuchKey(store_, query_.experiment, value_.key);
+    const auto keys = KeysOf(store_, query_.experiment);
+    if (!keys.ok()) return keys.status();
+    // Before the first point nothing is known to be wrong.
+    const bool known = keys->empty() || std::binary_search(keys->begin(), keys->end(), value_.key);
+    return known ? absl::OkStatus() : NoSuchKey("key", value_.key, query_.experiment, *keys);
   }
 
   storage::Store* const store_;

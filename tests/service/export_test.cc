@@ -133,7 +133,7 @@ TEST_F(ExportTest, GivesWantedKeysOnlyAndNamesOneThatIsNotThere) {
   const grpc::Status missing = Export(name, v1::ExportFormat::csv, {"eval/lost"}).status;
   EXPECT_EQ(missing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(missing), "keys[0]");
-  EXPECT_THAT(missing.error_message(), testing::HasSubstr("for example eval/loss"));
+  EXPECT_THAT(missing.error_message(), testing::HasSubstr("(did you mean eval/loss?)"));
 }
 
 TEST_F(ExportTest, OfAnExperimentWithoutPointsIsAHeadOrNothing) {

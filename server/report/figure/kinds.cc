@@ -19,7 +19,7 @@ constexpr Kind kKinds[] = {
     {"curves", kTrain, ReduceCumulative, DrawCumulative},
     {"forest", "", nullptr, DrawForest},
     {"sensitivity", "", nullptr, DrawSensitivity},
-    {"summary", "", nullptr, DrawSummary},
+    {"summary", "", nullptr, DrawSummary, true},
 };
 
 }  // namespace

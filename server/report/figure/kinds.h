@@ -19,6 +19,7 @@ struct Kind {
   // at a time. Null if it draws no curves.
   std::vector<Track> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
   absl::StatusOr<Drawing> (*draw)(const Input& input);
+  bool row_windows = false;  // shows Input::windows
 };
 
 absl::Span<const Kind> Kinds();
