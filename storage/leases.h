@@ -41,7 +41,7 @@ struct StartedEvent {};
 struct PointsEvent {
   std::vector<Column> columns;
   uint32_t step = 0;
-  Micros busy = 0;
+  Spent spent;  // since the run's last points
 };
 struct CheckpointEvent {
   uint32_t step = 0;

@@ -17,6 +17,13 @@ using Micros = int64_t;
 
 enum class RunState { kQueued, kLeased, kDone, kDiverged, kFailed, kCancelled };
 
+// What training a run took.
+struct Spent {
+  Micros device_time = 0;     // lane time on a CPU
+  Micros contended_time = 0;  // of device_time, while other threads had the lane's core
+  uint64_t tokens = 0;        // trained on in that time
+};
+
 struct Summary {
   std::string key;
   // Over finite values, in arrival order; meaningless while count == nonfinite.
@@ -105,7 +112,7 @@ struct RunRecord {
   uint32_t losses = 0;    // lost workers in a row without progress
   std::string failure;    // why it FAILED
   std::string trainer, device, build, worker;
-  Micros device_time = 0;  // lane time on a CPU
+  Spent spent;
   Micros create_time = 0, start_time = 0, end_time = 0;
 };
 

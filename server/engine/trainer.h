@@ -40,7 +40,8 @@ struct RunProgress {
   std::vector<Point> points;            // ascending steps within a key
   std::vector<Checkpoint> checkpoints;  // ascending steps
   Outcome outcome = Outcome::kTraining;
-  uint32_t step = 0;  // updates made so far; where a diverged run ended
+  uint32_t step = 0;    // updates made so far; where a diverged run ended
+  uint64_t tokens = 0;  // read in the updates of this Advance, without padding and evaluations
 };
 
 // A stack of runs with equal shapes (R ≥ 1) trained together. A run's numbers never depend on its

@@ -40,6 +40,7 @@ struct Cell {
   std::optional<double> value;
   std::optional<int64_t> parameters;
   std::optional<double> device_seconds;
+  double contended_seconds = 0;  // of device_seconds, while other work had the core
   std::optional<double> tokens_per_second;
   std::string trainer, version, device;  // "" where not recorded
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
@@ -134,6 +135,7 @@ enum class WarningKind {
   kUnequalParameters,
   kSeveralChanges,
   kMixedProvenance,
+  kContendedThroughput,
   kGridEdge,
   kTunedOnSameSeed,
 };

@@ -162,6 +162,30 @@ Warnings MixedProvenance(const Facts& facts) {
   return Spoken(WarningKind::kMixedProvenance, "the runs mix ", parts);
 }
 
+// A lane loses a few per cent to the server beside it. More says that others use the machine.
+constexpr double kUsualContention = .1;
+
+Warnings ContendedThroughput(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    size_t count = 0;
+    double contended = 0, all = 0;
+    for (const Cell* cell : facts.grid.rows[i].cells) {
+      if (cell == nullptr || !cell->device_seconds.has_value()) continue;
+      if (cell->contended_seconds <= kUsualContention * *cell->device_seconds) continue;
+      ++count;
+      contended += cell->contended_seconds;
+      all += *cell->device_seconds;
+    }
+    if (count == 0) continue;
+    parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count, " of ",
+                                 CellsOf(facts.grid.rows[i]), " (",
+                                 std::lround(100 * contended / all), " % of their time)"));
+  }
+  return Spoken(WarningKind::kContendedThroughput,
+                "device-seconds and tokens/s say little where runs waited for their core: ", parts);
+}
+
 std::string EdgeText(const Axis& axis, double value, absl::string_view which, size_t seeds,
                      const ComparisonRow& row) {
   const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
@@ -213,9 +237,9 @@ std::vector<Warning> FindWarnings(const ComparisonInput& input, const Grid& grid
                                   const Comparison& comparison) {
   const Facts facts{input, grid, selections, runs, comparison};
   std::vector<Warning> warnings;
-  for (const auto check :
-       {MissingCells, FailedCells, NonFiniteValues, UnbalancedSeeds, TooFewSeeds, NoBaseline,
-        UnequalParameters, SeveralChanges, MixedProvenance, GridEdges, TunedOnSameSeed}) {
+  for (const auto check : {MissingCells, FailedCells, NonFiniteValues, UnbalancedSeeds, TooFewSeeds,
+                           NoBaseline, UnequalParameters, SeveralChanges, MixedProvenance,
+                           ContendedThroughput, GridEdges, TunedOnSameSeed}) {
     for (Warning& warning : check(facts)) warnings.push_back(std::move(warning));
   }
   return warnings;

@@ -21,7 +21,8 @@ namespace v1 = worker::v1;
 constexpr size_t kNameBytes = 128;
 constexpr size_t kWordsBytes = 1024;
 constexpr uint64_t kMostBusy =
-    uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of it must not overflow
+    uint64_t{30} * 24 * 3600 * 1'000'000;                // sums of it must not overflow
+constexpr uint64_t kMostTokens = 1'000'000'000'000'000;  // likewise
 constexpr uint32_t kMostLanes = 4096;
 constexpr int kMostHeld = 100'000;
 constexpr int kMostColumns = 100'000;
@@ -75,7 +76,16 @@ absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
     return Bad("points.busy_us", absl::StrCat(points.busy_us()),
                absl::StrCat("at most ", kMostBusy));
   }
-  event.busy = static_cast<storage::Micros>(points.busy_us());
+  if (points.contended_us() > points.busy_us()) {
+    return Bad("points.contended_us", absl::StrCat(points.contended_us()),
+               absl::StrCat("at most busy_us, ", points.busy_us()));
+  }
+  if (points.tokens() > kMostTokens) {
+    return Bad("points.tokens", absl::StrCat(points.tokens()),
+               absl::StrCat("at most ", kMostTokens));
+  }
+  event.spent = {static_cast<storage::Micros>(points.busy_us()),
+                 static_cast<storage::Micros>(points.contended_us()), points.tokens()};
   std::set<absl::string_view> keys;
   event.columns.reserve(static_cast<size_t>(points.columns_size()));
   for (const v1::Column& column : points.columns()) {

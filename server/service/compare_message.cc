@@ -172,9 +172,9 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
   using W = v1::ComparisonWarning;
   // In the order of WarningKind.
   static constexpr W::Kind kKinds[] = {
-      W::MISSING_CELLS,    W::FAILED_CELLS, W::NON_FINITE_VALUES,  W::UNBALANCED_SEEDS,
-      W::TOO_FEW_SEEDS,    W::NO_BASELINE,  W::UNEQUAL_PARAMETERS, W::SEVERAL_CHANGES,
-      W::MIXED_PROVENANCE, W::GRID_EDGE,    W::TUNED_ON_SAME_SEED};
+      W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,  W::UNBALANCED_SEEDS,
+      W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS, W::SEVERAL_CHANGES,
+      W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,          W::TUNED_ON_SAME_SEED};
   static_assert(std::size(kKinds) ==
                 static_cast<size_t>(report::WarningKind::kTunedOnSameSeed) + 1);
   for (const report::Warning& warning : comparison.warnings) {

@@ -1,11 +1,15 @@
 // Records of the store as messages of the API.
 #include "server/service/convert.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include "absl/strings/str_cat.h"
 #include "server/service/names.h"
 
 namespace ablate::service {
 namespace {
+
+using ::google::protobuf::util::TimeUtil;
 
 v1::ExperimentState::Value StateOf(storage::ExperimentState state) {
   switch (state) {
@@ -130,9 +134,10 @@ v1::Run ToProto(const storage::RunRecord& record, const std::vector<storage::Sum
   provenance->set_device(record.device);
   provenance->set_build(record.build);
   if (!record.worker.empty()) provenance->set_worker(absl::StrCat("workers/", record.worker));
-  provenance->mutable_device_time()->set_seconds(record.device_time / 1'000'000);
-  provenance->mutable_device_time()->set_nanos(
-      static_cast<int32_t>(record.device_time % 1'000'000) * 1'000);
+  *provenance->mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.spent.device_time);
+  *provenance->mutable_contended_time() =
+      TimeUtil::MicrosecondsToDuration(record.spent.contended_time);
+  provenance->set_tokens(record.spent.tokens);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);

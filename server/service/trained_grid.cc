@@ -17,8 +17,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr double kMicros = 1e6;
-
 report::RunOutcome OutcomeOf(storage::RunState state) {
   switch (state) {
     case storage::RunState::kDone:
@@ -37,11 +35,7 @@ report::RunOutcome OutcomeOf(storage::RunState state) {
 
 absl::Status CancelledError() { return absl::CancelledError("the call was cancelled"); }
 
-// Tokens that one update trains on, where every input has one length.
-std::optional<double> TokensPerStep(const v1::BaseSpec& spec) {
-  if (!spec.task().has_legacy_recall()) return std::nullopt;
-  return (spec.task().legacy_recall().draw() + 1.0) * spec.training().batch();
-}
+double Seconds(storage::Micros micros) { return static_cast<double>(micros) / 1e6; }
 
 // Reads the cells of one experiment.
 class Loader {
@@ -128,7 +122,6 @@ class Loader {
     if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);
     labels_ = labels;
     changed_ = spec::Difference(spec::ValuesOf(spec.spec()), grid_.base);
-    tokens_per_step_ = TokensPerStep(spec.spec());
     return absl::OkStatus();
   }
 
@@ -145,11 +138,12 @@ class Loader {
     cell->trainer = run.trainer;
     cell->version = run.build;
     cell->device = run.device;
-    if (run.device_time <= 0) return;
-    const double seconds = static_cast<double>(run.device_time) / kMicros;
+    if (run.spent.device_time <= 0) return;
+    const double seconds = Seconds(run.spent.device_time);
     cell->device_seconds = seconds;
-    if (tokens_per_step_.has_value() && run.step > 0) {
-      cell->tokens_per_second = *tokens_per_step_ * run.step / seconds;
+    cell->contended_seconds = Seconds(run.spent.contended_time);
+    if (run.spent.tokens > 0) {
+      cell->tokens_per_second = static_cast<double>(run.spent.tokens) / seconds;
     }
   }
 
@@ -174,7 +168,6 @@ class Loader {
   // Of the combination read last:
   std::vector<std::string> labels_;
   spec::FieldValues changed_;
-  std::optional<double> tokens_per_step_;
 };
 
 }  // namespace

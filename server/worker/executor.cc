@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/worker/contention.h"
 #include "server/worker/point_buffer.h"
 
 namespace ablate::worker {
@@ -56,6 +57,7 @@ class Training {
         reports_(reports),
         pacer_(options.advance_time),
         began_(MonotonicNow()),
+        delay_at_begin_(RunQueueDelay()),
         step_(leased.run.resume_step()),
         saved_step_(step_) {}
 
@@ -108,6 +110,7 @@ class Training {
     if (!progress.ok()) return progress.status();
     pacer_.Observe(progress->front().step - step_, elapsed);
     step_ = progress->front().step;
+    tokens_ += progress->front().tokens;
     control_.Progressed(step_);
     return std::move(progress->front());
   }
@@ -134,7 +137,8 @@ class Training {
   void Flush() {
     if (points_.empty()) return;
     v1::Event event;
-    *event.mutable_points() = points_.Take(step_, MonotonicNow() - began_ - control_.waited());
+    *event.mutable_points() = points_.Take(step_, {MonotonicNow() - began_ - control_.waited(),
+                                                   RunQueueDelay() - delay_at_begin_, tokens_});
     Send(std::move(event));
     flushed_ = true;
     flushed_at_ = MonotonicNow();
@@ -202,6 +206,8 @@ class Training {
   PointBuffer points_;
   std::unique_ptr<engine::Trainer> trainer_;
   const absl::Duration began_;
+  const absl::Duration delay_at_begin_;
+  uint64_t tokens_ = 0;
   uint32_t step_;
   uint32_t saved_step_;
   bool flushed_ = false;

@@ -5,6 +5,20 @@
 #include <utility>
 
 namespace ablate::worker {
+namespace {
+
+uint64_t Micros(absl::Duration duration) {
+  return static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Microseconds(duration), 0));
+}
+
+// What `total` has grown by since it was `told`, up to `most`; told from now on.
+uint64_t Growth(uint64_t total, uint64_t most, uint64_t* told) {
+  const uint64_t growth = std::min(total - std::min(*told, total), most);
+  *told += growth;
+  return growth;
+}
+
+}  // namespace
 
 void PointBuffer::Add(const std::vector<engine::Point>& points) {
   for (const engine::Point& point : points) {
@@ -14,12 +28,13 @@ void PointBuffer::Add(const std::vector<engine::Point>& points) {
   }
 }
 
-v1::Points PointBuffer::Take(uint32_t step, absl::Duration busy) {
+v1::Points PointBuffer::Take(uint32_t step, const LaneUse& use) {
   v1::Points points;
   points.set_step(step);
-  const auto busy_us = static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Microseconds(busy), 0));
-  points.set_busy_us(busy_us - std::min(reported_us_, busy_us));
-  reported_us_ = std::max(reported_us_, busy_us);
+  points.set_busy_us(Growth(Micros(use.busy), UINT64_MAX, &busy_us_));
+  // Read a moment later than busy.
+  points.set_contended_us(Growth(Micros(use.contended), points.busy_us(), &contended_us_));
+  points.set_tokens(Growth(use.tokens, UINT64_MAX, &tokens_));
   for (auto& [key, column] : columns_) {
     column.set_key(key);
     *points.add_columns() = std::move(column);

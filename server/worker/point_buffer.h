@@ -13,19 +13,29 @@
 
 namespace ablate::worker {
 
+// What a run has taken of its lane since it came there.
+struct LaneUse {
+  absl::Duration busy;
+  absl::Duration contended;  // of that, while others had the core
+  uint64_t tokens = 0;       // trained on
+};
+
 // Not thread-safe.
 class PointBuffer {
  public:
   // Points of a key must come with ascending steps.
   void Add(const std::vector<engine::Point>& points);
   bool empty() const { return columns_.empty(); }
-  // What was added since the last Take, with `step` updates made and `busy` lane time spent since
-  // the run began.
-  v1::Points Take(uint32_t step, absl::Duration busy);
+  // What was added since the last Take and what the lane gave since then: `step` updates are made,
+  // `use` is of all of them.
+  v1::Points Take(uint32_t step, const LaneUse& use);
 
  private:
   std::map<std::string, v1::Column> columns_;
-  uint64_t reported_us_ = 0;  // lane time in all that was taken
+  // Of all that was taken:
+  uint64_t busy_us_ = 0;
+  uint64_t contended_us_ = 0;
+  uint64_t tokens_ = 0;
 };
 
 }  // namespace ablate::worker

@@ -48,9 +48,11 @@ uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
     if (old.View(1) != event.blob) Loosen(t, old.View(1));
   }
   Statement(t.db,
-            "REPLACE INTO resume_states VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
+            "REPLACE INTO resume_states (run, step, blob, bytes, change, device_time, "
+            "contended_time, tokens, summaries) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
             "coalesce((SELECT data FROM summaries WHERE run = ?1), x''))",
-            run.id, event.step, event.blob, event.bytes, change, run.device_time)
+            run.id, event.step, event.blob, event.bytes, change, run.spent.device_time,
+            run.spent.contended_time, run.spent.tokens)
       .Run();
   return before;
 }

@@ -37,6 +37,15 @@ absl::Status CheckStep(const Context& c, uint32_t step) {
       absl::StrCat("step: ", step, "; the run has ", c.run->steps, " steps"));
 }
 
+absl::Status CheckSpent(const Spent& spent) {
+  if (spent.contended_time >= 0 && spent.contended_time <= spent.device_time) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("spent: contended for ", spent.contended_time,
+                                                 " of ", spent.device_time,
+                                                 " µs; 0 and more are needed, of no more"));
+}
+
 absl::Status ApplyTo(const Context& c, const StartedEvent&) {
   if (c.run->start_time == 0) c.run->start_time = c.t.now;
   Record(c.t, *c.run, c.run->step > 0 ? "resumed" : "started");
@@ -71,13 +80,14 @@ absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& 
 }
 
 absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
-  const absl::Status valid = CheckStep(c, event.step);
+  absl::Status valid = CheckStep(c, event.step);
+  if (valid.ok()) valid = CheckSpent(event.spent);
   if (!valid.ok()) return valid;
-  if (event.busy < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("busy: ", event.busy, "; at least 0 is needed"));
-  }
   c.run->step = std::max(c.run->step, event.step);
-  c.run->device_time += event.busy;
+  Spent& spent = c.run->spent;
+  spent.device_time += event.spent.device_time;
+  spent.contended_time += event.spent.contended_time;
+  spent.tokens += event.spent.tokens;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
   const auto group = Absorb(c, event.columns);
@@ -122,12 +132,12 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   run.failures = run.losses = 0;
   Record(c.t, run, event.diverged ? "diverged" : "done");
   DropResumeState(c.t, run.id);
-  if (run.step > 0 && run.device_time > 0) {
+  if (run.step > 0 && run.spent.device_time > 0) {
     Statement(c.t.db,
               "INSERT INTO step_times SELECT shape, ?2, ?3 FROM runs WHERE id = ?1 "
               "ON CONFLICT (shape) DO UPDATE SET device_time = device_time + ?2, "
               "steps = steps + ?3",
-              run.id, run.device_time, run.step)
+              run.id, run.spent.device_time, run.step)
         .Run();
   }
   Statement(c.t.db, "INSERT OR IGNORE INTO uncompacted VALUES (?1)", run.id).Run();

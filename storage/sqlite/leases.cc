@@ -51,17 +51,17 @@ void Rewind(Transaction& t, RunRow* run, GrantedRun* granted) {
   std::string summaries;
   uint64_t change = 0;
   run->step = 0;
-  run->device_time = 0;
+  run->spent = {};
   Statement resume(t.db,
-                   "SELECT step, blob, change, device_time, summaries FROM resume_states "
-                   "WHERE run = ?1",
+                   "SELECT step, blob, change, device_time, contended_time, tokens, summaries "
+                   "FROM resume_states WHERE run = ?1",
                    run->id);
   if (resume.Row()) {
     run->step = granted->resume_step = resume.As<uint32_t>(0);
     granted->resume_blob = resume.Text(1);
     change = resume.As<uint64_t>(2);
-    run->device_time = resume.Int(3);
-    summaries = resume.Text(4);
+    run->spent = {resume.Int(3), resume.Int(4), resume.As<uint64_t>(5)};
+    summaries = resume.Text(6);
   }
   Statement(t.db, "DELETE FROM row_groups WHERE run = ?1 AND id > ?2", run->id, change).Run();
   RemoveArtifacts(t, run->id, change);

@@ -192,7 +192,15 @@ CREATE TABLE dead_runs (run INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE loose_blobs (sha256 TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1};
+// What became known of a run's time: how much of it the core was shared, and for how many tokens.
+constexpr char kVersion2[] = R"sql(
+ALTER TABLE runs ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE resume_states ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

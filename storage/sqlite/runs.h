@@ -27,7 +27,7 @@ struct RunRow {
   uint32_t losses = 0;
   std::string failure;
   std::string trainer, device, build, worker;
-  Micros device_time = 0;
+  Spent spent;
   Micros start_time = 0, end_time = 0;
 };
 
@@ -44,7 +44,7 @@ void SettleExperiment(Transaction& t, int64_t experiment);
 // Writes a row with a new change number, moves the counts of the experiments that have the run from
 // state `before`, and ends or revives those experiments.
 void SaveRun(Transaction& t, const RunRow& run, RunState before);
-// The same when only step and device_time may have changed. Returns the change number.
+// The same when only step and spent may have changed. Returns the change number.
 uint64_t SaveProgress(Transaction& t, const RunRow& run);
 // Adds a line to a run's history.
 void Record(Transaction& t, const RunRow& run, absl::string_view kind,

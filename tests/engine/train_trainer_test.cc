@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
 #include "server/engine/safetensors.h"
 #include "server/engine/trainer.h"
@@ -80,6 +81,23 @@ TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm"), every);
   EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre(0, 10, 20, 25));
   EXPECT_THAT(StepsOf(progress.points, "eval/accuracy"), ElementsAre(0, 10, 20, 25));
+}
+
+TEST(TorchTrainerTest, CountsTheTokensOfItsUpdates) {
+  const RunConfig run = SmallDocumentsRun(1);
+  const auto source = MakeBatchSource(run);
+  ASSERT_TRUE(source.ok());
+  const auto expected = [&](int batches) {
+    uint64_t tokens = 0;
+    for (int batch = 0; batch < batches; ++batch) {
+      const TokenBatch drawn = (*source)->Next();
+      for (const int64_t length : drawn.lengths) tokens += static_cast<uint64_t>(length);
+    }
+    return tokens;
+  };
+  const auto trainer = MakeTrainer({run});
+  EXPECT_EQ(AdvanceOne(*trainer, 11).tokens, expected(11)) << "evaluations at 0 and 10 left out";
+  EXPECT_EQ(AdvanceOne(*trainer, 3).tokens, expected(3));
 }
 
 TEST(TorchTrainerTest, EvaluatesTheNextStepOnlyWhenItIsVisited) {

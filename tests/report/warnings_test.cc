@@ -110,6 +110,20 @@ TEST(FindWarningsTest, NamesMixedProvenance) {
       ElementsAre("the runs mix trainers (native 12, torch 24) and devices (cpu 33, cuda 3)"));
 }
 
+TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    cell.device_seconds = 10;
+    cell.contended_seconds = 1;
+    if (cell.labels[0] == "post" && cell.seed < 3) cell.contended_seconds = 2 + cell.seed;
+  }
+  input.cells[0].contended_seconds = 1.01;
+  EXPECT_THAT(
+      Texts(input, WarningKind::kContendedThroughput),
+      ElementsAre("device-seconds and tokens/s say little where runs waited for their core: pre "
+                  "1 of 12 (10 % of their time) and post 3 of 12 (30 % of their time)"));
+}
+
 TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
   ComparisonInput input = Sound();
   input.cells.erase(input.cells.begin(), input.cells.begin() + 12);

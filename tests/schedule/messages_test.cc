@@ -34,6 +34,8 @@ wire::Event GoodPoints() {
   column.add_values(0.5);
   event.mutable_points()->set_step(4);
   event.mutable_points()->set_busy_us(7);
+  event.mutable_points()->set_contended_us(2);
+  event.mutable_points()->set_tokens(31);
   return event;
 }
 
@@ -94,6 +96,10 @@ TEST(MessagesTest, RefusesMalformedEventsByField) {
        "points.columns.key is twice train/loss"},
       {[](auto* e) { e->mutable_points()->set_busy_us(2592000000001); },
        "points.busy_us is 2592000000001; allowed: at most 2592000000000"},
+      {[](auto* e) { e->mutable_points()->set_contended_us(8); },
+       "points.contended_us is 8; allowed: at most busy_us, 7"},
+      {[](auto* e) { e->mutable_points()->set_tokens(1000000000000001); },
+       "points.tokens is 1000000000000001; allowed: at most 1000000000000000"},
       {[](auto* e) { e->mutable_checkpoint()->set_blob("abc"); }, "checkpoint.blob is 3 bytes"},
       {[](auto* e) { e->mutable_resume_state()->set_blob(std::string(64, 'G')); },
        "resume_state.blob is 64 bytes"},
@@ -115,7 +121,9 @@ TEST(MessagesTest, ConvertsPoints) {
   EXPECT_EQ(event->seq, 1u);
   const auto& points = std::get<storage::PointsEvent>(event->event);
   EXPECT_EQ(points.step, 4u);
-  EXPECT_EQ(points.busy, 7);
+  EXPECT_EQ(points.spent.device_time, 7);
+  EXPECT_EQ(points.spent.contended_time, 2);
+  EXPECT_EQ(points.spent.tokens, 31u);
   ASSERT_EQ(points.columns.size(), 1u);
   EXPECT_EQ(points.columns[0].steps, std::vector<uint32_t>{3});
   EXPECT_EQ(points.columns[0].values, std::vector<double>{0.5});

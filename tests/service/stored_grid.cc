@@ -45,7 +45,7 @@ storage::PointsEvent PointsOf(const StoredGrid::Curves& curves, uint32_t step) {
     points.columns.push_back(std::move(column));
   }
   points.step = step;
-  points.busy = kSecond;
+  points.spent = {kSecond, kSecond / 20, 100};
   return points;
 }
 

@@ -172,10 +172,10 @@ TEST_P(LeaseEndsTest, MeasuresStepTimes) {
   EXPECT_FALSE(Value(store().MeasuredStepTime("shape")).has_value());
   Lease lease(&store(), "l", {"a", "b", "c"});
   PointsEvent points = MakePoints(100, {});
-  points.busy = 1000;
+  points.spent.device_time = 1000;
   lease.Send("a", points);
   lease.Send("a", FinishedEvent{false, 100});
-  points.busy = 3000;
+  points.spent.device_time = 3000;
   lease.Send("b", points);
   EXPECT_EQ(Value(store().MeasuredStepTime("shape")), 10.0);
   lease.Send("b", FinishedEvent{false, 100});

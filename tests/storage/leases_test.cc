@@ -92,7 +92,9 @@ TEST_P(LeasesTest, FollowsARunToItsEnd) {
   EXPECT_EQ(run.state, RunState::kDone);
   EXPECT_EQ(run.start_time, started);
   EXPECT_EQ(run.end_time, now());
-  EXPECT_EQ(run.device_time, 2000);
+  EXPECT_EQ(run.spent.device_time, 2000);
+  EXPECT_EQ(run.spent.contended_time, 100);
+  EXPECT_EQ(run.spent.tokens, 14u);
   EXPECT_EQ(run.worker, "cpu-train");
   EXPECT_THAT(History("a"), ElementsAre("queued", "granted", "started", "done"));
   const ExperimentRecord record = Value(store().GetExperiment(id));
@@ -135,7 +137,7 @@ TEST_P(LeasesTest, AppliesEachEventOnce) {
       ElementsAre(Applied::kRepeated, Applied::kApplied, Applied::kRepeated, Applied::kApplied));
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));
   EXPECT_EQ(Value(store().Summaries({"a"}))[0][0].count, 30u);
-  EXPECT_EQ(Run("a").device_time, 3000);
+  EXPECT_EQ(Run("a").spent.device_time, 3000);
 }
 
 TEST_P(LeasesTest, DropsEventsOfStrangers) {

@@ -62,6 +62,25 @@ TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
   EXPECT_EQ(version.Int(0), 99);
 }
 
+TEST_F(OpeningTest, TakesOverAFileOfTheFirstVersion) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 1)).ok());
+    db->Execute(
+        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
+        "device_kind, shape, state, priority, place, device_time, create_time, change) "
+        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 2, 1, 1, 2000, 1, 1); "
+        "INSERT INTO run_specs SELECT id, x'' FROM runs");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const auto store = Value(Store::Open(Options()));
+  const RunRecord run = Value(store->GetRun("a"));
+  EXPECT_EQ(run.spent.device_time, 2000);
+  EXPECT_EQ(run.spent.contended_time, 0);
+  EXPECT_EQ(run.spent.tokens, 0u);
+}
+
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
   {

@@ -37,7 +37,9 @@ TEST_P(RewindsTest, RewindsToTheResumeState) {
   EXPECT_EQ(second.granted()[0].resume_step, 30u);
   EXPECT_EQ(second.granted()[0].resume_blob, Sha256Hex("state at 30"));
   EXPECT_EQ(Run("a").step, 30u);
-  EXPECT_EQ(Run("a").device_time, 1000);
+  EXPECT_EQ(Run("a").spent.device_time, 1000);
+  EXPECT_EQ(Run("a").spent.contended_time, 50);
+  EXPECT_EQ(Run("a").spent.tokens, 7u);
   EXPECT_THAT(Series("a", "train/loss"), ElementsAre(Pair(0, 9), Pair(10, 8), Pair(20, 7)));
   EXPECT_THAT(Series("a", "eval/loss"), IsEmpty());
   EXPECT_THAT(Value(store().ListArtifacts("a")), SizeIs(1));
@@ -66,7 +68,7 @@ TEST_P(RewindsTest, RewindsToTheStartWithoutAResumeState) {
   Lease second(&store(), "l2", {"a"});
   EXPECT_EQ(second.granted()[0].resume_blob, "");
   EXPECT_EQ(Run("a").step, 0u);
-  EXPECT_EQ(Run("a").device_time, 0);
+  EXPECT_EQ(Run("a").spent.device_time, 0);
   EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
   EXPECT_THAT(Value(store().Summaries({"a"}))[0], IsEmpty());
   EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());

@@ -61,7 +61,7 @@ Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
 }
 
 PointsEvent MakePoints(uint32_t step, std::vector<Column> columns) {
-  return {std::move(columns), step, /*busy=*/1000};
+  return {std::move(columns), step, {/*device_time=*/1000, /*contended_time=*/50, /*tokens=*/7}};
 }
 
 PointsEvent MakeLosses(uint32_t from, uint32_t to) {

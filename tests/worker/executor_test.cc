@@ -63,14 +63,18 @@ TEST_F(ExecutorTest, ReportsTheFirstPointAtOnce) {
   EXPECT_EQ(Count(WaitForRun(1), 1, v1::Event::kPoints), 2) << "only the first and the last";
 }
 
-TEST_F(ExecutorTest, CountsLaneTimeOnce) {
+TEST_F(ExecutorTest, CountsLaneTimeAndTokensOnce) {
   Start();
   const absl::Duration begin = MonotonicNow();
   server_->Grant("lease", {RecallRun(1, 5000)});
   const ServerState state = WaitForRun(1);
-  uint64_t busy_us = 0;
-  for (const v1::Event& event : EventsOf(state, NameOf(1))) busy_us += event.points().busy_us();
+  uint64_t busy_us = 0, tokens = 0;
+  for (const v1::Event& event : EventsOf(state, NameOf(1))) {
+    busy_us += event.points().busy_us();
+    tokens += event.points().tokens();
+  }
   EXPECT_GT(busy_us, 0u);
+  EXPECT_EQ(tokens, 5000 * kFakeTokens);
   EXPECT_LE(absl::Microseconds(busy_us), MonotonicNow() - begin);
 }
 

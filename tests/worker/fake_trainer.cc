@@ -42,6 +42,7 @@ class FakeTrainers::Trainer : public engine::Trainer {
       if (step_ >= run().fail_at) return run().failure;
       if (step_ >= run().diverge_at) return Ended(std::move(progress), engine::Outcome::kDiverged);
       progress.points.push_back({"train/loss", step_, FakeLoss(config_.seed, step_)});
+      progress.tokens += kFakeTokens;
       run().step = ++step_;
     }
     if (step_ == config_.training.steps) {

@@ -16,6 +16,7 @@
 namespace ablate::worker {
 
 // The value that every fake run of this seed has at this step.
+inline constexpr uint64_t kFakeTokens = 3;  // of every step
 inline double FakeLoss(uint32_t seed, uint32_t step) { return seed * 1e6 + step; }
 // The state that a fake run exports.
 std::string FakeState(uint32_t seed, uint32_t step);

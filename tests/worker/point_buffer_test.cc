@@ -14,10 +14,12 @@ TEST(PointBufferTest, CollectsAColumnForEachKey) {
   buffer.Add({{"train/loss", 0, 1.5}, {"eval/loss", 0, 2.5}, {"train/loss", 1, 1.25}});
   buffer.Add({{"train/loss", 2, NAN}});
   EXPECT_FALSE(buffer.empty());
-  const v1::Points points = buffer.Take(3, absl::Milliseconds(2));
+  const v1::Points points = buffer.Take(3, {absl::Milliseconds(2), absl::Milliseconds(1), 40});
   EXPECT_TRUE(buffer.empty());
   EXPECT_EQ(points.step(), 3u);
   EXPECT_EQ(points.busy_us(), 2000u);
+  EXPECT_EQ(points.contended_us(), 1000u);
+  EXPECT_EQ(points.tokens(), 40u);
   ASSERT_EQ(points.columns_size(), 2);
   EXPECT_EQ(points.columns(0).key(), "eval/loss");
   EXPECT_EQ(points.columns(1).key(), "train/loss");
@@ -30,9 +32,20 @@ TEST(PointBufferTest, CollectsAColumnForEachKey) {
 TEST(PointBufferTest, TellsEachMicrosecondOnce) {
   PointBuffer buffer;
   uint64_t told = 0;
-  for (int i = 1; i <= 10; ++i) told += buffer.Take(0, absl::Nanoseconds(1500) * i).busy_us();
+  for (int i = 1; i <= 10; ++i) {
+    told += buffer.Take(0, {absl::Nanoseconds(1500) * i, {}, 0}).busy_us();
+  }
   EXPECT_EQ(told, 15u);
-  EXPECT_EQ(buffer.Take(0, absl::Microseconds(3)).busy_us(), 0u) << "it never goes back";
+  EXPECT_EQ(buffer.Take(0, {absl::Microseconds(3), {}, 0}).busy_us(), 0u) << "it never goes back";
+}
+
+TEST(PointBufferTest, TellsContentionWithTheTimeItIsPartOf) {
+  PointBuffer buffer;
+  EXPECT_EQ(buffer.Take(0, {absl::Microseconds(10), absl::Microseconds(12), 5}).contended_us(),
+            10u);
+  const v1::Points next = buffer.Take(0, {absl::Microseconds(20), absl::Microseconds(13), 8});
+  EXPECT_EQ(next.contended_us(), 3u) << "what did not fit into the first";
+  EXPECT_EQ(next.tokens(), 3u);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "server/engine/data/batches.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "server/engine/data/document_batches.h"
 #include "server/engine/data/recall_batches.h"
@@ -11,6 +12,10 @@ namespace ablate::engine {
 bool TokenBatch::uniform() const {
   return std::all_of(lengths.begin(), lengths.end(),
                      [this](int64_t real) { return real == length; });
+}
+
+uint64_t TokenBatch::tokens() const {
+  return std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config) {

@@ -26,6 +26,9 @@ struct TokenBatch {
 
   // Whether no row is padded, so that no mask beyond the causal one is needed.
   bool uniform() const;
+
+  // Without padding.
+  uint64_t tokens() const;
 };
 
 // A run's stream of batches. The training order is a function of (task, seed) alone. Not

@@ -163,8 +163,10 @@ absl::Status TrainingStack::Update() {
     StackRun& run = runs_[index];
     if (!run.batch.has_value()) continue;
     run.progress.points.push_back({"train/loss", run.progress.step, losses[index]});
+    const uint64_t tokens = run.batch->tokens();
     run.batch.reset();
     if (!updates[index].active) continue;
+    run.progress.tokens += tokens;
     run.progress.points.push_back({"train/gradient_norm", run.progress.step, norms[index]});
     ++run.progress.step;
     run.visited = false;
@@ -228,6 +230,7 @@ RunProgress TrainingStack::TakeProgress(int index) {
   RunProgress taken = std::move(progress);
   progress.points.clear();
   progress.checkpoints.clear();
+  progress.tokens = 0;
   progress.outcome = taken.outcome;
   progress.step = taken.step;
   return taken;

@@ -56,6 +56,8 @@ std::string WarningName(WarningKind kind) {
       return "several things changed";
     case WarningKind::kMixedProvenance:
       return "mixed versions, trainers or devices";
+    case WarningKind::kContendedThroughput:
+      return "throughput measured on shared cores";
     case WarningKind::kGridEdge:
       return "a tuned value at the edge of its grid";
     case WarningKind::kTunedOnSameSeed:
