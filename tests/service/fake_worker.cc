@@ -148,6 +148,8 @@ void FakeWorker::Points(const Leased& run, const std::vector<Series>& series, ui
   worker::v1::Event event;
   event.mutable_points()->set_step(step);
   event.mutable_points()->set_busy_us(1'000);
+  event.mutable_points()->set_contended_us(50);
+  event.mutable_points()->set_tokens(9);
   for (const Series& one : series) {
     worker::v1::Column* column = event.mutable_points()->add_columns();
     column->set_key(one.key);

@@ -52,6 +52,8 @@ TEST_F(RunsTest, TellsWhatARunIsAndDid) {
   EXPECT_EQ(run.provenance().device(), "an abacus, 2 lanes");
   EXPECT_EQ(run.provenance().build(), "test");
   EXPECT_EQ(run.provenance().device_time().nanos(), 1'000'000);
+  EXPECT_EQ(run.provenance().contended_time().nanos(), 50'000);
+  EXPECT_EQ(run.provenance().tokens(), 9u);
   EXPECT_TRUE(run.has_create_time() && run.has_start_time() && run.has_end_time());
   ASSERT_EQ(run.summaries_size(), 1);
   const v1::Summary& loss = run.summaries(0);
