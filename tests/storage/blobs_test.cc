@@ -129,6 +129,9 @@ TEST_F(BlobsTest, RemovesTemporaryFilesWhenOpened) {
 }
 
 TEST_F(BlobsTest, FindsWhatWasPublishedOnlyOnceTheFolderIsSynced) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer beside it looks at memory through a pipe: it needs file numbers";
+#endif
   // The number that the upload's file will have; without it the folder can't be opened to be
   // synced.
   const int number = dup(0);
