@@ -15,10 +15,8 @@ if [ "$all" = yes ]; then
   for preset in asan tsan; do
     cmake --preset "$preset" >/dev/null
     cmake --build --preset "$preset"
-    without=()
-    [ "$preset" = asan ] || without=(-LE grpc)   # cmake/testing.cmake says why
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" \
-      ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "${without[@]}"
+      ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)"
   done
   tests/tidy.sh
 else
