@@ -86,8 +86,9 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
 }  // namespace
 
 // Compiled for AVX2 too and chosen at run time. Without fused multiply-add, which AVX2 alone does
-// not have, and with sums in a fixed number of lanes, both give the same bits.
-#if defined(__x86_64__)
+// not have, and with sums in a fixed number of lanes, both give the same bits. clang takes no
+// clones that are flattened, and without that the loops would not be compiled for AVX2.
+#if defined(__x86_64__) && !defined(__clang__)
 #define ABLATE_VECTOR_CLONES __attribute__((target_clones("avx2", "default"), flatten))
 #else
 #define ABLATE_VECTOR_CLONES
