@@ -164,7 +164,7 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.worker_address = absl::StrCat("unix:", home.worker_socket);
   options.owner = UserName();
   options.gnuplot = FindGnuplot(flags);
-  auto server = service::Server::Start(std::move(options), store_.get(), thread_.get());
+  auto server = service::Server::Start(options, store_.get(), thread_.get());
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   commits_.PassTo(server_.get());

@@ -15,7 +15,7 @@ bool TokenBatch::uniform() const {
 }
 
 uint64_t TokenBatch::tokens() const {
-  return std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  return static_cast<uint64_t>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -93,11 +94,12 @@ std::vector<size_t> DrawOrder(const ParameterLayout& layout, InitKind kind) {
     while (i < count && absl::StrContains(layout.parameters[i].name, part)) ++i;
     return i;
   };
+  const auto at = [&](size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
   for (size_t i = 0; i < count; ++i) {
     const size_t projection = skip(i, ".attention.qkv.");
     if (projection == i) continue;
     const size_t end = skip(projection, ".attention.projection.");
-    std::rotate(order.begin() + i, order.begin() + projection, order.begin() + end);
+    std::rotate(at(i), at(projection), at(end));
     i = end - 1;
   }
   return order;

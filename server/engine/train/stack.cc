@@ -75,7 +75,7 @@ TrainingStack::TrainingStack(std::vector<StackRun> runs, at::TensorOptions optio
   const at::NoGradGuard no_grad;
   for (size_t run = 0; run < runs_.size(); ++run) {
     const RunConfig& config = runs_[run].config;
-    parameters_.values()[run].copy_(
+    parameters_.values()[static_cast<int64_t>(run)].copy_(
         InitialParameters(config.model, parameters_.layout(), config.seed));
   }
 }
@@ -227,13 +227,10 @@ absl::Status TrainingStack::ConcludeDiverged(int index) {
 
 RunProgress TrainingStack::TakeProgress(int index) {
   RunProgress& progress = runs_[index].progress;
-  RunProgress taken = std::move(progress);
-  progress.points.clear();
-  progress.checkpoints.clear();
-  progress.tokens = 0;
-  progress.outcome = taken.outcome;
-  progress.step = taken.step;
-  return taken;
+  RunProgress next;
+  next.outcome = progress.outcome;
+  next.step = progress.step;
+  return std::exchange(progress, std::move(next));
 }
 
 absl::StatusOr<std::string> TrainingStack::ExportState(int index) const {

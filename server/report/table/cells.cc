@@ -155,6 +155,7 @@ std::string BaselineName(const Comparison& comparison) {
       shared[i] = shared[i] && row.labels[i] == first->labels[i];
     }
   }
+  if (first == nullptr) return "baseline";
   std::vector<std::string> labels;
   for (size_t i = 0; i < shared.size(); ++i) {
     if (shared[i]) labels.push_back(first->labels[i]);
