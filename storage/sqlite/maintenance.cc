@@ -86,8 +86,9 @@ absl::Status Maintenance::CompactAll() {
     std::optional<CompactedSlice> slice;
     absl::Status status = reader_([&](Connection& db) {
       auto next = NextSlice(db);
-      if (next.ok()) slice = *std::move(next);
-      return next.status();
+      if (!next.ok()) return next.status();
+      slice = *std::move(next);
+      return absl::OkStatus();
     });
     if (!status.ok() || !slice.has_value()) return status;
     status = writer_->Run([&](Transaction& t) {

@@ -2,6 +2,7 @@
 #include "storage/sqlite/points.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "storage/sqlite/bytes.h"
@@ -73,7 +74,7 @@ bool PutFloats(const std::vector<double>& values, std::string* out) {
   for (const double value : values) {
     const auto narrow = static_cast<float>(value);
     const auto wide = static_cast<double>(narrow);
-    if (std::memcmp(&wide, &value, sizeof(wide)) != 0) {
+    if (std::bit_cast<uint64_t>(wide) != std::bit_cast<uint64_t>(value)) {
       out->resize(begin);
       return false;
     }

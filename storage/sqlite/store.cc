@@ -181,8 +181,9 @@ void SqliteStore::ApplyAsync(std::string holder_incarnation, std::vector<LeaseEv
       [this, results, incarnation = std::move(holder_incarnation),
        events = std::move(events)](Transaction& t) {
         auto applied = storage::Apply(t, blobs_.get(), incarnation, events);
-        if (applied.ok()) *results = *std::move(applied);
-        return applied.status();
+        if (!applied.ok()) return applied.status();
+        *results = *std::move(applied);
+        return absl::OkStatus();
       },
       [results, done = std::move(done)](const absl::Status& status) {
         if (status.ok()) return done(std::move(*results));

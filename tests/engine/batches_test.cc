@@ -15,7 +15,6 @@
 namespace ablate::engine {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 

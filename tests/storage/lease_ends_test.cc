@@ -5,7 +5,6 @@
 namespace ablate::storage {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
