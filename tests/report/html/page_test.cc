@@ -124,32 +124,27 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
   EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
 }
 
-TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
+// Three seeds of pre, and those of post that are given.
+std::string PageOfPost(const std::vector<double>& post) {
   Experiment experiment = Example();
-  const auto page_of = [&](const std::vector<double>& post) {
-    experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
-    experiment.changes.assign(2, {});
-    experiment.windows.clear();
-    return PageOf({experiment});
-  };
-  EXPECT_THAT(page_of({1.1, 2.2, 2.9}), HasSubstr("to stay as they are, post about "));
-  const std::string constant = page_of({2, 3, 4});
+  experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
+  experiment.changes.assign(2, {});
+  experiment.windows.clear();
+  return PageOf({experiment});
+}
+
+TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
+  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("to stay as they are, post about "));
+  const std::string constant = PageOfPost({2, 3, 4});
   EXPECT_THAT(constant, HasSubstr("More seeds: post at least 6 seeds are needed."));
   EXPECT_THAT(constant, Not(HasSubstr("to stay as they are, post")));
 }
 
 TEST(PageTest, SaysWhatDecidesWhereTheIntervalDoesNot) {
-  Experiment experiment = Example();
-  const auto page_of = [&](const std::vector<double>& post) {
-    experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
-    experiment.changes.assign(2, {});
-    experiment.windows.clear();
-    return PageOf({experiment});
-  };
   const auto wins = HasSubstr("if it also wins more pairs"), same = HasSubstr("the same on every");
-  EXPECT_THAT(page_of({1.1, 2.2, 2.9}), AllOf(Not(wins), Not(same)));
-  EXPECT_THAT(page_of({1.1, 2.2, report::kDivergedRun}), AllOf(wins, Not(same)));
-  EXPECT_THAT(page_of({2, 3, 4}), AllOf(Not(wins), same));
+  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), AllOf(Not(wins), Not(same)));
+  EXPECT_THAT(PageOfPost({1.1, 2.2, report::kDivergedRun}), AllOf(wins, Not(same)));
+  EXPECT_THAT(PageOfPost({2, 3, 4}), AllOf(Not(wins), same));
 }
 
 TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
