@@ -22,7 +22,7 @@ absl::Duration ParseRunQueueDelay(absl::string_view schedstat) {
   const std::vector<absl::string_view> words = absl::StrSplit(schedstat, ' ');
   uint64_t waited = 0;
   if (words.size() < 2 || !absl::SimpleAtoi(words[1], &waited)) return absl::ZeroDuration();
-  return absl::Nanoseconds(static_cast<double>(waited));
+  return absl::Nanoseconds(static_cast<int64_t>(waited));
 }
 
 }  // namespace ablate::worker
