@@ -1,26 +1,44 @@
 #!/usr/bin/env bash
-# Installs, builds and passes every test. Usage: tests/run.sh [--all]    --all adds sanitizers, clang and clang-tidy.
+# Installs, builds and passes every test. Usage: tests/run.sh [--all|--cuda]
+#   --all   adds sanitizers, clang and clang-tidy
+#   --cuda  instead: builds the programs with PyPI's own torch wheel, the CUDA build, and trains a short run; a GPU is not needed
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-all=no
+run_tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)"; }
+
+# smoke_training FOLDER: a personal server of the programs in FOLDER trains one run, and its loss falls.
+smoke_training() (
+  PATH="$PWD/$1:$PATH" ABLATE_HOME=$(mktemp -d)
+  export PATH ABLATE_HOME
+  trap 'ablate down || true; rm -rf "$ABLATE_HOME"' EXIT
+  ablate up
+  id=$(ablate submit examples/names-norm.yaml --seeds 42..42 --set training.steps=100 --set 'training.checkpoints=[0, -1]' --wait |
+    cut -d' ' -f1)
+  ablate metrics "$id" --key eval/loss --csv | awk -F, '
+    NR > 1 { if (!($2 in first)) first[$2] = $NF; last[$2] = $NF }
+    END { for (run in first) { runs++; if (last[run] < first[run]) fell++ }
+          printf "%d passed, %d failed\n", fell, runs - fell; exit runs == 0 || fell < runs }'
+)
+
 case "${1:-}" in
-  '') ;;
-  --all) all=yes ;;
-  *) echo "usage: tests/run.sh [--all]" >&2; exit 64 ;;
+  '')
+    deploy/setup.sh --tests
+    run_tests build
+    ;;
+  --cuda)
+    deploy/setup.sh --cuda
+    smoke_training build/cuda/bin
+    ;;
+  --all)
+    deploy/setup.sh --all
+    for preset in asan tsan; do
+      cmake --preset "$preset" >/dev/null
+      cmake --build --preset "$preset"
+      TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run_tests "build/$preset"
+    done
+    tests/tidy.sh
+    run_tests build
+    ;;
+  *) echo "usage: tests/run.sh [--all|--cuda]" >&2; exit 64 ;;
 esac
-
-if [ "$all" = yes ]; then
-  deploy/setup.sh --all
-  for preset in asan tsan; do
-    cmake --preset "$preset" >/dev/null
-    cmake --build --preset "$preset"
-    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" \
-      ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)"
-  done
-  tests/tidy.sh
-else
-  deploy/setup.sh --tests
-fi
-
-ctest --test-dir build --output-on-failure -j "$(nproc)"
