@@ -22,7 +22,7 @@ extern "C" {
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "process/identity.h"
 
 extern char** environ;
 
@@ -36,13 +36,6 @@ constexpr const char* kServerName = "ablated";
 bool IsProgram(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
-}
-
-// The name of the program that a process runs; a rebuilt one is "ablated (deleted)".
-std::string ProgramOf(pid_t pid) {
-  std::error_code error;
-  const fs::path program = fs::read_symlink(absl::StrCat("/proc/", pid, "/exe"), error);
-  return std::string(absl::StripSuffix(program.filename().string(), " (deleted)"));
 }
 
 // Attributes and file actions of posix_spawn, freed at the end.
@@ -62,7 +55,7 @@ struct SpawnSettings {
   posix_spawn_file_actions_t actions;
 };
 
-void DetachFromTerminal(const std::string& log_file, SpawnSettings* settings) {
+void DetachFromTerminal(int log, SpawnSettings* settings) {
   sigset_t none;
   sigset_t all;
   sigemptyset(&none);
@@ -72,10 +65,10 @@ void DetachFromTerminal(const std::string& log_file, SpawnSettings* settings) {
   posix_spawnattr_setflags(&settings->attributes,
                            POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_t* actions = &settings->actions;
-  posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, log_file.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(actions, log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
+  // Last, for the log's descriptor may be this one where the caller has no standard input.
+  posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
 }
 
@@ -102,15 +95,14 @@ std::optional<std::string> Child::Ended() {
 }
 
 absl::StatusOr<Child> SpawnServer(const std::string& program,
-                                  const std::vector<std::string>& arguments,
-                                  const std::string& log_file) {
+                                  const std::vector<std::string>& arguments, int log) {
   std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   SpawnSettings settings;
-  DetachFromTerminal(log_file, &settings);
+  DetachFromTerminal(log, &settings);
   pid_t pid = 0;
   const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
                                 argv.data(), environ);
@@ -123,14 +115,16 @@ absl::StatusOr<Child> SpawnServer(const std::string& program,
 
 absl::StatusOr<ServerProcess> ServerProcess::Find(const Home& home) {
   std::ifstream in(home.pid_file);
-  pid_t pid = 0;
+  std::string line;
+  std::getline(in, line);
   const absl::Status none = absl::NotFoundError(absl::StrCat("no server runs in ", home.folder));
-  if (!(in >> pid) || pid <= 0) return none;
-  const int descriptor = pidfd_open(pid, 0);
+  const auto written = process::FromLine(line);
+  if (!written) return none;
+  const int descriptor = pidfd_open(written->pid, 0);
   if (descriptor < 0) return none;
   // Looked at after the descriptor holds on to the process: it can't become another one.
-  ServerProcess process(pid, descriptor);
-  if (ProgramOf(pid) != kServerName) return none;
+  ServerProcess process(written->pid, descriptor);
+  if (process::Identify(written->pid) != written) return none;
   return process;
 }
 
@@ -152,17 +146,6 @@ absl::Status ServerProcess::AskToEnd() {
 bool ServerProcess::WaitUntilGone(absl::Duration patience) {
   pollfd ended{descriptor_, POLLIN, 0};
   return poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(patience))) == 1;
-}
-
-void BoundLog(const std::string& path) {
-  std::error_code ignored;  // the log then goes on
-  if (FileSize(path) > kMostLogBytes) fs::rename(path, path + ".old", ignored);
-}
-
-uint64_t FileSize(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size = fs::file_size(path, error);
-  return error ? 0 : size;
 }
 
 std::vector<std::string> LastLines(const std::string& path, uint64_t offset, size_t most) {

@@ -31,16 +31,16 @@ class Child {
 };
 
 // Starts `program` in a session of its own, without this process's standard streams and other
-// files; what it prints is appended to `log_file`.
+// files; what it prints is appended to `log`, an open file.
 absl::StatusOr<Child> SpawnServer(const std::string& program,
-                                  const std::vector<std::string>& arguments,
-                                  const std::string& log_file);
+                                  const std::vector<std::string>& arguments, int log);
 
 // A running server: a descriptor of the process, so that a number used anew is never mistaken
 // for it.
 class ServerProcess {
  public:
-  // The process that the home's pid file names. NOT_FOUND if there is none or it is no `ablated`.
+  // The process that the home's pid file names. NOT_FOUND if it has ended; its number may have
+  // become another's, also another server's.
   static absl::StatusOr<ServerProcess> Find(const Home& home);
   ServerProcess(ServerProcess&& other) noexcept;
   ServerProcess& operator=(ServerProcess&&) = delete;
@@ -58,13 +58,6 @@ class ServerProcess {
   int descriptor_;
 };
 
-// Renames a log that has grown large to FILE.old, so that two such files are all there is. For when
-// nobody writes to it.
-inline constexpr uint64_t kMostLogBytes = 16 << 20;
-void BoundLog(const std::string& path);
-
-// Bytes of a file, 0 if there is none.
-uint64_t FileSize(const std::string& path);
 // The last lines, at most `most`, of what a file holds behind its first `offset` bytes.
 std::vector<std::string> LastLines(const std::string& path, uint64_t offset, size_t most);
 

@@ -16,6 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "process/identity.h"
+#include "process/log_file.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
 #include "server/launch/replace_file.h"
@@ -113,7 +115,7 @@ launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role
   launch::WorkerCommand command;
   command.name = name;
   command.program = std::filesystem::absolute(flags.worker).string();
-  command.arguments = {absl::StrCat("--server=unix:", home.worker_socket),
+  command.arguments = {absl::StrCat("--server=", launch::SocketAddress(home.worker_socket)),
                        absl::StrCat("--role=", role), absl::StrCat("--name=", name),
                        absl::StrCat("--lock=", home.run, "/", name, ".lock")};
   command.log_file = absl::StrCat(home.log, "/", name, ".log");
@@ -130,8 +132,7 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launc
 }
 
 void WaitForEnd(const sigset_t& signals) {
-  int signal = 0;
-  sigwait(&signals, &signal);
+  const int signal = process::AwaitSignal(signals);
   spdlog::info("{}: shutting down", signal == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
@@ -160,8 +161,8 @@ class Program {
 absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   if (absl::Status started = StartScheduler(home); !started.ok()) return started;
   service::ServerOptions options;
-  options.client_address = absl::StrCat("unix:", home.client_socket);
-  options.worker_address = absl::StrCat("unix:", home.worker_socket);
+  options.client_address = launch::SocketAddress(home.client_socket);
+  options.worker_address = launch::SocketAddress(home.worker_socket);
   options.owner = UserName();
   options.gnuplot = FindGnuplot(flags);
   auto server = service::Server::Start(options, store_.get(), thread_.get());
@@ -210,9 +211,11 @@ void Program::Stop(const Flags& flags) {
 
 // Tells clients where the server is, and `ablate down` which process.
 absl::Status Announce(const launch::Home& home) {
-  absl::Status written = launch::ReplaceFile(home.pid_file, absl::StrCat(getpid(), "\n"));
-  written.Update(
-      launch::ReplaceFile(home.address_file, absl::StrCat("unix:", home.client_socket, "\n")));
+  // This very process lives.
+  const std::string self = process::ToLine(*process::Identify(getpid()));
+  absl::Status written = launch::ReplaceFile(home.pid_file, absl::StrCat(self, "\n"));
+  written.Update(launch::ReplaceFile(
+      home.address_file, absl::StrCat(launch::SocketAddress(home.client_socket), "\n")));
   return written;
 }
 
@@ -227,7 +230,7 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
   if (absl::Status started = program->Start(flags, *home); !started.ok()) return started;
   const absl::Status ready = Announce(*home);
   if (ready.ok()) {
-    spdlog::info("serving {} on unix:{}", home->folder, home->client_socket);
+    spdlog::info("serving {} on {}", home->folder, launch::SocketAddress(home->client_socket));
     WaitForEnd(signals);
   }
   unlink(home->address_file.c_str());

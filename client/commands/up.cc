@@ -1,10 +1,7 @@
 // `ablate up`: a personal server in the background.
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +12,8 @@
 #include "client/exit_code.h"
 #include "client/json.h"
 #include "client/server_process.h"
+#include "process/log_file.h"
+#include "process/private_folder.h"
 
 namespace ablate::client {
 namespace {
@@ -39,26 +38,26 @@ absl::StatusOr<v1::ListWorkersResponse> Ask(const Home& home, const Context& con
   return Connection(*address, context.sleep).ListWorkers(kAnswerTime);
 }
 
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  // Nobody else may read what is in it; the server refuses a folder that is open to others.
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
-}
-
 absl::StatusOr<Child> Start(const Home& home, const Options& options, const Context& context) {
   const absl::StatusOr<std::string> program = FindServerProgram(context.environment);
   if (!program.ok()) return program.status();
-  for (const std::string& folder : {home.folder, home.log_folder}) {
-    if (const absl::Status status = MakeFolder(folder); !status.ok()) return status;
-  }
   std::vector<std::string> arguments = {"--home", home.folder};
   if (options.lanes) arguments.insert(arguments.end(), {"--lanes", absl::StrCat(*options.lanes)});
   if (!options.resume_every.empty()) {
     arguments.insert(arguments.end(), {"--resume-every", options.resume_every});
   }
-  return SpawnServer(*program, arguments, home.log_file);
+  const absl::StatusOr<int> log = process::OpenLog(home.log_file);
+  if (!log.ok()) return log.status();
+  absl::StatusOr<Child> child = SpawnServer(*program, arguments, *log);
+  close(*log);
+  return child;
+}
+
+// Nothing in the folder is touched before it is known to be this user's alone: not even a log is
+// written where others may have put a link.
+absl::Status PrepareFolders(const Home& home) {
+  const absl::StatusOr<std::string> folder = process::MakePrivateHome(home.folder);
+  return folder.ok() ? process::MakePrivateFolder(home.log_folder) : folder.status();
 }
 
 void ShowLog(const Home& home, uint64_t from, const Context& context) {
@@ -93,14 +92,16 @@ absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Co
 int Up(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return Fail(context, home.status());
-  uint64_t log_before = FileSize(home->log_file);
+  uint64_t log_before = process::FileSize(home->log_file);
   absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
   const bool was_up = answer.ok();
   if (!was_up) {
     std::optional<Child> child;
     if (!ServerProcess::Find(*home).ok()) {
-      BoundLog(home->log_file);
-      log_before = FileSize(home->log_file);
+      const absl::Status prepared = PrepareFolders(*home);
+      if (!prepared.ok()) return Fail(context, prepared);
+      process::BoundLog(home->log_file);
+      log_before = process::FileSize(home->log_file);
       const absl::StatusOr<Child> started = Start(*home, options, context);
       if (!started.ok()) return Fail(context, started.status());
       child = *started;
@@ -134,8 +135,8 @@ void AddUp(Command root) {
                  "how often a run's state is saved, to continue after a crash [30]");
   command.Flag(&options->json, "--json", "print the server's workers");
   command.Footer(
-      "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to ablated.log.old at the "
-      "start.\n\nExample:\n  ablate up --lanes 2");
+      "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "
+      "ablated.log.old.\n\nExample:\n  ablate up --lanes 2");
   command.Do([options](const Context& context) { return Up(*options, context); });
 }
 

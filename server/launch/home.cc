@@ -1,52 +1,23 @@
 // Folders that are ours alone, and socket paths that fit into a sockaddr_un.
 #include "server/launch/home.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "process/private_folder.h"
 
 namespace ablate::launch {
 namespace {
 
 constexpr size_t kLongestSocketPath = 107;  // sockaddr_un's 108 bytes hold a terminating zero
-
-absl::Status CheckOurs(const std::string& folder) {
-  struct stat info;
-  if (lstat(folder.c_str(), &info) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at folder ", folder));
-  }
-  if (!S_ISDIR(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(folder, " is not a folder"));
-  }
-  if (info.st_uid != geteuid()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "folder ", folder, " belongs to user ", info.st_uid, ", must belong to user ", geteuid()));
-  }
-  if ((info.st_mode & 0777) != 0700) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("folder %s has mode %03o, must be 700 (chmod 700 %s)", folder,
-                        info.st_mode & 0777, folder));
-  }
-  return absl::OkStatus();
-}
-
-// A folder that only its owner can enter; one that exists is never changed.
-absl::Status MakePrivateFolder(const std::string& folder) {
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make folder ", folder));
-  }
-  return CheckOurs(folder);
-}
 
 // FNV-1a: the same folder gives the same socket after every restart.
 uint64_t Hash(absl::string_view text) {
@@ -62,7 +33,7 @@ absl::StatusOr<std::string> ShortFolder() {
   const bool usable = runtime != nullptr && runtime[0] == '/' && access(runtime, F_OK) == 0;
   const std::string folder =
       usable ? absl::StrCat(runtime, "/ablate") : absl::StrCat("/tmp/ablate-", geteuid());
-  absl::Status made = MakePrivateFolder(folder);
+  absl::Status made = process::MakePrivateFolder(folder);
   if (!made.ok()) return made;
   return folder;
 }
@@ -81,39 +52,29 @@ absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name)
   return path;
 }
 
-// The folder itself, found through links, so that two spellings of it have one socket.
-absl::StatusOr<std::string> MakeHomeFolder(const std::string& folder) {
-  if (folder.empty()) return absl::InvalidArgumentError("the server's folder has no name");
-  std::error_code error;
-  std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // it ended in a slash
-  if (!error) std::filesystem::create_directories(path.parent_path(), error);
-  if (error) {
-    return absl::ErrnoToStatus(error.value(),
-                               absl::StrCat("cannot make the folder above ", folder));
-  }
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make folder ", path.string()));
-  }
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  if (error) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot find folder ", path.string()));
-  }
-  return real.string();
-}
-
 }  // namespace
 
+std::string SocketAddress(absl::string_view path) {
+  std::string address = "unix:";
+  for (const char c : path) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("/-._~", c)) {
+      address += c;
+    } else {
+      absl::StrAppendFormat(&address, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return address;
+}
+
 absl::StatusOr<Home> PrepareHome(const std::string& folder) {
-  const absl::StatusOr<std::string> real = MakeHomeFolder(folder);
+  const absl::StatusOr<std::string> real = process::MakePrivateHome(folder);
   if (!real.ok()) return real.status();
   Home home;
   home.folder = *real;
   home.log = absl::StrCat(home.folder, "/log");
   home.run = absl::StrCat(home.folder, "/run");
-  if (absl::Status ours = CheckOurs(home.folder); !ours.ok()) return ours;
   for (const std::string& part : {home.log, home.run}) {
-    if (absl::Status made = MakePrivateFolder(part); !made.ok()) return made;
+    if (absl::Status made = process::MakePrivateFolder(part); !made.ok()) return made;
   }
   absl::StatusOr<std::string> client = SocketPath(home, "ablate.sock");
   if (!client.ok()) return client.status();

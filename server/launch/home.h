@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace ablate::launch {
 
@@ -18,6 +19,10 @@ struct Home {
   std::string address_file;   // run + "/address": where clients read "unix:PATH"
   std::string pid_file;       // run + "/ablated.pid"
 };
+
+// The gRPC address of a socket, "unix:PATH": an address is a URI, so that what has a meaning in one
+// (%, ?, #, a space, a line's end, bytes beyond ASCII) is written as %XX.
+std::string SocketAddress(absl::string_view path);
 
 // Creates the folders. FAILED_PRECONDITION if one exists and is not ours alone (owner, mode).
 absl::StatusOr<Home> PrepareHome(const std::string& folder);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "process/log_file.h"
 #include "server/launch/backoff.h"
 #include "server/launch/process.h"
 #include "storage/mutex.h"
@@ -57,8 +58,8 @@ absl::Status Watch(Worker& worker, const ProcessId& process) {
 }
 
 absl::Status StartProcess(Worker& worker) {
-  BoundLog(worker.command.log_file);
-  worker.log_start = FileSize(worker.command.log_file);
+  process::BoundLog(worker.command.log_file);
+  worker.log_start = process::FileSize(worker.command.log_file);
   const absl::StatusOr<ProcessId> process = Spawn(worker.command);
   if (!process.ok()) return process.status();
   if (absl::Status watched = Watch(worker, *process); !watched.ok()) {

@@ -36,10 +36,6 @@ std::string ReadWholeFile(const std::string& file) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-std::string BootId() {
-  return std::string(absl::StripAsciiWhitespace(ReadWholeFile("/proc/sys/kernel/random/boot_id")));
-}
-
 class SpawnSettings {
  public:
   SpawnSettings() {
@@ -133,43 +129,22 @@ absl::StatusOr<ProcessId> Spawn(const WorkerCommand& command) {
         error, absl::StrCat("cannot start worker ", command.name, ": ", command.program,
                             " with log ", command.log_file));
   }
-  ProcessId process{pid, 0, BootId(), CommandHash(command)};
   // A child that has already ended keeps 0, which no later process matches.
-  if (const auto found = Identify(pid)) process.start_ticks = found->start_ticks;
-  return process;
-}
-
-std::optional<ProcessId> Identify(pid_t pid) {
-  const std::string stat = ReadWholeFile(absl::StrCat("/proc/", pid, "/stat"));
-  // The second field is the program's name in parentheses and may hold anything.
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return std::nullopt;
-  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
-  constexpr size_t kState = 0, kStartTime = 19;  // fields 3 and 22 of proc(5)
-  ProcessId process{pid, 0, BootId(), ""};
-  if (fields.size() <= kStartTime || fields[kState] == "Z" || fields[kState] == "X") {
-    return std::nullopt;
-  }
-  if (!absl::SimpleAtoi(fields[kStartTime], &process.start_ticks)) return std::nullopt;
-  return process;
+  const auto found = process::Identify(pid);
+  return ProcessId{found.value_or(process::ProcessId{pid, 0, process::BootId()}),
+                   CommandHash(command)};
 }
 
 std::optional<ProcessId> FindByPidFile(const std::string& file) {
-  std::istringstream in(ReadWholeFile(file));
-  ProcessId written;
-  if (!(in >> written.pid >> written.start_ticks >> written.boot) || written.pid <= 0) {
-    return std::nullopt;
-  }
-  const std::optional<ProcessId> live = Identify(written.pid);
-  const bool same = live && live->start_ticks == written.start_ticks && live->boot == written.boot;
-  if (!same) return std::nullopt;
-  in >> written.command;  // stays empty if the file has none
-  return written;
+  const std::string text = ReadWholeFile(file);
+  const auto written = process::FromLine(text);
+  if (!written || process::Identify(written->pid) != written) return std::nullopt;
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  return ProcessId{*written, std::string(lines.size() > 1 ? lines[1] : "")};
 }
 
 absl::Status WritePidFile(const std::string& file, const ProcessId& process) {
-  return ReplaceFile(file, absl::StrCat(process.pid, " ", process.start_ticks, " ", process.boot,
-                                        "\n", process.command, "\n"));
+  return ReplaceFile(file, absl::StrCat(process::ToLine(process), "\n", process.command, "\n"));
 }
 
 std::string CommandHash(const WorkerCommand& command) {
@@ -205,6 +180,7 @@ std::string LastLine(const std::string& file, uint64_t from) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in) return "";
   const uint64_t size = static_cast<uint64_t>(in.tellg());
+  if (from > size) from = 0;  // the log was begun anew
   // A line longer than what is quoted shows its beginning, if the window reaches it.
   constexpr uint64_t kWindow = 4 * kLastLineBytes;
   const uint64_t start = std::max(from, size > kWindow ? size - kWindow : 0);
@@ -216,15 +192,6 @@ std::string LastLine(const std::string& file, uint64_t from) {
     if (!line.empty()) last = std::string(line.substr(0, kLastLineBytes));
   }
   return last;
-}
-
-void BoundLog(const std::string& file) {
-  if (FileSize(file) > kMostLogBytes) std::rename(file.c_str(), absl::StrCat(file, ".old").c_str());
-}
-
-uint64_t FileSize(const std::string& file) {
-  struct stat info;
-  return stat(file.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
 }  // namespace ablate::launch

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "process/identity.h"
 #include "server/launch/local.h"
 
 namespace ablate::launch {
@@ -34,13 +35,9 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// A process that can't be confused with a later one of the same number: the kernel's start time and
-// boot identity come along.
-struct ProcessId {
-  pid_t pid = 0;
-  uint64_t start_ticks = 0;  // since boot
-  std::string boot;          // of the kernel
-  std::string command;       // CommandHash of what it was started with; empty if unknown
+// A worker's process, and what it was started with.
+struct ProcessId : process::ProcessId {
+  std::string command;  // CommandHash of what it was started with; empty if unknown
 };
 
 // Differs between commands that make another worker: program (its path and the file that is there
@@ -52,9 +49,6 @@ std::string CommandHash(const WorkerCommand& command);
 // OpenMP and MKL thread unless the environment says otherwise. NOT_FOUND or PERMISSION_DENIED if it
 // can't be started.
 absl::StatusOr<ProcessId> Spawn(const WorkerCommand& command);
-
-// The identity of a live process (not a zombie); nothing if there is none.
-std::optional<ProcessId> Identify(pid_t pid);
 
 // The process that the file names, if it is still that very process.
 std::optional<ProcessId> FindByPidFile(const std::string& file);
@@ -70,14 +64,6 @@ ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
 
 // Last non-empty line written after byte `from`, at most 500 bytes; empty if there is none.
 std::string LastLine(const std::string& file, uint64_t from);
-
-// Renames a log that has grown large to FILE.old, so that two such files are all there is. For
-// when nobody writes to it.
-inline constexpr uint64_t kMostLogBytes = 16 << 20;
-void BoundLog(const std::string& file);
-
-// Bytes in a file; 0 if there is none.
-uint64_t FileSize(const std::string& file);
 
 }  // namespace ablate::launch
 

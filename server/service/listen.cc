@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "grpc/health/v1/health.pb.h"
@@ -36,14 +38,28 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   return absl::OkStatus();
 }
 
+// What gRPC makes of the path of an address.
+std::string Unescape(absl::string_view text) {
+  std::string path;
+  while (!text.empty()) {
+    const bool escaped = text.size() >= 3 && text[0] == '%' && absl::ascii_isxdigit(text[1]) &&
+                         absl::ascii_isxdigit(text[2]);
+    path += escaped ? absl::HexStringToBytes(text.substr(1, 2)) : std::string(1, text[0]);
+    text.remove_prefix(escaped ? 3 : 1);
+  }
+  return path;
+}
+
 absl::Status PrepareSocket(const std::string& address) {
-  absl::string_view path = address;
-  if (!absl::ConsumePrefix(&path, "unix:") || path.empty() || path.size() > kMostSocketPath) {
+  absl::string_view rest = address;
+  const bool is_unix = absl::ConsumePrefix(&rest, "unix:");
+  const std::string path = Unescape(rest);
+  if (!is_unix || path.empty() || path.size() > kMostSocketPath) {
     return absl::InvalidArgumentError(absl::StrCat("can't listen on ", address,
                                                    ": must be unix:PATH, PATH of at most ",
                                                    kMostSocketPath, " bytes"));
   }
-  return RemoveStaleSocket(std::string(path));
+  return RemoveStaleSocket(path);
 }
 
 }  // namespace

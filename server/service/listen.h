@@ -12,10 +12,10 @@
 namespace ablate::service {
 
 // Serves `services` (which must outlive the server), health and reflection on `address`,
-// "unix:PATH". A socket that an earlier process left there is removed: the caller holds the lock of
-// the data folder, so nobody else listens. INVALID_ARGUMENT for an address that can't be;
-// FAILED_PRECONDITION if PATH is no socket; UNAVAILABLE if listening fails. Not from two threads at
-// once.
+// "unix:PATH" (a URI: %XX is a byte of the path). A socket that an earlier process left there is
+// removed: the caller holds the lock of the data folder, so nobody else listens. INVALID_ARGUMENT
+// for an address that can't be; FAILED_PRECONDITION if PATH is no socket; UNAVAILABLE if listening
+// fails. Not from two threads at once.
 absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
     const std::string& address, int most_message_bytes,
     const std::vector<std::unique_ptr<grpc::Service>>& services);

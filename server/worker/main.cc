@@ -17,6 +17,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "process/log_file.h"
 #include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
@@ -159,8 +160,7 @@ template <typename AnyWorker, typename Options>
   const sigset_t signals = BlockEndSignals();
   AnyWorker worker(std::move(options));
   std::thread([&worker, signals] {
-    int signal = 0;
-    while (sigwait(&signals, &signal) == 0) worker.Drain();
+    while (process::AwaitSignal(signals) > 0) worker.Drain();
   }).detach();
   const absl::Status end = worker.Run();
   const int code = end.ok() ? 0 : LastWords(kDeviceLostExit, end.ToString());

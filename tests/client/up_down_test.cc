@@ -12,6 +12,9 @@
 #include "client/exit_code.h"
 #include "client/server_process.h"
 #include "gmock/gmock.h"
+#include "process/identity.h"
+#include "process/log_file.h"
+#include "process/private_folder.h"
 #include "tests/client/fixture.h"
 
 extern char** environ;
@@ -26,6 +29,9 @@ class UpDownTest : public ClientTest {
   UpDownTest() {
     real_clock_ = true;
     home_ = environment_["ABLATE_HOME"];
+    for (const char* folder : {"", "/log", "/run"}) {
+      EXPECT_TRUE(process::MakePrivateFolder(home_ + folder).ok());
+    }
     answers_.workers = [](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
       response->add_workers()->set_name("workers/cpu-train");
       return absl::OkStatus();
@@ -46,16 +52,17 @@ class UpDownTest : public ClientTest {
     environment_["PATH"] = folder_ + "/bin";
   }
 
-  // A process of the program `name` that sleeps, named by the home's pid file.
-  pid_t StartSleeper(const std::string& name) {
-    const std::string program = folder_ + "/" + name;
+  // A process that sleeps, named by the home's pid file.
+  pid_t StartSleeper() {
+    const std::string program = folder_ + "/ablated";
     std::filesystem::copy_file("/bin/sleep", program);
     std::string seconds = "1000";
     char* arguments[] = {const_cast<char*>(program.c_str()), seconds.data(), nullptr};
     pid_t pid = 0;
     EXPECT_EQ(posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environ), 0);
     started_.push_back(pid);
-    Write("home/run/ablated.pid", absl::StrCat(pid, "\n"));
+    const auto started = process::Identify(pid);
+    if (started) Write("home/run/ablated.pid", process::ToLine(*started) + "\n");
     return pid;
   }
 
@@ -108,13 +115,13 @@ TEST_F(UpDownTest, ShowsTheLogOfAServerThatDies) {
 
 TEST_F(UpDownTest, StartsALogThatGrewLargeAnew) {
   const std::string log = Write("home/log/ablated.log", "from an earlier time\n");
-  std::filesystem::resize_file(log, kMostLogBytes + 1);
+  std::filesystem::resize_file(log, process::kMaxLogBytes + 1);
   PretendServer("echo the folder is locked; exit 3\n");
   EXPECT_EQ(
       Run({"up"}).err,
       "error: ablated ended with exit code 3\n  the folder is locked\nits log: " + log + "\n");
   EXPECT_EQ(Read(log), "the folder is locked\n");
-  EXPECT_EQ(FileSize(log + ".old"), kMostLogBytes + 1);
+  EXPECT_EQ(process::FileSize(log + ".old"), process::kMaxLogBytes + 1);
 }
 
 TEST_F(UpDownTest, SaysWhereItLookedForTheServer) {
@@ -129,11 +136,30 @@ TEST_F(UpDownTest, UsesTheFolderThatIsGiven) {
   PretendServer("exit 1\n");
   Run({"up", "--home", folder_ + "/other"});
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/other/log/ablated.log"));
-  EXPECT_FALSE(std::filesystem::exists(home_));
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/log/ablated.log"));
+}
+
+TEST_F(UpDownTest, WritesNoLogIntoAFolderThatOthersCanEnter) {
+  chmod(home_.c_str(), 0755);
+  PretendServer("echo started\n");
+  const Outcome outcome = Run({"up"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("has mode 755, must be 700"));
+  EXPECT_FALSE(std::filesystem::exists(home_ + "/log/ablated.log"));
+}
+
+TEST_F(UpDownTest, WritesNoLogThroughALink) {
+  const std::string target = Write("target", "precious");
+  std::filesystem::create_symlink(target, home_ + "/log/ablated.log");
+  PretendServer("echo started\n");
+  const Outcome outcome = Run({"up"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("is a link"));
+  EXPECT_EQ(Read(target), "precious");
 }
 
 TEST_F(UpDownTest, EndsTheServerAndWaitsUntilItIsGone) {
-  const pid_t pid = StartSleeper("ablated");
+  const pid_t pid = StartSleeper();
   const Outcome outcome = Run({"down", "--json"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.err, "down: " + home_ + "\n");
@@ -144,8 +170,11 @@ TEST_F(UpDownTest, EndsTheServerAndWaitsUntilItIsGone) {
   started_.clear();
 }
 
-TEST_F(UpDownTest, EndsNoProcessThatIsNotTheServer) {
-  const pid_t pid = StartSleeper("editor");
+TEST_F(UpDownTest, EndsNoProcessThatHasTheServersNumberByNow) {
+  const pid_t pid = StartSleeper();
+  process::ProcessId ended = *process::Identify(pid);
+  ended.start_ticks -= 1;
+  Write("home/run/ablated.pid", process::ToLine(ended) + "\n");
   const Outcome outcome = Run({"down"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.err, "no server runs in " + home_ + "\n");
@@ -153,7 +182,7 @@ TEST_F(UpDownTest, EndsNoProcessThatIsNotTheServer) {
 }
 
 TEST_F(UpDownTest, IsContentWhenNoServerRuns) {
-  for (const char* pid : {"", "0", "-5", "x", "999999999"}) {
+  for (const char* pid : {"", "0", "-5", "x", "999999999 1 boot"}) {
     Write("home/run/ablated.pid", pid);
     EXPECT_EQ(Run({"down"}).code, kSuccess) << pid;
   }

@@ -1,4 +1,5 @@
 // What scripts rely on, and the errors that people meet first.
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -30,6 +31,20 @@ TEST(CommandLineTest, StartsTwiceAndStopsTwiceWithoutHarm) {
   EXPECT_EQ(server.Ablate({"down"}).exit_code, 0);
   EXPECT_EQ(server.ServerPid(), 0);
   EXPECT_EQ(server.Ablate({"down"}).exit_code, 0);
+}
+
+TEST(CommandLineTest, ServesAFolderOfAnyName) {
+  PersonalServer server("50%20 of?it#\nfünf");
+  server.Up();
+  const auto attached = [&server] {
+    const nlohmann::json workers = server.Json({"workers", "--json"})["workers"];
+    return std::count_if(workers.begin(), workers.end(),
+                         [](const nlohmann::json& worker) { return worker["state"] != "AWAY"; });
+  };
+  EXPECT_TRUE(Eventually([&] { return attached() == 2; }));
+  EXPECT_NE(server.ServerPid(), 0);
+  EXPECT_EQ(server.Ablate({"down"}).exit_code, 0);
+  EXPECT_EQ(server.ServerPid(), 0);
 }
 
 TEST(CommandLineTest, ReplacesAWorkerThatOutlivedItsServerWithOtherOptions) {

@@ -118,7 +118,8 @@ Output RunProgram(const std::vector<std::string>& command, const std::string& in
   return output;
 }
 
-PersonalServer::PersonalServer() : root_(NewFolder()), home_(root_ + "/home") {}
+PersonalServer::PersonalServer(const std::string& name)
+    : root_(NewFolder()), home_(root_ + "/" + name) {}
 
 PersonalServer::~PersonalServer() {
   const int server = ServerPid();

@@ -21,7 +21,8 @@ struct Output {
 // server and kills what is left of it, by process id.
 class PersonalServer {
  public:
-  PersonalServer();
+  // `name` is its folder's.
+  explicit PersonalServer(const std::string& name = "home");
   ~PersonalServer();
   PersonalServer(const PersonalServer&) = delete;
   PersonalServer& operator=(const PersonalServer&) = delete;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/launch/test_folder.h"
+#include "tests/test_folder.h"
 
 namespace ablate::launch {
 namespace {
@@ -118,6 +118,12 @@ TEST(PrepareHomeTest, RefusesAShortFolderThatOthersCanEnter) {
   chmod((runtime / "ablate").c_str(), 0777);
   EXPECT_EQ(PrepareHome(folder / std::string(100, 'd')).status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(SocketAddressTest, WritesWhatIsNoPartOfAPathInAUriAsBytes) {
+  EXPECT_EQ(SocketAddress("/home/a-b_c.d~e/run/ablate.sock"),
+            "unix:/home/a-b_c.d~e/run/ablate.sock");
+  EXPECT_EQ(SocketAddress("/a%20b c?d#e\nf\xc3\xbc"), "unix:/a%2520b%20c%3Fd%23e%0Af%C3%BC");
 }
 
 }  // namespace

@@ -11,9 +11,10 @@
 #include <sstream>
 #include <thread>
 
+#include "process/log_file.h"
 #include "server/launch/process.h"
 #include "storage/mutex.h"
-#include "tests/launch/test_folder.h"
+#include "tests/test_folder.h"
 
 namespace ablate::launch {
 namespace {
@@ -158,7 +159,7 @@ TEST_F(LocalWorkersTest, AnotherServerAdoptsWhatWasLeftRunning) {
   ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") >= 1; }));
   EXPECT_EQ(Lines(folder_ / "log"), 1) << "a second process was started";
   workers->Stop(absl::Seconds(10));
-  EXPECT_FALSE(Identify(pid).has_value());
+  EXPECT_FALSE(process::Identify(pid).has_value());
 }
 
 TEST_F(LocalWorkersTest, ReplacesWhatWasStartedWithOtherArguments) {
@@ -186,15 +187,15 @@ TEST_F(LocalWorkersTest, SupervisesAProgramWhosePidFileCannotBeWritten) {
 TEST_F(LocalWorkersTest, StartsALogThatGrewLargeAnew) {
   const WorkerCommand command = Command(kRunUntilTold);
   folder_.Write("log", "");
-  std::filesystem::resize_file(folder_ / "log", kMostLogBytes + 1);
+  std::filesystem::resize_file(folder_ / "log", process::kMaxLogBytes + 1);
   const auto workers = Start(command);
   ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
-  EXPECT_EQ(FileSize(folder_ / "log.old"), kMostLogBytes + 1);
+  EXPECT_EQ(process::FileSize(folder_ / "log.old"), process::kMaxLogBytes + 1);
   workers->Stop(absl::Seconds(10));
 }
 
 TEST_F(LocalWorkersTest, DoesNotTouchAProcessThatReusesTheNumber) {
-  ProcessId self = *Identify(getpid());
+  ProcessId self{*process::Identify(getpid()), ""};
   ++self.start_ticks;
   ASSERT_TRUE(WritePidFile(folder_ / "pid", self).ok());
   const auto workers = Start(Command(kRunUntilTold));
@@ -211,7 +212,7 @@ TEST_F(LocalWorkersTest, ReplacesAnAdoptedProgramWhoseExitStatusIsUnknown) {
   pid_t pid = 0;
   ASSERT_EQ(fscanf(shell, "%d", &pid), 1);
   pclose(shell);
-  ProcessId orphan = *Identify(pid);
+  ProcessId orphan{*process::Identify(pid), ""};
   orphan.command = CommandHash(command);
   ASSERT_TRUE(WritePidFile(folder_ / "pid", orphan).ok());
   const auto workers = Start(command);
@@ -240,7 +241,7 @@ TEST_F(LocalWorkersTest, StopKillsAProgramThatDoesNotListen) {
   ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
   const pid_t pid = Pid();
   workers->Stop(absl::Milliseconds(50));
-  EXPECT_FALSE(Identify(pid).has_value());
+  EXPECT_FALSE(process::Identify(pid).has_value());
   const auto exits = WaitForExits(1);
   ASSERT_EQ(exits.size(), 1u);
   EXPECT_THAT(exits[0].last_words, StartsWith("killed by SIGKILL"));

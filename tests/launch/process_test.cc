@@ -5,8 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "process/log_file.h"
 #include "server/launch/replace_file.h"
-#include "tests/launch/test_folder.h"
+#include "tests/test_folder.h"
 
 namespace ablate::launch {
 namespace {
@@ -20,9 +21,9 @@ siginfo_t Ended(int code, int status) {
 
 TEST(PidFileTest, FindsTheProcessItNames) {
   const TestFolder folder;
-  const auto self = Identify(getpid());
+  const auto self = process::Identify(getpid());
   ASSERT_TRUE(self.has_value());
-  ASSERT_TRUE(WritePidFile(folder / "pid", *self).ok());
+  ASSERT_TRUE(WritePidFile(folder / "pid", {*self, ""}).ok());
   const auto found = FindByPidFile(folder / "pid");
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->pid, getpid());
@@ -30,7 +31,7 @@ TEST(PidFileTest, FindsTheProcessItNames) {
 
 TEST(PidFileTest, IgnoresAProcessThatReusesTheNumber) {
   const TestFolder folder;
-  ProcessId other = *Identify(getpid());
+  ProcessId other{*process::Identify(getpid()), ""};
   ++other.start_ticks;
   ASSERT_TRUE(WritePidFile(folder / "pid", other).ok());
   EXPECT_FALSE(FindByPidFile(folder / "pid").has_value());
@@ -38,7 +39,7 @@ TEST(PidFileTest, IgnoresAProcessThatReusesTheNumber) {
 
 TEST(PidFileTest, IgnoresAProcessOfAnotherBoot) {
   const TestFolder folder;
-  ProcessId other = *Identify(getpid());
+  ProcessId other{*process::Identify(getpid()), ""};
   other.boot = "0";
   ASSERT_TRUE(WritePidFile(folder / "pid", other).ok());
   EXPECT_FALSE(FindByPidFile(folder / "pid").has_value());
@@ -53,14 +54,15 @@ TEST(PidFileTest, IgnoresAFileWithoutAProcess) {
 }
 
 TEST(PidFileTest, SaysWhichFileCannotBeWritten) {
-  const absl::Status status = WritePidFile("/nowhere/at/all/pid", *Identify(getpid()));
+  const absl::Status status =
+      WritePidFile("/nowhere/at/all/pid", {*process::Identify(getpid()), ""});
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("/nowhere/at/all/pid"));
 }
 
 TEST(PidFileTest, KeepsTheCommandsHashBehindTheProcess) {
   const TestFolder folder;
-  ProcessId self = *Identify(getpid());
+  ProcessId self{*process::Identify(getpid()), ""};
   self.command = "abc";
   ASSERT_TRUE(WritePidFile(folder / "pid", self).ok());
   EXPECT_EQ(FindByPidFile(folder / "pid")->command, "abc");
@@ -117,7 +119,7 @@ TEST(LastLineTest, TakesTheLastLineThatSaysSomething) {
 TEST(LastLineTest, LeavesOutWhatAnEarlierProcessWrote) {
   const TestFolder folder;
   const std::string log = folder.Write("log", "old\n");
-  EXPECT_EQ(LastLine(log, FileSize(log)), "");
+  EXPECT_EQ(LastLine(log, process::FileSize(log)), "");
   EXPECT_EQ(LastLine(folder / "missing", 0), "");
 }
 

@@ -1,6 +1,6 @@
 // A folder of a test's own, removed with it.
-#ifndef ABLATE_TESTS_LAUNCH_TEST_FOLDER_H_
-#define ABLATE_TESTS_LAUNCH_TEST_FOLDER_H_
+#ifndef ABLATE_TESTS_TEST_FOLDER_H_
+#define ABLATE_TESTS_TEST_FOLDER_H_
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include <fstream>
 #include <string>
 
-namespace ablate::launch {
+namespace ablate {
 
 class TestFolder {
  public:
-  TestFolder() : path_(::testing::TempDir() + "/ablate-launch-XXXXXX") {
+  TestFolder() : path_(::testing::TempDir() + "/ablate-XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) ADD_FAILURE() << "cannot make " << path_;
     path_ = std::filesystem::canonical(path_).string();
   }
@@ -47,6 +47,6 @@ inline std::string ReadText(const std::string& file) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-}  // namespace ablate::launch
+}  // namespace ablate
 
-#endif  // ABLATE_TESTS_LAUNCH_TEST_FOLDER_H_
+#endif  // ABLATE_TESTS_TEST_FOLDER_H_

@@ -1,0 +1,58 @@
+// Reads who a process is from /proc, and writes it as a line.
+#include "process/identity.h"
+
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace ablate::process {
+namespace {
+
+std::string ReadWholeFile(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+}  // namespace
+
+std::string BootId() {
+  return std::string(absl::StripAsciiWhitespace(ReadWholeFile("/proc/sys/kernel/random/boot_id")));
+}
+
+std::optional<ProcessId> Identify(pid_t pid) {
+  const std::string stat = ReadWholeFile(absl::StrCat("/proc/", pid, "/stat"));
+  // The second field is the program's name in parentheses and may hold anything.
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return std::nullopt;
+  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 2), ' ');
+  constexpr size_t kState = 0, kStartTime = 19;  // fields 3 and 22 of proc(5)
+  ProcessId process{pid, 0, BootId()};
+  if (fields.size() <= kStartTime || fields[kState] == "Z" || fields[kState] == "X") {
+    return std::nullopt;
+  }
+  if (!absl::SimpleAtoi(fields[kStartTime], &process.start_ticks)) return std::nullopt;
+  return process;
+}
+
+std::string ToLine(const ProcessId& process) {
+  return absl::StrCat(process.pid, " ", process.start_ticks, " ", process.boot);
+}
+
+std::optional<ProcessId> FromLine(absl::string_view text) {
+  const absl::string_view line = text.substr(0, text.find('\n'));
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  ProcessId process;
+  if (words.size() != 3 || words[2].empty() || !absl::SimpleAtoi(words[0], &process.pid) ||
+      process.pid <= 0 || !absl::SimpleAtoi(words[1], &process.start_ticks)) {
+    return std::nullopt;
+  }
+  process.boot = std::string(words[2]);
+  return process;
+}
+
+}  // namespace ablate::process

@@ -1,0 +1,38 @@
+// Which process is meant: a number alone is used anew after the process has ended.
+#ifndef ABLATE_PROCESS_IDENTITY_H_
+#define ABLATE_PROCESS_IDENTITY_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace ablate::process {
+
+// A process that can't be confused with a later one of the same number: the kernel's start time and
+// boot identity come along.
+struct ProcessId {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;  // since boot
+  std::string boot;          // of the kernel
+
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+// The identity of the kernel since it was started.
+std::string BootId();
+
+// The identity of a live process (not a zombie); nothing if there is none.
+std::optional<ProcessId> Identify(pid_t pid);
+
+// "PID TICKS BOOT": how a pid file's first line names a process.
+std::string ToLine(const ProcessId& process);
+// What a file's first line names; nothing if it is no such line. The process may have ended.
+std::optional<ProcessId> FromLine(absl::string_view text);
+
+}  // namespace ablate::process
+
+#endif  // ABLATE_PROCESS_IDENTITY_H_

@@ -1,0 +1,57 @@
+// Bounds logs by renaming them.
+#include "process/log_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "process/private_folder.h"
+
+namespace ablate::process {
+
+uint64_t FileSize(const std::string& file) {
+  struct stat info;
+  return stat(file.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
+void BoundLog(const std::string& file, uint64_t max_bytes) {
+  if (FileSize(file) > max_bytes) std::rename(file.c_str(), absl::StrCat(file, ".old").c_str());
+}
+
+void BoundOwnLog(uint64_t max_bytes) {
+  struct stat log;
+  const bool is_long = fstat(STDERR_FILENO, &log) == 0 && S_ISREG(log.st_mode) &&
+                       static_cast<uint64_t>(log.st_size) > max_bytes;
+  if (!is_long) return;
+  std::error_code error;
+  const std::string path =
+      std::filesystem::read_symlink(absl::StrCat("/proc/self/fd/", STDERR_FILENO), error).string();
+  struct stat there;
+  const bool at_its_place = !error && stat(path.c_str(), &there) == 0 &&
+                            there.st_dev == log.st_dev && there.st_ino == log.st_ino;
+  if (!at_its_place) return;
+  struct stat out;
+  const bool same_out =
+      fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == log.st_dev && out.st_ino == log.st_ino;
+  BoundLog(path, max_bytes);
+  const auto begun = OpenLog(path);
+  if (!begun.ok()) return;  // the renamed one goes on
+  dup2(*begun, STDERR_FILENO);
+  if (same_out) dup2(*begun, STDOUT_FILENO);
+  close(*begun);
+}
+
+int AwaitSignal(const sigset_t& signals) {
+  constexpr timespec kPause{10, 0};
+  while (true) {
+    BoundOwnLog();
+    const int signal = sigtimedwait(&signals, nullptr, &kPause);
+    if (signal > 0) return signal;
+  }
+}
+
+}  // namespace ablate::process

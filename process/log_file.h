@@ -1,0 +1,31 @@
+// Logs that never grow without bound: two files of some megabytes are all there is.
+#ifndef ABLATE_PROCESS_LOG_FILE_H_
+#define ABLATE_PROCESS_LOG_FILE_H_
+
+#include <signal.h>
+
+#include <cstdint>
+#include <string>
+
+namespace ablate::process {
+
+inline constexpr uint64_t kMaxLogBytes = 16 << 20;
+
+// Bytes of a file; 0 if there is none.
+uint64_t FileSize(const std::string& file);
+
+// Renames a log of more than `max_bytes` to FILE.old. For when nobody writes to it.
+void BoundLog(const std::string& file, uint64_t max_bytes = kMaxLogBytes);
+
+// The same for this process's own log, the file that its standard error is appended to: what is
+// written from now on begins a new one. Does nothing where standard error is no file that is still
+// at its place. Called now and then from one thread; others may go on writing.
+void BoundOwnLog(uint64_t max_bytes = kMaxLogBytes);
+
+// Waits for one of the signals, which must be blocked in every thread, and returns it. Bounds this
+// process's own log meanwhile.
+int AwaitSignal(const sigset_t& signals);
+
+}  // namespace ablate::process
+
+#endif  // ABLATE_PROCESS_LOG_FILE_H_
