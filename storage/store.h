@@ -20,13 +20,17 @@
 namespace ablate::storage {
 
 struct StoreOptions {
-  // Folder with ablate.db, blobs/ and the lock file; created with mode 0700. Empty: in memory,
-  // without blobs.
+  // Folder with ablate.db and blobs/; created with mode 0700. Empty: in memory, without blobs.
   std::string folder;
   // Wall clock, for the times in records. Default: the system's.
   std::function<Micros()> now;
   // Called on the writer's thread after each commit with the newest change number; must not block.
   std::function<void(uint64_t)> on_commit;
+  // Told what the store does by itself with files that are the user's: a line each. Thread-safe.
+  std::function<void(const std::string&)> log;
+  // Blobs that no row names are swept even if they are most of those there are. Without it such a
+  // sweep, some minutes after a start, takes none: the database may be an older one.
+  bool sweep_leftovers = false;
   // In memory only: begins as a copy of the store that Image() was taken of.
   std::string image;
   // Called when the disk failed or the file is corrupt; must not return, except in tests, where the
@@ -82,8 +86,8 @@ struct SeriesQuery {
 // longer be certain.
 class Store {
  public:
-  // FAILED_PRECONDITION if another process holds the folder, the file is newer than this program,
-  // or the folder is on a network file system. Applies migrations.
+  // FAILED_PRECONDITION if another process holds the folder, the file is newer than this program or
+  // is missing beside blobs, or the folder is on a network file system. Applies migrations.
   static absl::StatusOr<std::unique_ptr<Store>> Open(StoreOptions options);
   virtual ~Store() = default;
 

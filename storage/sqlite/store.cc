@@ -17,6 +17,7 @@ namespace ablate::storage {
 namespace {
 
 constexpr size_t kPageRuns = 200;
+constexpr uint64_t kFreedAtOnce = 64 << 20;  // more than a group of writes needs
 
 template <typename T>
 struct IsStatusOr : std::false_type {};
@@ -31,15 +32,21 @@ SqliteStore::SqliteStore(Parts parts, StoreOptions options)
       blobs_(std::move(parts.blobs)),
       generation_(std::move(parts.generation)),
       writer_(std::move(parts.db), {.threaded = parts.readers != nullptr,
+                                    .path = std::move(parts.path),
                                     .now = options_.now,
                                     .on_commit = options_.on_commit,
                                     .on_chores = [this] { maintenance_.Signal(); },
+                                    .on_full =
+                                        [this] {
+                                          if (blobs_ != nullptr) blobs_->FreeTrash(kFreedAtOnce);
+                                        },
                                     .fatal = options_.fatal}),
       readers_(std::move(parts.readers)),
       maintenance_(
           &writer_,
           [this](const std::function<absl::Status(Connection&)>& read) { return Read(read); },
-          blobs_.get()) {
+          blobs_.get(),
+          {.now = options_.now, .log = options_.log, .sweep_most = options_.sweep_leftovers}) {
   if (readers_ != nullptr) maintenance_.StartThread();
 }
 

@@ -25,6 +25,7 @@ class SqliteStore final : public Store {
     std::unique_ptr<Blobs> blobs;
     std::unique_ptr<Readers> readers;
     std::unique_ptr<Connection> db;
+    std::string path;  // of the database
     std::string generation;
   };
   SqliteStore(Parts parts, StoreOptions options);
