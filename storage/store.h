@@ -132,8 +132,8 @@ class Store {
   virtual absl::StatusOr<std::vector<std::string>> FindRuns(absl::string_view prefix,
                                                             uint32_t limit) = 0;
   virtual absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run) = 0;
-  // Summaries of each run named, by key.
-  virtual absl::StatusOr<std::vector<std::vector<Summary>>> Summaries(
+  // Of each run named. Those of one may be damaged: the others are well.
+  virtual absl::StatusOr<std::vector<RunSummaries>> Summaries(
       const std::vector<std::string>& runs) = 0;
   virtual absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run) = 0;
   // Mean lane microseconds a step of finished runs of this shape; nothing if there is none.
@@ -171,13 +171,15 @@ class Store {
   virtual absl::StatusOr<bool> LeaseExists(absl::string_view lease) = 0;
 
   // --- Metrics
-  // Keys with point counts, over one run or all runs of an experiment.
+  // Keys with point counts, over one run (DATA_LOSS if they are damaged) or over all runs of an
+  // experiment whose keys can be read.
   virtual absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> RunKeys(
       absl::string_view run) = 0;
   virtual absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> ExperimentKeys(
       absl::string_view experiment) = 0;
   // Hands over the series in pieces of ascending steps; no read transaction outlives a piece. Stops
-  // early, with CANCELLED, when `piece` returns false.
+  // early, with CANCELLED, when `piece` returns false. DATA_LOSS, naming run and key, if the rest
+  // of the series is damaged: what was handed over is right.
   virtual absl::Status ReadSeries(
       const SeriesQuery& query,
       const std::function<bool(const std::vector<uint32_t>& steps,

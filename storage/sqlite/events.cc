@@ -60,7 +60,10 @@ absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& 
     Statement stored(c.t.db, "SELECT data FROM summaries WHERE run = ?1", c.run->id);
     if (stored.Row()) {
       auto decoded = DecodeSummaries(stored.View(0));
-      if (!decoded.ok()) return decoded.status();
+      if (!decoded.ok()) {
+        return absl::DataLossError(absl::StrCat("its summaries are damaged in the database: ",
+                                                decoded.status().message()));
+      }
       summaries = *std::move(decoded);
     }
   }

@@ -53,7 +53,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<std::string>> FindRuns(absl::string_view prefix,
                                                     uint32_t limit) override;
   absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run) override;
-  absl::StatusOr<std::vector<std::vector<Summary>>> Summaries(
+  absl::StatusOr<std::vector<RunSummaries>> Summaries(
       const std::vector<std::string>& runs) override;
   absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run) override;
   absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) override;

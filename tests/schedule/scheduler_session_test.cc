@@ -85,7 +85,7 @@ TEST_F(SchedulerSessionTest, AcknowledgesRepeatedEventsWithoutApplyingThemAgain)
   SendPoints(peer, grant, 1, 1);
   EXPECT_EQ(peer.acked(grant.lease()), 1u);
   EXPECT_TRUE(peer.open());
-  EXPECT_EQ(disk_->Summaries({"a-0"})->at(0).at(0).count, 1u);
+  EXPECT_EQ(disk_->Summaries({"a-0"})->at(0).keys.at(0).count, 1u);
 }
 
 TEST_F(SchedulerSessionTest, ClosesTheStreamOnAGapAndTakesTheEventsOnTheNext) {

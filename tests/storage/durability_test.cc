@@ -60,7 +60,7 @@ TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
     EXPECT_GE(stored, last + 1);
     EXPECT_LE(stored, last + 2);  // the one that was under way
     EXPECT_EQ(Value(store->CheckLease("l", "i", 1)).acked, stored);
-    EXPECT_EQ(Value(store->Summaries({"a"}))[0][0].count, stored);
+    EXPECT_EQ(Value(store->Summaries({"a"}))[0].keys[0].count, stored);
   }
 }
 

@@ -136,7 +136,7 @@ TEST_P(LeasesTest, AppliesEachEventOnce) {
       Value(store().Apply("i1", {first, second, second, third})),
       ElementsAre(Applied::kRepeated, Applied::kApplied, Applied::kRepeated, Applied::kApplied));
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));
-  EXPECT_EQ(Value(store().Summaries({"a"}))[0][0].count, 30u);
+  EXPECT_EQ(Value(store().Summaries({"a"}))[0].keys[0].count, 30u);
   EXPECT_EQ(Run("a").spent.device_time, 3000);
 }
 

@@ -168,14 +168,14 @@ TEST_P(MetricsTest, SummarisesAsPointsArrive) {
   lease.Send("a", MakePoints(6, {MakeColumn("a", {3}, {kInfinity}), MakeColumn("z", {5}, {1})}));
   const auto summaries = Value(store().Summaries({"b", "a"}));
   ASSERT_THAT(summaries, SizeIs(2));
-  EXPECT_THAT(summaries[0], IsEmpty());
-  ASSERT_THAT(summaries[1], SizeIs(2));
-  const Summary& none = summaries[1][0];
+  EXPECT_THAT(summaries[0].keys, IsEmpty());
+  ASSERT_THAT(summaries[1].keys, SizeIs(2));
+  const Summary& none = summaries[1].keys[0];
   EXPECT_EQ(none.key, "a");
   EXPECT_EQ(none.count, 1u);
   EXPECT_EQ(none.nonfinite, 1u);
   EXPECT_EQ(none.first_nonfinite_step, 3u);
-  const Summary& z = summaries[1][1];
+  const Summary& z = summaries[1].keys[1];
   EXPECT_EQ(z.key, "z");
   EXPECT_EQ(z.first, 4);
   EXPECT_EQ(z.last, 1);
@@ -202,9 +202,9 @@ TEST_P(MetricsTest, SummariesDoNotDependOnFlushes) {
   ASSERT_TRUE(store().Apply("i1", events).ok());
   lease.Send("one", MakePoints(1, {all}));
   const auto summaries = Value(store().Summaries({"one", "many"}));
-  EXPECT_EQ(Bits(summaries[0][0].mean), Bits(summaries[1][0].mean));
-  EXPECT_TRUE(std::isfinite(summaries[0][0].mean));
-  EXPECT_EQ(summaries[0][0].first_nonfinite_step, 3u);
+  EXPECT_EQ(Bits(summaries[0].keys[0].mean), Bits(summaries[1].keys[0].mean));
+  EXPECT_TRUE(std::isfinite(summaries[0].keys[0].mean));
+  EXPECT_EQ(summaries[0].keys[0].first_nonfinite_step, 3u);
 }
 
 TEST_P(MetricsTest, CountsKeysOverDistinctRuns) {
