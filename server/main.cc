@@ -38,6 +38,7 @@ struct Flags {
   int lanes = 0;  // 0: the worker's own choice
   std::string worker;
   bool no_workers = false;
+  bool sweep_leftovers = false;
   double resume_every = 30;
   std::string gnuplot = "gnuplot";
 };
@@ -68,6 +69,8 @@ void Define(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--worker", flags.worker, "program of the local workers")->capture_default_str();
   app.add_flag("--no-workers", flags.no_workers, "start no local worker");
+  app.add_flag("--sweep-leftovers", flags.sweep_leftovers,
+               "put files into the trash that the database does not know, even if most are such");
   app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
@@ -147,7 +150,7 @@ class Program {
   void Stop(const Flags& flags);
 
  private:
-  absl::Status StartScheduler(const launch::Home& home);
+  absl::Status StartScheduler(const Flags& flags, const launch::Home& home);
   absl::Status StartWorkers(const Flags& flags, const launch::Home& home);
 
   Commits commits_;
@@ -159,7 +162,7 @@ class Program {
 };
 
 absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
-  if (absl::Status started = StartScheduler(home); !started.ok()) return started;
+  if (absl::Status started = StartScheduler(flags, home); !started.ok()) return started;
   service::ServerOptions options;
   options.client_address = launch::SocketAddress(home.client_socket);
   options.worker_address = launch::SocketAddress(home.worker_socket);
@@ -173,9 +176,11 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   return StartWorkers(flags, home);
 }
 
-absl::Status Program::StartScheduler(const launch::Home& home) {
+absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& home) {
   storage::StoreOptions options;
   options.folder = home.folder;
+  options.log = [](const std::string& line) { spdlog::warn("{}", line); };
+  options.sweep_leftovers = flags.sweep_leftovers;
   options.on_commit = [this](uint64_t change) { commits_(change); };
   auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();

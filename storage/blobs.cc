@@ -1,4 +1,5 @@
-// Blobs in a folder: temporary file, fsync, rename; pins counted in memory.
+// Blobs in a folder: temporary file, fsync, rename; pins counted in memory. A second folder inside
+// is the trash: the same names, dated by their time of modification.
 #include "storage/blobs.h"
 
 #include <fcntl.h>
@@ -7,8 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -23,11 +28,15 @@ namespace ablate::storage {
 namespace {
 
 constexpr absl::string_view kTemporary = "upload-";
+constexpr absl::string_view kTrash = "trash";
+constexpr uint64_t kFreedAtOnce = 64 << 20;
+
+bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
 
 absl::Status Failed(absl::string_view what, const std::string& path) {
   const int error = errno;
   const std::string message = absl::StrCat("cannot ", what, " ", path);
-  if (error == ENOSPC || error == EDQUOT) {
+  if (IsFull(error)) {
     return absl::ResourceExhaustedError(absl::StrCat("the disk is full: ", message));
   }
   return absl::ErrnoToStatus(error, message);
@@ -60,12 +69,51 @@ absl::Status SyncFolder(const std::string& folder) {
   return absl::OkStatus();
 }
 
+// Calls `visit` for every file in the folder that is named as a blob; none if there is no folder.
+absl::Status ForEachBlob(const std::string& folder,
+                         const std::function<void(std::string name)>& visit) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (IsSha256(name)) visit(std::move(name));
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", folder));
+}
+
+int64_t SystemNow() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+}
+
+// A blob in the trash.
+struct Discarded {
+  std::string name;
+  int64_t swept = 0;  // when, in microseconds
+  uint64_t size = 0;
+};
+
 // What pins and writers share with the folder, which they may outlive.
 struct Shelf {
-  explicit Shelf(std::string where) : folder(std::move(where)) {}
+  Shelf(std::string where, BlobsOptions with) : folder(std::move(where)), options(std::move(with)) {
+    if (!options.now) options.now = SystemNow;
+  }
   std::string PathOf(absl::string_view name) const { return absl::StrCat(folder, "/", name); }
+  std::string Trash() const { return PathOf(kTrash); }
+  std::string TrashPathOf(absl::string_view name) const {
+    return absl::StrCat(folder, "/", kTrash, "/", name);
+  }
+
+  // Oldest first.
+  absl::StatusOr<std::vector<Discarded>> ListTrash() const;
+  // Removes one of them, unless it was taken back or swept again since. Whether it did.
+  bool Discard(const Discarded& blob);
+  // As Blobs::FreeTrash.
+  uint64_t FreeTrash(uint64_t bytes);
 
   const std::string folder;
+  BlobsOptions options;
   // Held over a rename with its pin and over a sweep with its look at the pins, so that neither
   // happens inside the other.
   Mutex mutex;
@@ -74,6 +122,51 @@ struct Shelf {
   // Published, but the folder was not synced since: whoever finds one has to do that first.
   std::set<std::string, std::less<>> unsynced ABSL_GUARDED_BY(mutex);
 };
+
+std::optional<Discarded> LookAt(const std::string& path, std::string name) {
+  struct stat found;
+  if (stat(path.c_str(), &found) != 0) return std::nullopt;
+  return Discarded{std::move(name),
+                   int64_t{found.st_mtim.tv_sec} * 1'000'000 + found.st_mtim.tv_nsec / 1000,
+                   static_cast<uint64_t>(found.st_size)};
+}
+
+absl::StatusOr<std::vector<Discarded>> Shelf::ListTrash() const {
+  std::vector<Discarded> trash;
+  const absl::Status listed = ForEachBlob(Trash(), [&](std::string name) {
+    const std::string path = TrashPathOf(name);
+    if (auto found = LookAt(path, std::move(name))) trash.push_back(*std::move(found));
+  });
+  if (!listed.ok()) return listed;
+  std::sort(trash.begin(), trash.end(),
+            [](const Discarded& a, const Discarded& b) { return a.swept < b.swept; });
+  return trash;
+}
+
+bool Shelf::Discard(const Discarded& blob) {
+  const std::string path = TrashPathOf(blob.name);
+  MutexLock lock(&mutex);
+  const auto found = LookAt(path, blob.name);
+  return found.has_value() && found->swept == blob.swept && unlink(path.c_str()) == 0;
+}
+
+uint64_t Shelf::FreeTrash(uint64_t bytes) {
+  const auto trash = ListTrash();
+  if (!trash.ok()) return 0;
+  uint64_t freed = 0;
+  size_t blobs = 0;
+  for (const Discarded& blob : *trash) {
+    if (freed >= bytes) break;
+    if (!Discard(blob)) continue;
+    freed += blob.size;
+    ++blobs;
+  }
+  if (blobs > 0 && options.log) {
+    options.log(absl::StrCat("the disk is full: removed the ", blobs, " oldest blobs of ", Trash(),
+                             " for good, ", freed, " bytes"));
+  }
+  return freed;
+}
 
 class CountedPin final : public Blobs::Pin {
  public:
@@ -116,7 +209,12 @@ class Upload final : public Blobs::Writer {
     while (!bytes.empty()) {
       const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return broken_ = Failed("write", path_);
+      if (written < 0) {
+        const int error = errno;
+        if (IsFull(error) && shelf_->FreeTrash(kFreedAtOnce) > 0) continue;
+        errno = error;
+        return broken_ = Failed("write", path_);
+      }
       bytes.remove_prefix(static_cast<size_t>(written));
     }
     return absl::OkStatus();
@@ -164,7 +262,8 @@ class Upload final : public Blobs::Writer {
 
 class FolderBlobs final : public Blobs {
  public:
-  explicit FolderBlobs(const std::string& folder) : shelf_(std::make_shared<Shelf>(folder)) {}
+  FolderBlobs(const std::string& folder, BlobsOptions options)
+      : shelf_(std::make_shared<Shelf>(folder, std::move(options))) {}
 
   absl::StatusOr<std::unique_ptr<Writer>> Create() override {
     std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
@@ -175,7 +274,7 @@ class FolderBlobs final : public Blobs {
 
   absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256) override {
     MutexLock lock(&shelf_->mutex);
-    const auto size = Size(sha256);
+    const auto size = LookUp(sha256);
     if (!size.ok()) return size.status();
     if (const auto found = shelf_->unsynced.find(sha256); found != shelf_->unsynced.end()) {
       const absl::Status durable = SyncFolder(shelf_->folder);
@@ -209,34 +308,50 @@ class FolderBlobs final : public Blobs {
   }
 
   absl::StatusOr<uint64_t> Size(absl::string_view sha256) override {
-    struct stat found;
-    // A path that is no hash is not opened.
-    if (!IsSha256(sha256)) return NoBlob(sha256);
-    const std::string path = shelf_->PathOf(sha256);
-    if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
-    return errno == ENOENT ? NoBlob(sha256) : Failed("look at", path);
+    MutexLock lock(&shelf_->mutex);
+    return LookUp(sha256);
   }
 
-  absl::StatusOr<bool> Sweep(absl::string_view sha256) override {
-    if (!IsSha256(sha256)) return true;
+  absl::StatusOr<Swept> Sweep(absl::string_view sha256, bool keep) override {
+    if (!IsSha256(sha256)) return Swept::kAbsent;
     const std::string path = shelf_->PathOf(sha256);
     MutexLock lock(&shelf_->mutex);
-    if (shelf_->pins.find(sha256) != shelf_->pins.end()) return false;
-    if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
+    if (shelf_->pins.find(sha256) != shelf_->pins.end()) return Swept::kHeld;
+    if (keep) {
+      const auto trashed = MoveToTrash(path, sha256);
+      // Without room for a folder there is none for a trash either.
+      if (!absl::IsResourceExhausted(trashed.status())) return trashed;
+    }
+    if (unlink(path.c_str()) == 0) return Swept::kRemoved;
+    if (errno == ENOENT) return Swept::kAbsent;
     return Failed("remove", path);
   }
 
   absl::StatusOr<std::vector<std::string>> List() override {
     std::vector<std::string> blobs;
-    std::error_code error;
-    for (std::filesystem::directory_iterator entry(shelf_->folder, error), end;
-         !error && entry != end; entry.increment(error)) {
-      std::string name = entry->path().filename().string();
-      if (IsSha256(name)) blobs.push_back(std::move(name));
-    }
-    if (!error) return blobs;
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", shelf_->folder));
+    const absl::Status listed = ForEachBlob(
+        shelf_->folder, [&blobs](std::string name) { blobs.push_back(std::move(name)); });
+    if (!listed.ok()) return listed;
+    MutexLock lock(&shelf_->mutex);
+    blobs.erase(std::remove_if(blobs.begin(), blobs.end(),
+                               [this](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                 return shelf_->pins.count(name) > 0;
+                               }),
+                blobs.end());
+    return blobs;
   }
+
+  absl::StatusOr<size_t> EmptyTrash(int64_t before) override {
+    const auto trash = shelf_->ListTrash();
+    if (!trash.ok()) return trash.status();
+    size_t removed = 0;
+    for (const Discarded& blob : *trash) {
+      if (blob.swept < before && shelf_->Discard(blob)) ++removed;
+    }
+    return removed;
+  }
+
+  uint64_t FreeTrash(uint64_t bytes) override { return shelf_->FreeTrash(bytes); }
 
   std::vector<std::string> TakeUnpinned() override {
     MutexLock lock(&shelf_->mutex);
@@ -246,6 +361,41 @@ class FolderBlobs final : public Blobs {
   }
 
  private:
+  // The size of a blob, which comes back from the trash if it is there.
+  absl::StatusOr<uint64_t> LookUp(absl::string_view sha256)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shelf_->mutex) {
+    // A path that is no hash is not opened.
+    if (!IsSha256(sha256)) return NoBlob(sha256);
+    const std::string path = shelf_->PathOf(sha256);
+    struct stat found;
+    if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
+    if (errno != ENOENT) return Failed("look at", path);
+    if (rename(shelf_->TrashPathOf(sha256).c_str(), path.c_str()) != 0) {
+      return errno == ENOENT ? NoBlob(sha256) : Failed("take back from the trash", path);
+    }
+    shelf_->unsynced.insert(std::string(sha256));
+    if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
+    return Failed("look at", path);
+  }
+
+  // Dated first, so that a crash between the two leaves nothing in the trash that looks old.
+  absl::StatusOr<Swept> MoveToTrash(const std::string& path, absl::string_view sha256) {
+    const int64_t now = shelf_->options.now();
+    const timespec date{now / 1'000'000, now % 1'000'000 * 1000};
+    const timespec times[2] = {date, date};
+    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) {
+      if (errno == ENOENT) return Swept::kAbsent;
+      return Failed("date", path);
+    }
+    const std::string place = shelf_->TrashPathOf(sha256);
+    if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
+    if (errno != ENOENT) return Failed("move to the trash", path);
+    const std::string trash = shelf_->Trash();
+    if (mkdir(trash.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", trash);
+    if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
+    return Failed("move to the trash", path);
+  }
+
   const std::shared_ptr<Shelf> shelf_;
 };
 
@@ -263,13 +413,21 @@ absl::Status RemoveTemporaries(const std::string& folder) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder) {
+absl::StatusOr<size_t> Blobs::Count(const std::string& folder) {
+  size_t count = 0;
+  const absl::Status listed = ForEachBlob(folder, [&count](std::string) { ++count; });
+  if (!listed.ok()) return listed;
+  return count;
+}
+
+absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
+                                                   BlobsOptions options) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", folder);
   absl::Status status = RemoveTemporaries(folder);
   // An earlier process may have ended between a rename and this.
   if (status.ok()) status = SyncFolder(folder);
   if (!status.ok()) return status;
-  return std::make_unique<FolderBlobs>(folder);
+  return std::make_unique<FolderBlobs>(folder, std::move(options));
 }
 
 }  // namespace ablate::storage

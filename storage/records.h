@@ -33,6 +33,12 @@ struct Summary {
   std::optional<uint32_t> first_nonfinite_step;
 };
 
+// A run's metrics, by key.
+struct RunSummaries {
+  std::vector<Summary> keys;
+  std::string damage;  // why the stored ones can't be read; they can if it is empty
+};
+
 // A run that may have to be trained. Its id is the fingerprint, with ".2", ".3", … for later
 // generations.
 struct NewRun {

@@ -20,13 +20,17 @@
 namespace ablate::storage {
 
 struct StoreOptions {
-  // Folder with ablate.db, blobs/ and the lock file; created with mode 0700. Empty: in memory,
-  // without blobs.
+  // Folder with ablate.db and blobs/; created with mode 0700. Empty: in memory, without blobs.
   std::string folder;
   // Wall clock, for the times in records. Default: the system's.
   std::function<Micros()> now;
   // Called on the writer's thread after each commit with the newest change number; must not block.
   std::function<void(uint64_t)> on_commit;
+  // Told what the store does by itself with files that are the user's: a line each. Thread-safe.
+  std::function<void(const std::string&)> log;
+  // Blobs that no row names are swept even if they are most of those there are. Without it such a
+  // sweep, some minutes after a start, takes none: the database may be an older one.
+  bool sweep_leftovers = false;
   // In memory only: begins as a copy of the store that Image() was taken of.
   std::string image;
   // Called when the disk failed or the file is corrupt; must not return, except in tests, where the
@@ -82,8 +86,8 @@ struct SeriesQuery {
 // longer be certain.
 class Store {
  public:
-  // FAILED_PRECONDITION if another process holds the folder, the file is newer than this program,
-  // or the folder is on a network file system. Applies migrations.
+  // FAILED_PRECONDITION if another process holds the folder, the file is newer than this program or
+  // is missing beside blobs, or the folder is on a network file system. Applies migrations.
   static absl::StatusOr<std::unique_ptr<Store>> Open(StoreOptions options);
   virtual ~Store() = default;
 
@@ -128,8 +132,8 @@ class Store {
   virtual absl::StatusOr<std::vector<std::string>> FindRuns(absl::string_view prefix,
                                                             uint32_t limit) = 0;
   virtual absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run) = 0;
-  // Summaries of each run named, by key.
-  virtual absl::StatusOr<std::vector<std::vector<Summary>>> Summaries(
+  // Of each run named. Those of one may be damaged: the others are well.
+  virtual absl::StatusOr<std::vector<RunSummaries>> Summaries(
       const std::vector<std::string>& runs) = 0;
   virtual absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run) = 0;
   // Mean lane microseconds a step of finished runs of this shape; nothing if there is none.
@@ -167,13 +171,15 @@ class Store {
   virtual absl::StatusOr<bool> LeaseExists(absl::string_view lease) = 0;
 
   // --- Metrics
-  // Keys with point counts, over one run or all runs of an experiment.
+  // Keys with point counts, over one run (DATA_LOSS if they are damaged) or over all runs of an
+  // experiment whose keys can be read.
   virtual absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> RunKeys(
       absl::string_view run) = 0;
   virtual absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> ExperimentKeys(
       absl::string_view experiment) = 0;
   // Hands over the series in pieces of ascending steps; no read transaction outlives a piece. Stops
-  // early, with CANCELLED, when `piece` returns false.
+  // early, with CANCELLED, when `piece` returns false. DATA_LOSS, naming run and key, if the rest
+  // of the series is damaged: what was handed over is right.
   virtual absl::Status ReadSeries(
       const SeriesQuery& query,
       const std::function<bool(const std::vector<uint32_t>& steps,

@@ -32,6 +32,8 @@ struct Arrived {
   uint64_t files = 0;
   uint64_t bytes = 0;
   std::string path;  // of the last chunk
+  // DATA_LOSS if all arrived but what is damaged on the server: it is kept, and the command fails.
+  absl::Status damage;
 };
 
 void Count(const v1::FileChunk& chunk, Arrived* arrived) {
@@ -44,11 +46,14 @@ void Count(const v1::FileChunk& chunk, Arrived* arrived) {
 absl::StatusOr<Arrived> Receive(Connection* connection, const v1::ExportRequest& request,
                                 const std::function<absl::Status(const v1::FileChunk&)>& write) {
   Arrived arrived;
+  absl::Status written;
   const absl::Status status = connection->Export(request, [&](const v1::FileChunk& chunk) {
     Count(chunk, &arrived);
-    return write(chunk);
+    return written = write(chunk);
   });
-  if (!status.ok()) return status;
+  if (!written.ok()) return written;
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  arrived.damage = status;
   return arrived;
 }
 
@@ -120,6 +125,7 @@ int Export(const Options& options, const Context& context) {
   }
   if (!arrived.ok()) return Fail(context, arrived.status());
   Tell(options, context, *arrived);
+  if (!arrived->damage.ok()) return Fail(context, arrived->damage);
   return kSuccess;
 }
 

@@ -130,7 +130,14 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
                {"mean", true},
                {"non-finite", true}});
   std::set<std::string> seen;
+  int damaged = 0;
   for (const v1::RunRow& row : rows->rows()) {
+    // A run that ended well has a failure only where its summaries can't be read.
+    const bool ended = row.state() == v1::RunState::DONE || row.state() == v1::RunState::DIVERGED;
+    if (ended && !row.failure().empty()) {
+      context.console.Error(row.failure());
+      ++damaged;
+    }
     for (const v1::Summary& summary : row.summaries()) {
       const auto& keys = options.keys;
       const bool wanted =
@@ -147,7 +154,7 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
   }
   *context.console.out << table.Render(context.console.table_width());
   NoteMissing(connection, context, experiment, options.keys, seen);
-  return kSuccess;
+  return damaged > 0 ? kFailure : kSuccess;
 }
 
 int PrintKeys(Connection* connection, const Context& context, const Options& options,

@@ -46,6 +46,8 @@ struct Cell {
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
   // there.
   std::map<std::string, std::string> changed;
+  // Why what is stored of a run that is done can't be read; then it is kMissing.
+  std::string damage;
 };
 
 struct ComparisonInput {
@@ -138,6 +140,7 @@ enum class WarningKind {
   kContendedThroughput,
   kGridEdge,
   kTunedOnSameSeed,
+  kDamagedRuns,
 };
 
 struct Warning {

@@ -56,6 +56,15 @@ Warnings FailedCells(const Facts& facts) {
   return Spoken(WarningKind::kFailedCells, "cells whose run failed: ", parts);
 }
 
+// A disk changed what was stored: whoever repairs it has to know where.
+Warnings DamagedRuns(const Facts& facts) {
+  Parts parts;
+  for (const Cell& cell : facts.input.cells) {
+    if (!cell.damage.empty()) parts.push_back(cell.damage);
+  }
+  return Spoken(WarningKind::kDamagedRuns, "without a result because of damage: ", parts);
+}
+
 Warnings NonFiniteValues(const Facts& facts) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
@@ -237,9 +246,9 @@ std::vector<Warning> FindWarnings(const ComparisonInput& input, const Grid& grid
                                   const Comparison& comparison) {
   const Facts facts{input, grid, selections, runs, comparison};
   std::vector<Warning> warnings;
-  for (const auto check : {MissingCells, FailedCells, NonFiniteValues, UnbalancedSeeds, TooFewSeeds,
-                           NoBaseline, UnequalParameters, SeveralChanges, MixedProvenance,
-                           ContendedThroughput, GridEdges, TunedOnSameSeed}) {
+  for (const auto check : {MissingCells, FailedCells, DamagedRuns, NonFiniteValues, UnbalancedSeeds,
+                           TooFewSeeds, NoBaseline, UnequalParameters, SeveralChanges,
+                           MixedProvenance, ContendedThroughput, GridEdges, TunedOnSameSeed}) {
     for (Warning& warning : check(facts)) warnings.push_back(std::move(warning));
   }
   return warnings;

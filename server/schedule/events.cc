@@ -31,12 +31,20 @@ std::vector<SharedGroup> ByLease(const EventGroup& group) {
   return groups;
 }
 
+// For an event that no worker of ours sends: whatever trains the run would send it again, so that
+// it is a failure of the lease's run.
+LeaseEnding Wrong(absl::string_view why) {
+  return {storage::LeaseEnd::kDied, {}, absl::StrCat("its worker sent a wrong event: ", why)};
+}
+
+LeaseEnding Lost(absl::string_view why) { return {storage::LeaseEnd::kLost, {}, std::string(why)}; }
+
 }  // namespace
 
 void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
   absl::StatusOr<storage::LeaseEvent> event = ToLeaseEvent(message);
   if (!event.ok()) {
-    Reject(id, message.lease(), event.status().message());
+    Reject(id, message.lease(), Wrong(event.status().message()));
     Close(id, event.status());
     return;
   }
@@ -46,7 +54,7 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
     absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> found = store_->blobs()->Find(blob);
     if (absl::IsNotFound(found.status())) {
       // Published before a restart of the server, and swept since: the worker can't know.
-      Reject(id, message.lease(), absl::StrCat("its blob ", blob, " is gone"));
+      Reject(id, message.lease(), Lost(absl::StrCat("its blob ", blob, " is gone")));
       return;
     }
     if (!found.ok()) {
@@ -64,7 +72,7 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
       *std::move(event), counted.ByteSizeLong(),
       {options_.credit_bytes, options_.credit_bytes * leases}, std::move(pin));
   if (!status.ok()) {
-    Reject(id, message.lease(), status.message());
+    Reject(id, message.lease(), Lost(status.message()));
     Close(id, status);
     return;
   }
@@ -80,9 +88,9 @@ void Scheduler::Impl::Note(const std::string& name, const storage::LeaseEvent& e
   run->ended = run->ended || EndsRun(event);
 }
 
-void Scheduler::Impl::Reject(Session id, absl::string_view lease, absl::string_view why) {
+void Scheduler::Impl::Reject(Session id, absl::string_view lease, LeaseEnding ending) {
   const std::string name(lease);
-  End(&workers_[sessions_[id].worker], name, {storage::LeaseEnd::kLost, {}, std::string(why)});
+  End(&workers_[sessions_[id].worker], name, std::move(ending));
   // Also of a lease that holds nothing any more: without its answer the worker would send the next
   // event, and that again on each new stream.
   SendCancel(id, name, "");
@@ -145,8 +153,9 @@ void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
     return;
   }
   if (const auto worker = workers_.find(batch.worker); worker != workers_.end()) {
+    const bool wrong = absl::IsInvalidArgument(why) || absl::IsFailedPrecondition(why);
     End(&worker->second, batch.group->events.front().lease,
-        {storage::LeaseEnd::kLost, {}, std::string(why.message())});
+        wrong ? Wrong(why.message()) : Lost(why.message()));
   }
   Close(batch.session, why);
 }

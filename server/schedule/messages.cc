@@ -11,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "storage/sha256.h"
 
 namespace ablate::schedule {
@@ -50,6 +51,9 @@ absl::Status CheckColumn(const v1::Column& column) {
   if (column.key().empty() || column.key().size() > storage::kLongestKey) {
     return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
                absl::StrCat("1 to ", storage::kLongestKey));
+  }
+  if (reflect::HasControlCharacter(column.key())) {
+    return Bad("points.columns.key", reflect::Quoted(column.key()), "printable characters");
   }
   if (column.steps_size() != column.values_size()) {
     return Bad("points.columns.values",

@@ -78,7 +78,7 @@ class Scheduler::Impl {
   void OnEvent(Session id, const worker::v1::Event& event);
   void Note(const std::string& worker, const storage::LeaseEvent& event);
   // The lease that sent this can't go on.
-  void Reject(Session id, absl::string_view lease, absl::string_view why);
+  void Reject(Session id, absl::string_view lease, LeaseEnding ending);
   void Pump(Session id);
   void Submit(Batch batch);
   void OnApplied(const Batch& batch, const Results& results);

@@ -64,10 +64,16 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::Compar
 }
 
 absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {
-  auto windows =
-      ReadRowWindows(store, compared->grid, compared->comparison, compared->rows, cancelled);
+  Damages damages;
+  auto windows = ReadRowWindows(store, compared->grid, compared->comparison, compared->rows,
+                                cancelled, &damages);
   if (!windows.ok()) return windows.status();
   compared->windows = *std::move(windows);
+  if (!damages.empty()) {
+    compared->comparison.warnings.push_back(
+        {report::WarningKind::kDamagedRuns,
+         absl::StrCat("summaries over windows lack ", damages.ToStatus().message())});
+  }
   return absl::OkStatus();
 }
 

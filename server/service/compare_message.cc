@@ -170,13 +170,13 @@ void PutDetails(const ComparedGrid& compared, size_t index, v1::ComparisonRow* m
 
 void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) {
   using W = v1::ComparisonWarning;
-  // In the order of WarningKind.
+  // In the order of WarningKind. A damaged run is a missing result whose warning says why.
   static constexpr W::Kind kKinds[] = {
       W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,  W::UNBALANCED_SEEDS,
       W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS, W::SEVERAL_CHANGES,
-      W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,          W::TUNED_ON_SAME_SEED};
-  static_assert(std::size(kKinds) ==
-                static_cast<size_t>(report::WarningKind::kTunedOnSameSeed) + 1);
+      W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,          W::TUNED_ON_SAME_SEED,
+      W::MISSING_CELLS};
+  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kDamagedRuns) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);

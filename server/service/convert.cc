@@ -24,9 +24,11 @@ v1::ExperimentState::Value StateOf(storage::ExperimentState state) {
 }
 
 template <class Message>
-void AddSummaries(const std::vector<storage::Summary>& summaries, Message* message) {
-  message->mutable_summaries()->Reserve(static_cast<int>(summaries.size()));
-  for (const storage::Summary& summary : summaries) *message->add_summaries() = ToProto(summary);
+void AddSummaries(const storage::RunSummaries& summaries, Message* message) {
+  message->mutable_summaries()->Reserve(static_cast<int>(summaries.keys.size()));
+  for (const storage::Summary& one : summaries.keys) *message->add_summaries() = ToProto(one);
+  // Whoever looks for the numbers that are not there finds why.
+  if (message->failure().empty()) message->set_failure(summaries.damage);
 }
 
 }  // namespace
@@ -118,7 +120,7 @@ v1::Cell ToProto(const storage::CellRecord& record) {
   return message;
 }
 
-v1::Run ToProto(const storage::RunRecord& record, const std::vector<storage::Summary>& summaries) {
+v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& summaries) {
   v1::Run message;
   message.set_name(RunName(record.id));
   message.set_state(ToProto(record.state));
@@ -145,8 +147,7 @@ v1::Run ToProto(const storage::RunRecord& record, const std::vector<storage::Sum
   return message;
 }
 
-v1::RunRow ToRow(const storage::CellRecord& record,
-                 const std::vector<storage::Summary>& summaries) {
+v1::RunRow ToRow(const storage::CellRecord& record, const storage::RunSummaries& summaries) {
   v1::RunRow row;
   row.set_cell(record.name);
   SetLabels(record.labels, row.mutable_labels());

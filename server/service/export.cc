@@ -100,8 +100,9 @@ absl::StatusOr<bool> ExportReactor::NextCell() {
   for (const auto& [axis, label] : cell.labels) current_.labels.push_back(label);
   if (const absl::Status start = ReadStartTime(); !start.ok()) return start;
   auto keys = KeysToRead(backend_->store, cell.run, request_->keys());
-  if (!keys.ok()) return keys.status();
-  keys_ = *std::move(keys);
+  if (!keys.ok() && !absl::IsDataLoss(keys.status())) return keys.status();
+  if (!keys.ok()) damages_.Add(keys.status());
+  keys_ = keys.ok() ? *std::move(keys) : std::vector<std::string>();
   path_ = encoder_->Path(current_);
   key_ = 0;
   next_step_ = 0;
@@ -124,8 +125,10 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
     const std::string head = encoder_->Head();
     if (!head.empty()) ChunkOf("", batch)->append(head);
     const auto first = NextCell();
-    if (!first.ok() || !*first) return first;
+    if (!first.ok()) return first;
+    at_end_ = !*first;
   }
+  if (at_end_) return End(*batch);
   // Files of many small cells make many small chunks, so their number ends a batch, too.
   while (schedule::SteadyClock().Now() < end && batch->size() < 2 && !ended()) {
     if (key_ < keys_.size()) {
@@ -135,9 +138,18 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
     }
     ++cell_;
     const auto next = NextCell();
-    if (!next.ok() || !*next) return next;
+    if (!next.ok()) return next;
+    at_end_ = !*next;
+    if (at_end_) return End(*batch);
   }
   return true;
+}
+
+absl::StatusOr<bool> ExportReactor::End(const std::deque<v1::FileChunk>& batch) const {
+  if (damages_.empty()) return false;
+  // What was read goes out first.
+  if (!batch.empty()) return true;
+  return damages_.ToStatus();
 }
 
 void ExportReactor::Encode(absl::Span<const uint32_t> steps, absl::Span<const double> values,
@@ -161,7 +173,11 @@ absl::Status ExportReactor::ReadSeries(std::deque<v1::FileChunk>* batch) {
         return batch->size() < 2 && next_step_ <= UINT32_MAX && !ended();
       });
   if (absl::IsCancelled(read) && next_step_ <= UINT32_MAX) return absl::OkStatus();
-  if (!read.ok() && !absl::IsCancelled(read)) return read;
+  if (absl::IsDataLoss(read)) {
+    damages_.Add(read);
+  } else if (!read.ok() && !absl::IsCancelled(read)) {
+    return read;
+  }
   ++key_;
   next_step_ = 0;
   return absl::OkStatus();

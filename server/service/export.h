@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "server/report/export/encoder.h"
 #include "server/service/backend.h"
+#include "server/service/damages.h"
 #include "server/service/pull_stream.h"
 
 namespace ablate::service {
@@ -29,6 +30,8 @@ class ExportReactor final : public PullStream<v1::FileChunk> {
   absl::Status Open();
   // The next cell and its keys; false if there is none.
   absl::StatusOr<bool> NextCell();
+  // What a batch ends with when there is no next cell.
+  absl::StatusOr<bool> End(const std::deque<v1::FileChunk>& batch) const;
   absl::Status ReadSeries(std::deque<v1::FileChunk>* batch);
   void Encode(absl::Span<const uint32_t> steps, absl::Span<const double> values,
               std::deque<v1::FileChunk>* batch);
@@ -49,6 +52,8 @@ class ExportReactor final : public PullStream<v1::FileChunk> {
   std::vector<std::string> keys_;  // of the current cell
   size_t key_ = 0;
   uint64_t next_step_ = 0;  // where the series goes on in the next batch
+  bool at_end_ = false;
+  Damages damages_;
 };
 
 }  // namespace ablate::service

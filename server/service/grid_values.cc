@@ -60,11 +60,12 @@ std::string AllowedSteps(const Neighbours& steps) {
 }  // namespace
 
 Value ReadValue(storage::Store* store, const ValueQuery& query, const std::string& run,
-                const std::vector<storage::Summary>& summaries) {
+                const storage::RunSummaries& summaries) {
+  if (!summaries.damage.empty()) return absl::DataLossError(summaries.damage);
   const auto summary =
-      std::find_if(summaries.begin(), summaries.end(),
+      std::find_if(summaries.keys.begin(), summaries.keys.end(),
                    [&query](const storage::Summary& one) { return one.key == query.key; });
-  if (summary == summaries.end() || summary->count == 0) return std::nullopt;
+  if (summary == summaries.keys.end() || summary->count == 0) return std::nullopt;
   if (query.at.has_value()) return ReadLast(store, {run, query.key, *query.at, *query.at});
   if (summary->nonfinite == 0) return summary->last;
   // A summary's last value is the last finite one, which may not be the last.

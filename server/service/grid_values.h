@@ -23,7 +23,7 @@ struct ValueQuery {
 // some point is not finite. Blocks on the store.
 absl::StatusOr<std::optional<double>> ReadValue(storage::Store* store, const ValueQuery& query,
                                                 const std::string& run,
-                                                const std::vector<storage::Summary>& summaries);
+                                                const storage::RunSummaries& summaries);
 
 // The metric keys of an experiment's runs, sorted.
 absl::StatusOr<std::vector<std::string>> KeysOf(storage::Store* store,

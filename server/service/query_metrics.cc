@@ -106,6 +106,11 @@ void QueryMetricsReactor::NextSeries() {
   next_step_ = request_->first_step();
 }
 
+void QueryMetricsReactor::NextSubject() {
+  ++subject_;
+  has_keys_ = false;
+}
+
 absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
   const absl::Duration end = schedule::SteadyClock().Now() + kSlice;
   if (!open_) {
@@ -121,16 +126,30 @@ absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
     if (!has_keys_) {
       status = CollectKeys(subject);
     } else if (key_ == keys_.size()) {
-      ++subject_;
-      has_keys_ = false;
+      NextSubject();
     } else if (request_->max_points() > 0) {
       status = ReadThinned(subject, batch);
     } else {
       status = ReadFull(subject, batch);
     }
+    if (!status.ok()) status = PassOver(status);
     if (!status.ok()) return status;
   }
-  return false;
+  if (damages_.empty()) return false;
+  // What was read goes out first.
+  if (!batch->empty()) return true;
+  return damages_.ToStatus();
+}
+
+absl::Status QueryMetricsReactor::PassOver(const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return status;
+  damages_.Add(status);
+  if (has_keys_) {
+    NextSeries();
+  } else {
+    NextSubject();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status QueryMetricsReactor::ReadThinned(const Subject& subject,

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/service/backend.h"
+#include "server/service/damages.h"
 #include "server/service/downsample.h"
 #include "server/service/pull_stream.h"
 
@@ -39,6 +40,10 @@ class QueryMetricsReactor final : public PullStream<v1::Series> {
   void Append(const Subject& subject, const std::vector<uint32_t>& steps,
               const std::vector<double>& values, std::deque<v1::Series>* batch);
   void NextSeries();
+  void NextSubject();
+  // Goes on after a series or a run whose stored bytes are damaged: the others are well. Any other
+  // error is returned.
+  absl::Status PassOver(const absl::Status& status);
 
   Backend* const backend_;
   const v1::QueryMetricsRequest* const request_;
@@ -50,6 +55,7 @@ class QueryMetricsReactor final : public PullStream<v1::Series> {
   size_t key_ = 0;
   uint64_t next_step_ = 0;  // where the series goes on in the next batch
   size_t batch_bytes_ = 0;
+  Damages damages_;
 };
 
 }  // namespace ablate::service

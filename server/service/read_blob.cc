@@ -32,14 +32,25 @@ absl::StatusOr<BlobReader> BlobReader::Open(storage::Store* store, const std::st
   return reader;
 }
 
-absl::StatusOr<std::string> BlobReader::Next() {
-  const uint64_t left = pin_->size() - offset_;
-  if (left == 0) return std::string();
+absl::StatusOr<std::optional<std::string>> BlobReader::Next() {
+  const uint64_t size = pin_->size();
+  if (position_ == size) {
+    if (hash_.Hex() == pin_->sha256()) return std::nullopt;
+    return absl::DataLossError(
+        absl::StrCat("blob ", pin_->sha256(), " is damaged: its bytes have another hash"));
+  }
+  const bool before = position_ < offset_;
+  const uint64_t end = before ? offset_ : size;
   absl::StatusOr<std::string> data =
-      blobs_->Read(pin_->sha256(), offset_, std::min(left, kChunkBytes));
-  if (data.ok() && data->empty()) return absl::DataLossError("a file is shorter than it was");
-  if (data.ok()) offset_ += data->size();
-  return data;
+      blobs_->Read(pin_->sha256(), position_, std::min(end - position_, kChunkBytes));
+  if (!data.ok()) return data.status();
+  if (data->empty()) {
+    return absl::DataLossError(
+        absl::StrCat("blob ", pin_->sha256(), " is damaged: it is shorter than it was"));
+  }
+  hash_.Add(*data);
+  position_ += data->size();
+  return before ? std::string() : *std::move(data);
 }
 
 }  // namespace ablate::service

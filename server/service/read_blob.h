@@ -6,11 +6,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "server/service/pull_stream.h"
+#include "storage/sha256.h"
 #include "storage/store.h"
 
 namespace ablate::service {
@@ -24,13 +26,17 @@ class BlobReader {
   // NOT_FOUND; OUT_OF_RANGE if `offset` is beyond the end.
   static absl::StatusOr<BlobReader> Open(storage::Store* store, const std::string& sha256,
                                          uint64_t offset);
-  // The next bytes, at most kChunkBytes; empty at the end.
-  absl::StatusOr<std::string> Next();
+  // The next bytes, at most kChunkBytes; nothing at the end. Bytes before the offset come as an
+  // empty piece: they are only read to be hashed. DATA_LOSS, naming the blob, at the end of one
+  // whose bytes are not those that were published.
+  absl::StatusOr<std::optional<std::string>> Next();
 
  private:
   storage::Blobs* blobs_ = nullptr;
   std::shared_ptr<storage::Blobs::Pin> pin_;
-  uint64_t offset_ = 0;
+  uint64_t offset_ = 0;    // asked for
+  uint64_t position_ = 0;  // read and hashed
+  storage::Sha256 hash_;
 };
 
 // Chunk is a message with a field `data`.
@@ -50,10 +56,10 @@ class ReadBlobReactor final : public PullStream<Chunk> {
       reader_ = *std::move(reader);
       is_open_ = true;
     }
-    absl::StatusOr<std::string> data = reader_.Next();
+    absl::StatusOr<std::optional<std::string>> data = reader_.Next();
     if (!data.ok()) return data.status();
-    if (data->empty()) return false;
-    batch->emplace_back().set_data(*std::move(data));
+    if (!data->has_value()) return false;
+    if (!(*data)->empty()) batch->emplace_back().set_data(**std::move(data));
     return true;
   }
 

@@ -43,17 +43,19 @@ using WindowValues = std::map<size_t, report::WindowValue>;  // by cell
 absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::string& key,
                      const std::vector<size_t>& cells, const Cancelled& cancelled,
                      const std::vector<report::MetricWindow>& windows,
-                     std::vector<WindowValues>* values) {
-  return VisitCurves(store, grid, key, cells, cancelled,
-                     [&](size_t cell, const Points& points) -> absl::Status {
-                       for (size_t i = 0; i < windows.size(); ++i) {
-                         if (windows[i].key != key) continue;
-                         auto value = report::Reduce(points.values, windows[i].window);
-                         if (!value.ok()) return value.status();
-                         (*values)[i][cell] = *value;
-                       }
-                       return absl::OkStatus();
-                     });
+                     std::vector<WindowValues>* values, Damages* damages) {
+  return VisitCurves(
+      store, grid, key, cells, cancelled,
+      [&](size_t cell, const Points& points) -> absl::Status {
+        for (size_t i = 0; i < windows.size(); ++i) {
+          if (windows[i].key != key) continue;
+          auto value = report::Reduce(points.values, windows[i].window);
+          if (!value.ok()) return value.status();
+          (*values)[i][cell] = *value;
+        }
+        return absl::OkStatus();
+      },
+      damages);
 }
 
 report::WindowSummary SummarizeRow(const report::ComparisonRow& row,
@@ -72,7 +74,7 @@ report::WindowSummary SummarizeRow(const report::ComparisonRow& row,
 absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
                                                   const report::Comparison& comparison,
                                                   const std::vector<std::vector<size_t>>& rows,
-                                                  const Cancelled& cancelled) {
+                                                  const Cancelled& cancelled, Damages* damages) {
   report::RowWindows result;
   std::set<std::string> keys;
   for (const v1::Window& window : grid.spec.report().summaries()) {
@@ -82,7 +84,8 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   std::vector<WindowValues> values(result.windows.size());
   const std::vector<size_t> cells = ConvergedCells(comparison, rows);
   for (const std::string& key : keys) {
-    const absl::Status read = ReadKey(store, grid, key, cells, cancelled, result.windows, &values);
+    const absl::Status read =
+        ReadKey(store, grid, key, cells, cancelled, result.windows, &values, damages);
     if (!read.ok()) return read;
   }
   for (size_t row = 0; row < rows.size(); ++row) {

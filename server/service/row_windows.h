@@ -9,11 +9,11 @@
 namespace ablate::service {
 
 // Over each row's own converged runs. Reads one curve at a time, none if no window is asked for.
-// `rows` are CellsOfRows'. Blocks on the store.
+// `rows` are CellsOfRows'. Damaged curves are left out and told. Blocks on the store.
 absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
                                                   const report::Comparison& comparison,
                                                   const std::vector<std::vector<size_t>>& rows,
-                                                  const Cancelled& cancelled);
+                                                  const Cancelled& cancelled, Damages* damages);
 
 }  // namespace ablate::service
 

@@ -91,8 +91,7 @@ class Loader {
     return absl::OkStatus();
   }
 
-  absl::Status AddCell(const storage::CellRecord& record,
-                       const std::vector<storage::Summary>& summaries) {
+  absl::Status AddCell(const storage::CellRecord& record, const storage::RunSummaries& summaries) {
     const auto run = store_->GetRun(record.run);
     if (!run.ok()) return run.status();
     report::Cell cell;
@@ -101,9 +100,15 @@ class Loader {
     cell.outcome = OutcomeOf(run->state);
     if (cell.outcome == report::RunOutcome::kDone) {
       auto value = ReadValue(store_, value_, record.run, summaries);
-      if (!value.ok()) return value.status();
-      cell.value = *value;
-      if (done_.empty()) done_ = record.run;
+      if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
+      if (value.ok()) {
+        cell.value = *value;
+        if (done_.empty()) done_ = record.run;
+      } else {
+        cell.outcome = report::RunOutcome::kMissing;
+        cell.damage = std::string(value.status().message());
+        any_damage_ = true;
+      }
       any_value_ = any_value_ || cell.value.has_value();
     }
     if (absl::Status read = ReadCombination(cell.labels, run->spec); !read.ok()) return read;
@@ -148,7 +153,8 @@ class Loader {
   }
 
   absl::Status CheckPresence() const {
-    if (any_value_) return absl::OkStatus();
+    // With damage it is unknown what there was.
+    if (any_value_ || any_damage_) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, query_.experiment, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
     const auto keys = KeysOf(store_, query_.experiment);
@@ -165,6 +171,7 @@ class Loader {
   ValueQuery value_;
   std::string done_;  // some run that is DONE
   bool any_value_ = false;
+  bool any_damage_ = false;
   // Of the combination read last:
   std::vector<std::string> labels_;
   spec::FieldValues changed_;
@@ -212,7 +219,8 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, const GridQuery& que
 
 absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
                          const std::vector<size_t>& cells, const Cancelled& cancelled,
-                         const std::function<absl::Status(size_t cell, const Points&)>& visit) {
+                         const std::function<absl::Status(size_t cell, const Points&)>& visit,
+                         Damages* damages) {
   for (const size_t cell : cells) {
     if (cancelled()) return CancelledError();
     Points points;
@@ -223,6 +231,10 @@ absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const s
           points.values.insert(points.values.end(), values.begin(), values.end());
           return !cancelled();
         });
+    if (damages != nullptr && absl::IsDataLoss(read)) {
+      damages->Add(read);
+      continue;
+    }
     if (!read.ok()) return read;
     if (points.steps.empty()) continue;
     if (absl::Status visited = visit(cell, points); !visited.ok()) return visited;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/report/comparison.h"
+#include "server/service/damages.h"
 #include "server/service/downsample.h"
 #include "server/spec/field_values.h"
 #include "storage/store.h"
@@ -42,9 +43,10 @@ struct TrainedGrid {
 using Cancelled = std::function<bool()>;
 
 // Only runs that are DONE have a value: without `at` it is read from summaries, so no curve is
-// touched (but those that hold a non-finite value). INVALID_ARGUMENT names key, at, by or baseline:
-// a key or step that no run has (if one is DONE, or the key was asked for), an axis or label that
-// there is not. NOT_FOUND if the experiment is gone. Blocks on the store; memory grows with cells.
+// touched (but those that hold a non-finite value). A run whose value is damaged counts as missing.
+// INVALID_ARGUMENT names key, at, by or baseline: a key or step that no run has (if one is DONE, or
+// the key was asked for), an axis or label that there is not. NOT_FOUND if the experiment is gone.
+// Blocks on the store; memory grows with cells.
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, const GridQuery& query,
                                      const Cancelled& cancelled);
 
@@ -59,10 +61,12 @@ report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
 
 // Hands over the curve of `key` of each cell in `cells` (indexes, any order) that has points of it,
 // whatever its run's state: one at a time, so memory is bounded by the longest. Stops at the first
-// error that `visit` returns and gives it back.
+// error that `visit` returns and gives it back; so does damage, unless it goes to `damages` instead
+// and its curve is left out.
 absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
                          const std::vector<size_t>& cells, const Cancelled& cancelled,
-                         const std::function<absl::Status(size_t cell, const Points&)>& visit);
+                         const std::function<absl::Status(size_t cell, const Points&)>& visit,
+                         Damages* damages = nullptr);
 
 }  // namespace ablate::service
 

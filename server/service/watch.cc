@@ -112,13 +112,13 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
     event.set_steps(cells[i].steps);
     event.set_token(before);
     *event.mutable_counts() = ToProto(counts);
-    for (const storage::Summary& summary : (*summaries)[i]) {
+    for (const storage::Summary& summary : (*summaries)[i].keys) {
       const bool wanted = std::find(keys_.begin(), keys_.end(), summary.key) != keys_.end();
       if (wanted && summary.count > summary.nonfinite) {
         (*event.mutable_last())[summary.key] = summary.last;
       }
     }
-    if (!(*summaries)[i].empty()) feed_.ToldValues(cells[i].index);
+    if (!(*summaries)[i].keys.empty()) feed_.ToldValues(cells[i].index);
   }
   token_ = feed_.token();
   batch_.back().set_token(WatchToken(backend_->store->generation(), token_));

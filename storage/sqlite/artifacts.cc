@@ -25,7 +25,7 @@ void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& eve
                 "DELETE FROM artifacts WHERE run = ?1 AND kind = 'checkpoint' AND step = ?2 "
                 "RETURNING blob",
                 run.id, event.step);
-  while (old.Row()) Loosen(t, old.View(0));
+  while (old.Row()) Loosen(t, old.View(0), Worth::kKeeping);
   Statement(t.db,
             "INSERT INTO artifacts (run, kind, step, blob, bytes, change) "
             "VALUES (?1, 'checkpoint', ?2, ?3, ?4, ?5)",
@@ -36,7 +36,7 @@ void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& eve
 void RemoveArtifacts(Transaction& t, int64_t run, uint64_t after) {
   Statement gone(t.db, "DELETE FROM artifacts WHERE run = ?1 AND change > ?2 RETURNING blob", run,
                  after);
-  while (gone.Row()) Loosen(t, gone.View(0));
+  while (gone.Row()) Loosen(t, gone.View(0), Worth::kKeeping);
 }
 
 uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEvent& event,
@@ -45,7 +45,7 @@ uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
   Statement old(t.db, "SELECT step, blob FROM resume_states WHERE run = ?1", run.id);
   if (old.Row()) {
     before = old.As<uint32_t>(0);
-    if (old.View(1) != event.blob) Loosen(t, old.View(1));
+    if (old.View(1) != event.blob) Loosen(t, old.View(1), Worth::kNothing);
   }
   Statement(t.db,
             "REPLACE INTO resume_states (run, step, blob, bytes, change, device_time, "
@@ -59,7 +59,7 @@ uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
 
 void DropResumeState(Transaction& t, int64_t run) {
   Statement gone(t.db, "DELETE FROM resume_states WHERE run = ?1 RETURNING blob", run);
-  while (gone.Row()) Loosen(t, gone.View(0));
+  while (gone.Row()) Loosen(t, gone.View(0), Worth::kNothing);
 }
 
 bool IsNamed(Connection& db, absl::string_view sha256) {
@@ -71,8 +71,12 @@ bool IsNamed(Connection& db, absl::string_view sha256) {
       .Row();
 }
 
-void Loosen(Transaction& t, absl::string_view sha256) {
-  Statement(t.db, "INSERT OR IGNORE INTO loose_blobs VALUES (?1)", sha256).Run();
+void Loosen(Transaction& t, absl::string_view sha256, Worth worth) {
+  Statement(t.db,
+            "INSERT INTO loose_blobs (sha256, superseded) VALUES (?1, ?2) "
+            "ON CONFLICT (sha256) DO UPDATE SET superseded = min(superseded, ?2)",
+            sha256, worth == Worth::kNothing ? 1 : 0)
+      .Run();
   t.chores = true;
 }
 

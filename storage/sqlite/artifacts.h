@@ -30,8 +30,11 @@ void DropResumeState(Transaction& t, int64_t run);
 
 // Whether a data set, artifact or resume state names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
+// Whether a blob that nothing names any more is kept in the trash for some days. Resume states are
+// not: a run makes one every half minute, and each replaces the one before.
+enum class Worth { kKeeping, kNothing };
 // A row that named a blob is gone or will be: Maintenance looks if another does.
-void Loosen(Transaction& t, absl::string_view sha256);
+void Loosen(Transaction& t, absl::string_view sha256, Worth worth);
 
 }  // namespace ablate::storage
 

@@ -7,11 +7,19 @@
 #include <string>
 #include <type_traits>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/sqlite/crc32c.h"
 
 namespace ablate::storage {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little endian");
+
+// First byte of everything in these formats. They differ in two bits: one that flips makes neither
+// of the other.
+inline constexpr uint8_t kUnsealed = 1;
+inline constexpr uint8_t kSealed = 2;
 
 inline void PutVarint(std::string* out, uint64_t value) {
   while (value >= 0x80) {
@@ -79,6 +87,29 @@ class ByteReader {
   absl::string_view rest_;
   bool ok_ = true;
 };
+
+// Seals bytes against changes on their way: version 2, their CRC-32C, then they themselves.
+inline std::string Seal(absl::string_view content) {
+  std::string sealed;
+  sealed.reserve(1 + sizeof(uint32_t) + content.size());
+  PutRaw(&sealed, kSealed);
+  PutRaw(&sealed, Crc32c(content));
+  sealed.append(content.data(), content.size());
+  return sealed;
+}
+
+// What was sealed, or what follows a version 1, which earlier programs wrote without a checksum.
+// DATA_LOSS if the bytes are not as they were.
+inline absl::StatusOr<absl::string_view> Unseal(absl::string_view bytes) {
+  ByteReader in(bytes);
+  const auto version = in.Raw<uint8_t>();
+  if (version == kUnsealed) return bytes.substr(1);
+  const auto checksum = in.Raw<uint32_t>();
+  if (!in.ok() || version != kSealed) return absl::DataLossError("they are malformed");
+  const absl::string_view content = bytes.substr(1 + sizeof(checksum));
+  if (Crc32c(content) == checksum) return content;
+  return absl::DataLossError("their checksum does not match");
+}
 
 }  // namespace ablate::storage
 

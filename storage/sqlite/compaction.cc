@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/points.h"
 #include "storage/sqlite/runs.h"
 #include "storage/sqlite/statement.h"
@@ -60,7 +61,8 @@ absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
   const auto series = Collect(db, &slice);
   if (!series.ok()) {
     // Tried again and again, it would keep all later runs from their turn.
-    slice.unreadable = std::string(series.status().message());
+    slice.unreadable =
+        absl::StrCat("its points are damaged in the database: ", series.status().message());
     return std::optional<CompactedSlice>(std::move(slice));
   }
   for (const auto& [key, points] : *series) Cut(key, points, &slice.chunks);

@@ -87,7 +87,7 @@ absl::Status DeleteDataset(Transaction& t, absl::string_view id) {
     return absl::FailedPreconditionError(absl::StrCat(
         "data set '", id, "' is used by run ", user.View(0), ": delete its experiments first"));
   }
-  Loosen(t, found.View(1));
+  Loosen(t, found.View(1), Worth::kKeeping);
   Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();
   return absl::OkStatus();
 }

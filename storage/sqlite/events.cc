@@ -37,6 +37,34 @@ absl::Status CheckStep(const Context& c, uint32_t step) {
       absl::StrCat("step: ", step, "; the run has ", c.run->steps, " steps"));
 }
 
+// Of an event that says how far the run has come.
+absl::Status CheckProgress(const Context& c, uint32_t step) {
+  if (step >= c.run->step) return CheckStep(c, step);
+  return absl::InvalidArgumentError(
+      absl::StrCat("step: ", step, "; the run had reached step ", c.run->step));
+}
+
+// What is made at a step is sent by the event that ends there or later: an evaluation at s by one
+// that ends at s, the loss of the update s → s+1 by one that ends at s+1, or at s if the run
+// diverges there.
+absl::Status CheckPlaces(const Context& c, const PointsEvent& event) {
+  for (const Column& column : event.columns) {
+    for (const uint32_t step : column.steps) {
+      if (step >= c.run->step && step <= event.step) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("points: key '", absl::CHexEscape(column.key.substr(0, kLongestKey)),
+                       "': step ", step, "; its event allows ", c.run->step, " to ", event.step));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEnd(const Context& c, const FinishedEvent& event) {
+  if (event.diverged || event.step >= c.run->steps) return CheckProgress(c, event.step);
+  return absl::InvalidArgumentError(
+      absl::StrCat("finished.step: ", event.step, "; the run is done at step ", c.run->steps));
+}
+
 absl::Status CheckSpent(const Spent& spent) {
   if (spent.contended_time >= 0 && spent.contended_time <= spent.device_time) {
     return absl::OkStatus();
@@ -60,7 +88,10 @@ absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& 
     Statement stored(c.t.db, "SELECT data FROM summaries WHERE run = ?1", c.run->id);
     if (stored.Row()) {
       auto decoded = DecodeSummaries(stored.View(0));
-      if (!decoded.ok()) return decoded.status();
+      if (!decoded.ok()) {
+        return absl::DataLossError(absl::StrCat("its summaries are damaged in the database: ",
+                                                decoded.status().message()));
+      }
       summaries = *std::move(decoded);
     }
   }
@@ -80,10 +111,11 @@ absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& 
 }
 
 absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
-  absl::Status valid = CheckStep(c, event.step);
+  absl::Status valid = CheckProgress(c, event.step);
+  if (valid.ok()) valid = CheckPlaces(c, event);
   if (valid.ok()) valid = CheckSpent(event.spent);
   if (!valid.ok()) return valid;
-  c.run->step = std::max(c.run->step, event.step);
+  c.run->step = event.step;
   Spent& spent = c.run->spent;
   spent.device_time += event.spent.device_time;
   spent.contended_time += event.spent.contended_time;
@@ -113,11 +145,11 @@ absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
 }
 
 absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
-  absl::Status valid = CheckStep(c, event.step);
+  absl::Status valid = CheckProgress(c, event.step);
   if (valid.ok()) valid = CheckBlob(c, event.blob);
   if (!valid.ok()) return valid;
   RunRow& run = *c.run;
-  run.step = std::max(run.step, event.step);
+  run.step = event.step;
   const uint32_t before = KeepResumeState(c.t, run, event, c.t.NextChange());
   if (event.step > before) run.failures = run.losses = 0;
   SaveRun(c.t, run, run.state);
@@ -125,7 +157,7 @@ absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
 }
 
 absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
-  const absl::Status valid = CheckStep(c, event.step);
+  const absl::Status valid = CheckEnd(c, event);
   if (!valid.ok()) return valid;
   RunRow& run = *c.run;
   run.step = event.step;

@@ -58,16 +58,82 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
   }
   const absl::Status local = CheckFileSystem(folder);
   if (!local.ok()) return local;
-  const std::string file = absl::StrCat(folder, "/lock");
-  const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", file));
-  std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", file));
-  return absl::FailedPreconditionError(
-      absl::StrCat("folder ", folder, " is in use by another server"));
+  std::unique_ptr<FolderLock> lock(new FolderLock);
+  // The folder itself: a file in it could be removed, and another one locked.
+  absl::Status locked = lock->Add(folder, O_RDONLY | O_DIRECTORY);
+  if (locked.ok()) locked = lock->Add(absl::StrCat(folder, "/lock"), O_RDWR);
+  // Only a server before version 3 of the schema leaves that file, and holds it as long as it runs.
+  if (!locked.ok() && !absl::IsNotFound(locked)) return locked;
+  return lock;
 }
 
-FolderLock::~FolderLock() { close(descriptor_); }
+absl::Status FolderLock::Add(const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  descriptors_.push_back(descriptor);
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
+  return absl::FailedPreconditionError(absl::StrCat(path, " is in use by another server"));
+}
+
+FolderLock::~FolderLock() {
+  for (const int descriptor : descriptors_) close(descriptor);
+}
+
+namespace {
+
+constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
+
+absl::StatusOr<FilePlace> LookAt(const std::string& path) {
+  struct stat found;
+  if (stat(path.c_str(), &found) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  }
+  return FilePlace{found.st_dev, found.st_ino, found.st_nlink};
+}
+
+}  // namespace
+
+absl::StatusOr<DatabaseFiles> DatabaseFiles::At(const std::string& path) {
+  DatabaseFiles files;
+  files.path_ = path;
+  for (const char* suffix : kSuffixes) {
+    auto place = LookAt(absl::StrCat(path, suffix));
+    if (!place.ok()) return place.status();
+    files.places_.push_back(*place);
+  }
+  return files;
+}
+
+absl::Status DatabaseFiles::Check() const {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const std::string file = absl::StrCat(path_, kSuffixes[i]);
+    const auto now = LookAt(file);
+    if (now.ok() && *now == places_[i]) continue;
+    if (!now.ok() && !absl::IsNotFound(now.status())) {
+      return absl::DataLossError(now.status().message());
+    }
+    const bool same =
+        now.ok() && now->device == places_[i].device && now->inode == places_[i].inode;
+    const absl::string_view what = !now.ok() ? "was removed"
+                                   : same    ? "got another name"
+                                             : "was replaced";
+    return absl::DataLossError(absl::StrCat(file, " ", what, " while the server had it open"));
+  }
+  return absl::OkStatus();
+}
+
+bool DatabaseFiles::InPlace() const {
+  const auto now = LookAt(path_);
+  return now.ok() && now->device == places_[0].device && now->inode == places_[0].inode;
+}
+
+void DatabaseFiles::RemoveLog() const {
+  for (size_t i = 1; i < places_.size(); ++i) {
+    const std::string file = absl::StrCat(path_, kSuffixes[i]);
+    const auto now = LookAt(file);
+    if (now.ok() && *now == places_[i]) unlink(file.c_str());
+  }
+}
 
 }  // namespace ablate::storage

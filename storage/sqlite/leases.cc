@@ -8,6 +8,7 @@
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/statement.h"
+#include "storage/sqlite/summaries.h"
 
 namespace ablate::storage {
 namespace {
@@ -34,15 +35,25 @@ int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& 
   return id;
 }
 
-// A restored database may name a blob that was swept since: no worker could ever begin from it.
-void DropUnreadableState(Transaction& t, Blobs* blobs, const RunRow& run) {
-  if (blobs == nullptr) return;
-  {
-    Statement resume(t.db, "SELECT blob FROM resume_states WHERE run = ?1", run.id);
-    if (!resume.Row() || !absl::IsNotFound(blobs->Size(resume.View(0)).status())) return;
+// Why a run can't go on from its resume state; empty if it can, or has none. A restored database
+// may name a blob that was swept since: no worker could ever begin from it.
+std::string WhyUnreadable(Connection& db, Blobs* blobs, const RunRow& run) {
+  Statement resume(db, "SELECT blob, summaries FROM resume_states WHERE run = ?1", run.id);
+  if (!resume.Row()) return "";
+  if (blobs != nullptr && absl::IsNotFound(blobs->Size(resume.View(0)).status())) {
+    return "the blob of its resume state is gone";
   }
+  const auto summaries = DecodeSummaries(resume.View(1));
+  if (summaries.ok()) return "";
+  return absl::StrCat("the summaries of its resume state are damaged in the database: ",
+                      summaries.status().message());
+}
+
+void DropUnreadableState(Transaction& t, Blobs* blobs, const RunRow& run) {
+  const std::string why = WhyUnreadable(t.db, blobs, run);
+  if (why.empty()) return;
   DropResumeState(t, run.id);
-  Record(t, run, "rewound", "the blob of its resume state is gone: it begins anew");
+  Record(t, run, "rewound", absl::StrCat(why, ": it begins anew"));
 }
 
 // Takes a run back to its resume state's place in the order of events: what came later goes, and

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/compaction.h"
 #include "storage/sqlite/leases.h"
 #include "storage/sqlite/removal.h"
@@ -19,11 +22,19 @@ constexpr std::chrono::minutes kPause(1);
 constexpr std::chrono::minutes kLeftoverGrace(2);
 constexpr Micros kLeaseAge = Micros{24} * 3600 * 1000000;
 constexpr size_t kSweepHashes = 20;  // removed on the writer's thread, as in removal.cc
+// Time to notice that an older database was put back.
+constexpr int kTrashDays = 7;
+constexpr Micros kTrashAge = kTrashDays * Micros{24} * 3600 * 1000000;
+constexpr Micros kTrashPause = Micros{3600} * 1000000;
+// So few leftovers are a crash's; if more than half of all blobs are leftovers, too, the database
+// is not the one that they belong to.
+constexpr size_t kFewLeftovers = 5;
+constexpr size_t kReadHashes = 500;  // looked for in one read
 
 }  // namespace
 
-Maintenance::Maintenance(Writer* writer, Reader reader, Blobs* blobs)
-    : writer_(writer), reader_(std::move(reader)), blobs_(blobs) {}
+Maintenance::Maintenance(Writer* writer, Reader reader, Blobs* blobs, MaintenanceOptions options)
+    : writer_(writer), reader_(std::move(reader)), blobs_(blobs), options_(std::move(options)) {}
 
 Maintenance::~Maintenance() { Stop(); }
 
@@ -69,10 +80,16 @@ absl::Status Maintenance::Pass(bool list_folder) {
   MutexLock lock(&pass_);
   // What frees space comes first, and each part is tried whatever became of the others: on a full
   // disk some need more room before they free any. The first error counts.
+  size_t trashed = 0;
   absl::Status status = Repeat([](Transaction& t) { return RemoveCells(t); });
   status.Update(Repeat([](Transaction& t) { return RemoveDeadRuns(t); }));
-  status.Update(Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); }));
-  status.Update(SweepFolder(list_folder));
+  status.Update(Repeat([&](Transaction& t) { return SweepLoose(t, blobs_, &trashed); }));
+  status.Update(SweepFolder(list_folder, &trashed));
+  if (trashed > 0) {
+    Log(absl::StrCat(trashed, " blobs that nothing in the database names any more went to the ",
+                     "trash, where they stay for ", kTrashDays, " days"));
+  }
+  status.Update(EmptyTrash());
   status.Update(CompactAll());
   status.Update(Repeat([](Transaction& t) {
     PruneLeases(t, t.now - kLeaseAge);
@@ -101,28 +118,79 @@ absl::Status Maintenance::CompactAll() {
 }
 
 // Looks at blobs that were never named: those a crash left, once, and those that were let go since.
-absl::Status Maintenance::SweepFolder(bool list) {
+absl::Status Maintenance::SweepFolder(bool list, size_t* trashed) {
   if (blobs_ == nullptr) return absl::OkStatus();
-  std::vector<std::string> hashes = blobs_->TakeUnpinned();
-  if (list && !folder_listed_) {
-    auto all = blobs_->List();
-    if (!all.ok()) return all.status();
-    hashes = *std::move(all);
-    folder_listed_ = true;
+  absl::Status status = SweepAll(blobs_->TakeUnpinned(), trashed);
+  if (!status.ok()) folder_listed_ = false;  // which has those that were not looked at
+  if (!list || folder_listed_) return status;
+  folder_listed_ = true;
+  const absl::Status swept = SweepLeftovers(trashed);
+  if (!swept.ok()) folder_listed_ = false;
+  status.Update(swept);
+  return status;
+}
+
+absl::Status Maintenance::SweepLeftovers(size_t* trashed) {
+  const auto all = blobs_->List();
+  if (!all.ok()) return all.status();
+  const auto leftovers = Unnamed(*all);
+  if (!leftovers.ok()) return leftovers.status();
+  const bool most = leftovers->size() > kFewLeftovers && leftovers->size() > all->size() / 2;
+  if (most && !options_.sweep_most) {
+    Log(absl::StrCat(
+        "of the ", all->size(), " blobs beside the database it does not name ", leftovers->size(),
+        ": it may be an older one that was put back, so none of them is swept. Put the newer "
+        "database in its place, or let them go: ablated --sweep-leftovers"));
+    return absl::OkStatus();
   }
+  return SweepAll(*leftovers, trashed);
+}
+
+absl::StatusOr<std::vector<std::string>> Maintenance::Unnamed(
+    const std::vector<std::string>& hashes) {
+  std::vector<std::string> unnamed;
+  for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kReadHashes) {
+    const absl::Status read = reader_([&](Connection& db) {
+      for (size_t i = begin; i < std::min(begin + kReadHashes, hashes.size()); ++i) {
+        if (!IsNamed(db, hashes[i])) unnamed.push_back(hashes[i]);
+      }
+      return absl::OkStatus();
+    });
+    if (!read.ok()) return read;
+  }
+  return unnamed;
+}
+
+absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, size_t* trashed) {
   for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kSweepHashes) {
     const size_t end = std::min(begin + kSweepHashes, hashes.size());
     const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
                                         hashes.begin() + static_cast<std::ptrdiff_t>(end));
     const absl::Status status = writer_->Run([&](Transaction& t) {
-      SweepUnnamed(t, blobs_, some);
+      SweepUnnamed(t, blobs_, Worth::kKeeping, some, trashed);
       return absl::OkStatus();
     });
-    if (status.ok()) continue;
-    folder_listed_ = false;  // which has those that were not looked at
-    return status;
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status Maintenance::EmptyTrash() {
+  const Micros now = options_.now();
+  // Either way, for the clock may be set back.
+  if (blobs_ == nullptr || std::abs(now - trash_looked_at_) < kTrashPause) return absl::OkStatus();
+  trash_looked_at_ = now;
+  const auto removed = blobs_->EmptyTrash(now - kTrashAge);
+  if (!removed.ok()) return removed.status();
+  if (*removed > 0) {
+    Log(absl::StrCat(*removed, " blobs were in the trash for ", kTrashDays,
+                     " days and are removed for good"));
+  }
+  return absl::OkStatus();
+}
+
+void Maintenance::Log(const std::string& line) {
+  if (options_.log) options_.log(line);
 }
 
 absl::Status Maintenance::Repeat(const std::function<bool(Transaction&)>& slice) {

@@ -2,6 +2,7 @@
 #ifndef ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
 #define ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <thread>
@@ -9,11 +10,18 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "storage/blobs.h"
 #include "storage/mutex.h"
 #include "storage/sqlite/writer.h"
 
 namespace ablate::storage {
+
+struct MaintenanceOptions {
+  std::function<Micros()> now;
+  std::function<void(const std::string&)> log;  // may be empty
+  bool sweep_most = false;                      // as StoreOptions::sweep_leftovers
+};
 
 // Thread-safe.
 class Maintenance {
@@ -21,7 +29,7 @@ class Maintenance {
   using Reader = std::function<absl::Status(const std::function<absl::Status(Connection&)>& read)>;
 
   // All outlive this. `blobs` may be null.
-  Maintenance(Writer* writer, Reader reader, Blobs* blobs);
+  Maintenance(Writer* writer, Reader reader, Blobs* blobs, MaintenanceOptions options);
   ~Maintenance();
   // Ends the thread after the request in progress.
   void Stop();
@@ -39,16 +47,24 @@ class Maintenance {
   bool stopping();
   absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   absl::Status Pass(bool list_folder) ABSL_LOCKS_EXCLUDED(pass_);
-  absl::Status SweepFolder(bool list) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepFolder(bool list, size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepLeftovers(size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepAll(const std::vector<std::string>& hashes, size_t* trashed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::StatusOr<std::vector<std::string>> Unnamed(const std::vector<std::string>& hashes);
+  absl::Status EmptyTrash() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  void Log(const std::string& line);
   // Repeats a request until it has nothing to do.
   absl::Status Repeat(const std::function<bool(Transaction&)>& slice);
 
   Writer* const writer_;
   const Reader reader_;
   Blobs* const blobs_;
+  const MaintenanceOptions options_;
 
   Mutex pass_;  // held by whoever is at work
   bool folder_listed_ ABSL_GUARDED_BY(pass_) = false;
+  Micros trash_looked_at_ ABSL_GUARDED_BY(pass_) = 0;
 
   Mutex mutex_;
   CondVar wake_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/experiment_reads.h"
 #include "storage/sqlite/points.h"
 #include "storage/sqlite/runs.h"
@@ -23,9 +24,10 @@ absl::StatusOr<KeySummaries> Load(Connection& db, int64_t run) {
   return DecodeSummaries(stored.View(0));
 }
 
-std::optional<uint32_t> KeyNumber(Connection& db, int64_t run, absl::string_view key) {
+absl::StatusOr<std::optional<uint32_t>> KeyNumber(Connection& db, int64_t run,
+                                                  absl::string_view key) {
   Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
-  if (!stored.Row()) return std::nullopt;
+  if (!stored.Row()) return std::optional<uint32_t>();
   return FindKey(stored.View(0), key);
 }
 
@@ -71,15 +73,23 @@ void Advance(SeriesPage* page) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Summary>> RunSummaries(Connection& db, absl::string_view run) {
+absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
+  return absl::DataLossError(
+      absl::StrCat("run ", run, ": its summaries are damaged in the database: ", why.message()));
+}
+
+absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run) {
   const auto id = FindRunRow(db, run);
   if (!id.ok()) return id.status();
+  RunSummaries summaries;
   auto stored = Load(db, *id);
-  if (!stored.ok()) return stored.status();
-  std::vector<Summary> summaries;
-  summaries.reserve(stored->size());
-  for (KeySummary& entry : *stored) summaries.push_back(std::move(entry.summary));
-  std::sort(summaries.begin(), summaries.end(),
+  if (!stored.ok()) {
+    summaries.damage = std::string(DamagedSummaries(run, stored.status()).message());
+    return summaries;
+  }
+  summaries.keys.reserve(stored->size());
+  for (KeySummary& entry : *stored) summaries.keys.push_back(std::move(entry.summary));
+  std::sort(summaries.keys.begin(), summaries.keys.end(),
             [](const Summary& a, const Summary& b) { return a.key < b.key; });
   return summaries;
 }
@@ -106,20 +116,24 @@ absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page
   page->values.clear();
   const auto run = FindRunRow(db, query.run);
   if (!run.ok()) return run.status();
-  const std::optional<uint32_t> key = KeyNumber(db, *run, query.key);
-  if (!key.has_value() || page->next_step > query.last_step) {
+  const auto found = KeyNumber(db, *run, query.key);
+  if (!found.ok()) return DamagedSummaries(query.run, found.status());
+  if (!found->has_value() || page->next_step > query.last_step) {
     page->at_end = true;
     return absl::OkStatus();
   }
-  absl::Status status = ReadChunks(db, *run, *key, query.last_step, page);
+  const uint32_t key = **found;
+  absl::Status status = ReadChunks(db, *run, key, query.last_step, page);
   // Points of row groups that became chunks meanwhile come from there: only what is left after the
   // last chunk is looked for here.
   Advance(page);
   if (status.ok() && page->steps.size() < kPagePoints && page->next_step <= query.last_step) {
-    status = ReadGroups(db, *run, *key, query.last_step, page);
+    status = ReadGroups(db, *run, key, query.last_step, page);
     Advance(page);
   }
-  return status;
+  if (status.ok()) return status;
+  return absl::DataLossError(absl::StrCat("run ", query.run, ": points of ", query.key,
+                                          " are damaged in the database: ", status.message()));
 }
 
 }  // namespace ablate::storage

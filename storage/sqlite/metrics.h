@@ -16,10 +16,11 @@
 
 namespace ablate::storage {
 
-// In the order of their keys.
-absl::StatusOr<std::vector<Summary>> RunSummaries(Connection& db, absl::string_view run);
+absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run);
+// DATA_LOSS that names the run whose summaries can't be read, and why.
+absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why);
 
-// Adds the point counts of a run's keys.
+// Adds the point counts of a run's keys; DATA_LOSS if they are damaged.
 absl::Status AddKeys(Connection& db, int64_t run, std::map<std::string, uint64_t>* counts);
 // Rows of an experiment's distinct runs.
 absl::StatusOr<std::vector<int64_t>> RunsOfExperiment(Connection& db, absl::string_view experiment);
@@ -34,7 +35,8 @@ struct SeriesPage {
   std::vector<double> values;
 };
 
-// Replaces the points in `page` by the next ones. NOT_FOUND if the run is not there (any more).
+// Replaces the points in `page` by the next ones. NOT_FOUND if the run is not there (any more),
+// DATA_LOSS that names run and key if they are damaged.
 absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page);
 
 }  // namespace ablate::storage

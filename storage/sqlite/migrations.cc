@@ -200,7 +200,12 @@ ALTER TABLE resume_states ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// Which blobs that lost a name are not worth keeping for a while: superseded resume states.
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE loose_blobs ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;
@@ -232,6 +237,8 @@ absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migration
                                                     "; this program knows versions ", "up to ",
                                                     newest, ": use a newer ablate"));
 }
+
+bool IsEmpty(Connection& db) { return ReadNumber(db, "PRAGMA user_version") == 0; }
 
 absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations) {
   const absl::Status accepted = CheckSchema(db, migrations);

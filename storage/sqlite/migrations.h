@@ -16,6 +16,8 @@ absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migration
 
 // Brings a file to the newest version, each step in a transaction of its own, once CheckSchema
 // has accepted it.
+// Whether a database that CheckSchema accepted has no schema yet.
+bool IsEmpty(Connection& db);
 absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations);
 
 }  // namespace ablate::storage

@@ -2,6 +2,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,37 @@ void EndProcess(const absl::Status& why) {
   std::_Exit(EXIT_FAILURE);
 }
 
+// A new database names no blob, so that all there are would be swept.
+absl::Status CheckNoBlobs(const std::string& folder) {
+  const std::string blobs = absl::StrCat(folder, "/blobs");
+  const auto count = Blobs::Count(blobs);
+  if (!count.ok()) return count.status();
+  if (*count == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("folder ", folder, " has no database (ablate.db), but ", *count, " blobs in ",
+                   blobs, " that a new one would not know: put the database back, or move ", blobs,
+                   " away to begin anew"));
+}
+
+// Opens the database, or creates it where there is nothing that it ought to know.
+absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& folder,
+                                                         const std::string& path) {
+  // Looked at before SQLite does, which drops the log beside a file that it creates.
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error || size == 0) {
+    if (absl::Status fresh = CheckNoBlobs(folder); !fresh.ok()) return fresh;
+  }
+  auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
+  if (!db.ok()) return db.status();
+  // Before the log, which rewrites the file's header.
+  absl::Status status = CheckSchema(**db, Migrations());
+  if (status.ok() && IsEmpty(**db)) status = CheckNoBlobs(folder);
+  if (status.ok()) status = (*db)->UseLog();
+  if (!status.ok()) return status;
+  return db;
+}
+
 absl::Status OpenFolder(const StoreOptions& options, SqliteStore::Parts* parts) {
   if (!options.image.empty()) {
     return absl::InvalidArgumentError("image: only a store in memory begins as one");
@@ -33,14 +66,11 @@ absl::Status OpenFolder(const StoreOptions& options, SqliteStore::Parts* parts) 
   if (!lock.ok()) return lock.status();
   parts->lock = *std::move(lock);
   const std::string path = absl::StrCat(options.folder, "/ablate.db");
-  auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
+  auto db = OpenDatabase(options.folder, path);
   if (!db.ok()) return db.status();
   parts->db = *std::move(db);
-  // Before the log, which rewrites the file's header.
-  absl::Status status = CheckSchema(*parts->db, Migrations());
-  if (status.ok()) status = parts->db->UseLog();
-  if (!status.ok()) return status;
-  auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"));
+  parts->path = path;
+  auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"), {options.now, options.log});
   if (!blobs.ok()) return blobs.status();
   parts->blobs = *std::move(blobs);
   parts->readers = std::make_unique<Readers>(path, options.fatal);

@@ -10,7 +10,6 @@
 namespace ablate::storage {
 namespace {
 
-constexpr uint8_t kVersion = 1;
 constexpr uint64_t kStride = 1;  // one stride for all steps; otherwise a difference each
 
 // Far more than is ever written: a row group holds what arrived in one message, a chunk 65,536
@@ -112,7 +111,6 @@ struct Head {
 
 Head ReadHead(ByteReader* in) {
   Head head;
-  if (in->Raw<uint8_t>() != kVersion) in->Fail();
   const uint64_t step_columns = in->Varint();
   for (uint64_t i = 0; i < step_columns && in->ok(); ++i) head.steps.push_back(ReadSteps(in));
   const uint64_t columns = in->Varint();
@@ -129,7 +127,7 @@ Head ReadHead(ByteReader* in) {
   return head;
 }
 
-absl::Status Malformed() { return absl::DataLossError("malformed points in the database"); }
+absl::Status Malformed() { return absl::DataLossError("they are malformed"); }
 
 // Drops the points outside the range from those appended since `begin`.
 void Cut(size_t begin, uint32_t first_step, uint32_t last_step, std::vector<uint32_t>* steps,
@@ -155,7 +153,6 @@ std::string EncodePoints(const std::vector<EncodedColumn>& columns) {
     if (found == distinct.end()) distinct.push_back(column.steps);
   }
   std::string head;
-  PutRaw(&head, kVersion);
   PutVarint(&head, distinct.size());
   for (const auto* steps : distinct) PutSteps(*steps, &head);
   PutVarint(&head, columns.size());
@@ -170,11 +167,13 @@ std::string EncodePoints(const std::vector<EncodedColumn>& columns) {
     PutVarint(&head, which[i]);
     PutRaw(&head, static_cast<uint8_t>(narrow ? sizeof(float) : sizeof(double)));
   }
-  return head + body;
+  return Seal(head + body);
 }
 
 absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes) {
-  ByteReader in(bytes);
+  const auto content = Unseal(bytes);
+  if (!content.ok()) return content.status();
+  ByteReader in(*content);
   const Head head = ReadHead(&in);
   if (!in.ok()) return Malformed();
   std::vector<DecodedColumn> columns;
@@ -194,7 +193,9 @@ absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes)
 absl::Status AppendPoints(absl::string_view bytes, uint32_t key, uint32_t first_step,
                           uint32_t last_step, std::vector<uint32_t>* steps,
                           std::vector<double>* values) {
-  ByteReader in(bytes);
+  const auto content = Unseal(bytes);
+  if (!content.ok()) return content.status();
+  ByteReader in(*content);
   const Head head = ReadHead(&in);
   if (!in.ok()) return Malformed();
   for (const ColumnHead& column : head.columns) {

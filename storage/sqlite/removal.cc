@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
@@ -90,23 +89,30 @@ bool RemoveDeadRuns(Transaction& t) {
   return any;
 }
 
-bool SweepLoose(Transaction& t, Blobs* blobs) {
-  std::vector<std::string> hashes;
-  Statement loose(t.db, "SELECT sha256 FROM loose_blobs LIMIT ?1", kSliceBlobs);
-  while (loose.Row()) hashes.push_back(loose.Text(0));
-  for (const std::string& hash : hashes) {
-    Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
+bool SweepLoose(Transaction& t, Blobs* blobs, size_t* trashed) {
+  std::vector<std::string> kept, superseded;
+  Statement loose(t.db, "SELECT sha256, superseded FROM loose_blobs LIMIT ?1", kSliceBlobs);
+  while (loose.Row()) (loose.Int(1) == 0 ? kept : superseded).push_back(loose.Text(0));
+  for (const auto* hashes : {&kept, &superseded}) {
+    for (const std::string& hash : *hashes) {
+      Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
+    }
   }
-  SweepUnnamed(t, blobs, hashes);
-  return !hashes.empty();
+  SweepUnnamed(t, blobs, Worth::kKeeping, kept, trashed);
+  SweepUnnamed(t, blobs, Worth::kNothing, superseded, trashed);
+  return !kept.empty() || !superseded.empty();
 }
 
-void SweepUnnamed(Transaction& t, Blobs* blobs, const std::vector<std::string>& hashes) {
+void SweepUnnamed(Transaction& t, Blobs* blobs, Worth worth, const std::vector<std::string>& hashes,
+                  size_t* trashed) {
   if (blobs == nullptr) return;
   for (const std::string& hash : hashes) {
     if (IsNamed(t.db, hash)) continue;
-    // Whatever keeps a blob now, a pin or a failing disk, the next start looks at all of them.
-    t.after_commit.push_back([blobs, hash] { blobs->Sweep(hash).IgnoreError(); });
+    t.after_commit.push_back([blobs, worth, hash, trashed] {
+      // Whatever keeps a blob now, a pin or a failing disk, the next start looks at all of them.
+      const absl::StatusOr<Swept> swept = blobs->Sweep(hash, worth == Worth::kKeeping);
+      if (swept.ok() && *swept == Swept::kTrashed) ++*trashed;
+    });
   }
 }
 

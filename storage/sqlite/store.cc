@@ -17,6 +17,7 @@ namespace ablate::storage {
 namespace {
 
 constexpr size_t kPageRuns = 200;
+constexpr uint64_t kFreedAtOnce = 64 << 20;  // more than a group of writes needs
 
 template <typename T>
 struct IsStatusOr : std::false_type {};
@@ -31,15 +32,21 @@ SqliteStore::SqliteStore(Parts parts, StoreOptions options)
       blobs_(std::move(parts.blobs)),
       generation_(std::move(parts.generation)),
       writer_(std::move(parts.db), {.threaded = parts.readers != nullptr,
+                                    .path = std::move(parts.path),
                                     .now = options_.now,
                                     .on_commit = options_.on_commit,
                                     .on_chores = [this] { maintenance_.Signal(); },
+                                    .on_full =
+                                        [this] {
+                                          if (blobs_ != nullptr) blobs_->FreeTrash(kFreedAtOnce);
+                                        },
                                     .fatal = options_.fatal}),
       readers_(std::move(parts.readers)),
       maintenance_(
           &writer_,
           [this](const std::function<absl::Status(Connection&)>& read) { return Read(read); },
-          blobs_.get()) {
+          blobs_.get(),
+          {.now = options_.now, .log = options_.log, .sweep_most = options_.sweep_leftovers}) {
   if (readers_ != nullptr) maintenance_.StartThread();
 }
 
@@ -130,15 +137,15 @@ absl::StatusOr<std::vector<RunEventRecord>> SqliteStore::RunEvents(absl::string_
   return ReadFor([&](Connection& db) { return storage::RunEvents(db, run); });
 }
 
-absl::StatusOr<std::vector<std::vector<Summary>>> SqliteStore::Summaries(
+absl::StatusOr<std::vector<RunSummaries>> SqliteStore::Summaries(
     const std::vector<std::string>& runs) {
-  std::vector<std::vector<Summary>> summaries;
+  std::vector<RunSummaries> summaries;
   summaries.reserve(runs.size());
   for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
     const size_t end = std::min(begin + kPageRuns, runs.size());
     const absl::Status status = Read([&](Connection& db) {
       for (size_t i = begin; i < end; ++i) {
-        auto found = RunSummaries(db, runs[i]);
+        auto found = ReadSummaries(db, runs[i]);
         if (!found.ok()) return found.status();
         summaries.push_back(*std::move(found));
       }
@@ -219,9 +226,11 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> SqliteStore::Count
   for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
     const size_t end = std::min(begin + kPageRuns, runs.size());
     const absl::Status status = Read([&](Connection& db) {
-      absl::Status added;
-      for (size_t i = begin; i < end && added.ok(); ++i) added = AddKeys(db, runs[i], &counts);
-      return added;
+      for (size_t i = begin; i < end; ++i) {
+        // What is damaged is told by whoever reads it.
+        AddKeys(db, runs[i], &counts).IgnoreError();
+      }
+      return absl::OkStatus();
     });
     if (!status.ok()) return status;
   }
@@ -230,9 +239,15 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> SqliteStore::Count
 
 absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> SqliteStore::RunKeys(
     absl::string_view run) {
-  const auto row = ReadFor([&](Connection& db) { return FindRunRow(db, run); });
-  if (!row.ok()) return row.status();
-  return CountKeys({*row});
+  std::map<std::string, uint64_t> counts;
+  const absl::Status read = Read([&](Connection& db) {
+    const auto row = FindRunRow(db, run);
+    if (!row.ok()) return row.status();
+    const absl::Status added = AddKeys(db, *row, &counts);
+    return added.ok() ? added : DamagedSummaries(run, added);
+  });
+  if (!read.ok()) return read;
+  return std::vector<std::pair<std::string, uint64_t>>(counts.begin(), counts.end());
 }
 
 absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> SqliteStore::ExperimentKeys(

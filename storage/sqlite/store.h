@@ -25,6 +25,7 @@ class SqliteStore final : public Store {
     std::unique_ptr<Blobs> blobs;
     std::unique_ptr<Readers> readers;
     std::unique_ptr<Connection> db;
+    std::string path;  // of the database
     std::string generation;
   };
   SqliteStore(Parts parts, StoreOptions options);
@@ -52,7 +53,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<std::string>> FindRuns(absl::string_view prefix,
                                                     uint32_t limit) override;
   absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run) override;
-  absl::StatusOr<std::vector<std::vector<Summary>>> Summaries(
+  absl::StatusOr<std::vector<RunSummaries>> Summaries(
       const std::vector<std::string>& runs) override;
   absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run) override;
   absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) override;

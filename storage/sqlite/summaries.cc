@@ -12,8 +12,6 @@
 namespace ablate::storage {
 namespace {
 
-constexpr uint8_t kVersion = 1;
-
 // What follows a key: fixed in size, so that a search can skip it.
 struct Numbers {
   double first, last, min, max, mean;
@@ -76,7 +74,6 @@ class KeyIndex {
 
 std::string EncodeSummaries(const KeySummaries& summaries) {
   std::string out;
-  PutRaw(&out, kVersion);
   for (const KeySummary& entry : summaries) {
     const Summary& s = entry.summary;
     PutText(&out, s.key);
@@ -85,14 +82,15 @@ std::string EncodeSummaries(const KeySummaries& summaries) {
                           entry.last_step};
     out.append(reinterpret_cast<const char*>(&numbers), sizeof(numbers));
   }
-  return out;
+  return Seal(out);
 }
 
 absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes) {
   KeySummaries summaries;
   if (bytes.empty()) return summaries;
-  ByteReader in(bytes);
-  if (in.Raw<uint8_t>() != kVersion) in.Fail();
+  const auto content = Unseal(bytes);
+  if (!content.ok()) return content.status();
+  ByteReader in(*content);
   while (in.ok() && !in.empty()) {
     KeySummary entry;
     Summary& s = entry.summary;
@@ -112,18 +110,22 @@ absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes) {
     entry.last_step = numbers.last_step;
     summaries.push_back(std::move(entry));
   }
-  if (!in.ok()) return absl::DataLossError("malformed summaries in the database");
+  if (!in.ok()) return absl::DataLossError("they are malformed");
   return summaries;
 }
 
-std::optional<uint32_t> FindKey(absl::string_view bytes, absl::string_view key) {
-  ByteReader in(bytes);
-  in.Raw<uint8_t>();
-  for (uint32_t number = 0; in.ok() && !in.empty(); ++number) {
-    if (in.Text() == key) return number;
+absl::StatusOr<std::optional<uint32_t>> FindKey(absl::string_view bytes, absl::string_view key) {
+  std::optional<uint32_t> found;
+  if (bytes.empty()) return found;
+  const auto content = Unseal(bytes);
+  if (!content.ok()) return content.status();
+  ByteReader in(*content);
+  for (uint32_t number = 0; in.ok() && !in.empty() && !found.has_value(); ++number) {
+    if (in.Text() == key) found = number;
     in.Take(sizeof(Numbers));
   }
-  return std::nullopt;
+  if (!in.ok()) return absl::DataLossError("they are malformed");
+  return found;
 }
 
 void Fold(const Column& column, KeySummary* entry) {

@@ -24,11 +24,13 @@ struct KeySummary {
 // The place of a key in this list is its number in row groups and chunks.
 using KeySummaries = std::vector<KeySummary>;
 
+// Sealed (bytes.h): for each key its text and its numbers.
 std::string EncodeSummaries(const KeySummaries& summaries);
-// DATA_LOSS if `bytes` are malformed.
+// DATA_LOSS if `bytes` are malformed or not as they were written.
 absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes);
-// The number of a key in encoded summaries, without decoding all of them.
-std::optional<uint32_t> FindKey(absl::string_view bytes, absl::string_view key);
+// The number of a key in encoded summaries, if it is there, without decoding all of them. DATA_LOSS
+// likewise.
+absl::StatusOr<std::optional<uint32_t>> FindKey(absl::string_view bytes, absl::string_view key);
 
 // Adds the points of one column. Its result does not depend on how points are cut into columns.
 void Fold(const Column& column, KeySummary* summary);

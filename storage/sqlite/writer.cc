@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
@@ -25,6 +26,7 @@ Writer::Writer(std::unique_ptr<Connection> db, WriterOptions options)
     Statement read(*db_, "SELECT change FROM store");
     if (read.Row()) stored_change_ = read.As<uint64_t>(0);
     change_number_ = stored_change_;
+    if (!options_.path.empty()) files_ = DatabaseFiles::At(options_.path);
   }
   if (options_.threaded) thread_ = std::thread([this] { Loop(); });
 }
@@ -85,6 +87,7 @@ absl::Status Writer::Checkpoint() {
   MutexLock lock(&db_mutex_);
   if (!dead_.ok()) return dead_;
   const absl::Status status = db_->Checkpoint(/*truncate=*/true);
+  NoteFull(status);
   if (status.code() == absl::StatusCode::kDataLoss) Die(status);
   return status;
 }
@@ -142,7 +145,12 @@ void Writer::Commit(Group* group, Transaction* transaction) {
   transaction->chores = false;
   // What one request of the group answered may rest on what another did: all of it is void.
   for (Request& request : *group) request.status = status;
+  NoteFull(status);
   if (status.code() == absl::StatusCode::kDataLoss && dead_.ok()) Die(status);
+}
+
+void Writer::NoteFull(const absl::Status& status) {
+  if (absl::IsResourceExhausted(status) && options_.on_full) options_.on_full();
 }
 
 // Leaves a transaction open only if it fails.
@@ -165,7 +173,27 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
     Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
   }
   Statement(*db_, "COMMIT").Run();
-  return db_->error();
+  // After the commit: what is acknowledged is in files that were in their place after the sync.
+  return db_->error().ok() ? CheckFiles() : db_->error();
+}
+
+absl::Status Writer::CheckFiles() {
+  if (options_.path.empty()) return absl::OkStatus();
+  if (!files_.ok()) return absl::DataLossError(files_.status().message());
+  const absl::Status status = files_->Check();
+  if (status.ok()) return status;
+  return absl::DataLossError(absl::StrCat(status.message(), SaveCopy()));
+}
+
+// All of it can still be read here and, once this process has ended, nowhere else.
+std::string Writer::SaveCopy() {
+  const std::string path = absl::StrCat(options_.path, ".saved-", options_.now());
+  Statement(*db_, "VACUUM INTO ?1", path).Run();
+  const absl::Status saved = db_->error();
+  db_->ClearError();
+  if (!saved.ok()) return absl::StrCat("; no copy could be made: ", saved.message());
+  if (!files_->InPlace()) files_->RemoveLog();
+  return absl::StrCat("; what it held is in ", path);
 }
 
 // A request that fails is undone here, unless it is alone in its transaction or the error takes
@@ -192,6 +220,7 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
 void Writer::KeepLogShort() {
   if (!dead_.ok() || db_->log_pages() < kLogPages) return;
   const absl::Status status = db_->Checkpoint(/*truncate=*/db_->log_pages() >= kTooManyLogPages);
+  NoteFull(status);
   if (status.code() == absl::StatusCode::kDataLoss) Die(status);
 }
 

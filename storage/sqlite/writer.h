@@ -19,6 +19,7 @@
 #include "storage/mutex.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
+#include "storage/sqlite/folder.h"
 
 namespace ablate::storage {
 
@@ -38,11 +39,15 @@ struct Transaction {
 
 struct WriterOptions {
   bool threaded = true;  // false: requests run on the caller's thread, one a transaction
+  // Of the database, to notice that it was removed or replaced; empty in memory.
+  std::string path;
   std::function<Micros()> now;
   // After each commit, with the newest change number; from the thread that commits.
   std::function<void(uint64_t)> on_commit;
   // After a commit that left work for Maintenance; from the thread that commits.
   std::function<void()> on_chores;
+  // The disk is full: whatever can make room for the next try. From the thread that commits.
+  std::function<void()> on_full;
   // The disk failed or the file is corrupt. Does not return, except in tests.
   std::function<void(const absl::Status&)> fatal;
 };
@@ -90,9 +95,12 @@ class Writer {
   void Commit(Group* group, Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   absl::Status RunRequests(Group* group, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  absl::Status CheckFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  std::string SaveCopy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   absl::Status RunOne(const Work& work, bool alone, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   void KeepLogShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  void NoteFull(const absl::Status& status);
   void Die(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
 
   const WriterOptions options_;
@@ -102,6 +110,7 @@ class Writer {
   const std::unique_ptr<Connection> db_ ABSL_PT_GUARDED_BY(db_mutex_);
   uint64_t stored_change_ ABSL_GUARDED_BY(db_mutex_) = 0;
   absl::Status dead_ ABSL_GUARDED_BY(db_mutex_);
+  absl::StatusOr<DatabaseFiles> files_ ABSL_GUARDED_BY(db_mutex_);
 
   Mutex mutex_;
   CondVar wake_;

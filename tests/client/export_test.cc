@@ -90,7 +90,7 @@ TEST_F(ExportTest, OverwritesOnlyWhenForced) {
 }
 
 TEST_F(ExportTest, LeavesNothingBehindWhenItFails) {
-  result_ = absl::DataLossError("a page is broken");
+  result_ = absl::InternalError("a page is broken");
   for (const char* format : {"csv", "tensorboard"}) {
     if (std::string(format) == "tensorboard") chunks_ = {{"pre-s1/events.out.tfevents.1", "x"}};
     const Outcome outcome = Export(format);
@@ -98,6 +98,18 @@ TEST_F(ExportTest, LeavesNothingBehindWhenItFails) {
     EXPECT_THAT(outcome.err, HasSubstr("a page is broken"));
     EXPECT_THAT(Beside(), IsEmpty()) << format;
   }
+}
+
+TEST_F(ExportTest, KeepsWhatIsWellAndFailsWhenASeriesIsDamaged) {
+  result_ = absl::DataLossError("run r: points of x are damaged");
+  const Outcome file = Export("csv");
+  EXPECT_EQ(file.code, kFailure);
+  EXPECT_THAT(file.err, HasSubstr("points of x are damaged"));
+  EXPECT_EQ(Read(target_), "cell\npre-s1\n");
+  std::filesystem::remove(target_);
+  chunks_ = {{"a/events.out.tfevents.1", "12"}};
+  EXPECT_EQ(Export("tensorboard").code, kFailure);
+  EXPECT_EQ(Read(target_ + "/a/events.out.tfevents.1"), "12");
 }
 
 TEST_F(ExportTest, WritesAFolderOfEventFiles) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/report/example_grid.h"
 #include "tests/report/oracle_stream.h"
 
@@ -50,6 +51,18 @@ TEST(FindWarningsTest, CountsMissingAndFailedCells) {
   EXPECT_THAT(
       Texts(input, WarningKind::kUnbalancedSeeds),
       ElementsAre("seeds without a partner, in no pair: post 1, pre 2 (against post) and none 1"));
+}
+
+TEST(FindWarningsTest, NamesDamagedRuns) {
+  ComparisonInput input = Sound();
+  for (const size_t at : {0, 13}) {
+    input.cells[at].outcome = RunOutcome::kMissing;
+    input.cells[at].value.reset();
+    input.cells[at].damage = absl::StrCat("run r", at, ": its summaries are damaged");
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kDamagedRuns),
+              ElementsAre("without a result because of damage: run r0: its summaries are damaged "
+                          "and run r13: its summaries are damaged"));
 }
 
 TEST(FindWarningsTest, TellsNonFiniteValuesFromDivergence) {

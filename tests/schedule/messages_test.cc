@@ -85,6 +85,8 @@ TEST(MessagesTest, RefusesMalformedEventsByField) {
        "points.columns.key is 0 bytes"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->set_key(std::string(201, 'k')); },
        "points.columns.key is 201 bytes; allowed: 1 to 200"},
+      {[](auto* e) { e->mutable_points()->mutable_columns(0)->set_key("a\n\x1b[2Jb"); },
+       "points.columns.key is \"a\\x0a\\x1b[2Jb\"; allowed: printable characters"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->add_steps(9); },
        "points.columns.values is 1 of train/loss for 2 steps"},
       {[](auto* e) {

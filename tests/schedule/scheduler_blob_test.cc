@@ -50,10 +50,10 @@ TEST_F(SchedulerBlobTest, PinsABlobUntilTheEventThatNamesItIsCommitted) {
   store_.HoldBack();
   SendResumeState(peer, grant, 1, sha256);
   published = nullptr;
-  EXPECT_FALSE(*blobs_->Sweep(sha256));
+  EXPECT_EQ(*blobs_->Sweep(sha256, /*keep=*/false), storage::Swept::kHeld);
   store_.LetGo();
   EXPECT_EQ(peer.acked(grant.lease()), 1u);
-  EXPECT_TRUE(*blobs_->Sweep(sha256));
+  EXPECT_EQ(*blobs_->Sweep(sha256, /*keep=*/false), storage::Swept::kRemoved);
 }
 
 TEST_F(SchedulerBlobTest, LosesALeaseWhoseBlobIsGone) {

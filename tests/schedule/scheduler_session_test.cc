@@ -85,7 +85,7 @@ TEST_F(SchedulerSessionTest, AcknowledgesRepeatedEventsWithoutApplyingThemAgain)
   SendPoints(peer, grant, 1, 1);
   EXPECT_EQ(peer.acked(grant.lease()), 1u);
   EXPECT_TRUE(peer.open());
-  EXPECT_EQ(disk_->Summaries({"a-0"})->at(0).at(0).count, 1u);
+  EXPECT_EQ(disk_->Summaries({"a-0"})->at(0).keys.at(0).count, 1u);
 }
 
 TEST_F(SchedulerSessionTest, ClosesTheStreamOnAGapAndTakesTheEventsOnTheNext) {
@@ -176,7 +176,7 @@ TEST_F(SchedulerSessionTest, CancelsARunWhoseLeaseIsGone) {
   EXPECT_THAT(peer.grants(), SizeIs(2));
 }
 
-TEST_F(SchedulerSessionTest, LosesALeaseWithAMalformedEvent) {
+TEST_F(SchedulerSessionTest, CountsAMalformedEventAgainstItsRun) {
   Queue("a", 1);
   const Peer peer = Attach();
   wire::FromWorker message = EventOf(peer.grants().at(0), 1);
@@ -184,7 +184,23 @@ TEST_F(SchedulerSessionTest, LosesALeaseWithAMalformedEvent) {
   Send(peer, message);
   EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
   EXPECT_EQ(Run("a-0").state, RunState::kQueued);
-  EXPECT_EQ(Run("a-0").losses, 1u);
+  EXPECT_EQ(Run("a-0").failures, 1u);
+}
+
+// It once made a run of 100,000 steps DONE at step 7.
+TEST_F(SchedulerSessionTest, FailsARunWhoseWorkersSayAgainAndAgainThatItIsDoneTooEarly) {
+  Queue("a", 1);
+  for (uint32_t failures = 1; failures <= storage::kFailuresWithoutProgress; ++failures) {
+    const Peer peer = Attach();
+    ASSERT_THAT(peer.grants(), SizeIs(1));
+    SendStarted(peer, peer.grants()[0], 1);
+    SendFinished(peer, peer.grants()[0], 2, 7);  // the run has 10 steps
+    EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
+    EXPECT_EQ(Run("a-0").failures, failures);
+  }
+  EXPECT_EQ(Run("a-0").state, RunState::kFailed);
+  EXPECT_THAT(Run("a-0").failure, HasSubstr("finished.step: 7; the run is done at step 10"));
+  EXPECT_THAT(Attach().grants(), IsEmpty());
 }
 
 TEST_F(SchedulerSessionTest, LosesOnlyTheLeaseWhoseEventTheStoreRefuses) {
@@ -199,7 +215,7 @@ TEST_F(SchedulerSessionTest, LosesOnlyTheLeaseWhoseEventTheStoreRefuses) {
   store_.LetGo();
   EXPECT_EQ(Run("a-0").step, 1u);
   EXPECT_EQ(Run("a-0").losses, 0u);
-  EXPECT_EQ(Run("a-1").losses, 1u);
+  EXPECT_EQ(Run("a-1").failures, 1u);
   EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed));
 }
 
@@ -219,7 +235,7 @@ TEST_F(SchedulerSessionTest, LosesNoPartOfARefusedGroupWhenTheDiskIsFullNext) {
   PassWithHeartbeats(absl::Seconds(5), {peer});
   EXPECT_EQ(Run("a-0").step, 1u);
   EXPECT_EQ(peer.acked(good.lease()), 2u);
-  EXPECT_EQ(Run("a-1").losses, 1u);
+  EXPECT_EQ(Run("a-1").failures, 1u);
 }
 
 TEST_F(SchedulerSessionTest, ClosesAStreamThatOverrunsItsCredit) {

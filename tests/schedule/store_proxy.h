@@ -67,7 +67,7 @@ class StoreProxy : public storage::Store {
   Or<std::vector<storage::RunEventRecord>> RunEvents(Text run) override {
     return target_->RunEvents(run);
   }
-  Or<std::vector<std::vector<storage::Summary>>> Summaries(const Names& runs) override {
+  Or<std::vector<storage::RunSummaries>> Summaries(const Names& runs) override {
     return target_->Summaries(runs);
   }
   Or<std::vector<storage::ArtifactRecord>> ListArtifacts(Text run) override {

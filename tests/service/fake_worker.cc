@@ -146,6 +146,9 @@ void FakeWorker::Started(const Leased& run) {
 
 void FakeWorker::Points(const Leased& run, const std::vector<Series>& series, uint32_t step) {
   worker::v1::Event event;
+  for (const Series& one : series) {
+    if (!one.steps.empty()) step = std::max(step, one.steps.back());
+  }
   event.mutable_points()->set_step(step);
   event.mutable_points()->set_busy_us(1'000);
   event.mutable_points()->set_contended_us(50);

@@ -37,6 +37,7 @@ class FakeWorker {
   // Waits for a grant unless a granted run is left.
   Leased NextRun();
   void Started(const Leased& run);
+  // An event that ends at `step`, or at the last step of the series if that is later.
   void Points(const Leased& run, const std::vector<Series>& series, uint32_t step);
   // Writes the blob and reports it; its hash.
   std::string Checkpoint(const Leased& run, uint32_t step, const std::string& bytes);

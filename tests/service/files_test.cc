@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -263,6 +264,35 @@ TEST_F(FilesTest, ReadsALargeCheckpointInChunksFromAnyOffset) {
   const std::string name = "runs/" + run.run.run() + "/checkpoints/5";
   EXPECT_EQ(Read(name), bytes);
   EXPECT_EQ(Read(name, 2'000'003), bytes.substr(2'000'003));
+}
+
+TEST_F(FilesTest, EndsADamagedCheckpointWithItsName) {
+  Create(SmallSpec(1));
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  const std::string sha256 = worker->Checkpoint(run, 10, std::string(3'000'000, 'w'));
+  worker->Settle();
+  {
+    std::fstream file(folder() + "/blobs/" + sha256,
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(1'500'000);
+    file.put('v');
+  }
+  for (const uint64_t offset : {0, 1, 2'999'999, 3'000'000}) {
+    Context context;
+    v1::ReadArtifactRequest request;
+    request.set_name("runs/" + run.run.run() + "/checkpoints/10");
+    request.set_offset(offset);
+    const auto reader = artifacts_->ReadArtifact(&context, request);
+    v1::ArtifactChunk chunk;
+    uint64_t bytes = 0;
+    while (reader->Read(&chunk)) bytes += chunk.data().size();
+    EXPECT_EQ(bytes, 3'000'000 - offset);
+    const grpc::Status status = reader->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+    EXPECT_THAT(status.error_message(), testing::HasSubstr(sha256));
+  }
 }
 
 TEST_F(FilesTest, SaysWhichCheckpointsThereAre) {

@@ -21,7 +21,12 @@ using ::testing::UnorderedElementsAre;
 
 class BlobsTest : public ::testing::Test {
  protected:
-  BlobsTest() : blobs_(Value(Blobs::Open(folder_.path() + "/blobs"))) {}
+  BlobsTest() { Open(); }
+  void Open() {
+    blobs_ = Value(Blobs::Open(
+        folder_.path() + "/blobs",
+        {[this] { return now_; }, [this](const std::string& line) { log_.push_back(line); }}));
+  }
 
   std::shared_ptr<Blobs::Pin> Publish(const std::string& bytes) {
     auto writer = Value(blobs_->Create());
@@ -30,14 +35,24 @@ class BlobsTest : public ::testing::Test {
   }
   size_t Files() {
     size_t count = 0;
-    for ([[maybe_unused]] const auto& entry :
-         std::filesystem::directory_iterator(folder_.path() + "/blobs")) {
-      ++count;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/blobs")) {
+      if (entry.is_regular_file()) ++count;
     }
     return count;
   }
+  // Publishes bytes and sweeps them. Their hash.
+  std::string Discard(const std::string& bytes) {
+    EXPECT_NE(Publish(bytes), nullptr);
+    EXPECT_EQ(Value(blobs_->Sweep(Sha256Hex(bytes), /*keep=*/true)), Swept::kTrashed);
+    return Sha256Hex(bytes);
+  }
+  bool InTrash(const std::string& sha256) {
+    return std::filesystem::exists(folder_.path() + "/blobs/trash/" + sha256);
+  }
 
   TemporaryFolder folder_;
+  int64_t now_ = 1'700'000'000'000'000;
+  std::vector<std::string> log_;
   std::unique_ptr<Blobs> blobs_;
 };
 
@@ -93,7 +108,7 @@ TEST_F(BlobsTest, KnowsNothingElseThanBlobs) {
     EXPECT_EQ(CodeOf(blobs_->Read(name, 0, 1)), absl::StatusCode::kNotFound);
     EXPECT_EQ(CodeOf(blobs_->Size(name)), absl::StatusCode::kNotFound);
     EXPECT_EQ(CodeOf(blobs_->Find(name)), absl::StatusCode::kNotFound);
-    EXPECT_TRUE(Value(blobs_->Sweep(name)));
+    EXPECT_EQ(Value(blobs_->Sweep(name, /*keep=*/true)), Swept::kAbsent);
   }
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/secret"));
 }
@@ -102,15 +117,59 @@ TEST_F(BlobsTest, SweepsOnlyWhatNobodyHolds) {
   auto first = Publish("data");
   auto second = Value(blobs_->Find(first->sha256()));
   const std::string sha256 = first->sha256();
-  EXPECT_FALSE(Value(blobs_->Sweep(sha256)));
+  EXPECT_EQ(Value(blobs_->Sweep(sha256, /*keep=*/true)), Swept::kHeld);
   first.reset();
-  EXPECT_FALSE(Value(blobs_->Sweep(sha256)));
+  EXPECT_EQ(Value(blobs_->Sweep(sha256, /*keep=*/true)), Swept::kHeld);
   EXPECT_THAT(blobs_->TakeUnpinned(), IsEmpty());
   second.reset();
   EXPECT_THAT(blobs_->TakeUnpinned(), ElementsAre(sha256));
   EXPECT_THAT(blobs_->TakeUnpinned(), IsEmpty());
-  EXPECT_TRUE(Value(blobs_->Sweep(sha256)));
+  EXPECT_EQ(Value(blobs_->Sweep(sha256, /*keep=*/true)), Swept::kTrashed);
   EXPECT_EQ(Files(), 0u);
+}
+
+TEST_F(BlobsTest, GivesBackWhatIsInTheTrash) {
+  const std::string found = Discard("found"), read = Discard("read"), looked = Discard("looked at");
+  EXPECT_THAT(Value(blobs_->List()), IsEmpty());
+  EXPECT_EQ(Value(blobs_->Find(found))->size(), 5u);
+  EXPECT_EQ(Value(blobs_->Read(read, 0, 9)), "read");
+  EXPECT_EQ(Value(blobs_->Size(looked)), 9u);
+  EXPECT_THAT(Value(blobs_->List()), UnorderedElementsAre(found, read, looked));
+  // What came back is swept anew, and its upload does not mind an earlier one in the trash.
+  EXPECT_EQ(Discard("read"), read);
+  EXPECT_EQ(Publish("read")->sha256(), read);
+  EXPECT_TRUE(InTrash(read));
+  EXPECT_EQ(Discard("read"), read);
+}
+
+TEST_F(BlobsTest, RemovesForGoodWhatIsNotWorthKeeping) {
+  const std::string sha256 = Publish("state")->sha256();
+  EXPECT_EQ(Value(blobs_->Sweep(sha256, /*keep=*/false)), Swept::kRemoved);
+  EXPECT_EQ(CodeOf(blobs_->Find(sha256)), absl::StatusCode::kNotFound);
+}
+
+TEST_F(BlobsTest, EmptiesTheTrashByAge) {
+  const std::string old = Discard("old");
+  now_ += 5'000'000;
+  const std::string young = Discard("young");
+  EXPECT_EQ(Value(blobs_->EmptyTrash(now_ - 5'000'000)), 0u);
+  EXPECT_EQ(Value(blobs_->EmptyTrash(now_)), 1u);
+  EXPECT_FALSE(InTrash(old));
+  EXPECT_TRUE(InTrash(young));
+  EXPECT_EQ(CodeOf(blobs_->Find(old)), absl::StatusCode::kNotFound);
+}
+
+TEST_F(BlobsTest, MakesRoomOfTheOldestInTheTrash) {
+  EXPECT_EQ(blobs_->FreeTrash(1), 0u);
+  const std::string young = Discard("young");
+  now_ -= 5'000'000;
+  const std::string old = Discard("older");
+  EXPECT_EQ(blobs_->FreeTrash(3), 5u);
+  EXPECT_FALSE(InTrash(old));
+  EXPECT_TRUE(InTrash(young));
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("removed the 1 oldest blobs")));
+  EXPECT_EQ(blobs_->FreeTrash(UINT64_MAX), 5u);
+  EXPECT_FALSE(InTrash(young));
 }
 
 TEST_F(BlobsTest, ListsBlobsWithoutUploads) {
@@ -123,7 +182,7 @@ TEST_F(BlobsTest, ListsBlobsWithoutUploads) {
 TEST_F(BlobsTest, RemovesTemporaryFilesWhenOpened) {
   Publish("a");
   std::ofstream(folder_.path() + "/blobs/upload-abcdef") << "half";
-  blobs_ = Value(Blobs::Open(folder_.path() + "/blobs"));
+  Open();
   EXPECT_EQ(Files(), 1u);
   EXPECT_EQ(Value(blobs_->Read(Sha256Hex("a"), 0, 9)), "a");
 }

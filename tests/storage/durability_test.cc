@@ -15,6 +15,7 @@ namespace ablate::storage {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class DurabilityTest : public FileTest {};
 
@@ -59,7 +60,7 @@ TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
     EXPECT_GE(stored, last + 1);
     EXPECT_LE(stored, last + 2);  // the one that was under way
     EXPECT_EQ(Value(store->CheckLease("l", "i", 1)).acked, stored);
-    EXPECT_EQ(Value(store->Summaries({"a"}))[0][0].count, stored);
+    EXPECT_EQ(Value(store->Summaries({"a"}))[0].keys[0].count, stored);
   }
 }
 
@@ -211,6 +212,92 @@ TEST_F(DurabilityTest, EndsWhenACheckpointsSyncFails) {
   EXPECT_FALSE(store->Maintain().ok());
   EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
   disk.fail_sync = false;
+}
+
+// What somebody does to the files of a running server.
+struct Mishap {
+  const char* name;
+  void (*happen)(const std::string& database);
+  const char* told;
+};
+
+class MishapTest : public FileTest, public ::testing::WithParamInterface<Mishap> {};
+INSTANTIATE_TEST_SUITE_P(
+    , MishapTest,
+    ::testing::Values(
+        Mishap{"Removed", [](const std::string& db) { std::filesystem::remove(db); },
+               "/ablate.db was removed"},
+        Mishap{"Replaced",
+               [](const std::string& db) {
+                 std::filesystem::copy_file(db, db + ".older");
+                 std::filesystem::rename(db + ".older", db);
+               },
+               "/ablate.db was replaced"},
+        Mishap{"Linked",
+               [](const std::string& db) { std::filesystem::create_hard_link(db, db + ".link"); },
+               "/ablate.db got another name"},
+        Mishap{"WithoutItsLog", [](const std::string& db) { std::filesystem::remove(db + "-wal"); },
+               "/ablate.db-wal was removed"},
+        Mishap{"Moved",
+               [](const std::string& db) {
+                 const std::filesystem::path folder = std::filesystem::path(db).parent_path();
+                 std::filesystem::rename(folder, folder.string() + "-away");
+                 std::filesystem::create_directory(folder);
+               },
+               "/ablate.db was removed"}),
+    [](const auto& mishap) { return mishap.param.name; });
+
+TEST_P(MishapTest, EndsAndSavesWhatTheFilesHeld) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(store->Maintain().ok());
+  ASSERT_TRUE(store->Apply("i", {Point(1)}).ok());
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
+  GetParam().happen(Database());
+  EXPECT_EQ(CodeOf(store->Apply("i", {Point(2)})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(fatal_.message(), HasSubstr(GetParam().told));
+  store.reset();
+  // The message names a copy; in its place it is as good as the file that was lost.
+  const size_t at = fatal_.message().rfind(' ');
+  const std::string saved(fatal_.message().substr(at + 1));
+  ASSERT_TRUE(std::filesystem::exists(saved)) << fatal_;
+  std::filesystem::remove(Database() + "-wal");
+  std::filesystem::remove(Database() + "-shm");
+  std::filesystem::rename(saved, Database());
+  fatal_ = absl::OkStatus();
+  store = Value(Store::Open(Options()));
+  EXPECT_EQ(Count(store.get()), 3u);
+}
+
+// SQLite would apply them to whatever database comes into that place.
+TEST_F(DurabilityTest, LeavesNoLogBesideADatabaseThatReplacedItsOwn) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(store->Maintain().ok());
+  const std::string older = folder_.path() + "/older.db";
+  std::filesystem::copy_file(Database(), older);
+  ASSERT_TRUE(store->Apply("i", {Point(1)}).ok());
+  std::filesystem::rename(older, Database());
+  EXPECT_EQ(CodeOf(store->Apply("i", {Point(2)})), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(std::filesystem::exists(Database() + "-wal"));
+  EXPECT_FALSE(std::filesystem::exists(Database() + "-shm"));
+}
+
+TEST_P(FullDiskTest, MakesRoomOfTheTrash) {
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  auto writer = Value(store->blobs()->Create());
+  ASSERT_TRUE(writer->Append("data").ok());
+  const std::string sha256 = Value(writer->Publish(""))->sha256();
+  ASSERT_EQ(Value(store->blobs()->Sweep(sha256, /*keep=*/true)), Swept::kTrashed);
+  disk_.room = 0;
+  EXPECT_EQ(CodeOf(store->Apply("i", {Point(0)})), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(std::filesystem::exists(Options().folder + "/blobs/trash/" + sha256));
+  disk_.room = INT64_MAX;
+  EXPECT_TRUE(store->Apply("i", {Point(0)}).ok());
 }
 
 TEST_F(DurabilityTest, EndsTheProcessByDefault) {

@@ -23,7 +23,7 @@ class FileTest : public ::testing::Test {
     return {"l", step + 1, "a", MakePoints(0, {MakeColumn("x", {step}, {step * 0.5})})};
   }
   static void Begin(Store* store) {
-    ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"})).ok());
+    ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"}, 10'000'000)).ok());
     ASSERT_TRUE(store->Grant({{"l", {"w", "i", "d", "b", "t"}, {"a"}}}).ok());
   }
   // Steps of run "a"; each must have the value it was sent with.

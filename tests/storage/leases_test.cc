@@ -122,6 +122,22 @@ TEST_P(LeasesTest, EndsAsDiverged) {
   ExpectConsistent(id);
 }
 
+TEST_P(LeasesTest, IsDoneOnlyAtTheLastStep) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", MakeLosses(0, 12));
+  const auto refuse = [&](FinishedEvent event) {
+    const auto refused = store().Apply("i1", {{lease.name(), lease.sent() + 1, "a", event}});
+    EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(StateOf("a"), RunState::kLeased);
+    return std::string(refused.status().message());
+  };
+  EXPECT_EQ(refuse({false, 12}), "run a: finished.step: 12; the run is done at step 100");
+  EXPECT_EQ(refuse({false, 101}), "run a: step: 101; the run has 100 steps");
+  EXPECT_EQ(refuse({true, 11}), "run a: step: 11; the run had reached step 12");
+  EXPECT_EQ(lease.Send("a", FinishedEvent{false, 100}), Applied::kApplied);
+}
+
 TEST_P(LeasesTest, AppliesEachEventOnce) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
@@ -136,7 +152,7 @@ TEST_P(LeasesTest, AppliesEachEventOnce) {
       Value(store().Apply("i1", {first, second, second, third})),
       ElementsAre(Applied::kRepeated, Applied::kApplied, Applied::kRepeated, Applied::kApplied));
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));
-  EXPECT_EQ(Value(store().Summaries({"a"}))[0][0].count, 30u);
+  EXPECT_EQ(Value(store().Summaries({"a"}))[0].keys[0].count, 30u);
   EXPECT_EQ(Run("a").spent.device_time, 3000);
 }
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "storage/sha256.h"
 #include "tests/storage/store_fixture.h"
@@ -10,6 +12,8 @@
 namespace ablate::storage {
 namespace {
 
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -71,7 +75,7 @@ TEST_P(MaintenanceTest, DeletesManyCellsInSlices) {
 }
 
 TEST_P(MaintenanceTest, DeletesALongRunsRows) {
-  const std::string id = Submit({"a"}).id;
+  const std::string id = Submit({"a"}, 500).id;
   Lease lease(&store(), "l", {"a"});
   std::vector<LeaseEvent> events;
   for (uint32_t g = 0; g < 500; ++g) {
@@ -110,6 +114,73 @@ TEST_P(BlobSweepTest, SweepsWhatLostItsLastName) {
   ASSERT_TRUE(store().DeleteDataset("d-data").ok());
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_FALSE(Exists("data"));
+}
+
+TEST_P(BlobSweepTest, KeepsWhatItSweepsInATrashForDays) {
+  const auto trashed = [&](const std::string& bytes) {
+    return std::filesystem::exists(absl::StrCat(folder(), "/blobs/trash/", Sha256Hex(bytes)));
+  };
+  for (const std::string bytes : {"one", "two"}) {
+    Publish(bytes);
+    Value(store().AddDataset(Data(bytes)));
+  }
+  Unpin();
+  ASSERT_TRUE(store().DeleteDataset("d-one").ok());
+  ASSERT_TRUE(store().DeleteDataset("d-two").ok());
+  while (Exists("one") || Exists("two")) ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(trashed("one") && trashed("two"));
+  Advance(Micros{6} * 24 * 3600 * 1000000);
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(trashed("one"));
+  // Whoever wants it again has it.
+  EXPECT_TRUE(store().blobs()->Find(Sha256Hex("two")).ok());
+  Value(store().AddDataset(Data("two")));
+  Advance(Micros{2} * 24 * 3600 * 1000000);
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_FALSE(trashed("one"));
+  EXPECT_TRUE(Exists("two"));
+  size_t swept = 0;
+  for (const std::string& line : Logged()) {
+    size_t count = 0;
+    if (absl::StrContains(line, "went to the trash") &&
+        absl::SimpleAtoi(line.substr(0, line.find(' ')), &count)) {
+      swept += count;
+    }
+  }
+  EXPECT_EQ(swept, 2u);
+  EXPECT_THAT(Logged(), Contains(HasSubstr("1 blobs were in the trash for 7 days")));
+}
+
+// Of 68 blobs none was left two minutes after an older database had been put back.
+TEST_P(BlobSweepTest, SweepsNothingWhenTheDatabaseKnowsFewOfTheBlobs) {
+  const std::string database = folder() + "/ablate.db";
+  Publish("known");
+  Value(store().AddDataset(Data("known")));
+  ASSERT_TRUE(store().Maintain().ok());
+  std::filesystem::copy_file(database, folder() + "/older.db");
+  for (int i = 0; i < 10; ++i) {
+    const std::string bytes = absl::StrCat("later ", i);
+    Publish(bytes);
+    Value(store().AddDataset(Data(bytes)));
+  }
+  Unpin();
+  ASSERT_TRUE(store().Maintain().ok());
+  Close();
+  std::filesystem::rename(database, folder() + "/newer.db");
+  std::filesystem::rename(folder() + "/older.db", database);
+  Reopen();
+  ASSERT_TRUE(store().Maintain().ok());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Exists(absl::StrCat("later ", i)));
+  EXPECT_THAT(Logged(), Contains(HasSubstr("of the 11 blobs beside the database it does not name "
+                                           "10")));
+  Close();
+  std::filesystem::rename(folder() + "/newer.db", database);
+  Reopen();
+  ASSERT_TRUE(store().Maintain().ok());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(store().FindDataset(absl::StrCat("d-later ", i)).ok());
+    EXPECT_TRUE(Exists(absl::StrCat("later ", i)));
+  }
 }
 
 TEST_P(BlobSweepTest, SparesWhatIsPinned) {
@@ -179,6 +250,8 @@ TEST_P(BlobSweepTest, FollowsARunsStatesAndCheckpoints) {
   Unpin();
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_FALSE(Exists("state 10"));
+  // One every half minute: the trash would soon hold nothing else.
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/blobs/trash/" + Sha256Hex("state 10")));
   EXPECT_TRUE(Exists("state 20"));
   EXPECT_TRUE(Exists("weights"));
   lease.Send("a", FinishedEvent{false, 100});

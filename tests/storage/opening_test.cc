@@ -1,4 +1,6 @@
 // Files and folders that are made, migrated, or left alone.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +43,63 @@ TEST_F(OpeningTest, RefusesASecondServer) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   store.reset();
+  EXPECT_TRUE(Store::Open(Options()).ok());
+}
+
+// A file in the folder can be removed, and another one locked.
+TEST_F(OpeningTest, RefusesASecondServerWhateverIsRemovedFromTheFolder) {
+  auto store = Value(Store::Open(Options()));
+  std::filesystem::remove(Options().folder + "/lock");
+  const auto second = Store::Open(Options());
+  EXPECT_EQ(CodeOf(second), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(std::filesystem::exists(Options().folder + "/lock"));
+}
+
+TEST_F(OpeningTest, RefusesAFolderThatAnOlderServerHolds) {
+  Value(Store::Open(Options())).reset();
+  const std::string lock = Options().folder + "/lock";  // what such a server holds
+  const int older = open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(flock(older, LOCK_EX), 0);
+  const auto newer = Store::Open(Options());
+  EXPECT_EQ(CodeOf(newer), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(newer.status().message(), HasSubstr("in use by another server"));
+  close(older);
+  EXPECT_TRUE(Store::Open(Options()).ok());
+}
+
+// It would name none of them, and all would be swept.
+TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
+  const std::string blobs = Options().folder + "/blobs";
+  {
+    auto store = Value(Store::Open(Options()));
+    auto writer = Value(store->blobs()->Create());
+    ASSERT_TRUE(writer->Append("data").ok());
+    ASSERT_TRUE(writer->Publish("").ok());
+  }
+  const auto refuse = [&] {
+    const auto refused = Store::Open(Options());
+    EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(refused.status().message(), HasSubstr("1 blobs in " + blobs));
+    EXPECT_THAT(refused.status().message(), HasSubstr("put the database back"));
+  };
+  const std::string kept = folder_.path() + "/kept.db";
+  std::filesystem::rename(Database(), kept);
+  std::ofstream(Database() + "-wal") << "log";
+  refuse();
+  EXPECT_FALSE(std::filesystem::exists(Database()));
+  EXPECT_TRUE(std::filesystem::exists(Database() + "-wal"));
+  std::filesystem::remove(Database() + "-wal");
+  std::ofstream(Database()).close();  // as a start that was killed leaves it
+  refuse();
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    db->Execute("VACUUM; PRAGMA journal_mode = DELETE");  // a file without tables
+  }
+  refuse();
+  std::filesystem::rename(kept, Database());
+  EXPECT_TRUE(Store::Open(Options()).ok());
+  std::filesystem::remove(Database());
+  std::filesystem::rename(blobs, folder_.path() + "/away");
   EXPECT_TRUE(Store::Open(Options()).ok());
 }
 

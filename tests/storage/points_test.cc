@@ -139,9 +139,9 @@ TEST(SummariesTest, RoundTripAndFindKeys) {
   EXPECT_EQ(again[1].summary.first_nonfinite_step, 4u);
   EXPECT_EQ(again[1].last_step, 6u);
   EXPECT_EQ(again[0].summary.count, 0u);
-  EXPECT_EQ(FindKey(bytes, "key2"), 2u);
-  EXPECT_EQ(FindKey(bytes, "key"), std::nullopt);
-  EXPECT_EQ(FindKey("", "key"), std::nullopt);
+  EXPECT_EQ(Value(FindKey(bytes, "key2")), 2u);
+  EXPECT_EQ(Value(FindKey(bytes, "key")), std::nullopt);
+  EXPECT_EQ(Value(FindKey("", "key")), std::nullopt);
   EXPECT_THAT(Value(DecodeSummaries("")), IsEmpty());
   const absl::string_view view = bytes;
   EXPECT_EQ(CodeOf(DecodeSummaries(view.substr(0, bytes.size() - 1))), absl::StatusCode::kDataLoss);

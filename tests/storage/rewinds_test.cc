@@ -44,12 +44,12 @@ TEST_P(RewindsTest, RewindsToTheResumeState) {
   EXPECT_THAT(Series("a", "eval/loss"), IsEmpty());
   EXPECT_THAT(Value(store().ListArtifacts("a")), SizeIs(1));
   const auto again = Value(store().Summaries({"a"}));
-  ASSERT_THAT(again[0], SizeIs(2));
-  EXPECT_EQ(again[0][1].key, "train/loss");
-  EXPECT_EQ(again[0][1].count, summaries[0][1].count);
-  EXPECT_EQ(again[0][1].min, 7);
-  EXPECT_EQ(again[0][1].nonfinite, 0u);
-  EXPECT_FALSE(again[0][1].first_nonfinite_step.has_value());
+  ASSERT_THAT(again[0].keys, SizeIs(2));
+  EXPECT_EQ(again[0].keys[1].key, "train/loss");
+  EXPECT_EQ(again[0].keys[1].count, summaries[0].keys[1].count);
+  EXPECT_EQ(again[0].keys[1].min, 7);
+  EXPECT_EQ(again[0].keys[1].nonfinite, 0u);
+  EXPECT_FALSE(again[0].keys[1].first_nonfinite_step.has_value());
 
   second.Send("a", StartedEvent{});
   second.Send("a", MakePoints(60, {MakeColumn("train/loss", {30, 40}, {6, 5})}));
@@ -70,7 +70,7 @@ TEST_P(RewindsTest, RewindsToTheStartWithoutAResumeState) {
   EXPECT_EQ(Run("a").step, 0u);
   EXPECT_EQ(Run("a").spent.device_time, 0);
   EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
-  EXPECT_THAT(Value(store().Summaries({"a"}))[0], IsEmpty());
+  EXPECT_THAT(Value(store().Summaries({"a"}))[0].keys, IsEmpty());
   EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());
   second.Send("a", MakeLosses(0, 5));
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(5));

@@ -19,12 +19,12 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-NewRun MakeRun(const std::string& fingerprint) {
+NewRun MakeRun(const std::string& fingerprint, uint32_t steps) {
   NewRun run;
   run.fingerprint = fingerprint;
   run.trajectory = "t-" + fingerprint;
   run.seed = 7;
-  run.steps = 100;
+  run.steps = steps;
   run.parameters = 1234;
   run.device_kind = "cpu";
   run.shape = "shape";
@@ -32,7 +32,7 @@ NewRun MakeRun(const std::string& fingerprint) {
   return run;
 }
 
-NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints) {
+NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints, uint32_t steps) {
   static int requests = 0;
   NewExperiment experiment;
   experiment.name = "names";
@@ -50,7 +50,7 @@ NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints) {
     const bool known =
         std::any_of(experiment.runs.begin(), experiment.runs.end(),
                     [&](const NewRun& run) { return run.fingerprint == fingerprint; });
-    if (!known) experiment.runs.push_back(MakeRun(fingerprint));
+    if (!known) experiment.runs.push_back(MakeRun(fingerprint, steps));
   }
   return experiment;
 }
@@ -61,6 +61,9 @@ Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
 }
 
 PointsEvent MakePoints(uint32_t step, std::vector<Column> columns) {
+  for (const Column& column : columns) {
+    if (!column.steps.empty()) step = std::max(step, column.steps.back());
+  }
   return {std::move(columns), step, {/*device_time=*/1000, /*contended_time=*/50, /*tokens=*/7}};
 }
 
@@ -93,6 +96,10 @@ StoreOptions StoreTest::Options() {
   StoreOptions options;
   if (on_file()) options.folder = folder_.path();
   options.now = [this] { return now_.load(); };
+  options.log = [this](const std::string& line) {
+    MutexLock lock(&log_mutex_);
+    log_.push_back(line);
+  };
   return options;
 }
 
@@ -121,7 +128,10 @@ CheckpointEvent StoreTest::Checkpoint(uint32_t step) {
   return {step, Publish(bytes), bytes.size()};
 }
 
-bool StoreTest::BlobExists(const std::string& sha256) { return store().blobs()->Size(sha256).ok(); }
+// Without asking the store, which would take it back from the trash.
+bool StoreTest::BlobExists(const std::string& sha256) {
+  return std::filesystem::exists(folder() + "/blobs/" + sha256);
+}
 
 CreatedExperiment StoreTest::Create(const NewExperiment& experiment) {
   return Value(store().CreateExperiment(experiment));

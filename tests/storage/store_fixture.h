@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/mutex.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
@@ -42,11 +43,13 @@ absl::StatusCode CodeOf(const absl::StatusOr<T>& result) {
   return result.status().code();
 }
 
-NewRun MakeRun(const std::string& fingerprint);
+inline constexpr uint32_t kSteps = 100;  // of a run, unless a test says otherwise
+NewRun MakeRun(const std::string& fingerprint, uint32_t steps = kSteps);
 // One cell and run a fingerprint, cells named c0, c1, …
-NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints);
+NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints, uint32_t steps = kSteps);
 Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
                   const std::vector<double>& values);
+// An event that ends at `step`, or at the last step of the columns if that is later.
 PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
 // train/loss of each step from `from` to before `to`.
 PointsEvent MakeLosses(uint32_t from, uint32_t to);
@@ -93,6 +96,13 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   const std::string& folder() const { return folder_.path(); }
   // Closes the store and opens it again (in memory: a copy).
   void Reopen();
+  // On file only; until Reopen.
+  void Close() { store_.reset(); }
+  // What the store logged.
+  std::vector<std::string> Logged() {
+    MutexLock lock(&log_mutex_);
+    return log_;
+  }
   void Advance(Micros by) { now_ += by; }
   Micros now() const { return now_; }
 
@@ -105,8 +115,8 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   bool BlobExists(const std::string& sha256);
 
   CreatedExperiment Create(const NewExperiment& experiment);
-  CreatedExperiment Submit(const std::vector<std::string>& fingerprints) {
-    return Create(MakeExperiment(fingerprints));
+  CreatedExperiment Submit(const std::vector<std::string>& fingerprints, uint32_t steps = kSteps) {
+    return Create(MakeExperiment(fingerprints, steps));
   }
   // Grants and finishes runs.
   void Train(const std::vector<std::string>& runs, bool diverged = false);
@@ -125,6 +135,8 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   TemporaryFolder folder_;
   std::atomic<Micros> now_ = 1'700'000'000'000'000;  // also read by the background
   uint64_t leases_ = 0;
+  Mutex log_mutex_;
+  std::vector<std::string> log_ ABSL_GUARDED_BY(log_mutex_);
   std::vector<std::shared_ptr<Blobs::Pin>> pins_;
   std::unique_ptr<Store> store_;
 };

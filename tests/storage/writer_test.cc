@@ -88,7 +88,8 @@ TEST_F(WriterTest, ReadsAndWritesFromManyThreads) {
       for (uint32_t step = 0; step < 60; ++step) {
         EXPECT_EQ(lease.Send(run, MakePoints(step, {MakeColumn("x", {step}, {1.0})})),
                   Applied::kApplied);
-        EXPECT_EQ(Value(store->Summaries({run}))[0][0].count, step + 1);  // sees its own writes
+        EXPECT_EQ(Value(store->Summaries({run}))[0].keys[0].count,
+                  step + 1);  // sees its own writes
       }
       EXPECT_EQ(lease.Send(run, FinishedEvent{false, 100}), Applied::kApplied);
     });

@@ -62,6 +62,8 @@ std::string WarningName(WarningKind kind) {
       return "a tuned value at the edge of its grid";
     case WarningKind::kTunedOnSameSeed:
       return "a choice made on the run it is judged by";
+    case WarningKind::kDamagedRuns:
+      return "damaged runs";
   }
   return "";
 }

@@ -159,7 +159,7 @@ class RunCheck {
     const auto summaries = store_.Summaries({run_});
     if (!summaries.ok()) return summaries.status().ToString();
     size_t found = 0;
-    for (const storage::Summary& summary : summaries->front()) {
+    for (const storage::Summary& summary : summaries->front().keys) {
       const Series* series = summary.key == "train/loss" ? &losses_ : &evaluations_;
       if (series == &evaluations_ && dropped_last_) continue;
       found += series->values.empty() ? 0 : 1;

@@ -1,0 +1,77 @@
+// CRC-32C by SSE 4.2, or by tables of eight bytes at a time.
+#include "storage/sqlite/crc32c.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#ifdef __x86_64__
+#include <nmmintrin.h>
+#endif
+
+namespace ablate::storage {
+namespace {
+
+constexpr uint32_t kPolynomial = 0x82f63b78;  // with its bits in reverse
+
+using Tables = std::array<std::array<uint32_t, 256>, 8>;
+
+// Table k: what a byte adds when k bytes follow it.
+constexpr Tables MakeTables() {
+  Tables tables{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (size_t k = 1; k < tables.size(); ++k) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const uint32_t before = tables[k - 1][byte];
+      tables[k][byte] = (before >> 8) ^ tables[0][before & 0xff];
+    }
+  }
+  return tables;
+}
+constexpr Tables kTables = MakeTables();
+
+uint64_t Load(const char* bytes) {
+  uint64_t word;
+  std::memcpy(&word, bytes, sizeof(word));
+  return word;
+}
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) uint32_t ByInstruction(absl::string_view bytes) {
+  uint64_t crc = 0xffffffff;
+  for (; bytes.size() >= sizeof(uint64_t); bytes.remove_prefix(sizeof(uint64_t))) {
+    crc = _mm_crc32_u64(crc, Load(bytes.data()));
+  }
+  auto rest = static_cast<uint32_t>(crc);
+  for (const char byte : bytes) rest = _mm_crc32_u8(rest, static_cast<unsigned char>(byte));
+  return ~rest;
+}
+#endif
+
+}  // namespace
+
+uint32_t Crc32cByTables(absl::string_view bytes) {
+  uint32_t crc = 0xffffffff;
+  for (; bytes.size() >= sizeof(uint64_t); bytes.remove_prefix(sizeof(uint64_t))) {
+    const uint64_t word = Load(bytes.data()) ^ crc;
+    crc = 0;
+    for (size_t k = 0; k < 8; ++k) crc ^= kTables[7 - k][word >> (8 * k) & 0xff];
+  }
+  for (const char byte : bytes) {
+    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+  }
+  return ~crc;
+}
+
+uint32_t Crc32c(absl::string_view bytes) {
+#ifdef __x86_64__
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_instruction) return ByInstruction(bytes);
+#endif
+  return Crc32cByTables(bytes);
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,131 @@
+// Stored numbers that a disk changed: told by run and key, while all others are delivered.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/statement.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class DamageTest : public ServiceTest {
+ protected:
+  // Two cells of ten points each; the first one's run is damaged.
+  void Train() {
+    const v1::CreateExperimentResponse created = Create(SmallSpec(1));
+    experiment_ = created.experiment().name();
+    damaged_ = created.cells(0).run();
+    well_ = created.cells(1).run();
+    worker_ = MakeWorker();
+    TrainAll(worker_.get(), 2);
+    ASSERT_TRUE(store().Maintain().ok());
+  }
+  // Flips a bit of what the run has in a column `data`.
+  void Damage(const char* select, const char* update) {
+    auto db = storage::Connection::OpenFile(folder() + "/ablate.db",
+                                            storage::Connection::Access::kReadWrite);
+    ASSERT_TRUE(db.ok()) << db.status();
+    std::string bytes;
+    {
+      storage::Statement stored(**db, select, damaged_.substr(5));
+      ASSERT_TRUE(stored.Row());
+      bytes = stored.Text(0);
+    }
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    storage::Statement(**db, update, damaged_.substr(5), storage::Bytes{bytes}).Run();
+    ASSERT_TRUE((*db)->error().ok()) << (*db)->error();
+  }
+  void DamageChunk() {
+    Damage("SELECT data FROM chunks JOIN runs ON runs.id = run WHERE name = ?1",
+           "UPDATE chunks SET data = ?2 WHERE run = (SELECT id FROM runs WHERE name = ?1)");
+  }
+  void DamageSummaries() {
+    Damage("SELECT data FROM summaries JOIN runs ON runs.id = run WHERE name = ?1",
+           "UPDATE summaries SET data = ?2 WHERE run = (SELECT id FROM runs WHERE name = ?1)");
+  }
+  // DATA_LOSS that names the damaged run.
+  void ExpectNamed(const grpc::Status& status, const std::string& what) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+    EXPECT_THAT(status.error_message(), AllOf(HasSubstr(damaged_.substr(5)), HasSubstr(what)));
+  }
+  void ExpectTheOtherSeries(const std::string& what) {
+    for (const uint32_t most : {0u, 5u}) {
+      Context context;
+      v1::QueryMetricsRequest request;
+      request.set_experiment(experiment_);
+      request.set_max_points(most);
+      const auto reader = metrics_->QueryMetrics(&context, request);
+      v1::Series series;
+      std::vector<std::string> runs;
+      while (reader->Read(&series)) runs.push_back(series.run());
+      EXPECT_EQ(runs, std::vector<std::string>{well_});
+      ExpectNamed(reader->Finish(), what);
+    }
+    Context context;
+    v1::ExportRequest request;
+    request.set_experiment(experiment_);
+    request.set_format(v1::ExportFormat::csv);
+    const auto reader = reports_->Export(&context, request);
+    v1::FileChunk chunk;
+    std::string file;
+    while (reader->Read(&chunk)) file += chunk.data();
+    EXPECT_EQ(std::count(file.begin(), file.end(), '\n'), 11);  // a head and ten points
+    EXPECT_FALSE(absl::StrContains(file, damaged_));
+    ExpectNamed(reader->Finish(), what);
+  }
+  v1::Comparison Compare(int32_t at) {
+    Context context;
+    v1::CompareRequest request;
+    request.set_experiment(experiment_);
+    request.set_key("train/loss");
+    request.set_at(at);
+    v1::Comparison comparison;
+    const grpc::Status status = metrics_->Compare(&context, request, &comparison);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return comparison;
+  }
+  // The damaged run is missing, and a warning says why.
+  void ExpectMissing(const v1::Comparison& comparison) {
+    ASSERT_EQ(comparison.rows_size(), 2);
+    EXPECT_EQ(comparison.rows(0).n(), 0u);
+    EXPECT_EQ(comparison.rows(1).n(), 1u);
+    bool told = false;
+    for (const v1::ComparisonWarning& warning : comparison.warnings()) {
+      told = told || (absl::StrContains(warning.text(), "because of damage") &&
+                      absl::StrContains(warning.text(), damaged_.substr(5)));
+    }
+    EXPECT_TRUE(told) << comparison.ShortDebugString();
+  }
+
+  std::string experiment_, damaged_, well_;
+  std::unique_ptr<FakeWorker> worker_;
+};
+
+TEST_F(DamageTest, OfAChunkLeavesTheOtherSeries) {
+  Train();
+  DamageChunk();
+  ExpectTheOtherSeries("points of train/loss are damaged");
+  ExpectMissing(Compare(3));
+  EXPECT_EQ(Compare(-1).rows(0).n(), 1u);  // by its summary, which is well
+}
+
+TEST_F(DamageTest, OfSummariesLeavesTheOtherRuns) {
+  Train();
+  DamageSummaries();
+  ExpectTheOtherSeries("summaries are damaged");
+  ExpectMissing(Compare(-1));
+  const std::vector<v1::RunRow> rows = Rows(experiment_);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].summaries_size(), 0);
+  EXPECT_THAT(rows[0].failure(), HasSubstr("summaries are damaged"));
+  EXPECT_GT(rows[1].summaries_size(), 0);
+  EXPECT_EQ(rows[1].failure(), "");
+}
+
+}  // namespace
+}  // namespace ablate::service

@@ -1,0 +1,197 @@
+// Bytes that a disk changed: told with their run and key, never taken for numbers.
+#include <functional>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/crc32c.h"
+#include "storage/sqlite/points.h"
+#include "storage/sqlite/statement.h"
+#include "storage/sqlite/summaries.h"
+#include "tests/storage/file_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(Crc32cTest, IsThatOfTheStandard) {
+  // RFC 3720, B.4.
+  std::string ascending, zeros(32, '\0'), ones(32, '\xff');
+  for (char i = 0; i < 32; ++i) ascending.push_back(i);
+  for (const auto crc : {Crc32c, Crc32cByTables}) {
+    EXPECT_EQ(crc(""), 0u);
+    EXPECT_EQ(crc("123456789"), 0xe3069283u);
+    EXPECT_EQ(crc(zeros), 0x8a9136aau);
+    EXPECT_EQ(crc(ones), 0x62a8ab43u);
+    EXPECT_EQ(crc(ascending), 0x46dd794eu);
+  }
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(Crc32c(bytes), Crc32cByTables(bytes));
+    bytes.push_back(static_cast<char>(i * 37));
+  }
+}
+
+// Every change of one bit and of one whole byte; calls `look` with each.
+void DamageEach(const std::string& good, const std::function<void(const std::string&)>& look) {
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (int bit = 0; bit <= 8; ++bit) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ (bit < 8 ? 1 << bit : 0xff));
+      look(bad);
+    }
+  }
+}
+
+TEST(DamageTest, IsFoundWhereverItIs) {
+  const std::vector<uint32_t> steps = {0, 1, 5};
+  const std::vector<double> values = {.2438, .3, .4};
+  DamageEach(EncodePoints({{0, &steps, &values}}), [](const std::string& bad) {
+    std::vector<uint32_t> found;
+    std::vector<double> numbers;
+    EXPECT_EQ(CodeOf(DecodePoints(bad)), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(CodeOf(AppendPoints(bad, 0, 0, 9, &found, &numbers)), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(numbers, IsEmpty());
+  });
+  KeySummaries summaries(2);
+  summaries[0].summary.key = "x";
+  summaries[1].summary.key = "y";
+  Fold({"x", steps, values}, &summaries[0]);
+  DamageEach(EncodeSummaries(summaries), [](const std::string& bad) {
+    EXPECT_EQ(CodeOf(DecodeSummaries(bad)), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(CodeOf(FindKey(bad, "x")), absl::StatusCode::kDataLoss);
+  });
+}
+
+// Written by programs that had no checksums.
+TEST(DamageTest, IsNotLookedForInTheFirstVersion) {
+  const std::string points("\x01\x01\x01\x07\x01\x01\x01\x03\x00\x08", 10);
+  const std::string half("\0\0\0\0\0\0\xe0\x3f", 8);  // .5
+  const auto decoded = Value(DecodePoints(points + half));
+  ASSERT_THAT(decoded, SizeIs(1));
+  EXPECT_EQ(decoded[0].key, 3u);
+  EXPECT_THAT(decoded[0].steps, ElementsAre(7u));
+  EXPECT_THAT(decoded[0].values, ElementsAre(.5));
+  const auto summaries =
+      Value(DecodeSummaries(std::string("\x01\x01x", 3) + std::string(64, '\0')));
+  ASSERT_THAT(summaries, SizeIs(1));
+  EXPECT_EQ(summaries[0].summary.key, "x");
+}
+
+class DamagedStoreTest : public FileTest {
+ protected:
+  // Two runs with two keys each, done or not, and closed.
+  void Write(bool done) {
+    auto store = Value(Store::Open(Options()));
+    ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a", "b"})).ok());
+    Lease lease(store.get(), "l", {"a", "b"}, "w", "i");
+    for (const std::string run : {"a", "b"}) {
+      lease.Send(
+          run, MakePoints(50, {MakeColumn("x", {0, 1}, {.2438, .5}), MakeColumn("y", {0}, {.75})}));
+      if (done) lease.Send(run, FinishedEvent{false, kSteps});
+    }
+    ASSERT_TRUE(store->Maintain().ok());
+  }
+  // A bit of what a query finds.
+  void Damage(const char* select, const char* update) {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    std::string bytes;
+    {
+      Statement stored(*db, select);
+      ASSERT_TRUE(stored.Row());
+      bytes = stored.Text(0);
+      ASSERT_FALSE(bytes.empty());
+    }
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    Statement(*db, update, Bytes{bytes}).Run();
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
+  static absl::Status Read(Store* store, const std::string& run, const std::string& key,
+                           std::vector<double>* found) {
+    found->clear();
+    return store->ReadSeries({run, key}, [&](const auto&, const auto& values) {
+      found->insert(found->end(), values.begin(), values.end());
+      return true;
+    });
+  }
+  void ExpectOnlyXOfADamaged() {
+    auto store = Value(Store::Open(Options()));
+    std::vector<double> values;
+    const absl::Status status = Read(store.get(), "a", "x", &values);
+    EXPECT_EQ(CodeOf(status), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("run a:"), HasSubstr("points of x")));
+    EXPECT_THAT(values, IsEmpty());
+    EXPECT_TRUE(Read(store.get(), "b", "x", &values).ok());
+    EXPECT_THAT(values, ElementsAre(.2438, .5));
+    EXPECT_TRUE(fatal_.ok()) << fatal_;
+  }
+};
+
+TEST_F(DamagedStoreTest, NamesRunAndKeyOfAChunk) {
+  Write(/*done=*/true);
+  Damage("SELECT data FROM chunks WHERE run = 1 AND key = 0",
+         "UPDATE chunks SET data = ?1 WHERE run = 1 AND key = 0");
+  ExpectOnlyXOfADamaged();
+  auto store = Value(Store::Open(Options()));
+  std::vector<double> values;
+  EXPECT_TRUE(Read(store.get(), "a", "y", &values).ok());
+  EXPECT_THAT(values, ElementsAre(.75));
+}
+
+TEST_F(DamagedStoreTest, NamesRunAndKeyOfARowGroup) {
+  Write(/*done=*/false);
+  Damage("SELECT data FROM row_groups WHERE run = 1",
+         "UPDATE row_groups SET data = ?1 WHERE run = 1");
+  ExpectOnlyXOfADamaged();
+}
+
+TEST_F(DamagedStoreTest, NamesTheRunOfSummaries) {
+  Write(/*done=*/true);
+  Damage("SELECT data FROM summaries WHERE run = 1",
+         "UPDATE summaries SET data = ?1 WHERE run = 1");
+  auto store = Value(Store::Open(Options()));
+  const auto summaries = Value(store->Summaries({"a", "b"}));
+  ASSERT_THAT(summaries, SizeIs(2));
+  EXPECT_THAT(summaries[0].damage, AllOf(HasSubstr("run a:"), HasSubstr("summaries are damaged")));
+  EXPECT_THAT(summaries[0].keys, IsEmpty());
+  EXPECT_THAT(summaries[1].damage, IsEmpty());
+  EXPECT_EQ(summaries[1].keys[0].first, .2438);
+  EXPECT_THAT(Value(store->ExperimentKeys(Value(store->FindExperiments("", 1))[0])), SizeIs(2));
+  EXPECT_EQ(CodeOf(store->RunKeys("a")), absl::StatusCode::kDataLoss);
+  std::vector<double> values;
+  EXPECT_EQ(CodeOf(Read(store.get(), "a", "x", &values)), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(DamagedStoreTest, BeginsAnewWhereAResumeStatesSummariesAreDamaged) {
+  {
+    auto store = Value(Store::Open(Options()));
+    Begin(store.get());
+    auto writer = Value(store->blobs()->Create());
+    ASSERT_TRUE(writer->Append("state").ok());
+    const auto pin = Value(writer->Publish(""));
+    ASSERT_TRUE(store
+                    ->Apply("i", {Point(0),
+                                  {"l", 2, "a", ResumeStateEvent{1, pin->sha256(), 5}},
+                                  {"l", 3, "a", ReleasedEvent{}}})
+                    .ok());
+  }
+  Damage("SELECT summaries FROM resume_states", "UPDATE resume_states SET summaries = ?1");
+  auto store = Value(Store::Open(Options()));
+  const Lease lease(store.get(), "l2", {"a"});
+  ASSERT_THAT(lease.granted(), SizeIs(1));
+  EXPECT_EQ(lease.granted()[0].resume_blob, "");
+  EXPECT_EQ(Count(store.get()), 0u);
+  bool told = false;
+  for (const RunEventRecord& event : Value(store->RunEvents("a"))) {
+    told = told || (event.kind == "rewound" && event.message.find("damaged") != std::string::npos);
+  }
+  EXPECT_TRUE(told);
+}
+
+}  // namespace
+}  // namespace ablate::storage
