@@ -17,7 +17,7 @@
 namespace ablate::engine {
 
 // Part of every run's fingerprint: raised whenever the same spec would give other numbers.
-inline constexpr uint32_t kNumericsVersion = 2;
+inline constexpr uint32_t kNumericsVersion = 3;
 
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
 // eval/accuracy.

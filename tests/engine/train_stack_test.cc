@@ -49,6 +49,22 @@ TEST(TrainingStackTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
   }
 }
 
+TEST(TrainingStackTest, JudgesEachRunsGradientAlone) {
+  const std::vector<RunConfig> configs = {SteepRun(1), SteepRun(2), SteepRun(3)};
+  const auto calm = MakeStack(configs), steep = MakeStack(configs);
+  const std::string state = Steepened(configs[1], *steep->ExportState(1));
+  ASSERT_TRUE(steep->ImportState(1, state).ok());
+  Finish(*calm);
+  Finish(*steep);
+  const RunProgress ended = steep->TakeProgress(1);
+  EXPECT_EQ(ended.outcome, Outcome::kDiverged);
+  EXPECT_EQ(ended.step, 0u);
+  for (const int run : {0, 2}) {
+    EXPECT_EQ(steep->TakeProgress(run).outcome, Outcome::kDone);
+    EXPECT_EQ(*steep->ExportState(run), *calm->ExportState(run));
+  }
+}
+
 // Documents of a stack differ in length, so that runs are padded to their neighbours'.
 TEST(TrainingStackTest, TrainsEachRunAsItWouldBeAlone) {
   std::vector<RunConfig> configs = {SmallDocumentsRun(1), SmallDocumentsRun(2),

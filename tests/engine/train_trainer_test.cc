@@ -158,9 +158,35 @@ TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
   EXPECT_FALSE(std::isfinite(ValuesOf(progress.points, "train/loss").back()));
   EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm").back(), progress.step - 1);
   EXPECT_EQ(StepsOf(progress.points, "eval/loss").back(), progress.step);
+  ASSERT_FALSE(std::isfinite(ValuesOf(progress.points, "eval/loss").back()));
+  EXPECT_TRUE(std::isnan(ValuesOf(progress.points, "eval/accuracy").back()));
   ASSERT_EQ(progress.checkpoints.size(), 1u);
   EXPECT_EQ(progress.checkpoints.front().step, progress.step);
   EXPECT_THAT(AdvanceOne(*trainer, 10).points, ElementsAre());
+}
+
+TEST(TorchTrainerTest, EndsDivergedBeforeAnUpdateByAGradientThatIsNoNumber) {
+  const RunConfig run = SteepRun(1);
+  const auto trainer = MakeTrainer({run});
+  AdvanceOne(*trainer, 5);
+  const std::string steep = Steepened(run, *trainer->ExportState(0));
+  ASSERT_TRUE(trainer->ImportState(0, steep).ok());
+  const RunProgress progress = AdvanceOne(*trainer, 100);
+  ASSERT_EQ(progress.outcome, Outcome::kDiverged);
+  EXPECT_EQ(progress.step, 5u);
+  EXPECT_EQ(StepsOf(progress.points, "train/loss"), std::vector<uint32_t>{5});
+  EXPECT_TRUE(std::isfinite(ValuesOf(progress.points, "train/loss").back()));
+  EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm"), std::vector<uint32_t>{5});
+  EXPECT_FALSE(std::isfinite(ValuesOf(progress.points, "train/gradient_norm").back()));
+  EXPECT_TRUE(std::isfinite(ValuesOf(progress.points, "eval/loss").back()));
+  const std::string ended = *trainer->ExportState(0);
+  const auto before = ParseSafetensors(steep), after = ParseSafetensors(ended);
+  EXPECT_EQ(after->metadata.at("outcome"), "diverged");
+  for (const char* tensor : {"parameters", "optimizer.first_moment", "optimizer.second_moment"}) {
+    EXPECT_EQ(after->Find(tensor)->bytes, before->Find(tensor)->bytes) << tensor;
+  }
+  ASSERT_EQ(progress.checkpoints.size(), 1u);
+  EXPECT_EQ(progress.checkpoints.front().safetensors, *trainer->ExportCheckpoint(0));
 }
 
 TEST(TorchTrainerTest, EndsDivergedWhenWorseThanGuessingAndThanItBegan) {

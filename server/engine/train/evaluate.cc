@@ -3,6 +3,9 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <cmath>
+#include <limits>
+
 #include "server/engine/model/loss.h"
 #include "server/engine/model/transformer.h"
 
@@ -22,7 +25,10 @@ Evaluation Evaluate(const ModelConfig& config, const ModelParameters& parameters
     tokens += batch.counted.defined() ? batch.counted.sum(at::kDouble).item<double>()
                                       : static_cast<double>(batch.targets.numel());
   }
-  return {loss / tokens, hits / tokens};
+  // Where scores are no numbers none is the highest, and argmax still names one.
+  const double accuracy =
+      std::isfinite(loss) ? hits / tokens : std::numeric_limits<double>::quiet_NaN();
+  return {loss / tokens, accuracy};
 }
 
 }  // namespace ablate::engine

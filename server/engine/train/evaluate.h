@@ -12,8 +12,9 @@ namespace ablate::engine {
 
 // Both are averages over tokens, never averages of batch averages.
 struct Evaluation {
-  double loss = 0;      // nats a token
-  double accuracy = 0;  // share of tokens whose score is the highest, 0…1
+  double loss = 0;  // nats a token
+  double accuracy =
+      0;  // share of tokens whose score is the highest, 0…1; NaN if loss is not finite
 };
 
 // `parameters` [1, …] on `batches` of one run each, at least one.

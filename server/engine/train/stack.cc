@@ -22,6 +22,12 @@ std::vector<double> OnHost(const at::Tensor& values) {
   return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
 }
 
+// As the gradient is: a float32 run's points take half the space in the store.
+double InPrecision(Precision precision, double norm) {
+  const double rounded = precision == Precision::kFloat32 ? static_cast<float>(norm) : norm;
+  return std::isfinite(rounded) ? rounded : norm;
+}
+
 bool ListsStep(const std::vector<uint32_t>& steps, uint32_t step) {
   return std::find(steps.begin(), steps.end(), step) != steps.end();
 }
@@ -146,7 +152,7 @@ absl::Status TrainingStack::Update() {
       Differentiate(config.model, config.training.rule, JoinBatches(), parameters_);
   const std::vector<double> losses = OnHost(gradient.losses);
   const std::vector<double> norms = OnHost(gradient.norms);
-  const std::vector<RunUpdate> updates = Updates(losses);
+  const std::vector<RunUpdate> updates = Updates(losses, norms);
   for (int run = 0; run < runs(); ++run) {
     if (!runs_[run].training() || updates[run].active) continue;
     const absl::Status status = ConcludeDiverged(run);
@@ -163,11 +169,14 @@ absl::Status TrainingStack::Update() {
     StackRun& run = runs_[index];
     if (!run.batch.has_value()) continue;
     run.progress.points.push_back({"train/loss", run.progress.step, losses[index]});
+    if (std::isfinite(losses[index])) {
+      run.progress.points.push_back({"train/gradient_norm", run.progress.step,
+                                     InPrecision(run.config.precision, norms[index])});
+    }
     const uint64_t tokens = run.batch->tokens();
     run.batch.reset();
     if (!updates[index].active) continue;
     run.progress.tokens += tokens;
-    run.progress.points.push_back({"train/gradient_norm", run.progress.step, norms[index]});
     ++run.progress.step;
     run.visited = false;
   }
@@ -193,13 +202,15 @@ StackBatch TrainingStack::JoinBatches() const {
   return MakeStackBatch(batches, runs_.front().config.model.loss, options_);
 }
 
-std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses) const {
+// A gradient that is no number would make every parameter one: it ends its run as such a loss does.
+std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses,
+                                              const std::vector<double>& norms) const {
   std::vector<RunUpdate> updates;
   for (int index = 0; index < runs(); ++index) {
     const StackRun& run = runs_[index];
     const TrainingConfig& training = run.config.training;
     RunUpdate update;
-    update.active = run.training() && std::isfinite(losses[index]);
+    update.active = run.training() && std::isfinite(losses[index]) && std::isfinite(norms[index]);
     update.step = run.progress.step;
     update.optimizer = training.optimizer;
     update.learning_rate = LearningRate(training.schedule, training.optimizer.learning_rate,
@@ -209,8 +220,8 @@ std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses)
   return updates;
 }
 
-// Ends a run whose training loss is no number where it stands, with the evaluation and the
-// checkpoint of an end unless they were made there already.
+// Ends a run whose training loss or gradient is no number where it stands, with the evaluation and
+// the checkpoint of an end unless they were made there already.
 absl::Status TrainingStack::ConcludeDiverged(int index) {
   StackRun& run = runs_[index];
   const uint32_t step = run.progress.step;

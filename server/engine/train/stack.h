@@ -80,7 +80,8 @@ class TrainingStack {
   void DrawBatches();
   StackBatch JoinBatches() const;
   absl::Status ConcludeDiverged(int run);
-  std::vector<RunUpdate> Updates(const std::vector<double>& losses) const;
+  std::vector<RunUpdate> Updates(const std::vector<double>& losses,
+                                 const std::vector<double>& norms) const;
 
   std::vector<StackRun> runs_;
   at::TensorOptions options_;
