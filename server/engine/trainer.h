@@ -65,7 +65,7 @@ class Trainer {
   virtual absl::StatusOr<std::string> ExportState(int run) = 0;
 
   // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,
-  // another numerics version's or another shape's; nothing is changed then.
+  // numerics version's, environment's or shape's; nothing is changed then.
   virtual absl::Status ImportState(int run, absl::string_view state) = 0;
 
   // Parameters of one run now, as a checkpoint's bytes.
@@ -82,6 +82,10 @@ constexpr absl::string_view TorchTrainerName() { return "torch"; }
 
 // Version of the tensor library that is linked ("2.13.0").
 std::string TorchVersion();
+
+// What the bits of a run depend on beside its config, trainer and numerics version: the tensor
+// library and the instructions for which it chooses its kernels ("torch 2.13.0, AVX512 (Intel)").
+std::string Environment();
 
 // Makes the calling thread a lane: its tensor operations use this thread alone.
 void PrepareLaneThread();

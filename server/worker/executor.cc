@@ -68,6 +68,7 @@ class Training {
     Send(std::move(started));
     control_.Progressed(step_);
     auto trainer = setup.Make(leased_.lease, leased_.run, control_);
+    if (absl::IsAborted(trainer.status())) return Refuse(trainer.status());
     if (!trainer.ok()) return trainer.status();
     trainer_ = *std::move(trainer);
     saved_at_ = flushed_at_ = MonotonicNow();
@@ -187,6 +188,14 @@ class Training {
     if (!saved.ok()) return saved;
     v1::Event event;
     event.mutable_released();
+    Send(std::move(event));
+    return absl::OkStatus();
+  }
+
+  // The state is no reason to blame the run.
+  absl::Status Refuse(const absl::Status& why) {
+    v1::Event event;
+    event.mutable_released()->set_state_refused(Transportable(std::string(why.message())));
     Send(std::move(event));
     return absl::OkStatus();
   }

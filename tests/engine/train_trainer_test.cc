@@ -266,6 +266,7 @@ TEST(ImportStateTest, RefusesWhatDoesNotFitAndChangesNothing) {
   const absl::StatusCode kMalformed = absl::StatusCode::kInvalidArgument;
   EXPECT_EQ(import(WithMetadata(before, "trainer", "native")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "numerics_version", "0")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "environment", "torch 1.0.0, AVX")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "optimizer", "sgd")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "precision", "float64")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "format", "ablate.checkpoint")).code(), kRefused);

@@ -102,7 +102,7 @@ TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
   ExpectWholeSeries(WaitForRun(5), 5, 30, 40);
 }
 
-TEST_F(ExecutorTest, FailsRatherThanStartOverWhenTheStateIsRefused) {
+TEST_F(ExecutorTest, GivesTheRunBackWhenItsStateIsRefused) {
   Start();
   v1::GrantedRun run = RecallRun(5, 40);
   run.set_resume_blob(AddBlob("something else"));
@@ -110,7 +110,7 @@ TEST_F(ExecutorTest, FailsRatherThanStartOverWhenTheStateIsRefused) {
   server_->Grant("lease", {run});
   const auto events = EventsOf(WaitForRun(5), NameOf(5));
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events.back().failed().message(),
+  EXPECT_EQ(events.back().released().state_refused(),
             "cannot resume from step 30: the state is another trainer's");
 }
 
