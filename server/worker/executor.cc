@@ -106,13 +106,15 @@ class Training {
 
   absl::StatusOr<engine::RunProgress> Advance() {
     const absl::Duration begin = MonotonicNow();
-    auto progress = trainer_->Advance(pacer_.steps(), control_.stop());
-    const absl::Duration elapsed = MonotonicNow() - begin;
+    const auto elapsed = [&] { return MonotonicNow() - begin; };
+    auto progress = trainer_->Advance(
+        pacer_.steps(), [&] { return control_.halted() || elapsed() >= options_.advance_time; });
     if (!progress.ok()) return progress.status();
-    pacer_.Observe(progress->front().step - step_, elapsed);
-    step_ = progress->front().step;
+    const uint32_t made = progress->front().step - step_;
+    pacer_.Observe(made, elapsed());
+    step_ += made;
     tokens_ += progress->front().tokens;
-    control_.Progressed(step_);
+    if (made > 0 || progress->front().evaluated > 0) control_.Progressed(step_);
     return std::move(progress->front());
   }
 

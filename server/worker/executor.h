@@ -27,7 +27,8 @@ class Reports {
 struct ExecutorOptions {
   absl::Duration flush_every = absl::Milliseconds(250);
   absl::Duration resume_every = absl::Seconds(30);
-  // What one Advance should take: bounds how late a flush, a resume state or a heartbeat's step is.
+  // What one Advance may take, but for the step or the batch of an evaluation that it has begun:
+  // bounds how late a flush, a resume state, an end or a heartbeat's step is.
   absl::Duration advance_time = absl::Milliseconds(50);
 };
 

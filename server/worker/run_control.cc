@@ -54,7 +54,6 @@ void RunControl::EndCall() {
 
 void RunControl::Progressed(uint32_t step) {
   MutexLock lock(&mutex_);
-  if (step == step_) return;
   step_ = step;
   progress_at_ = MonotonicNow();
 }

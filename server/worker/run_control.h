@@ -25,7 +25,7 @@ class RunControl {
   // The run is not ours any more: training ends, calls to the server are cancelled, nothing more is
   // reported.
   void Abandon();
-  // For Trainer::Advance; true after Halt or Abandon.
+  // True after Halt or Abandon.
   const std::atomic<bool>& stop() const { return stop_; }
   bool halted() const { return stop_; }
   bool abandoned() const;
@@ -43,7 +43,7 @@ class RunControl {
   void EndWaiting();
   absl::Duration waited() const;
 
-  // For heartbeats.
+  // Something was done, updates or a part of an evaluation; at this step now. For heartbeats.
   void Progressed(uint32_t step);
   struct Progress {
     uint32_t step = 0;

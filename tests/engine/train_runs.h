@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -28,8 +27,7 @@ inline std::unique_ptr<Trainer> MakeTrainer(const std::vector<RunConfig>& stack)
 }
 
 inline std::vector<RunProgress> AdvanceAll(Trainer& trainer, uint32_t steps) {
-  const std::atomic<bool> go{false};
-  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, go);
+  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, [] { return false; });
   EXPECT_TRUE(progress.ok()) << progress.status();
   return *std::move(progress);
 }

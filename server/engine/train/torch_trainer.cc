@@ -31,13 +31,13 @@ class TorchTrainer : public Trainer {
   }
 
   absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
-                                                   const std::atomic<bool>& stop) override {
+                                                   absl::FunctionRef<bool()> stop) override {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RunProgress>> {
       bool training = true;
-      for (uint32_t step = 0; step < steps && training && !stop.load(); ++step) {
+      for (uint32_t step = 0; step < steps && training && !stop(); ++step) {
         training = false;
         for (const auto& stack : stacks_) {
-          const absl::StatusOr<bool> stepped = stack->Step();
+          const absl::StatusOr<bool> stepped = stack->Step(stop);
           if (!stepped.ok()) return stepped.status();
           training = training || *stepped;
         }
