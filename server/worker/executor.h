@@ -9,20 +9,11 @@
 #include "absl/time/time.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/lease_book.h"
+#include "server/worker/outbox.h"
 #include "server/worker/run_control.h"
 #include "server/worker/run_setup.h"
 
 namespace ablate::worker {
-
-// Where a lane's events go. Thread-safe; must not block.
-class Reports {
- public:
-  virtual ~Reports() = default;
-  // Lease, run and kind are set.
-  virtual void Report(v1::Event event) = 0;
-  // Whether the lease's runs may go on making events.
-  virtual bool HasCredit(const std::string& lease) const = 0;
-};
 
 struct ExecutorOptions {
   absl::Duration flush_every = absl::Milliseconds(250);

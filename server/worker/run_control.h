@@ -30,6 +30,9 @@ class RunControl {
   bool halted() const { return stop_; }
   bool abandoned() const;
 
+  // Abandoning the run abandons this one too, at once if it already is; null ends that.
+  void SetFollower(RunControl* follower);
+
   // Waits, but for no longer than until the next Halt or Abandon.
   void Pause(absl::Duration duration);
 
@@ -57,6 +60,7 @@ class RunControl {
   CondVar changed_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   std::function<void()> cancel_ ABSL_GUARDED_BY(mutex_);
+  RunControl* follower_ ABSL_GUARDED_BY(mutex_) = nullptr;
   uint32_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration progress_at_ ABSL_GUARDED_BY(mutex_);
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;

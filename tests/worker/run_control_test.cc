@@ -59,6 +59,21 @@ TEST(RunControlTest, AbandonEndsAPause) {
   pausing.join();
 }
 
+TEST(RunControlTest, AbandonsItsFollowerToo) {
+  RunControl control, follower, late;
+  int cancelled = 0;
+  follower.BeginCall([&] { ++cancelled; });
+  control.SetFollower(&follower);
+  EXPECT_FALSE(follower.abandoned());
+  control.Halt();
+  EXPECT_FALSE(follower.stop());
+  control.Abandon();
+  EXPECT_TRUE(follower.abandoned());
+  EXPECT_EQ(cancelled, 1);
+  control.SetFollower(&late);
+  EXPECT_TRUE(late.abandoned());
+}
+
 TEST(RunControlTest, CountsTheTimeSinceTheLastProgressAlsoOfTheSameStep) {
   RunControl control;
   control.Progressed(5);
