@@ -19,6 +19,9 @@ struct LeaseHolder {
   std::string device;
   std::string build;
   std::string trainer;
+  // What its bits depend on beside the trainer; empty if it doesn't say.
+  std::string environment;
+  uint32_t numerics_version = 0;  // 0 if it doesn't say
 };
 
 // A lease to be made over runs that are queued. Its id is the caller's: random, never used before.
@@ -60,7 +63,10 @@ struct FinishedEvent {
 struct FailedEvent {
   std::string message;
 };
-struct ReleasedEvent {};
+struct ReleasedEvent {
+  // Why the resume state can't be continued from; empty: it is no reason to give the run back.
+  std::string state_refused;
+};
 
 struct LeaseEvent {
   std::string lease;

@@ -47,10 +47,11 @@ struct NewRun {
   uint32_t seed = 0;
   uint32_t steps = 0;
   uint64_t parameters = 0;
-  std::string device_kind;   // "cpu" or "cuda"
-  std::string shape;         // runs of equal shape cost the same: key of measured step times
-  std::string spec;          // serialized RunSpec
-  std::string dataset_blob;  // sha256, or empty
+  std::string device_kind;        // "cpu" or "cuda"
+  std::string shape;              // runs of equal shape cost the same: key of measured step times
+  std::string spec;               // serialized RunSpec
+  uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker trains it
+  std::string dataset_blob;       // sha256, or empty
 };
 
 struct NewCell {
@@ -117,7 +118,7 @@ struct RunRecord {
   uint32_t failures = 0;  // in a row without progress
   uint32_t losses = 0;    // lost workers in a row without progress
   std::string failure;    // why it FAILED
-  std::string trainer, device, build, worker;
+  std::string trainer, device, build, worker, environment;
   Spent spent;
   Micros create_time = 0, start_time = 0, end_time = 0;
 };

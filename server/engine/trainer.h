@@ -3,12 +3,12 @@
 #ifndef ABLATE_SERVER_ENGINE_TRAINER_H_
 #define ABLATE_SERVER_ENGINE_TRAINER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,7 +17,7 @@
 namespace ablate::engine {
 
 // Part of every run's fingerprint: raised whenever the same spec would give other numbers.
-inline constexpr uint32_t kNumericsVersion = 2;
+inline constexpr uint32_t kNumericsVersion = 3;
 
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
 // eval/accuracy.
@@ -40,8 +40,9 @@ struct RunProgress {
   std::vector<Point> points;            // ascending steps within a key
   std::vector<Checkpoint> checkpoints;  // ascending steps
   Outcome outcome = Outcome::kTraining;
-  uint32_t step = 0;    // updates made so far; where a diverged run ended
-  uint64_t tokens = 0;  // read in the updates of this Advance, without padding and evaluations
+  uint32_t step = 0;       // updates made so far; where a diverged run ended
+  uint64_t tokens = 0;     // read in the updates of this Advance, without padding and evaluations
+  uint32_t evaluated = 0;  // batches of evaluations in this Advance
 };
 
 // A stack of runs with equal shapes (R ≥ 1) trained together. A run's numbers never depend on its
@@ -53,19 +54,22 @@ class Trainer {
 
   // Makes up to `steps` more updates of every run that is still training, evaluating and
   // checkpointing on the way: at step s first the evaluation of s, then the checkpoint of s, then
-  // the update s → s+1. Ends early, between two updates, when `stop` becomes true or no run is
-  // training. One element a run, in stack order. Errors: RESOURCE_EXHAUSTED (out of memory; the
+  // the update s → s+1. Ends early when no run is training, or when `stop` says so, which is asked
+  // between two updates and between two batches of an evaluation: the next call goes on there, with
+  // the same bits. Once it has said so it must not change its mind. One element a run, in stack
+  // order. Errors: RESOURCE_EXHAUSTED (out of memory; the
   // trainer is still usable), INTERNAL (discard it; others on this device are well), UNAVAILABLE
   // (the device is lost to this process).
   virtual absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
-                                                           const std::atomic<bool>& stop) = 0;
+                                                           absl::FunctionRef<bool()> stop) = 0;
 
   // State of one run between two Advance calls: parameters, moments, step, generators, data cursor,
-  // first evaluation. Importing it continues the same sequence bit for bit.
+  // first evaluation. Importing it continues the same sequence bit for bit; an evaluation that was
+  // left midway is made again.
   virtual absl::StatusOr<std::string> ExportState(int run) = 0;
 
   // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,
-  // another numerics version's or another shape's; nothing is changed then.
+  // numerics version's, environment's or shape's; nothing is changed then.
   virtual absl::Status ImportState(int run, absl::string_view state) = 0;
 
   // Parameters of one run now, as a checkpoint's bytes.
@@ -82,6 +86,10 @@ constexpr absl::string_view TorchTrainerName() { return "torch"; }
 
 // Version of the tensor library that is linked ("2.13.0").
 std::string TorchVersion();
+
+// What the bits of a run depend on beside its config, trainer and numerics version: the tensor
+// library and the instructions for which it chooses its kernels ("torch 2.13.0, AVX512 (Intel)").
+std::string Environment();
 
 // Makes the calling thread a lane: its tensor operations use this thread alone.
 void PrepareLaneThread();

@@ -42,7 +42,7 @@ struct Cell {
   std::optional<double> device_seconds;
   double contended_seconds = 0;  // of device_seconds, while other work had the core
   std::optional<double> tokens_per_second;
-  std::string trainer, version, device;  // "" where not recorded
+  std::string trainer, version, device, environment;  // "" where not recorded
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
   // there.
   std::map<std::string, std::string> changed;

@@ -154,8 +154,10 @@ Warnings MixedProvenance(const Facts& facts) {
   const struct {
     absl::string_view name;
     std::string Cell::*field;
-  } kinds[] = {
-      {"trainers", &Cell::trainer}, {"versions", &Cell::version}, {"devices", &Cell::device}};
+  } kinds[] = {{"trainers", &Cell::trainer},
+               {"versions", &Cell::version},
+               {"devices", &Cell::device},
+               {"environments", &Cell::environment}};
   Parts parts;
   for (const auto& kind : kinds) {
     std::map<std::string, size_t> counts;

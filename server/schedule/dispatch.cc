@@ -36,9 +36,8 @@ absl::Status Scheduler::Impl::DispatchKind(absl::string_view device_kind) {
     if (!queue.ok()) return queue.status();
     const std::vector<storage::NewLease> leases = Assign(*queue);
     if (leases.empty()) return absl::OkStatus();
-    const absl::StatusOr<size_t> granted = Grant(leases);
-    if (!granted.ok()) return granted.status();
-    more = *granted > 0 && leases.size() == page;
+    if (absl::Status granted = Grant(leases); !granted.ok()) return granted;
+    more = leases.size() == page;
   }
   return absl::OkStatus();
 }
@@ -53,25 +52,24 @@ std::vector<storage::NewLease> Scheduler::Impl::Assign(
     if (worker == nullptr) break;
     ++assigned[name];
     leases.push_back({new_lease_id_(),
-                      {name, worker->incarnation, worker->device, worker->build, worker->trainer},
+                      {name, worker->incarnation, worker->device, worker->build, worker->trainer,
+                       worker->environment, worker->numerics_version},
                       {run.run}});
   }
   return leases;
 }
 
-absl::StatusOr<size_t> Scheduler::Impl::Grant(const std::vector<storage::NewLease>& leases) {
+absl::Status Scheduler::Impl::Grant(const std::vector<storage::NewLease>& leases) {
   absl::StatusOr<std::vector<std::vector<storage::GrantedRun>>> granted = store_->Grant(leases);
   if (!granted.ok()) {
     if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
     return granted.status();
   }
-  size_t made = 0;
   for (size_t i = 0; i < leases.size(); ++i) {
-    if ((*granted)[i].empty()) continue;  // cancelled in between
-    ++made;
+    if ((*granted)[i].empty()) continue;  // it left the queue: cancelled, or nobody can train it
     HandOut(leases[i], std::move((*granted)[i]));
   }
-  return made;
+  return absl::OkStatus();
 }
 
 void Scheduler::Impl::HandOut(const storage::NewLease& made,

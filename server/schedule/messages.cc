@@ -134,7 +134,7 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
     case v1::Event::kFailed:
       return Kind(storage::FailedEvent{event.failed().message()});
     case v1::Event::kReleased:
-      return Kind(storage::ReleasedEvent{});
+      return Kind(storage::ReleasedEvent{event.released().state_refused()});
     case v1::Event::KIND_NOT_SET:
       break;
   }
@@ -148,7 +148,8 @@ absl::Status CheckHello(const v1::Hello& hello) {
        {CheckName("hello.worker", hello.worker()),
         CheckName("hello.incarnation", hello.incarnation()),
         CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build()),
-        CheckWords("hello.trainer", hello.trainer())}) {
+        CheckWords("hello.trainer", hello.trainer()),
+        CheckWords("hello.environment", hello.environment())}) {
     if (!status.ok()) return status;
   }
   if (hello.device_kind() != "cpu" && hello.device_kind() != "cuda") {

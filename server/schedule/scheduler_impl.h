@@ -91,9 +91,9 @@ class Scheduler::Impl {
   absl::Status DispatchKind(absl::string_view device_kind);
   // A lease for each run at the front of the queue that a worker has a place for.
   std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue);
-  // Makes them in one transaction, for a commit each is what granting short runs costs; how many
-  // were made, for a run may not be queued any more.
-  absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);
+  // Makes them in one transaction, for a commit each is what granting short runs costs. None of
+  // their runs is queued afterwards.
+  absl::Status Grant(const std::vector<storage::NewLease>& leases);
   void HandOut(const storage::NewLease& lease, std::vector<storage::GrantedRun> runs);
   // The worker for a run; null if none has a place beside what it has and `assigned`.
   WorkerState* LeastLoaded(const storage::QueuedRun& run,

@@ -111,6 +111,7 @@ void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
   worker.device_kind = hello.device_kind();
   worker.build = hello.build();
   worker.trainer = hello.trainer();
+  worker.environment = hello.environment();
   worker.numerics_version = hello.numerics_version();
   worker.lanes = hello.lanes();
   worker.analysis = hello.role() == v1::ANALYSIS;

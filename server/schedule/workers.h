@@ -51,6 +51,7 @@ struct WorkerState {
   std::string device_kind;
   std::string build;
   std::string trainer;
+  std::string environment;
   uint32_t numerics_version = 0;
   uint32_t lanes = 0;
   bool analysis = false;  // its role: gets no runs

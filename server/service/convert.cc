@@ -139,6 +139,7 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   *provenance->mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.spent.device_time);
   *provenance->mutable_contended_time() =
       TimeUtil::MicrosecondsToDuration(record.spent.contended_time);
+  provenance->set_environment(record.environment);
   provenance->set_tokens(record.spent.tokens);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);

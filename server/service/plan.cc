@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/engine/trainer.h"
 #include "server/service/names.h"
 
 namespace ablate::service {
@@ -98,6 +99,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.shape = cell.shape;
   run.spec = cell.run.SerializeAsString();
   run.dataset_blob = cell.dataset_sha256;
+  run.numerics_version = engine::kNumericsVersion;
   return run;
 }
 

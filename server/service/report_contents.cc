@@ -86,6 +86,7 @@ void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
     ++provenance->trainers[cell.trainer];
     ++provenance->versions[cell.version];
     ++provenance->devices[cell.device];
+    if (!cell.environment.empty()) ++provenance->environments[cell.environment];
   }
   provenance->cells = grid.cells.size();
   provenance->runs = runs.size();

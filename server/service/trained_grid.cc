@@ -143,6 +143,7 @@ class Loader {
     cell->trainer = run.trainer;
     cell->version = run.build;
     cell->device = run.device;
+    cell->environment = run.environment;
     if (run.spent.device_time <= 0) return;
     const double seconds = Seconds(run.spent.device_time);
     cell->device_seconds = seconds;

@@ -53,8 +53,8 @@ class Training {
       : options_(options),
         leased_(leased),
         control_(control),
-        blobs_(blobs),
         reports_(reports),
+        outbox_(leased.lease, leased.run.run(), blobs, reports, &control),
         pacer_(options.advance_time),
         began_(MonotonicNow()),
         delay_at_begin_(RunQueueDelay()),
@@ -65,9 +65,10 @@ class Training {
   absl::Status Run(RunSetup& setup) {
     v1::Event started;
     started.mutable_started();
-    Send(std::move(started));
+    outbox_.Post(std::move(started));
     control_.Progressed(step_);
     auto trainer = setup.Make(leased_.lease, leased_.run, control_);
+    if (absl::IsAborted(trainer.status())) return Refuse(trainer.status());
     if (!trainer.ok()) return trainer.status();
     trainer_ = *std::move(trainer);
     saved_at_ = flushed_at_ = MonotonicNow();
@@ -78,7 +79,9 @@ class Training {
     Flush();
     v1::Event failed;
     failed.mutable_failed()->set_message(Transportable(std::string(status.message())));
-    Send(std::move(failed));
+    // A blob that can't be published may be why it failed.
+    outbox_.Settle().IgnoreError();
+    outbox_.Post(std::move(failed));
   }
 
  private:
@@ -87,51 +90,53 @@ class Training {
       AwaitCredit();
       if (control_.abandoned()) return absl::CancelledError("withdrawn");
       if (control_.halted()) return Release();
-      const absl::StatusOr<engine::RunProgress> progress = Advance();
+      absl::StatusOr<engine::RunProgress> progress = Advance();
       if (!progress.ok()) return progress.status();
-      absl::Status taken = Take(*progress);
-      if (!taken.ok() || progress->outcome != engine::Outcome::kTraining) return taken;
+      const bool ended = progress->outcome != engine::Outcome::kTraining;
+      absl::Status taken = Take(*std::move(progress));
+      if (!taken.ok() || ended) return taken;
     }
   }
 
-  // Training pauses while too much is unacknowledged; what was made must be on its way for that to
-  // change.
+  // Training pauses while too much is held back or unacknowledged; what was made must be on its way
+  // for that to change.
   void AwaitCredit() {
-    if (reports_->HasCredit(leased_.lease)) return;
+    const auto may_go_on = [&] { return reports_->HasCredit(leased_.lease) && !outbox_.full(); };
+    if (may_go_on()) return;
     Flush();
     const ServerWait waiting(control_);
-    while (!control_.halted() && !reports_->HasCredit(leased_.lease)) control_.Pause(kCreditPoll);
+    while (!control_.halted() && !may_go_on()) control_.Pause(kCreditPoll);
   }
 
   absl::StatusOr<engine::RunProgress> Advance() {
     const absl::Duration begin = MonotonicNow();
-    auto progress = trainer_->Advance(pacer_.steps(), control_.stop());
-    const absl::Duration elapsed = MonotonicNow() - begin;
+    const auto elapsed = [&] { return MonotonicNow() - begin; };
+    auto progress = trainer_->Advance(
+        pacer_.steps(), [&] { return control_.halted() || elapsed() >= options_.advance_time; });
     if (!progress.ok()) return progress.status();
-    pacer_.Observe(progress->front().step - step_, elapsed);
-    step_ = progress->front().step;
+    const uint32_t made = progress->front().step - step_;
+    pacer_.Observe(made, elapsed());
+    step_ += made;
     tokens_ += progress->front().tokens;
-    control_.Progressed(step_);
+    if (made > 0 || progress->front().evaluated > 0) control_.Progressed(step_);
     return std::move(progress->front());
   }
 
   // Reports what an Advance brought: points before checkpoints before the end.
-  absl::Status Take(const engine::RunProgress& progress) {
+  absl::Status Take(engine::RunProgress progress) {
     points_.Add(progress.points);
     const bool ended = progress.outcome != engine::Outcome::kTraining;
     const bool first = !flushed_ && !points_.empty();
     const bool due = MonotonicNow() - flushed_at_ >= options_.flush_every;
     if (first || due || ended || !progress.checkpoints.empty()) Flush();
-    for (const engine::Checkpoint& checkpoint : progress.checkpoints) {
-      absl::Status saved = SaveCheckpoint(checkpoint);
+    for (engine::Checkpoint& checkpoint : progress.checkpoints) {
+      absl::Status saved = SaveCheckpoint(std::move(checkpoint), ended);
       if (!saved.ok()) return saved;
     }
-    if (ended) {
-      Finish(progress);
-      return absl::OkStatus();
-    }
-    if (MonotonicNow() - saved_at_ < options_.resume_every) return absl::OkStatus();
-    return SaveState();
+    if (ended) return Finish(progress);
+    const bool saving = outbox_.publishing();
+    if (saving || MonotonicNow() - saved_at_ < options_.resume_every) return outbox_.status();
+    return SaveState(/*ended=*/false);
   }
 
   void Flush() {
@@ -139,69 +144,72 @@ class Training {
     v1::Event event;
     *event.mutable_points() = points_.Take(step_, {MonotonicNow() - began_ - control_.waited(),
                                                    RunQueueDelay() - delay_at_begin_, tokens_});
-    Send(std::move(event));
+    outbox_.Post(std::move(event));
     flushed_ = true;
     flushed_at_ = MonotonicNow();
   }
 
-  absl::Status SaveCheckpoint(const engine::Checkpoint& checkpoint) {
-    auto blob = blobs_->Write(leased_.lease, checkpoint.safetensors, control_);
-    if (!blob.ok()) return blob.status();
+  absl::Status SaveCheckpoint(engine::Checkpoint checkpoint, bool ended) {
     v1::Event event;
-    v1::Checkpoint& saved = *event.mutable_checkpoint();
-    saved.set_step(checkpoint.step);
-    saved.set_blob(*std::move(blob));
-    saved.set_bytes(checkpoint.safetensors.size());
-    Send(std::move(event));
-    return absl::OkStatus();
+    event.mutable_checkpoint()->set_step(checkpoint.step);
+    return Publish(std::move(event), std::move(checkpoint.safetensors), ended);
   }
 
   // A resume state covers what was reported before it, so everything made so far is reported first.
-  absl::Status SaveState() {
-    if (step_ == saved_step_) return absl::OkStatus();
+  absl::Status SaveState(bool ended) {
+    if (step_ == saved_step_) return outbox_.status();
     Flush();
-    const absl::StatusOr<std::string> state = trainer_->ExportState(0);
-    if (!state.ok()) return state.status();
-    auto blob = blobs_->Write(leased_.lease, *state, control_);
-    if (!blob.ok()) return blob.status();
-    v1::Event event;
-    v1::ResumeState& saved = *event.mutable_resume_state();
-    saved.set_step(step_);
-    saved.set_blob(*std::move(blob));
-    saved.set_bytes(state->size());
-    Send(std::move(event));
     saved_step_ = step_;
     saved_at_ = MonotonicNow();
-    return absl::OkStatus();
+    absl::StatusOr<std::string> state = trainer_->ExportState(0);
+    if (!state.ok()) return state.status();
+    v1::Event event;
+    event.mutable_resume_state()->set_step(step_);
+    return Publish(std::move(event), *std::move(state), ended);
   }
 
-  void Finish(const engine::RunProgress& progress) {
+  // Beside training, unless that has ended.
+  absl::Status Publish(v1::Event event, std::string blob, bool ended) {
+    if (ended) return outbox_.PostBlobNow(std::move(event), blob);
+    return outbox_.PostBlob(std::move(event), std::move(blob));
+  }
+
+  absl::Status Finish(const engine::RunProgress& progress) {
     v1::Event event;
     event.mutable_finished()->set_diverged(progress.outcome == engine::Outcome::kDiverged);
     event.mutable_finished()->set_step(progress.step);
-    Send(std::move(event));
+    return End(std::move(event));
   }
 
   absl::Status Release() {
-    absl::Status saved = SaveState();
+    // One at a time, and before the next is made.
+    absl::Status saved = outbox_.Settle();
+    if (saved.ok()) saved = SaveState(/*ended=*/true);
     if (!saved.ok()) return saved;
     v1::Event event;
     event.mutable_released();
-    Send(std::move(event));
-    return absl::OkStatus();
+    return End(std::move(event));
   }
 
-  void Send(v1::Event event) {
-    event.set_lease(leased_.lease);
-    event.set_run(leased_.run.run());
-    reports_->Report(std::move(event));
+  // The state is no reason to blame the run.
+  absl::Status Refuse(const absl::Status& why) {
+    v1::Event event;
+    event.mutable_released()->set_state_refused(Transportable(std::string(why.message())));
+    return End(std::move(event));
+  }
+
+  // Sends the last event, when all that was posted before is sent.
+  absl::Status End(v1::Event event) {
+    absl::Status settled = outbox_.Settle();
+    if (settled.ok()) outbox_.Post(std::move(event));
+    return settled;
   }
 
   const ExecutorOptions& options_;
   const Instructions::LeasedRun& leased_;
   RunControl& control_;
-  BlobChannel* const blobs_;
   Reports* const reports_;
+  Outbox outbox_;
   StepPacer pacer_;
   PointBuffer points_;
   std::unique_ptr<engine::Trainer> trainer_;

@@ -9,25 +9,17 @@
 #include "absl/time/time.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/lease_book.h"
+#include "server/worker/outbox.h"
 #include "server/worker/run_control.h"
 #include "server/worker/run_setup.h"
 
 namespace ablate::worker {
 
-// Where a lane's events go. Thread-safe; must not block.
-class Reports {
- public:
-  virtual ~Reports() = default;
-  // Lease, run and kind are set.
-  virtual void Report(v1::Event event) = 0;
-  // Whether the lease's runs may go on making events.
-  virtual bool HasCredit(const std::string& lease) const = 0;
-};
-
 struct ExecutorOptions {
   absl::Duration flush_every = absl::Milliseconds(250);
   absl::Duration resume_every = absl::Seconds(30);
-  // What one Advance should take: bounds how late a flush, a resume state or a heartbeat's step is.
+  // What one Advance may take, but for the step or the batch of an evaluation that it has begun:
+  // bounds how late a flush, a resume state, an end or a heartbeat's step is.
   absl::Duration advance_time = absl::Milliseconds(50);
 };
 

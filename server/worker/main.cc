@@ -108,6 +108,7 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_lanes(static_cast<uint32_t>(lanes));
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
   hello.set_trainer(std::string(engine::TorchTrainerName()));
+  hello.set_environment(engine::Environment());
   hello.set_numerics_version(engine::kNumericsVersion);
   return hello;
 }

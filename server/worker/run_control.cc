@@ -27,12 +27,19 @@ void RunControl::Abandon() {
   stop_ = true;
   abandoned_ = true;
   if (cancel_) cancel_();
+  if (follower_ != nullptr) follower_->Abandon();
   changed_.SignalAll();
 }
 
 bool RunControl::abandoned() const {
   MutexLock lock(&mutex_);
   return abandoned_;
+}
+
+void RunControl::SetFollower(RunControl* follower) {
+  MutexLock lock(&mutex_);
+  follower_ = follower;
+  if (abandoned_ && follower != nullptr) follower->Abandon();
 }
 
 void RunControl::Pause(absl::Duration duration) {
@@ -54,7 +61,6 @@ void RunControl::EndCall() {
 
 void RunControl::Progressed(uint32_t step) {
   MutexLock lock(&mutex_);
-  if (step == step_) return;
   step_ = step;
   progress_at_ = MonotonicNow();
 }

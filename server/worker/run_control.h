@@ -25,10 +25,13 @@ class RunControl {
   // The run is not ours any more: training ends, calls to the server are cancelled, nothing more is
   // reported.
   void Abandon();
-  // For Trainer::Advance; true after Halt or Abandon.
+  // True after Halt or Abandon.
   const std::atomic<bool>& stop() const { return stop_; }
   bool halted() const { return stop_; }
   bool abandoned() const;
+
+  // Abandoning the run abandons this one too, at once if it already is; null ends that.
+  void SetFollower(RunControl* follower);
 
   // Waits, but for no longer than until the next Halt or Abandon.
   void Pause(absl::Duration duration);
@@ -43,7 +46,7 @@ class RunControl {
   void EndWaiting();
   absl::Duration waited() const;
 
-  // For heartbeats.
+  // Something was done, updates or a part of an evaluation; at this step now. For heartbeats.
   void Progressed(uint32_t step);
   struct Progress {
     uint32_t step = 0;
@@ -57,6 +60,7 @@ class RunControl {
   CondVar changed_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   std::function<void()> cancel_ ABSL_GUARDED_BY(mutex_);
+  RunControl* follower_ ABSL_GUARDED_BY(mutex_) = nullptr;
   uint32_t step_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration progress_at_ ABSL_GUARDED_BY(mutex_);
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;

@@ -11,6 +11,12 @@ namespace {
 
 constexpr uint64_t kDataSetCacheBytes = 256 << 20;
 
+// Whether the state itself is at fault, not what was done with it.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsDataLoss(status);
+}
+
 absl::Status Annotate(const absl::Status& status, const std::string& what) {
   return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
 }
@@ -38,11 +44,11 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
   auto trainer = make_trainer_({*std::move(config)});
   if (!trainer.ok() || run.resume_blob().empty()) return trainer;
   const absl::StatusOr<std::string> state = blobs_->Read(lease, run.resume_blob(), control);
-  const std::string what = absl::StrCat("cannot resume from step ", run.resume_step());
-  if (!state.ok()) return Annotate(state.status(), what);
-  const absl::Status imported = (*trainer)->ImportState(0, *state);
-  if (!imported.ok()) return Annotate(imported, what);
-  return trainer;
+  const absl::Status imported = state.ok() ? (*trainer)->ImportState(0, *state) : state.status();
+  if (imported.ok()) return trainer;
+  return absl::Status(
+      IsRefusal(imported) ? absl::StatusCode::kAborted : imported.code(),
+      absl::StrCat("cannot resume from step ", run.resume_step(), ": ", imported.message()));
 }
 
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,

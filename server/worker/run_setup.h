@@ -37,8 +37,8 @@ class RunSetup {
  public:
   RunSetup(TrainerFactory make_trainer, BlobChannel* blobs);
 
-  // Blocks while data set and resume state are fetched. A resume state that the trainer refuses is
-  // an error: the run never starts over behind the server's back. UNAVAILABLE: the device is lost.
+  // Blocks while data set and resume state are fetched. UNAVAILABLE: the device is lost. ABORTED:
+  // the resume state is damaged or another's; the server decides where the run begins instead.
   absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const std::string& lease,
                                                         const v1::GrantedRun& run,
                                                         RunControl& control);

@@ -41,8 +41,7 @@ absl::Status WarmUp(const TrainerFactory& make_trainer) {
   const uint32_t steps = config->training.steps;
   const auto trainer = make_trainer({*std::move(config)});
   if (!trainer.ok()) return trainer.status();
-  const std::atomic<bool> never{false};
-  if (const auto advanced = (*trainer)->Advance(steps, never); !advanced.ok()) {
+  if (const auto advanced = (*trainer)->Advance(steps, [] { return false; }); !advanced.ok()) {
     return advanced.status();
   }
   return (*trainer)->ExportState(0).status();

@@ -49,17 +49,20 @@ uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
   }
   Statement(t.db,
             "REPLACE INTO resume_states (run, step, blob, bytes, change, device_time, "
-            "contended_time, tokens, summaries) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+            "contended_time, tokens, environment, summaries) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
             "coalesce((SELECT data FROM summaries WHERE run = ?1), x''))",
             run.id, event.step, event.blob, event.bytes, change, run.spent.device_time,
-            run.spent.contended_time, run.spent.tokens)
+            run.spent.contended_time, run.spent.tokens, run.environment)
       .Run();
   return before;
 }
 
-void DropResumeState(Transaction& t, int64_t run) {
+bool DropResumeState(Transaction& t, int64_t run) {
+  bool dropped = false;
   Statement gone(t.db, "DELETE FROM resume_states WHERE run = ?1 RETURNING blob", run);
-  while (gone.Row()) Loosen(t, gone.View(0), Worth::kNothing);
+  for (; gone.Row(); dropped = true) Loosen(t, gone.View(0), Worth::kNothing);
+  return dropped;
 }
 
 bool IsNamed(Connection& db, absl::string_view sha256) {

@@ -26,7 +26,8 @@ void RemoveArtifacts(Transaction& t, int64_t run, uint64_t after);
 // before, 0 if there was none.
 uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEvent& event,
                          uint64_t change);
-void DropResumeState(Transaction& t, int64_t run);
+// Whether there was one.
+bool DropResumeState(Transaction& t, int64_t run);
 
 // Whether a data set, artifact or resume state names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);

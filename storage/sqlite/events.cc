@@ -183,7 +183,16 @@ absl::Status ApplyTo(const Context& c, const FailedEvent& event) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyTo(const Context& c, const ReleasedEvent&) {
+// A refused state goes, so that the next worker begins anew; with none left there is nothing to
+// refuse, or a run could go round for ever.
+absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
+  if (!event.state_refused.empty()) {
+    if (!DropResumeState(c.t, c.run->id)) {
+      Fail(c.t, c.run, event.state_refused);
+      return absl::OkStatus();
+    }
+    Record(c.t, *c.run, "rewound", absl::StrCat(Shorten(event.state_refused), ": it begins anew"));
+  }
   Record(c.t, *c.run, "released");
   Requeue(c.t, c.run);
   return absl::OkStatus();

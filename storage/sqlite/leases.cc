@@ -13,17 +13,6 @@
 namespace ablate::storage {
 namespace {
 
-// A worker's last words in full are in its log.
-constexpr size_t kLongestMessage = 4000;
-
-// Cut between characters, for the rest must still be UTF-8.
-absl::string_view Shorten(absl::string_view message) {
-  if (message.size() <= kLongestMessage) return message;
-  size_t size = kLongestMessage;
-  while (size > 0 && (message[size] & 0xc0) == 0x80) --size;
-  return message.substr(0, size);
-}
-
 int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& holder) {
   Statement insert(
       t.db,
@@ -54,6 +43,21 @@ void DropUnreadableState(Transaction& t, Blobs* blobs, const RunRow& run) {
   if (why.empty()) return;
   DropResumeState(t, run.id);
   Record(t, run, "rewound", absl::StrCat(why, ": it begins anew"));
+}
+
+// Continued elsewhere, a state would not give the numbers that the run's first steps belong to.
+// States of older files don't say where they were made: the worker looks into them.
+void DropForeignState(Transaction& t, const LeaseHolder& holder, const RunRow& run) {
+  std::string environment;
+  {
+    Statement resume(t.db, "SELECT environment FROM resume_states WHERE run = ?1", run.id);
+    if (resume.Row()) environment = resume.Text(0);
+  }
+  if (environment.empty() || environment == holder.environment) return;
+  DropResumeState(t, run.id);
+  Record(t, run, "rewound",
+         absl::StrCat("its resume state was made by ", environment, "; this worker has ",
+                      holder.environment, ": it begins anew"));
 }
 
 // Takes a run back to its resume state's place in the order of events: what came later goes, and
@@ -100,6 +104,7 @@ void Lend(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow* run,
   run->device = holder.device;
   run->build = holder.build;
   run->trainer = holder.trainer;
+  run->environment = holder.environment;
   SaveRun(t, *run, before);
   Record(t, *run, "granted");
 }
@@ -122,6 +127,25 @@ std::string NameOf(Connection& db, int64_t run) {
   return row.Row() ? row.Text(0) : "";
 }
 
+// Whether the holder would give other numbers than the run's fingerprint stands for: a run that was
+// queued before an upgrade. It ends, for no worker of today can train it.
+bool EndIfOutdated(Transaction& t, const LeaseHolder& holder, RunRow* run) {
+  uint32_t version = 0;
+  {
+    Statement read(t.db, "SELECT numerics FROM runs WHERE id = ?1", run->id);
+    if (read.Row()) version = read.As<uint32_t>(0);
+  }
+  if (version == 0 || holder.numerics_version == 0 || version == holder.numerics_version) {
+    return false;
+  }
+  run->failure = absl::StrCat("it was queued for numerics version ", version,
+                              ", and the workers compute version ", holder.numerics_version,
+                              ", which gives other numbers: submit its experiment again");
+  Record(t, *run, "failed", run->failure);
+  End(t, run, RunState::kFailed);
+  return true;
+}
+
 absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
                                                  const NewLease& wanted) {
   const LeaseHolder& holder = wanted.holder;
@@ -138,9 +162,11 @@ absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
   for (const std::string& name : wanted.runs) {
     std::optional<RunRow> run = FindRun(t.db, name);
     if (!run.has_value() || run->state != RunState::kQueued) continue;
+    if (EndIfOutdated(t, holder, &*run)) continue;
     if (granted.empty()) id = InsertLease(t, wanted.lease, holder);
     granted.emplace_back().run = name;
     DropUnreadableState(t, blobs, *run);
+    DropForeignState(t, holder, *run);
     Lend(t, id, holder, &*run, &granted.back());
   }
   return granted;
@@ -195,6 +221,14 @@ absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
   return absl::OkStatus();
 }
 
+absl::string_view Shorten(absl::string_view message) {
+  constexpr size_t kLongestMessage = 4000;
+  if (message.size() <= kLongestMessage) return message;
+  size_t size = kLongestMessage;
+  while (size > 0 && (message[size] & 0xc0) == 0x80) --size;
+  return message.substr(0, size);
+}
+
 void Fail(Transaction& t, RunRow* run, absl::string_view message) {
   message = Shorten(message);
   Record(t, *run, "failed", message);
@@ -211,7 +245,8 @@ std::vector<LeaseRecord> ListLeases(Connection& db) {
   while (row.Row()) {
     LeaseRecord& lease = leases.emplace_back();
     lease.lease = row.Text(1);
-    lease.holder = {row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Text(6)};
+    // The rest is for granting alone.
+    lease.holder = {row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Text(6), "", 0};
     lease.acked = row.As<uint64_t>(7);
     Statement run(db, "SELECT name FROM runs WHERE lease = ?1 ORDER BY id", row.Int(0));
     while (run.Row()) lease.runs.push_back(run.Text(0));

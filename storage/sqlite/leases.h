@@ -38,6 +38,9 @@ std::vector<LeaseRecord> ListLeases(Connection& db);
 // Forgets leases without runs that were touched before `before`.
 void PruneLeases(Transaction& t, Micros before);
 
+// At most 4,000 bytes of a worker's words, cut between characters; in full they are in its log.
+absl::string_view Shorten(absl::string_view message);
+
 // A failure of the run: back into the queue, or FAILED if it is one too many. Saves.
 void Fail(Transaction& t, RunRow* run, absl::string_view message);
 

@@ -200,9 +200,14 @@ ALTER TABLE resume_states ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// Which blobs that lost a name are not worth keeping for a while: superseded resume states.
+// Which blobs that lost a name are not worth keeping for a while: superseded resume states. In what
+// environment numbers are made, so that a state is continued in the same one, and in which version
+// of the numerics a fingerprint was made: runs of earlier files in version 2.
 constexpr char kVersion3[] = R"sql(
 ALTER TABLE loose_blobs ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN environment TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN numerics INTEGER NOT NULL DEFAULT 2;
+ALTER TABLE resume_states ADD COLUMN environment TEXT NOT NULL DEFAULT '';
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};

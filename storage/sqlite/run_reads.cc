@@ -20,6 +20,7 @@ void ReadProvenance(const RunRow& row, RunRecord* record) {
   record->device = row.device;
   record->build = row.build;
   record->worker = row.worker;
+  record->environment = row.environment;
   record->spent = row.spent;
   record->start_time = row.start_time;
   record->end_time = row.end_time;

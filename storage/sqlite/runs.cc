@@ -50,8 +50,8 @@ void MoveCounts(Transaction& t, int64_t run, RunState from, RunState to) {
 std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   Statement row(db,
                 "SELECT steps, state, lease, step, failures, losses, failure, trainer, device, "
-                "build, worker, device_time, contended_time, tokens, start_time, end_time "
-                "FROM runs WHERE id = ?1",
+                "build, worker, device_time, contended_time, tokens, start_time, end_time, "
+                "environment FROM runs WHERE id = ?1",
                 id);
   if (!row.Row()) return std::nullopt;
   RunRow run;
@@ -70,6 +70,7 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   run.spent = {row.Int(11), row.Int(12), row.As<uint64_t>(13)};
   run.start_time = row.Int(14);
   run.end_time = row.Int(15);
+  run.environment = row.Text(16);
   return run;
 }
 
@@ -115,10 +116,11 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
       "UPDATE runs SET state = ?2, lease = nullif(?3, 0), step = ?4, failures = ?5, "
       "losses = ?6, failure = ?7, trainer = ?8, device = ?9, build = ?10, worker = ?11, "
       "device_time = ?12, contended_time = ?13, tokens = ?14, start_time = ?15, end_time = ?16, "
-      "change = ?17 WHERE id = ?1",
+      "environment = ?17, change = ?18 WHERE id = ?1",
       run.id, static_cast<int>(run.state), run.lease, run.step, run.failures, run.losses,
       run.failure, run.trainer, run.device, run.build, run.worker, run.spent.device_time,
-      run.spent.contended_time, run.spent.tokens, run.start_time, run.end_time, change)
+      run.spent.contended_time, run.spent.tokens, run.start_time, run.end_time, run.environment,
+      change)
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
   if (run.state != before) MoveCounts(t, run.id, before, run.state);

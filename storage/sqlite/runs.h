@@ -26,7 +26,7 @@ struct RunRow {
   uint32_t failures = 0;
   uint32_t losses = 0;
   std::string failure;
-  std::string trainer, device, build, worker;
+  std::string trainer, device, build, worker, environment;
   Spent spent;
   Micros start_time = 0, end_time = 0;
 };

@@ -25,9 +25,8 @@ RunConfig GridRun(uint32_t seed) {
 bool Train(const RunConfig& run) {
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
   if (!trainer.ok()) return false;
-  const std::atomic<bool> never{false};
   while (true) {
-    const auto progress = (*trainer)->Advance(100, never);
+    const auto progress = (*trainer)->Advance(100, [] { return false; });
     if (!progress.ok()) return false;
     if (progress->front().outcome != Outcome::kTraining) return true;
   }

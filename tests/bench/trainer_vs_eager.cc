@@ -2,7 +2,6 @@
 // standard input, makes them, and answers with the milliseconds of wall and of processor time that
 // a step took.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -73,11 +72,11 @@ int Serve(const std::string& name) {
     std::cerr << trainer.status() << "\n";
     return 1;
   }
-  const std::atomic<bool> go{false};
   uint32_t steps = 0;
   while (std::cin >> steps) {
     const double wall = WallMs(), processor = ProcessorMs();
-    const absl::StatusOr<std::vector<RunProgress>> progress = (*trainer)->Advance(steps, go);
+    const absl::StatusOr<std::vector<RunProgress>> progress =
+        (*trainer)->Advance(steps, [] { return false; });
     if (!progress.ok()) return 1;
     std::printf("%.4f %.4f\n", (WallMs() - wall) / steps, (ProcessorMs() - processor) / steps);
     std::fflush(stdout);

@@ -261,7 +261,7 @@ TEST(SamplesTest, SaysWhyThereIsNoText) {
   EXPECT_TRUE(absl::IsInvalidArgument(Generate(run, "no checkpoint", Count(1)).status));
   RunConfig wild = run;
   wild.training.optimizer.kind = OptimizerKind::kSgd;
-  wild.training.optimizer.learning_rate = 1e30;
+  wild.training.optimizer.learning_rate = 1e300;
   EXPECT_THAT(std::string(Generate(wild, CheckpointOf(wild, 3), Count(1)).status.message()),
               HasSubstr("not finite"));
 }

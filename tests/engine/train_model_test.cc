@@ -52,6 +52,28 @@ at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatPar
   return parameters.gradients().clone();
 }
 
+// A float32 running sum stops growing here: LibTorch's own norm is .4 % too small.
+TEST(GradientNormsTest, IsThatOfFloat64OverFortyMillionElements) {
+  constexpr int64_t kElements = 40'000'003;
+  const at::Tensor gradients = at::linspace(-1, 2, kElements, at::kFloat).view({1, kElements});
+  const at::Tensor norms = GradientNorms(gradients);
+  ASSERT_EQ(norms.scalar_type(), at::kDouble);
+  const double expected = gradients.to(at::kDouble).norm().item<double>();
+  EXPECT_NEAR(norms[0].item<double>() / expected, 1, 1e-9);
+}
+
+TEST(GradientNormsTest, IsFiniteExactlyWhereTheGradientIs) {
+  const at::Tensor gradients = at::ones({4, 37});
+  gradients[0].fill_(3e38f);  // its square is infinite in float32
+  gradients[1][36] = NAN;
+  gradients[2][0] = -INFINITY;
+  const at::Tensor norms = GradientNorms(gradients);
+  EXPECT_NEAR(norms[0].item<double>() / (3e38 * std::sqrt(37.0)), 1, 1e-6);
+  EXPECT_TRUE(std::isnan(norms[1].item<double>()));
+  EXPECT_TRUE(std::isinf(norms[2].item<double>()));
+  EXPECT_DOUBLE_EQ(norms[3].item<double>(), std::sqrt(37.0));
+}
+
 class SecondDerivativeTest
     : public testing::TestWithParam<std::tuple<NormKind, NormPlacement, LossPositions>> {};
 

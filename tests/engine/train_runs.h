@@ -4,14 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <bit>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "server/engine/layout.h"
+#include "server/engine/safetensors.h"
 #include "server/engine/trainer.h"
+#include "tests/engine/train_configs.h"
 
 namespace ablate::engine {
 
@@ -24,8 +27,7 @@ inline std::unique_ptr<Trainer> MakeTrainer(const std::vector<RunConfig>& stack)
 }
 
 inline std::vector<RunProgress> AdvanceAll(Trainer& trainer, uint32_t steps) {
-  const std::atomic<bool> go{false};
-  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, go);
+  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, [] { return false; });
   EXPECT_TRUE(progress.ok()) << progress.status();
   return *std::move(progress);
 }
@@ -61,6 +63,42 @@ inline std::vector<double> ValuesOf(const std::vector<Point>& points, const std:
     if (point.key == key) values.push_back(point.value);
   }
   return values;
+}
+
+// A run whose gradient can be made no number while its loss stays one.
+inline RunConfig SteepRun(uint32_t seed) {
+  RunConfig run = SmallRecallRun(seed);
+  run.model.activation = Activation::kGeluTanh;
+  run.model.norm.placement = NormPlacement::kPre;
+  return run;
+}
+
+// The state with feed-forward activations of 10²⁰: their derivative is 0 · ∞, while the output
+// weights make their sum harmless.
+inline std::string Steepened(const RunConfig& run, const std::string& state) {
+  const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(state);
+  EXPECT_TRUE(file.ok()) << file.status();
+  std::vector<TensorView> tensors = file->tensors;
+  std::string values;
+  for (TensorView& tensor : tensors) {
+    if (tensor.name != "parameters") continue;
+    values = std::string(tensor.bytes);
+    tensor.bytes = values;
+  }
+  const auto fill = [&](const std::string& name, float value) {
+    bool found = false;
+    for (const ParameterInfo& parameter : MakeLayout(run.model).parameters) {
+      if (parameter.name != name) continue;
+      found = true;
+      for (int64_t i = parameter.offset; i < parameter.offset + parameter.size; ++i) {
+        std::memcpy(values.data() + i * sizeof(float), &value, sizeof(float));
+      }
+    }
+    EXPECT_TRUE(found) << name;
+  };
+  fill("block.0.feed_forward.up.bias", 1e20F);
+  fill("block.0.feed_forward.down.weight", 1e-21F);
+  return *WriteSafetensors(tensors, file->metadata);
 }
 
 }  // namespace ablate::engine

@@ -1,7 +1,6 @@
 // The source experiments' own numbers: parameter counts and first losses.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -31,8 +30,8 @@ TEST_P(NamesTest, BeginsWithTheSourcesLosses) {
   PrepareLaneThread();
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
   ASSERT_TRUE(trainer.ok()) << trainer.status();
-  const std::atomic<bool> go{false};
-  const absl::StatusOr<std::vector<RunProgress>> progress = (*trainer)->Advance(3, go);
+  const absl::StatusOr<std::vector<RunProgress>> progress =
+      (*trainer)->Advance(3, [] { return false; });
   ASSERT_TRUE(progress.ok()) << progress.status();
   std::vector<double> losses;
   for (const Point& point : progress->front().points) {

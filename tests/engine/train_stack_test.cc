@@ -14,6 +14,8 @@
 namespace ablate::engine {
 namespace {
 
+constexpr auto kGo = [] { return false; };
+
 std::unique_ptr<TrainingStack> MakeStack(const std::vector<RunConfig>& configs) {
   PrepareLaneThread();
   absl::StatusOr<std::unique_ptr<TrainingStack>> stack = TrainingStack::Make(configs);
@@ -23,7 +25,7 @@ std::unique_ptr<TrainingStack> MakeStack(const std::vector<RunConfig>& configs) 
 
 void Finish(TrainingStack& stack) {
   absl::StatusOr<bool> stepped = true;
-  while (stepped.ok() && *stepped) stepped = stack.Step();
+  while (stepped.ok() && *stepped) stepped = stack.Step(kGo);
   EXPECT_TRUE(stepped.ok()) << stepped.status();
 }
 
@@ -38,7 +40,7 @@ std::vector<RunConfig> Three(double middle_rate) {
 TEST(TrainingStackTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
   const auto calm = MakeStack(Three(1e-3)), wild = MakeStack(Three(1e30));
   Finish(*calm);
-  while (wild->TakeProgress(1).outcome == Outcome::kTraining) ASSERT_TRUE(*wild->Step());
+  while (wild->TakeProgress(1).outcome == Outcome::kTraining) ASSERT_TRUE(*wild->Step(kGo));
   const std::string ended = *wild->ExportState(1);
   Finish(*wild);
   EXPECT_EQ(*wild->ExportState(1), ended);
@@ -47,6 +49,38 @@ TEST(TrainingStackTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
     EXPECT_EQ(Exactly(wild->TakeProgress(run).points).back(),
               Exactly(calm->TakeProgress(run).points).back());
   }
+}
+
+TEST(TrainingStackTest, JudgesEachRunsGradientAlone) {
+  const std::vector<RunConfig> configs = {SteepRun(1), SteepRun(2), SteepRun(3)};
+  const auto calm = MakeStack(configs), steep = MakeStack(configs);
+  const std::string state = Steepened(configs[1], *steep->ExportState(1));
+  ASSERT_TRUE(steep->ImportState(1, state).ok());
+  Finish(*calm);
+  Finish(*steep);
+  const RunProgress ended = steep->TakeProgress(1);
+  EXPECT_EQ(ended.outcome, Outcome::kDiverged);
+  EXPECT_EQ(ended.step, 0u);
+  for (const int run : {0, 2}) {
+    EXPECT_EQ(steep->TakeProgress(run).outcome, Outcome::kDone);
+    EXPECT_EQ(*steep->ExportState(run), *calm->ExportState(run));
+  }
+}
+
+TEST(TrainingStackTest, ReportsNoEvaluationBeforeAllOfItsRunsAreEvaluated) {
+  const auto stack = MakeStack({SmallDocumentsRun(1), SmallDocumentsRun(2)});
+  const auto stop = [] { return true; };
+  int left = 0;
+  bool complete = false;
+  for (; !complete; ++left) {
+    ASSERT_TRUE(*stack->Step(stop));
+    const RunProgress first = stack->TakeProgress(0), second = stack->TakeProgress(1);
+    complete = first.step == 1;
+    EXPECT_EQ(second.step, first.step);
+    EXPECT_EQ(first.points.empty(), !complete);
+    EXPECT_EQ(second.points.empty(), !complete);
+  }
+  EXPECT_GT(left, 2);
 }
 
 // Documents of a stack differ in length, so that runs are padded to their neighbours'.
@@ -72,7 +106,7 @@ TEST(TrainingStackTest, TrainsEachRunAsItWouldBeAlone) {
 
 TEST(TrainingStackTest, TrainsOnWhenARunJoinsAtAnotherStep) {
   const auto ahead = MakeStack({SmallRecallRun(2)});
-  for (int step = 0; step < 12; ++step) ASSERT_TRUE(*ahead->Step());
+  for (int step = 0; step < 12; ++step) ASSERT_TRUE(*ahead->Step(kGo));
   const auto stack = MakeStack({SmallRecallRun(1), SmallRecallRun(2)});
   ASSERT_TRUE(stack->ImportState(1, *ahead->ExportState(0)).ok());
   Finish(*stack);

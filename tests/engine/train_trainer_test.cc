@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -138,11 +140,87 @@ TEST(TorchTrainerTest, LearnsRecall) {
 
 TEST(TorchTrainerTest, StopsBeforeAnUpdateWhenToldTo) {
   const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
-  const std::atomic<bool> stop{true};
-  const auto progress = trainer->Advance(5, stop);
+  const auto progress = trainer->Advance(5, [] { return true; });
   ASSERT_TRUE(progress.ok());
   EXPECT_EQ(progress->front().step, 0u);
   EXPECT_EQ(progress->front().outcome, Outcome::kTraining);
+}
+
+// Advances by one piece at a time: a batch of an evaluation, or what follows its last one and an
+// update. `between` may replace the trainer.
+RunProgress AdvanceByPieces(std::unique_ptr<Trainer>& trainer,
+                            const std::function<void(const RunProgress&)>& between) {
+  RunProgress whole;
+  while (whole.outcome == Outcome::kTraining) {
+    int asked = 0;
+    auto piece = trainer->Advance(1000, [&] { return ++asked > 1; });
+    EXPECT_TRUE(piece.ok()) << piece.status();
+    RunProgress& part = piece->front();
+    EXPECT_LE(part.step, whole.step + 1);
+    EXPECT_TRUE(part.step > whole.step || part.evaluated > 0 || !part.points.empty());
+    between(part);
+    whole.step = part.step;
+    whole.outcome = part.outcome;
+    whole.evaluated = std::max(whole.evaluated, part.evaluated);
+    std::move(part.points.begin(), part.points.end(), std::back_inserter(whole.points));
+  }
+  return whole;
+}
+
+TEST(TorchTrainerTest, LeavesAnEvaluationBetweenBatchesAndGoesOnWithTheSameBits) {
+  const RunConfig run = SmallDocumentsRun(1);
+  const auto straight = MakeTrainer({run});
+  const RunProgress whole = AdvanceOne(*straight, 1000);
+  EXPECT_EQ(whole.outcome, Outcome::kDone);
+  auto trainer = MakeTrainer({run});
+  int left = 0;
+  const RunProgress pieces = AdvanceByPieces(
+      trainer, [&](const RunProgress& part) { left += part.evaluated > 0 && part.points.empty(); });
+  EXPECT_GT(left, 4) << "once an evaluation at least";
+  EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));
+  EXPECT_EQ(*trainer->ExportState(0), *straight->ExportState(0));
+}
+
+TEST(TorchTrainerTest, RepeatsAnEvaluationThatWasLeftWhenItsStateIsTakenUpElsewhere) {
+  const RunConfig run = SmallDocumentsRun(1);
+  const auto straight = MakeTrainer({run});
+  const RunProgress whole = AdvanceOne(*straight, 1000);
+  auto trainer = MakeTrainer({run});
+  std::set<uint32_t> moved;
+  const RunProgress pieces = AdvanceByPieces(trainer, [&](const RunProgress& part) {
+    const bool left = part.evaluated > 0 && part.points.empty();
+    if (!left || !moved.insert(part.step).second) return;
+    const absl::StatusOr<std::string> state = trainer->ExportState(0);
+    ASSERT_TRUE(state.ok()) << state.status();
+    trainer = MakeTrainer({run});
+    ASSERT_TRUE(trainer->ImportState(0, *state).ok());
+  });
+  EXPECT_THAT(moved, ElementsAre(0, 10, 20, 30));
+  EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));
+  EXPECT_EQ(*trainer->ExportState(0), *straight->ExportState(0));
+}
+
+// The evaluation with which a diverged run ends, where none is due otherwise.
+TEST(TorchTrainerTest, ReportsADivergedStepOnceItsEvaluationIsComplete) {
+  RunConfig run = SmallDocumentsRun(1);
+  run.training.optimizer = {OptimizerKind::kSgd, 1e30};
+  run.training.schedule.kind = ScheduleKind::kConstant;
+  const RunProgress whole = AdvanceOne(*MakeTrainer({run}), 100);
+  ASSERT_EQ(whole.outcome, Outcome::kDiverged);
+  ASSERT_NE(whole.step % run.evaluation.every, 0u);
+  auto trainer = MakeTrainer({run});
+  std::set<uint32_t> moved;
+  const RunProgress pieces = AdvanceByPieces(trainer, [&](const RunProgress& part) {
+    const bool left = part.step == whole.step && part.points.empty() && part.evaluated > 0;
+    if (!left || !moved.insert(part.step).second) return;
+    const absl::StatusOr<std::string> state = trainer->ExportState(0);
+    ASSERT_TRUE(state.ok()) << state.status();
+    trainer = MakeTrainer({run});
+    ASSERT_TRUE(trainer->ImportState(0, *state).ok());
+  });
+  EXPECT_THAT(moved, ElementsAre(whole.step));
+  EXPECT_EQ(pieces.outcome, Outcome::kDiverged);
+  EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));
 }
 
 TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
@@ -158,9 +236,35 @@ TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
   EXPECT_FALSE(std::isfinite(ValuesOf(progress.points, "train/loss").back()));
   EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm").back(), progress.step - 1);
   EXPECT_EQ(StepsOf(progress.points, "eval/loss").back(), progress.step);
+  ASSERT_FALSE(std::isfinite(ValuesOf(progress.points, "eval/loss").back()));
+  EXPECT_TRUE(std::isnan(ValuesOf(progress.points, "eval/accuracy").back()));
   ASSERT_EQ(progress.checkpoints.size(), 1u);
   EXPECT_EQ(progress.checkpoints.front().step, progress.step);
   EXPECT_THAT(AdvanceOne(*trainer, 10).points, ElementsAre());
+}
+
+TEST(TorchTrainerTest, EndsDivergedBeforeAnUpdateByAGradientThatIsNoNumber) {
+  const RunConfig run = SteepRun(1);
+  const auto trainer = MakeTrainer({run});
+  AdvanceOne(*trainer, 5);
+  const std::string steep = Steepened(run, *trainer->ExportState(0));
+  ASSERT_TRUE(trainer->ImportState(0, steep).ok());
+  const RunProgress progress = AdvanceOne(*trainer, 100);
+  ASSERT_EQ(progress.outcome, Outcome::kDiverged);
+  EXPECT_EQ(progress.step, 5u);
+  EXPECT_EQ(StepsOf(progress.points, "train/loss"), std::vector<uint32_t>{5});
+  EXPECT_TRUE(std::isfinite(ValuesOf(progress.points, "train/loss").back()));
+  EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm"), std::vector<uint32_t>{5});
+  EXPECT_FALSE(std::isfinite(ValuesOf(progress.points, "train/gradient_norm").back()));
+  EXPECT_TRUE(std::isfinite(ValuesOf(progress.points, "eval/loss").back()));
+  const std::string ended = *trainer->ExportState(0);
+  const auto before = ParseSafetensors(steep), after = ParseSafetensors(ended);
+  EXPECT_EQ(after->metadata.at("outcome"), "diverged");
+  for (const char* tensor : {"parameters", "optimizer.first_moment", "optimizer.second_moment"}) {
+    EXPECT_EQ(after->Find(tensor)->bytes, before->Find(tensor)->bytes) << tensor;
+  }
+  ASSERT_EQ(progress.checkpoints.size(), 1u);
+  EXPECT_EQ(progress.checkpoints.front().safetensors, *trainer->ExportCheckpoint(0));
 }
 
 TEST(TorchTrainerTest, EndsDivergedWhenWorseThanGuessingAndThanItBegan) {
@@ -240,6 +344,7 @@ TEST(ImportStateTest, RefusesWhatDoesNotFitAndChangesNothing) {
   const absl::StatusCode kMalformed = absl::StatusCode::kInvalidArgument;
   EXPECT_EQ(import(WithMetadata(before, "trainer", "native")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "numerics_version", "0")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "environment", "torch 1.0.0, AVX")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "optimizer", "sgd")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "precision", "float64")).code(), kRefused);
   EXPECT_EQ(import(WithMetadata(before, "format", "ablate.checkpoint")).code(), kRefused);

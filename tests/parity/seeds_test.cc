@@ -1,7 +1,6 @@
 // The two source experiments beside PyTorch: initial weights bit for bit, then losses.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -26,8 +25,8 @@ Trained TrainSteps(RunConfig run, uint32_t steps) {
   PrepareLaneThread();
   const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
   EXPECT_TRUE(trainer.ok()) << trainer.status();
-  const std::atomic<bool> go{false};
-  const absl::StatusOr<std::vector<RunProgress>> progress = (*trainer)->Advance(steps, go);
+  const absl::StatusOr<std::vector<RunProgress>> progress =
+      (*trainer)->Advance(steps, [] { return false; });
   EXPECT_TRUE(progress.ok()) << progress.status();
   Trained trained;
   trained.initial = ReadTensors(progress->front().checkpoints.front().safetensors);

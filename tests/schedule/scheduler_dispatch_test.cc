@@ -94,6 +94,27 @@ TEST_F(SchedulerDispatchTest, GrantsOnlyToWorkersThatComputeWhatFingerprintsProm
   EXPECT_THAT(Attach("new", "n#1").grants(), SizeIs(1));
 }
 
+TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
+  const auto in = [](const std::string& environment, const std::string& incarnation) {
+    wire::FromWorker hello = Hello("w", incarnation);
+    hello.mutable_hello()->set_environment(environment);
+    return hello;
+  };
+  Queue("a", 1);
+  const Peer first = Attach(in("torch 1", "w#1"));
+  const wire::Grant grant = first.grants().at(0);
+  SendStarted(first, grant, 1);
+  SendPoints(first, grant, 2, 4);
+  SendResumeState(first, grant, 3, std::string(64, 'a'));
+  EXPECT_EQ(Run("a-0").environment, "torch 1");
+  const Peer same = Attach(in("torch 1", "w#2"));
+  EXPECT_EQ(same.grants().at(0).runs(0).resume_blob(), std::string(64, 'a'));
+  const Peer other = Attach(in("torch 2", "w#3"));
+  EXPECT_EQ(other.grants().at(0).runs(0).resume_blob(), "");
+  EXPECT_THAT(HistoryOf("a-0"), testing::Contains("rewound"));
+  EXPECT_EQ(Run("a-0").state, storage::RunState::kLeased);
+}
+
 TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
   Queue("a", 40);
   const Peer peer = Attach();

@@ -74,8 +74,9 @@ StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
 std::string StoredGrid::Start(const std::string& cell) {
   EXPECT_EQ(cells_.count(cell), 1u) << cell;
   const std::string& run = cells_[cell].run;
-  const auto granted = store_->Grant(
-      {{absl::StrCat("l", ++leases_), {"cpu-train", "i1", "2 cores", "0.1", "torch"}, {run}}});
+  const auto granted = store_->Grant({{absl::StrCat("l", ++leases_),
+                                       {"cpu-train", "i1", "2 cores", "0.1", "torch", "e", 0},
+                                       {run}}});
   EXPECT_TRUE(granted.ok() && granted->front().size() == 1) << cell << " can't be granted";
   return run;
 }

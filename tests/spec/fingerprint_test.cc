@@ -29,12 +29,12 @@ ResolvedCell Only(const v1::ExperimentSpec& spec) { return Resolved(spec).cells.
 // them.
 TEST(FingerprintTest, IsPinned) {
   const Resolution names = Resolved(NamesNorm());
-  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "znlukkyifzjv");
-  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "2qoxehwqkrwm");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "dbems2u3el72");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "a3gltiw3hg7o");
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").shape, "cjdodnh2cqke");
-  EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "mhzdp45xlx2s");
-  EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "unz44vfkfu3w");
-  EXPECT_EQ(Only(SmallSpec()).fingerprint, "q7tpp4jv3mzj");
+  EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "46mg24ra573w");
+  EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "bsvfac3nsb45");
+  EXPECT_EQ(Only(SmallSpec()).fingerprint, "pmhmya7eqnik");
 }
 
 TEST(FingerprintTest, IsTheHashOfACanonicalText) {
@@ -52,7 +52,7 @@ model.norm.final=false
 model.norm.kind=rms
 model.norm.placement=post
 model.width=16
-numerics=2
+numerics=3
 seed=43
 task=documents
 task.documents.held_out=2000
@@ -71,7 +71,7 @@ training.schedule=linear
 TEST(FingerprintTest, ADefaultSpecSaysAlmostNothing) {
   const ResolvedCell cell = Only(SmallSpec());
   EXPECT_EQ(Canonical(cell.run.spec(), "").RunText(0),
-            "ablate run 1\ndevice=cpu\nnumerics=2\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
+            "ablate run 1\ndevice=cpu\nnumerics=3\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
 }
 
 TEST(FingerprintTest, IsTwelveCharactersOfBase32) {

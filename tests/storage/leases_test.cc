@@ -55,14 +55,14 @@ TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
 TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
   Submit({"a", "b"});
   Lease first(&store(), "l1", {"a"});
-  const auto second = store().Grant({{"l1", {"w", "i", "d", "b", "t"}, {"b"}}});
+  const auto second = store().Grant({{"l1", {"w", "i", "d", "b", "t", "e", 0}, {"b"}}});
   EXPECT_EQ(CodeOf(second), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
 }
 
 TEST_P(LeasesTest, MakesSeveralLeasesOrNone) {
   Submit({"a", "b", "c"});
-  const LeaseHolder holder{"w", "i", "d", "b", "t"};
+  const LeaseHolder holder{"w", "i", "d", "b", "t", "e", 0};
   EXPECT_FALSE(store().Grant({{"l1", holder, {"a"}}, {"l1", holder, {"b"}}}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
   const auto granted =

@@ -140,6 +140,24 @@ TEST_F(OpeningTest, TakesOverAFileOfTheFirstVersion) {
   EXPECT_EQ(run.spent.tokens, 0u);
 }
 
+TEST_F(OpeningTest, KeepsTheQueueOfAnOlderFileForItsNumericsVersion) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 2)).ok());
+    db->Execute(
+        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
+        "device_kind, shape, state, priority, place, create_time, change) "
+        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 0, 1, 1, 1, 1); "
+        "INSERT INTO run_specs SELECT id, x'' FROM runs");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const auto store = Value(Store::Open(Options()));
+  EXPECT_EQ(Value(store->GetRun("a")).environment, "");
+  Lease(store.get(), "l", {"a"}, {"w", "i", "d", "b", "torch", "e", 3});
+  EXPECT_EQ(Value(store->GetRun("a")).state, RunState::kFailed);
+}
+
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
   {

@@ -11,10 +11,33 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-class RewindsTest : public StoreTest {};
+// A worker whose numbers have bits of their own.
+LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0) {
+  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, numerics_version};
+}
+
+class RewindsTest : public StoreTest {
+ protected:
+  // Queues a run and leaves it with a state of step 10, made in an environment.
+  void LeaveState(const std::string& run, const std::string& environment) {
+    Submit({run});
+    Lease lease(&store(), "first of " + run, {run}, HolderIn(environment));
+    lease.Send(run, MakeLosses(0, 10));
+    lease.Send(run, Resume(10));
+    lease.Send(run, ReleasedEvent{});
+  }
+  std::string LastMessage(const std::string& run, const std::string& kind) {
+    std::string message;
+    for (const RunEventRecord& event : Value(store().RunEvents(run))) {
+      if (event.kind == kind) message = event.message;
+    }
+    return message;
+  }
+};
 INSTANTIATE_TEST_SUITE_P(, RewindsTest, ::testing::Values(Where::kFile, Where::kMemory), WhereName);
 
 TEST_P(RewindsTest, RewindsToTheResumeState) {
@@ -87,6 +110,71 @@ TEST_P(RewindsTest, KeepsOnlyTheNewestResumeState) {
   Lease second(&store(), "l2", {"a"});
   EXPECT_EQ(second.granted()[0].resume_step, 20u);
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(20));
+}
+
+TEST_P(RewindsTest, BeginsAnewInAnotherEnvironment) {
+  LeaveState("a", "torch 2.12.0, AVX2");
+  Lease second(&store(), "l2", {"a"}, HolderIn("torch 2.13.0, AVX512"));
+  ASSERT_THAT(second.granted(), SizeIs(1));
+  EXPECT_EQ(second.granted()[0].resume_blob, "");
+  EXPECT_EQ(second.granted()[0].resume_step, 0u);
+  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  EXPECT_EQ(LastMessage("a", "rewound"),
+            "its resume state was made by torch 2.12.0, AVX2; this worker has torch 2.13.0, "
+            "AVX512: it begins anew");
+  EXPECT_EQ(Run("a").environment, "torch 2.13.0, AVX512");
+  EXPECT_EQ(Run("a").failures, 0u);
+}
+
+TEST_P(RewindsTest, ContinuesInTheSameEnvironmentAlsoAfterARestart) {
+  LeaveState("a", "torch 2.13.0, AVX512");
+  Reopen();
+  Lease second(&store(), "l2", {"a"}, HolderIn("torch 2.13.0, AVX512"));
+  EXPECT_EQ(second.granted()[0].resume_step, 10u);
+  EXPECT_THAT(History("a"), Not(Contains("rewound")));
+}
+
+TEST_P(RewindsTest, LeavesAStateOfUnknownOriginToTheWorker) {
+  LeaveState("a", "");
+  Lease second(&store(), "l2", {"a"}, HolderIn("torch 2.13.0, AVX512"));
+  EXPECT_EQ(second.granted()[0].resume_step, 10u);
+}
+
+TEST_P(RewindsTest, BeginsAnewAfterTheWorkerRefusedTheState) {
+  LeaveState("a", "");
+  Lease second(&store(), "l2", {"a"});
+  second.Send("a", StartedEvent{});
+  EXPECT_EQ(second.Send("a", ReleasedEvent{"numerics_version is '2'"}), Applied::kApplied);
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  EXPECT_EQ(Run("a").failures, 0u);
+  EXPECT_EQ(LastMessage("a", "rewound"), "numerics_version is '2': it begins anew");
+  Lease third(&store(), "l3", {"a"});
+  EXPECT_EQ(third.granted()[0].resume_blob, "");
+  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+}
+
+TEST_P(RewindsTest, CountsARefusalOfNoStateAsAFailure) {
+  Submit({"a"});
+  for (uint32_t i = 0; i < kFailuresWithoutProgress; ++i) {
+    EXPECT_EQ(StateOf("a"), RunState::kQueued);
+    Lease(&store(), "l" + std::to_string(i), {"a"}).Send("a", ReleasedEvent{"malformed"});
+  }
+  EXPECT_EQ(StateOf("a"), RunState::kFailed);
+  EXPECT_EQ(Run("a").failure, "malformed");
+}
+
+TEST_P(RewindsTest, EndsARunThatWasQueuedForOtherNumbers) {
+  NewExperiment experiment = MakeExperiment({"a", "b"});
+  experiment.runs[0].numerics_version = 2;
+  experiment.runs[1].numerics_version = 3;
+  Create(experiment);
+  Lease lease(&store(), "l", {"a", "b"}, HolderIn("e", 3));
+  ASSERT_THAT(lease.granted(), SizeIs(1));
+  EXPECT_EQ(lease.granted()[0].run, "b");
+  EXPECT_EQ(StateOf("a"), RunState::kFailed);
+  EXPECT_EQ(Run("a").failure,
+            "it was queued for numerics version 2, and the workers compute version 3, which gives "
+            "other numbers: submit its experiment again");
 }
 
 TEST_P(RewindsTest, RestartsFinishedWorkOnlyByANewGeneration) {

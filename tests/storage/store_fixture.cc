@@ -78,8 +78,12 @@ PointsEvent MakeLosses(uint32_t from, uint32_t to) {
 
 Lease::Lease(Store* store, std::string name, std::vector<std::string> runs, std::string worker,
              std::string incarnation)
-    : store_(store), name_(std::move(name)), incarnation_(std::move(incarnation)) {
-  const LeaseHolder holder{std::move(worker), incarnation_, "2 cores", "0.1", "torch"};
+    : Lease(store, std::move(name), std::move(runs),
+            {std::move(worker), std::move(incarnation), "2 cores", "0.1", "torch", "", 0}) {}
+
+Lease::Lease(Store* store, std::string name, std::vector<std::string> runs,
+             const LeaseHolder& holder)
+    : store_(store), name_(std::move(name)), incarnation_(holder.incarnation) {
   auto granted = Value(store_->Grant({{name_, holder, std::move(runs)}}));
   if (!granted.empty()) granted_ = std::move(granted[0]);
 }

@@ -59,6 +59,7 @@ class Lease {
  public:
   Lease(Store* store, std::string name, std::vector<std::string> runs,
         std::string worker = "cpu-train", std::string incarnation = "i1");
+  Lease(Store* store, std::string name, std::vector<std::string> runs, const LeaseHolder& holder);
 
   const std::vector<GrantedRun>& granted() const { return granted_; }
   const std::string& name() const { return name_; }

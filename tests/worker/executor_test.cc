@@ -8,6 +8,10 @@ namespace {
 
 using testing::HasSubstr;
 
+// As gRPC numbers them.
+constexpr int kPermissionDenied = 7;
+constexpr int kUnavailable = 14;
+
 class ExecutorTest : public WorkerTest {};
 
 int Count(const ServerState& state, uint32_t seed, v1::Event::KindCase kind) {
@@ -78,19 +82,81 @@ TEST_F(ExecutorTest, CountsLaneTimeAndTokensOnce) {
   EXPECT_LE(absl::Microseconds(busy_us), MonotonicNow() - begin);
 }
 
-TEST_F(ExecutorTest, SavesAStateThatCoversExactlyWhatWasReportedBefore) {
-  options.executor.resume_every = absl::ZeroDuration();
-  Start();
-  server_->Grant("lease", {RecallRun(3, 200)});
-  const ServerState state = WaitForRun(3);
+void ExpectStatesToCoverWhatWasReportedBefore(const ServerState& state, uint32_t seed) {
   uint32_t reported = 0;
-  for (const v1::Event& event : EventsOf(state, NameOf(3))) {
+  for (const v1::Event& event : EventsOf(state, "run-" + std::to_string(seed))) {
     if (event.has_points()) reported = event.points().step();
     if (!event.has_resume_state()) continue;
     EXPECT_EQ(event.resume_state().step(), reported);
-    EXPECT_EQ(state.blobs.at(event.resume_state().blob()), FakeState(3, reported));
+    const std::string& blob = state.blobs.at(event.resume_state().blob());
+    EXPECT_EQ(blob, FakeState(seed, reported));
+    EXPECT_EQ(event.resume_state().bytes(), blob.size());
   }
-  EXPECT_GE(Count(state, 3, v1::Event::kResumeState), 2);
+}
+
+TEST_F(ExecutorTest, SavesAStateThatCoversExactlyWhatWasReportedBefore) {
+  options.executor.resume_every = absl::ZeroDuration();
+  Start();
+  for (uint32_t limit = 10; limit <= 50; limit += 10) {
+    trainers_.LimitTo(3, limit);
+    if (limit == 10) server_->Grant("lease", {RecallRun(3, 200)});
+    server_->WaitUntil([limit](const ServerState& state) {
+      const auto events = EventsOf(state, NameOf(3));
+      return !events.empty() && events.back().resume_state().step() == limit;
+    });
+  }
+  trainers_.Unlimit(3);
+  const ServerState state = WaitForRun(3);
+  ExpectStatesToCoverWhatWasReportedBefore(state, 3);
+  EXPECT_GE(Count(state, 3, v1::Event::kResumeState), 5);
+  ExpectWholeSeries(state, 3, 0, 200);
+}
+
+TEST_F(ExecutorTest, TrainsOnWhileAStateIsPublishedAndHoldsBackWhatFollowsIt) {
+  options.executor.resume_every = absl::ZeroDuration();
+  trainers_.LimitTo(3, 1);
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
+  server_->Grant("lease", {RecallRun(3, 200)});
+  server_->WaitUntil(
+      [](const ServerState& state) { return Has(state, NameOf(3), v1::Event::kPoints); });
+  trainers_.LimitTo(3, 100);
+  trainers_.WaitUntilHeld(3);
+  EXPECT_EQ(trainers_.StepOf(3), 100u);
+  const ServerState before = server_->state();
+  EXPECT_EQ(Count(before, 3, v1::Event::kResumeState), 0);
+  EXPECT_EQ(EventsOf(before, NameOf(3)).back().points().step(), 1u);
+  server_->Change([](ServerState& state) { state.write_errors.clear(); });
+  trainers_.Unlimit(3);
+  const ServerState state = WaitForRun(3);
+  ExpectStatesToCoverWhatWasReportedBefore(state, 3);
+  EXPECT_EQ(EventsOf(state, NameOf(3))[2].resume_state().step(), 1u);
+  EXPECT_TRUE(EventsOf(state, NameOf(3)).back().has_finished());
+  ExpectWholeSeries(state, 3, 0, 200);
+}
+
+TEST_F(ExecutorTest, FailsARunWhoseStateIsRefusedByTheServerAfterItsPoints) {
+  options.executor.resume_every = absl::ZeroDuration();
+  trainers_.LimitTo(3, 20);
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors = {kPermissionDenied}; });
+  server_->Grant("lease", {RecallRun(3, 200)});
+  const ServerState state = WaitForRun(3);
+  EXPECT_TRUE(EventsOf(state, NameOf(3)).back().has_failed());
+  EXPECT_EQ(Count(state, 3, v1::Event::kResumeState), 0);
+  EXPECT_GE(Count(state, 3, v1::Event::kPoints), 1);
+}
+
+TEST_F(ExecutorTest, LeavesAStateThatIsUnderWayWhenTheRunIsWithdrawn) {
+  options.executor.resume_every = absl::ZeroDuration();
+  trainers_.LimitTo(3, 20);
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
+  server_->Grant("lease", {RecallRun(3, 200)});
+  trainers_.WaitUntilHeld(3);
+  server_->Cancel("lease", NameOf(3));
+  trainers_.WaitUntilGone(3);
+  EXPECT_EQ(Count(server_->state(), 3, v1::Event::kResumeState), 0);
 }
 
 TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
@@ -102,7 +168,7 @@ TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
   ExpectWholeSeries(WaitForRun(5), 5, 30, 40);
 }
 
-TEST_F(ExecutorTest, FailsRatherThanStartOverWhenTheStateIsRefused) {
+TEST_F(ExecutorTest, GivesTheRunBackWhenItsStateIsRefused) {
   Start();
   v1::GrantedRun run = RecallRun(5, 40);
   run.set_resume_blob(AddBlob("something else"));
@@ -110,7 +176,7 @@ TEST_F(ExecutorTest, FailsRatherThanStartOverWhenTheStateIsRefused) {
   server_->Grant("lease", {run});
   const auto events = EventsOf(WaitForRun(5), NameOf(5));
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events.back().failed().message(),
+  EXPECT_EQ(events.back().released().state_refused(),
             "cannot resume from step 30: the state is another trainer's");
 }
 

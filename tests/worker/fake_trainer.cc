@@ -33,8 +33,8 @@ class FakeTrainers::Trainer : public engine::Trainer {
     all_->changed_.SignalAll();
   }
 
-  absl::StatusOr<std::vector<engine::RunProgress>> Advance(uint32_t steps,
-                                                           const std::atomic<bool>& stop) override {
+  absl::StatusOr<std::vector<engine::RunProgress>> Advance(
+      uint32_t steps, absl::FunctionRef<bool()> stop) override {
     engine::RunProgress progress;
     MutexLock lock(&all_->mutex_);
     for (uint32_t i = 0; i < steps && step_ < config_.training.steps; ++i) {
@@ -71,15 +71,15 @@ class FakeTrainers::Trainer : public engine::Trainer {
  private:
   Run& run() ABSL_EXCLUSIVE_LOCKS_REQUIRED(all_->mutex_) { return all_->runs_[config_.seed]; }
 
-  bool MayStep(const std::atomic<bool>& stop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(all_->mutex_) {
-    while (!stop && step_ >= run().limit) {
+  bool MayStep(absl::FunctionRef<bool()> stop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(all_->mutex_) {
+    while (!stop() && step_ >= run().limit) {
       run().held = true;
       all_->changed_.SignalAll();
-      // Nobody signals a change of `stop`: a real step would end by itself, too.
+      // Nobody signals that `stop` says so: a real step would end by itself, too.
       all_->changed_.WaitFor(&all_->mutex_, std::chrono::milliseconds(1));
     }
     run().held = false;
-    return !stop;
+    return !stop();
   }
 
   std::vector<engine::RunProgress> Ended(engine::RunProgress progress, engine::Outcome outcome) {

@@ -59,17 +59,31 @@ TEST(RunControlTest, AbandonEndsAPause) {
   pausing.join();
 }
 
-TEST(RunControlTest, OnlyANewStepIsProgress) {
+TEST(RunControlTest, AbandonsItsFollowerToo) {
+  RunControl control, follower, late;
+  int cancelled = 0;
+  follower.BeginCall([&] { ++cancelled; });
+  control.SetFollower(&follower);
+  EXPECT_FALSE(follower.abandoned());
+  control.Halt();
+  EXPECT_FALSE(follower.stop());
+  control.Abandon();
+  EXPECT_TRUE(follower.abandoned());
+  EXPECT_EQ(cancelled, 1);
+  control.SetFollower(&late);
+  EXPECT_TRUE(late.abandoned());
+}
+
+TEST(RunControlTest, CountsTheTimeSinceTheLastProgressAlsoOfTheSameStep) {
   RunControl control;
   control.Progressed(5);
   const absl::Duration begin = MonotonicNow();
   Pass(control, absl::Milliseconds(3));
-  control.Progressed(5);
   const RunControl::Progress stalled = control.progress();
   EXPECT_EQ(stalled.step, 5u);
   EXPECT_GE(stalled.since_progress, absl::Milliseconds(3));
-  control.Progressed(6);
-  EXPECT_EQ(control.progress().step, 6u);
+  control.Progressed(5);  // a part of an evaluation
+  EXPECT_EQ(control.progress().step, 5u);
   EXPECT_LT(control.progress().since_progress, MonotonicNow() - begin);
 }
 

@@ -155,7 +155,7 @@ void Optimizer::StepSgd(const std::vector<RunUpdate>& runs, const at::Tensor& va
 
 void ClipGradients(const at::Tensor& gradients, const at::Tensor& norms, double clip) {
   const at::Tensor factor = (norms + 1e-6).reciprocal_().mul_(clip).clamp_max_(1);  // [R]
-  gradients.mul_(factor.unsqueeze(1));
+  gradients.mul_(factor.to(gradients.scalar_type()).unsqueeze(1));
 }
 
 }  // namespace ablate::engine

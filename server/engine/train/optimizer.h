@@ -55,7 +55,7 @@ class Optimizer {
 };
 
 // Scales each run's gradient [R, P] to a norm of at most `clip` (> 0) as
-// torch.nn.utils.clip_grad_norm_ does. `norms` [R] are the gradients' norms.
+// torch.nn.utils.clip_grad_norm_ does. `norms` [R] are the gradients' norms, in float64.
 void ClipGradients(const at::Tensor& gradients, const at::Tensor& norms, double clip);
 
 }  // namespace ablate::engine

@@ -31,6 +31,7 @@ Metadata IdentityOf(const RunConfig& run, const ParameterLayout& layout) {
   return {{"format", "ablate.resume"},
           {"trainer", std::string(TorchTrainerName())},
           {"numerics_version", absl::StrCat(kNumericsVersion)},
+          {"environment", Environment()},
           {"layout", LayoutText(layout)},
           {"precision", run.precision == Precision::kFloat64 ? "float64" : "float32"},
           {"optimizer", kOptimizers[static_cast<int>(run.training.optimizer.kind)]},

@@ -31,8 +31,8 @@ absl::StatusOr<std::string> WriteResumeState(const RunConfig& run, const Paramet
                                              const ResumeState& state);
 
 // INVALID_ARGUMENT if `file` is malformed; FAILED_PRECONDITION if it is not a state of this
-// trainer, this numerics version, and a run with this layout, precision, optimizer and seed.
-// `slots` says which tensors the optimizer needs.
+// trainer, numerics version and environment, and of a run with this layout, precision, optimizer
+// and seed. `slots` says which tensors the optimizer needs.
 absl::StatusOr<ResumeState> ReadResumeState(const RunConfig& run, const ParameterLayout& layout,
                                             const std::vector<OptimizerSlot>& slots,
                                             absl::string_view file);

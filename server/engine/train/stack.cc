@@ -22,13 +22,34 @@ std::vector<double> OnHost(const at::Tensor& values) {
   return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
 }
 
+// As the gradient is: a float32 run's points take half the space in the store.
+double InPrecision(Precision precision, double norm) {
+  const double rounded = precision == Precision::kFloat32 ? static_cast<float>(norm) : norm;
+  return std::isfinite(rounded) ? rounded : norm;
+}
+
 bool ListsStep(const std::vector<uint32_t>& steps, uint32_t step) {
   return std::find(steps.begin(), steps.end(), step) != steps.end();
 }
 
-bool CheckpointDue(const TrainingConfig& training, uint32_t step) {
-  return ListsStep(training.checkpoints, step) ||
-         (training.final_checkpoint && step == training.steps);
+// Whether the run ends where it stands.
+bool EndDue(const StackRun& run) {
+  return run.diverging || run.progress.step == run.config.training.steps;
+}
+
+// A run that turns out to diverge is visited once more at its last step.
+bool VisitDue(const StackRun& run) { return run.training() && (!run.visited || run.diverging); }
+
+bool EvaluationDue(const StackRun& run) {
+  const bool regular = run.progress.step % run.config.evaluation.every == 0;
+  return run.diverging ? !regular : regular || EndDue(run);
+}
+
+bool CheckpointDue(const StackRun& run) {
+  const TrainingConfig& training = run.config.training;
+  const bool listed = ListsStep(training.checkpoints, run.progress.step);
+  const bool last = training.final_checkpoint && EndDue(run);
+  return run.diverging ? last && !listed : last || listed;
 }
 
 // A run that has made all its updates has diverged if it ends worse than guessing and than it
@@ -80,78 +101,89 @@ TrainingStack::TrainingStack(std::vector<StackRun> runs, at::TensorOptions optio
   }
 }
 
-absl::StatusOr<bool> TrainingStack::Step() {
-  for (int run = 0; run < runs(); ++run) {
-    const absl::Status status = Visit(run);
-    if (!status.ok()) return status;
-  }
+absl::StatusOr<bool> TrainingStack::Step(absl::FunctionRef<bool()> stop) {
+  absl::StatusOr<bool> visited = Visit(/*ends_only=*/false, stop);
+  if (!visited.ok()) return visited.status();
+  if (!*visited) return true;
   const auto training = [](const StackRun& run) { return run.training(); };
   if (std::none_of(runs_.begin(), runs_.end(), training)) return false;
-  absl::Status status = Update();
-  for (int run = 0; run < runs() && status.ok(); ++run) {
-    const bool end = runs_[run].progress.step == runs_[run].config.training.steps;
-    if (end) status = Visit(run);
-  }
-  if (!status.ok()) return status;
+  Update();
+  visited = Visit(/*ends_only=*/true, stop);
+  if (!visited.ok()) return visited.status();
   return true;
 }
 
-// The evaluation and the checkpoint of the run's step, and its end if that is the last one.
-absl::Status TrainingStack::Visit(int index) {
-  StackRun& run = runs_[index];
-  if (!run.training() || run.visited) return absl::OkStatus();
-  const uint32_t step = run.progress.step;
-  const bool end = step == run.config.training.steps;
-  const bool evaluate = end || step % run.config.evaluation.every == 0;
-  absl::StatusOr<Findings> findings =
-      Look(index, evaluate, CheckpointDue(run.config.training, step));
-  if (!findings.ok()) return findings.status();
-  if (step == 0) run.first_evaluation = findings->loss;
-  Append(run.progress.points, std::move(findings->points));
-  Append(run.progress.checkpoints, std::move(findings->checkpoints));
-  if (end) run.progress.outcome = Verdict(run, findings->loss);
-  run.visited = true;
-  return absl::OkStatus();
+// All evaluations before the first report: a run that was exported in between and is imported
+// elsewhere makes its visit again, so nothing of it may be reported yet.
+absl::StatusOr<bool> TrainingStack::Visit(bool ends_only, absl::FunctionRef<bool()> stop) {
+  const auto due = [&](const StackRun& run) {
+    return VisitDue(run) && (!ends_only || EndDue(run));
+  };
+  for (int run = 0; run < runs(); ++run) {
+    if (due(runs_[run]) && !FinishEvaluation(run, stop)) return false;
+  }
+  for (int run = 0; run < runs(); ++run) {
+    if (!due(runs_[run])) continue;
+    absl::Status reported = Report(run);
+    if (!reported.ok()) return reported;
+  }
+  return true;
 }
 
-absl::StatusOr<TrainingStack::Findings> TrainingStack::Look(int index, bool evaluate,
-                                                            bool checkpoint) {
+// True when the evaluation that is due, if one is, is complete. Goes on by a batch at least.
+bool TrainingStack::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
   StackRun& run = runs_[index];
-  const uint32_t step = run.progress.step;
-  Findings findings;
-  if (evaluate && run.held_out.empty()) {
+  if (!EvaluationDue(run)) return true;
+  if (run.held_out.empty()) {
     for (const TokenBatch& batch : run.source->HeldOut()) {
       run.held_out.push_back(MakeStackBatch({&batch}, run.config.model.loss, options_));
     }
   }
-  if (evaluate && !run.held_out.empty()) {
-    const Evaluation evaluation =
-        Evaluate(run.config.model, parameters_.Run(run.config.model, index), run.held_out);
-    findings.points = {{"eval/loss", step, evaluation.loss},
-                       {"eval/accuracy", step, evaluation.accuracy}};
-    findings.loss = evaluation.loss;
+  if (run.held_out.empty()) return true;
+  if (!run.evaluation.has_value()) run.evaluation.emplace();
+  const ModelParameters parameters = parameters_.Run(run.config.model, index);
+  const size_t first = run.evaluation->batches;
+  for (size_t next = first; next < run.held_out.size(); ++next) {
+    if (next > first && stop()) return false;
+    Evaluate(run.config.model, parameters, run.held_out[next], &*run.evaluation);
+    ++run.progress.evaluated;
   }
-  if (checkpoint) {
-    absl::StatusOr<std::string> file = ExportCheckpoint(index);
-    if (!file.ok()) return file.status();
-    findings.checkpoints.push_back({step, *std::move(file)});
-  }
-  return findings;
+  return true;
 }
 
-absl::Status TrainingStack::Update() {
+// The evaluation and the checkpoint of the run's step, and its end if that is here.
+absl::Status TrainingStack::Report(int index) {
+  StackRun& run = runs_[index];
+  const uint32_t step = run.progress.step;
+  if (CheckpointDue(run)) {
+    absl::StatusOr<std::string> file = ExportCheckpoint(index);
+    if (!file.ok()) return file.status();
+    run.progress.checkpoints.push_back({step, *std::move(file)});
+  }
+  std::optional<double> loss;
+  if (run.evaluation.has_value()) {
+    const Evaluation evaluation = ResultOf(*run.evaluation);
+    run.progress.points.push_back({"eval/loss", step, evaluation.loss});
+    run.progress.points.push_back({"eval/accuracy", step, evaluation.accuracy});
+    loss = evaluation.loss;
+    run.evaluation.reset();
+  }
+  if (step == 0 && !run.diverging) run.first_evaluation = loss;
+  if (EndDue(run)) run.progress.outcome = run.diverging ? Outcome::kDiverged : Verdict(run, loss);
+  Append(run.progress.points, std::exchange(run.last_points, {}));
+  if (run.diverging) run.batch.reset();
+  run.visited = true;
+  return absl::OkStatus();
+}
+
+void TrainingStack::Update() {
   const RunConfig& config = runs_.front().config;
   DrawBatches();
   const BatchGradient gradient =
       Differentiate(config.model, config.training.rule, JoinBatches(), parameters_);
   const std::vector<double> losses = OnHost(gradient.losses);
   const std::vector<double> norms = OnHost(gradient.norms);
-  const std::vector<RunUpdate> updates = Updates(losses);
-  for (int run = 0; run < runs(); ++run) {
-    if (!runs_[run].training() || updates[run].active) continue;
-    const absl::Status status = ConcludeDiverged(run);
-    if (!status.ok()) return status;
-  }
+  const std::vector<RunUpdate> updates = Updates(losses, norms);
   const auto active = [](const RunUpdate& update) { return update.active; };
   if (std::any_of(updates.begin(), updates.end(), active)) {
     if (config.training.clip > 0) {
@@ -162,16 +194,22 @@ absl::Status TrainingStack::Update() {
   for (int index = 0; index < runs(); ++index) {
     StackRun& run = runs_[index];
     if (!run.batch.has_value()) continue;
-    run.progress.points.push_back({"train/loss", run.progress.step, losses[index]});
-    const uint64_t tokens = run.batch->tokens();
+    std::vector<Point> points = {{"train/loss", run.progress.step, losses[index]}};
+    if (std::isfinite(losses[index])) {
+      points.push_back({"train/gradient_norm", run.progress.step,
+                        InPrecision(run.config.precision, norms[index])});
+    }
+    run.diverging = !updates[index].active;
+    if (run.diverging) {
+      run.last_points = std::move(points);
+      continue;
+    }
+    Append(run.progress.points, std::move(points));
+    run.progress.tokens += run.batch->tokens();
     run.batch.reset();
-    if (!updates[index].active) continue;
-    run.progress.tokens += tokens;
-    run.progress.points.push_back({"train/gradient_norm", run.progress.step, norms[index]});
     ++run.progress.step;
     run.visited = false;
   }
-  return absl::OkStatus();
 }
 
 void TrainingStack::DrawBatches() {
@@ -193,13 +231,15 @@ StackBatch TrainingStack::JoinBatches() const {
   return MakeStackBatch(batches, runs_.front().config.model.loss, options_);
 }
 
-std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses) const {
+// A gradient that is no number would make every parameter one: it ends its run as such a loss does.
+std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses,
+                                              const std::vector<double>& norms) const {
   std::vector<RunUpdate> updates;
   for (int index = 0; index < runs(); ++index) {
     const StackRun& run = runs_[index];
     const TrainingConfig& training = run.config.training;
     RunUpdate update;
-    update.active = run.training() && std::isfinite(losses[index]);
+    update.active = run.training() && std::isfinite(losses[index]) && std::isfinite(norms[index]);
     update.step = run.progress.step;
     update.optimizer = training.optimizer;
     update.learning_rate = LearningRate(training.schedule, training.optimizer.learning_rate,
@@ -207,22 +247,6 @@ std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses)
     updates.push_back(update);
   }
   return updates;
-}
-
-// Ends a run whose training loss is no number where it stands, with the evaluation and the
-// checkpoint of an end unless they were made there already.
-absl::Status TrainingStack::ConcludeDiverged(int index) {
-  StackRun& run = runs_[index];
-  const uint32_t step = run.progress.step;
-  const bool evaluated = step % run.config.evaluation.every == 0;
-  const bool checkpointed = CheckpointDue(run.config.training, step);
-  absl::StatusOr<Findings> findings =
-      Look(index, !evaluated, run.config.training.final_checkpoint && !checkpointed);
-  if (!findings.ok()) return findings.status();
-  Append(run.progress.points, std::move(findings->points));
-  Append(run.progress.checkpoints, std::move(findings->checkpoints));
-  run.progress.outcome = Outcome::kDiverged;
-  return absl::OkStatus();
 }
 
 RunProgress TrainingStack::TakeProgress(int index) {
@@ -265,6 +289,9 @@ absl::Status TrainingStack::ImportState(int index, absl::string_view file) {
   run.progress = {{}, {}, state->outcome, state->step};
   run.first_evaluation = state->first_evaluation;
   run.visited = false;
+  run.evaluation.reset();
+  run.diverging = false;
+  run.last_points.clear();
   run.batch.reset();
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +18,7 @@
 #include "server/engine/data/batches.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
+#include "server/engine/train/evaluate.h"
 #include "server/engine/train/optimizer.h"
 #include "server/engine/trainer.h"
 
@@ -33,6 +35,11 @@ struct StackRun {
   std::optional<double> first_evaluation;  // held-out loss at step 0
   bool visited = false;                    // evaluation and checkpoint of progress.step are made
   std::vector<StackBatch> held_out;        // made at the first evaluation
+  // Of progress.step, from its first batch until it is reported.
+  std::optional<EvaluationSums> evaluation;
+  // The update of progress.step can't be made: its points, reported when the run's end is visited.
+  bool diverging = false;
+  std::vector<Point> last_points;
 
   // The batch of the next update, kept when that update fails, and where the source stood before
   // it.
@@ -43,7 +50,7 @@ struct StackRun {
 };
 
 // Not thread-safe. Throws what LibTorch throws; after running out of memory it is as before the
-// call, except that finished visits stay.
+// call, except that finished visits and batches of evaluations stay.
 class TrainingStack {
  public:
   // `configs` are checked and equal but for seed and optimizer numbers. INVALID_ARGUMENT if the
@@ -52,8 +59,9 @@ class TrainingStack {
 
   // One update of every run that is still training, after the evaluation and the checkpoint that
   // are due before it; a run that reaches its last step is evaluated, checkpointed and ended. False
-  // if no run was training.
-  absl::StatusOr<bool> Step();
+  // if no run was training. `stop` is asked between two batches of an evaluation: when it says so,
+  // the step is left there with nothing of it reported, and the next call goes on with it.
+  absl::StatusOr<bool> Step(absl::FunctionRef<bool()> stop);
 
   int runs() const { return static_cast<int>(runs_.size()); }
 
@@ -65,22 +73,17 @@ class TrainingStack {
   absl::StatusOr<std::string> ExportCheckpoint(int run) const;
 
  private:
-  // What a visit has found, before it is added to the run's progress.
-  struct Findings {
-    std::vector<Point> points;
-    std::vector<Checkpoint> checkpoints;
-    std::optional<double> loss;  // held-out, if it was evaluated
-  };
-
   TrainingStack(std::vector<StackRun> runs, at::TensorOptions options);
 
-  absl::Status Visit(int run);
-  absl::StatusOr<Findings> Look(int run, bool evaluate, bool checkpoint);
-  absl::Status Update();
+  // Whether every visit that is due was made; false if it was stopped before any of them.
+  absl::StatusOr<bool> Visit(bool ends_only, absl::FunctionRef<bool()> stop);
+  bool FinishEvaluation(int run, absl::FunctionRef<bool()> stop);
+  absl::Status Report(int run);
+  void Update();
   void DrawBatches();
   StackBatch JoinBatches() const;
-  absl::Status ConcludeDiverged(int run);
-  std::vector<RunUpdate> Updates(const std::vector<double>& losses) const;
+  std::vector<RunUpdate> Updates(const std::vector<double>& losses,
+                                 const std::vector<double>& norms) const;
 
   std::vector<StackRun> runs_;
   at::TensorOptions options_;

@@ -2,6 +2,7 @@
 // into Status.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <torch/headeronly/version.h>
 
 #include <limits>
@@ -30,13 +31,13 @@ class TorchTrainer : public Trainer {
   }
 
   absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
-                                                   const std::atomic<bool>& stop) override {
+                                                   absl::FunctionRef<bool()> stop) override {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RunProgress>> {
       bool training = true;
-      for (uint32_t step = 0; step < steps && training && !stop.load(); ++step) {
+      for (uint32_t step = 0; step < steps && training && !stop(); ++step) {
         training = false;
         for (const auto& stack : stacks_) {
-          const absl::StatusOr<bool> stepped = stack->Step();
+          const absl::StatusOr<bool> stepped = stack->Step(stop);
           if (!stepped.ok()) return stepped.status();
           training = training || *stepped;
         }
@@ -91,6 +92,15 @@ std::vector<std::vector<RunConfig>> Partition(const std::vector<RunConfig>& stac
   return single;
 }
 
+// LibTorch's BLAS has kernels of its own for each.
+absl::string_view CpuMaker() {
+#ifdef __x86_64__
+  if (__builtin_cpu_is("intel") != 0) return "Intel";
+  if (__builtin_cpu_is("amd") != 0) return "AMD";
+#endif
+  return "other";
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack) {
@@ -108,6 +118,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunC
 }
 
 std::string TorchVersion() { return TORCH_VERSION; }
+
+std::string Environment() {
+  return absl::StrCat("torch ", TORCH_VERSION, ", ", at::get_cpu_capability(), " (", CpuMaker(),
+                      ")");
+}
 
 void PrepareLaneThread() {
   at::set_num_threads(1);

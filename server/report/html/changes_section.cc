@@ -47,11 +47,13 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
   Subheading(place, "Warnings", out);
   if (comparison.warnings.empty()) {
     out->Element(
-        "p",
-        comparison.family > 0
-            ? "None: parameters are equal, each setting changes one thing, every run has a "
-              "result, there are enough seeds, and versions, trainers and devices are the same."
-            : "None: every run has a result, and versions, trainers and devices are the same.");
+        "p", comparison.family > 0
+                 ? "None: parameters are equal, each setting changes one thing, every run has a "
+                   "result, there are enough seeds, and versions, trainers, devices and "
+                   "environments are "
+                   "the same."
+                 : "None: every run has a result, and versions, trainers, devices and environments "
+                   "are the same.");
     return;
   }
   out->Open("ul", {{"class", "warnings"}});

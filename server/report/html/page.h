@@ -65,7 +65,7 @@ struct Provenance {
   std::string spec_sha256;
   std::vector<DataSet> data_sets;
   // Value → number of cells it is recorded for.
-  std::map<std::string, size_t> trainers, versions, devices;
+  std::map<std::string, size_t> trainers, versions, devices, environments;
   size_t cells = 0, runs = 0, reused = 0;  // cells whose run existed before the experiment
   double device_seconds = 0;               // of all its cells
   std::string submit_command, report_command;

@@ -63,6 +63,9 @@ void Facts(const Experiment& experiment, Markup* out) {
   Fact("Version", Recorded(provenance.versions), out);
   Fact("Trainer", Recorded(provenance.trainers), out);
   Fact("Device", Recorded(provenance.devices), out);
+  if (!provenance.environments.empty()) {
+    Fact("Environment", Recorded(provenance.environments), out);
+  }
   for (const DataSet& data : provenance.data_sets) {
     Fact("Data set", DataText(data), out);
     Code("Its SHA-256", data.sha256, out);
@@ -73,16 +76,18 @@ void Facts(const Experiment& experiment, Markup* out) {
 
 void Again(const Place& place, const Provenance& provenance, Markup* out) {
   Subheading(place, "To make it again", out);
-  out->Element("p",
-               absl::StrCat("The spec below, saved as a file, gives the same runs: on a CPU the "
-                            "same numbers bit for bit, given the version above. Where the server "
-                            "still has the runs, nothing is trained again.",
-                            provenance.data_sets.empty()
-                                ? ""
-                                : " Another server needs the data first: ablate data add FILE with "
-                                  "a file of the SHA-256 above, and the name that it prints in the "
-                                  "spec.",
-                            " EXPERIMENT is the id that submit prints."));
+  out->Element(
+      "p",
+      absl::StrCat(
+          "The spec below, saved as a file, gives the same runs: on a CPU the "
+          "same numbers bit for bit, given the version and environment above. Where the server "
+          "still has the runs, nothing is trained again.",
+          provenance.data_sets.empty()
+              ? ""
+              : " Another server needs the data first: ablate data add FILE with "
+                "a file of the SHA-256 above, and the name that it prints in the "
+                "spec.",
+          " EXPERIMENT is the id that submit prints."));
   OpenScroll("pre", "commands", "Commands", out);
   out->Open("code");
   out->Lines(absl::StrCat(provenance.submit_command, "\n", provenance.report_command));

@@ -55,7 +55,7 @@ std::string WarningName(WarningKind kind) {
     case WarningKind::kSeveralChanges:
       return "several things changed";
     case WarningKind::kMixedProvenance:
-      return "mixed versions, trainers or devices";
+      return "mixed versions, trainers, devices or environments";
     case WarningKind::kContendedThroughput:
       return "throughput measured on shared cores";
     case WarningKind::kGridEdge:

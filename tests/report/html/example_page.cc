@@ -99,6 +99,7 @@ Provenance ExampleProvenance(Texts* texts) {
   provenance.trainers = {{texts->Next("torch"), 36}};
   provenance.versions = {{texts->Next("0.1.0"), 30}, {texts->Next("0.2.0"), 6}};
   provenance.devices = {{texts->Next("cpu"), 36}};
+  provenance.environments = {{texts->Next("torch 2.13.0, AVX512 (Intel)"), 36}};
   provenance.cells = provenance.runs = 36;
   provenance.reused = 6;
   provenance.device_seconds = 54;

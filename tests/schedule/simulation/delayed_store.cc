@@ -41,8 +41,8 @@ schedule::StoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> DelayedS
   if (absl::Status status = BeforeWrite(); !status.ok()) return status;
   Or<std::vector<std::vector<storage::GrantedRun>>> granted = target()->Grant(leases);
   if (!granted.ok() || !on_grant_) return granted;
-  for (const std::vector<storage::GrantedRun>& lease : *granted) {
-    for (const storage::GrantedRun& run : lease) on_grant_(run);
+  for (size_t i = 0; i < leases.size(); ++i) {
+    for (const storage::GrantedRun& run : (*granted)[i]) on_grant_(run, leases[i].holder);
   }
   return granted;
 }

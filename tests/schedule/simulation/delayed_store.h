@@ -32,7 +32,7 @@ class DelayedStore : public schedule::StoreProxy {
   void Crash() { waiting_.clear(); }
   void SetFull(bool full) { full_ = full; }
   // Called with what each grant hands out.
-  void OnGrant(std::function<void(const storage::GrantedRun&)> call) {
+  void OnGrant(std::function<void(const storage::GrantedRun&, const storage::LeaseHolder&)> call) {
     on_grant_ = std::move(call);
   }
 
@@ -59,7 +59,7 @@ class DelayedStore : public schedule::StoreProxy {
 
   const Mutation mutation_;
   std::deque<Waiting> waiting_;
-  std::function<void(const storage::GrantedRun&)> on_grant_;
+  std::function<void(const storage::GrantedRun&, const storage::LeaseHolder&)> on_grant_;
   bool full_ = false;
 };
 

@@ -20,6 +20,7 @@ using History = std::vector<Part>;
 // The state of a training after `step` updates, as a blob holds it.
 struct TrainingState {
   std::string run;
+  std::string environment;  // of the workers that made it
   History history;
   uint32_t step = 0;
 };

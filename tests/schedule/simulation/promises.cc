@@ -7,33 +7,45 @@
 
 namespace ablate::simulation {
 
-void PromiseKeeper::Sent(const worker::v1::Event& event) {
-  if (!event.has_resume_state() && !event.has_finished()) return;
-  sent_[{event.lease(), event.seq()}] = {event.run(), event.resume_state().step(),
-                                         event.has_finished()};
+void PromiseKeeper::Sent(const worker::v1::Event& event, const std::string& environment) {
+  const bool promising = event.has_resume_state() && !environment.empty();
+  if (!promising && !event.has_finished()) return;
+  sent_[{event.lease(), event.seq()}] = {
+      event.run(), {event.resume_state().step(), environment}, event.has_finished()};
 }
 
 void PromiseKeeper::Acknowledged(const worker::v1::Ack& ack) {
   auto entry = sent_.lower_bound({ack.lease(), 0});
   while (entry != sent_.end() && entry->first.first == ack.lease() &&
          entry->first.second <= ack.seq()) {
-    uint32_t& step = promises_.resume_step[entry->second.run];
-    step = std::max(step, entry->second.resume_step);
+    Promises::Resume& resume = promises_.resume[entry->second.run];
+    resume.step = std::max(resume.step, entry->second.resume.step);
+    resume.environment = entry->second.resume.environment;
     if (entry->second.finished) promises_.finished.insert(entry->second.run);
     entry = sent_.erase(entry);
   }
 }
 
-std::string PromiseKeeper::CheckGrant(const storage::GrantedRun& run) const {
+std::string PromiseKeeper::CheckGrant(const storage::GrantedRun& run,
+                                      const std::string& environment) {
   if (promises_.finished.count(run.run) > 0) {
     return absl::StrCat("run ", run.run, " is granted again after its end was acknowledged");
   }
-  const auto step = promises_.resume_step.find(run.run);
-  if (step != promises_.resume_step.end() && run.resume_step < step->second) {
-    return absl::StrCat("run ", run.run, " goes back to step ", run.resume_step,
-                        " although the state of step ", step->second, " was acknowledged");
+  for (auto& [event, sent] : sent_) {
+    if (sent.run == run.run && sent.resume.environment != environment) sent.resume = {};
   }
-  return "";
+  const auto resume = promises_.resume.find(run.run);
+  if (resume == promises_.resume.end() || resume->second.step == 0) return "";
+  const uint32_t step = resume->second.step;
+  if (resume->second.environment != environment) {
+    promises_.resume.erase(resume);
+    if (run.resume_step == 0) return "";
+    return absl::StrCat("run ", run.run, " goes on from step ", run.resume_step,
+                        " in another environment");
+  }
+  if (run.resume_step >= step) return "";
+  return absl::StrCat("run ", run.run, " goes back to step ", run.resume_step,
+                      " although the state of step ", step, " was acknowledged");
 }
 
 }  // namespace ablate::simulation

@@ -13,18 +13,26 @@
 
 namespace ablate::simulation {
 
-// Per run: from where it may be trained again at the earliest, and whether it may be at all.
+// Per run: from where it may be trained again at the earliest in the environment that made its
+// state, and whether it may be at all.
 struct Promises {
-  std::map<std::string, uint32_t> resume_step;
+  struct Resume {
+    uint32_t step = 0;
+    std::string environment;
+  };
+  std::map<std::string, Resume> resume;
   std::set<std::string> finished;
 };
 
 class PromiseKeeper {
  public:
-  void Sent(const worker::v1::Event& event);
+  // `environment` is what the worker has said; without one a state promises nothing, for the next
+  // worker may refuse it.
+  void Sent(const worker::v1::Event& event, const std::string& environment);
   void Acknowledged(const worker::v1::Ack& ack);
-  // Empty if the grant breaks no promise.
-  std::string CheckGrant(const storage::GrantedRun& run) const;
+  // Empty if the grant to a worker of this environment breaks no promise. States of others are void
+  // from now on.
+  std::string CheckGrant(const storage::GrantedRun& run, const std::string& environment);
 
   const Promises& promises() const { return promises_; }
   // What was acknowledged after the backup was made is no promise any more.
@@ -33,7 +41,7 @@ class PromiseKeeper {
  private:
   struct Promise {
     std::string run;
-    uint32_t resume_step = 0;
+    Promises::Resume resume;
     bool finished = false;
   };
   // By lease and number.

@@ -44,10 +44,11 @@ Simulation::Simulation(uint64_t seed, Mutation mutation)
   }
   // Backups are for those schedules in which one is restored.
   if (WeightOf(&Simulation::RestoreBackup) == 0) WeightOf(&Simulation::MakeBackup) = 0;
-  server_.delayed().OnGrant([this](const storage::GrantedRun& run) {
-    Fail(promises_.CheckGrant(run));
-    Trace(absl::StrCat("grant of ", run.run, " from step ", run.resume_step));
-  });
+  server_.delayed().OnGrant(
+      [this](const storage::GrantedRun& run, const storage::LeaseHolder& holder) {
+        Fail(promises_.CheckGrant(run, holder.environment));
+        Trace(absl::StrCat("grant of ", run.run, " from step ", run.resume_step));
+      });
 }
 
 Simulation::~Simulation() = default;

@@ -137,7 +137,9 @@ void Simulation::ConnectSlot(Slot* slot) {
 
 void Simulation::SendOutgoing(Slot* slot) {
   for (wire::FromWorker& message : slot->process->TakeOutgoing()) {
-    if (message.has_event()) promises_.Sent(message.event());
+    if (message.has_event()) {
+      promises_.Sent(message.event(), slot->process->environment().said);
+    }
     if (slot->link != nullptr && !slot->link->cut) slot->link->up.push_back(std::move(message));
   }
 }
@@ -158,9 +160,12 @@ void Simulation::Tick(absl::Duration by) {
 }
 
 void Simulation::StartProcess(Slot* slot) {
+  // As after an upgrade, or on another machine; earlier versions don't say.
+  Environment environment{random_.Chance(20) ? "new" : "old", ""};
+  if (random_.Chance(80)) environment.said = environment.real;
   slot->process =
       std::make_unique<WorkerProcess>(slot->name, absl::StrCat(slot->name, "#", ++slot->processes),
-                                      slot->lanes, &histories_, &random_);
+                                      environment, slot->lanes, &histories_, &random_);
   slot->detached_at = clock_.Now();
   slot->hangs = false;
   Trace(absl::StrCat(slot->name, " starts as ", slot->process->incarnation()));

@@ -10,10 +10,11 @@ namespace ablate::simulation {
 
 namespace v1 = worker::v1;
 
-WorkerProcess::WorkerProcess(std::string name, std::string incarnation, uint32_t lanes,
-                             Histories* histories, Random* random)
+WorkerProcess::WorkerProcess(std::string name, std::string incarnation, Environment environment,
+                             uint32_t lanes, Histories* histories, Random* random)
     : name_(std::move(name)),
       incarnation_(std::move(incarnation)),
+      environment_(std::move(environment)),
       histories_(histories),
       random_(random),
       lanes_(lanes) {}
@@ -27,6 +28,7 @@ v1::FromWorker WorkerProcess::Hello() const {
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes_.size()));
   hello.set_trainer(std::string(engine::TorchTrainerName()));
+  hello.set_environment(environment_.said);
   hello.set_numerics_version(engine::kNumericsVersion);
   for (v1::HeldLease& lease : book_.Held()) *hello.add_held() = std::move(lease);
   return message;
@@ -120,22 +122,30 @@ void WorkerProcess::Stop(const std::string& lease, const std::string& run) {
 
 void WorkerProcess::FillLanes(absl::Duration now) {
   for (std::optional<Job>& lane : lanes_) {
-    if (lane.has_value() || waiting_.empty()) continue;
-    lane = std::move(waiting_.front());
-    waiting_.pop_front();
-    lane->progress_at = now;
-    Begin(&*lane);
+    while (!lane.has_value() && !waiting_.empty()) {
+      lane = std::move(waiting_.front());
+      waiting_.pop_front();
+      lane->progress_at = now;
+      if (!Begin(&*lane)) lane.reset();
+    }
   }
 }
 
-void WorkerProcess::Begin(Job* job) {
-  TrainingState from{job->grant.run(), {}, 0};
-  if (!job->grant.resume_blob().empty()) from = *histories_->FindBlob(job->grant.resume_blob());
-  job->segment = histories_->Begin(from);
-  job->step = from.step;
+bool WorkerProcess::Begin(Job* job) {
   v1::Event event = EventOf(*job);
   event.mutable_started();
   Report(std::move(event));
+  TrainingState from{job->grant.run(), environment_.real, {}, 0};
+  if (!job->grant.resume_blob().empty()) from = *histories_->FindBlob(job->grant.resume_blob());
+  if (from.environment != environment_.real) {
+    v1::Event refusal = EventOf(*job);
+    refusal.mutable_released()->set_state_refused("made elsewhere");
+    Report(std::move(refusal));
+    return false;
+  }
+  job->segment = histories_->Begin(from);
+  job->step = from.step;
+  return true;
 }
 
 bool WorkerProcess::Step(Job* job) {

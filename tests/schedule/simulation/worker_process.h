@@ -21,12 +21,19 @@ namespace ablate::simulation {
 inline constexpr uint32_t kEvaluationEvery = 3;
 inline constexpr uint32_t kCheckpointStep = 5;
 
+// What a worker's bits depend on, and what it says of that.
+struct Environment {
+  std::string real;
+  std::string said;
+};
+
 class WorkerProcess {
  public:
-  WorkerProcess(std::string name, std::string incarnation, uint32_t lanes, Histories* histories,
-                Random* random);
+  WorkerProcess(std::string name, std::string incarnation, Environment environment, uint32_t lanes,
+                Histories* histories, Random* random);
 
   const std::string& incarnation() const { return incarnation_; }
+  const Environment& environment() const { return environment_; }
   const worker::LeaseBook& book() const { return book_; }
   // Asked to leave, and nothing is left to report.
   bool finished() const { return draining_ && book_.empty(); }
@@ -57,7 +64,8 @@ class WorkerProcess {
 
   void Stop(const std::string& lease, const std::string& run);
   void FillLanes(absl::Duration now);
-  void Begin(Job* job);
+  // False if it refuses the state to begin from.
+  bool Begin(Job* job);
   // False when the job has ended.
   bool Step(Job* job);
   void Finish(Job* job);
@@ -70,6 +78,7 @@ class WorkerProcess {
 
   const std::string name_;
   const std::string incarnation_;
+  const Environment environment_;
   Histories* const histories_;
   Random* const random_;
   worker::LeaseBook book_;

@@ -1,0 +1,129 @@
+// A queue that is empty unless a blob is under way.
+#include "server/worker/outbox.h"
+
+#include <utility>
+
+namespace ablate::worker {
+namespace {
+
+constexpr uint64_t kMostHeldBytes = 1 << 20;
+
+}  // namespace
+
+Outbox::Outbox(std::string lease, std::string run, BlobChannel* blobs, Reports* reports,
+               RunControl* control)
+    : lease_(std::move(lease)),
+      run_(std::move(run)),
+      blobs_(blobs),
+      reports_(reports),
+      control_(control) {
+  control_->SetFollower(&publishing_control_);
+}
+
+Outbox::~Outbox() {
+  control_->SetFollower(nullptr);
+  {
+    MutexLock lock(&mutex_);
+    quit_ = true;
+    changed_.SignalAll();
+  }
+  publishing_control_.Abandon();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Outbox::Post(v1::Event event) {
+  event.set_lease(lease_);
+  event.set_run(run_);
+  MutexLock lock(&mutex_);
+  if (items_.empty()) {
+    // Under the lock, so that nothing overtakes it.
+    reports_->Report(std::move(event));
+    return;
+  }
+  held_bytes_ += event.ByteSizeLong();
+  items_.push_back({std::move(event), std::nullopt});
+}
+
+absl::Status Outbox::PostBlob(v1::Event event, std::string blob) {
+  if (absl::Status settled = Settle(); !settled.ok()) return settled;
+  if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+  event.set_lease(lease_);
+  event.set_run(run_);
+  MutexLock lock(&mutex_);
+  items_.push_back({std::move(event), std::move(blob)});
+  changed_.SignalAll();
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::PostBlobNow(v1::Event event, const std::string& blob) {
+  if (absl::Status settled = Settle(); !settled.ok()) return settled;
+  absl::Status published = Publish(&event, blob, *control_);
+  if (published.ok()) Post(std::move(event));
+  return published;
+}
+
+absl::Status Outbox::status() const {
+  MutexLock lock(&mutex_);
+  return status_;
+}
+
+bool Outbox::publishing() const {
+  MutexLock lock(&mutex_);
+  return !items_.empty();
+}
+
+bool Outbox::full() const {
+  MutexLock lock(&mutex_);
+  return held_bytes_ >= kMostHeldBytes;
+}
+
+absl::Status Outbox::Settle() {
+  if (publishing()) {
+    const ServerWait waiting(*control_);
+    MutexLock lock(&mutex_);
+    while (!items_.empty()) changed_.Wait(&mutex_);
+  }
+  return status();
+}
+
+void Outbox::Work() {
+  while (true) {
+    Item item;
+    {
+      MutexLock lock(&mutex_);
+      while (items_.empty() && !quit_) changed_.Wait(&mutex_);
+      if (quit_) return;
+      item = std::exchange(items_.front(), Item());
+    }
+    const absl::Status published = Publish(&item.event, *item.blob, publishing_control_);
+    item.blob.reset();
+    MutexLock lock(&mutex_);
+    if (published.ok()) {
+      reports_->Report(std::move(item.event));
+    } else if (status_.ok()) {
+      status_ = published;
+    }
+    items_.pop_front();
+    while (!items_.empty() && !items_.front().blob.has_value()) {
+      reports_->Report(std::move(items_.front().event));
+      items_.pop_front();
+    }
+    held_bytes_ = 0;
+    changed_.SignalAll();
+  }
+}
+
+absl::Status Outbox::Publish(v1::Event* event, const std::string& blob, RunControl& control) {
+  const absl::StatusOr<std::string> sha256 = blobs_->Write(lease_, blob, control);
+  if (!sha256.ok()) return sha256.status();
+  if (event->has_checkpoint()) {
+    event->mutable_checkpoint()->set_blob(*sha256);
+    event->mutable_checkpoint()->set_bytes(blob.size());
+  } else {
+    event->mutable_resume_state()->set_blob(*sha256);
+    event->mutable_resume_state()->set_bytes(blob.size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::worker

@@ -1,0 +1,87 @@
+// The events of a run on their way: in order, and each after the blob that it names.
+#ifndef ABLATE_SERVER_WORKER_OUTBOX_H_
+#define ABLATE_SERVER_WORKER_OUTBOX_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "server/worker/blob_channel.h"
+#include "server/worker/run_control.h"
+#include "storage/mutex.h"
+
+namespace ablate::worker {
+
+// Where a lane's events go. Thread-safe; must not block.
+class Reports {
+ public:
+  virtual ~Reports() = default;
+  // Lease, run and kind are set.
+  virtual void Report(v1::Event event) = 0;
+  // Whether the lease's runs may go on making events.
+  virtual bool HasCredit(const std::string& lease) const = 0;
+};
+
+// One lane posts; a thread of the outbox publishes blobs, so that the lane trains meanwhile. What
+// is posted behind a blob is held back until the blob is published: a resume state's place in the
+// order of events is where it was taken.
+class Outbox {
+ public:
+  // Abandoning the run ends what is under way. All must outlive the outbox.
+  Outbox(std::string lease, std::string run, BlobChannel* blobs, Reports* reports,
+         RunControl* control);
+  // Forgets what was not sent.
+  ~Outbox();
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  // Sends an event, at once if no blob is before it.
+  void Post(v1::Event event);
+  // Publishes a blob beside the lane and sends its event then: a checkpoint or resume state of
+  // which blob and bytes are yet to be set. Waits while another blob is under way, for one is as
+  // much memory as a run may take. An error is status(), and the event is left out.
+  absl::Status PostBlob(v1::Event event, std::string blob);
+  // The same on the lane, for a run that has nothing else to do.
+  absl::Status PostBlobNow(v1::Event event, const std::string& blob);
+
+  // Why a blob could not be published; its event was left out.
+  absl::Status status() const;
+  // Whether a blob is under way.
+  bool publishing() const;
+  // Whether so much is held back that the lane should wait.
+  bool full() const;
+  // Waits until everything was sent; status() then.
+  absl::Status Settle();
+
+ private:
+  struct Item {
+    v1::Event event;
+    std::optional<std::string> blob;
+  };
+
+  void Work();
+  absl::Status Publish(v1::Event* event, const std::string& blob, RunControl& control);
+
+  const std::string lease_;
+  const std::string run_;
+  BlobChannel* const blobs_;
+  Reports* const reports_;
+  RunControl* const control_;
+  // Of the thread: what it waits for is not the lane's waiting.
+  RunControl publishing_control_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);  // the first has the blob under way
+  uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  bool quit_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // from the first blob on
+};
+
+}  // namespace ablate::worker
+
+#endif  // ABLATE_SERVER_WORKER_OUTBOX_H_
