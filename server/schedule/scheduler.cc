@@ -54,7 +54,6 @@ absl::Status Scheduler::Impl::Start() {
   absl::StatusOr<std::vector<storage::LeaseRecord>> leases = store_->ListLeases();
   if (!leases.ok()) return leases.status();
   for (const storage::LeaseRecord& record : *leases) {
-    if (record.runs.empty()) continue;  // kept for the acknowledgement of its last event
     WorkerState& worker = workers_[record.holder.worker];
     worker.incarnation = record.holder.incarnation;
     worker.device = record.holder.device;

@@ -74,10 +74,7 @@ absl::Status Maintenance::Pass(bool list_folder) {
   status.Update(Repeat([this](Transaction& t) { return SweepLoose(t, blobs_); }));
   status.Update(SweepFolder(list_folder));
   status.Update(CompactAll());
-  status.Update(Repeat([](Transaction& t) {
-    PruneLeases(t, t.now - kLeaseAge);
-    return false;
-  }));
+  status.Update(Repeat([](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
   return status;
 }
 

@@ -200,7 +200,17 @@ ALTER TABLE resume_states ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// A lease that no run is left under stays for its answers only: nothing but its age is ever looked
+// for among those.
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE leases ADD COLUMN settled INTEGER;  -- when its last run left it
+UPDATE leases SET settled = touched WHERE NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id);
+ALTER TABLE leases DROP COLUMN touched;
+DROP INDEX leases_worker;
+CREATE INDEX leases_settled ON leases (settled) WHERE settled IS NOT NULL;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;
