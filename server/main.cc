@@ -40,6 +40,7 @@ struct Flags {
   bool no_workers = false;
   bool sweep_leftovers = false;
   double resume_every = 30;
+  double worker_silence = 30;
   std::string gnuplot = "gnuplot";
 };
 
@@ -74,6 +75,11 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  app.add_option("--worker-silence", flags.worker_silence,
+                 "seconds without a sign of life after which a worker is given up; a local one's "
+                 "process is killed and replaced")
+      ->check(CLI::Range(1.0, 50.0))
+      ->capture_default_str();
   app.add_option("--gnuplot", flags.gnuplot,
                  "program that draws figures: a path, or a name that is looked for in PATH")
       ->capture_default_str();
@@ -99,6 +105,26 @@ class Commits {
  private:
   Mutex mutex_;
   service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
+// Passes the scheduler's word about hung processes on while there is a supervisor to kill them.
+class HungProcesses {
+ public:
+  void PassTo(launch::LocalWorkers* workers) {
+    MutexLock lock(&mutex_);
+    workers_ = workers;
+  }
+  void operator()(const schedule::LocalProcess& process, absl::string_view why) {
+    MutexLock lock(&mutex_);
+    if (workers_ == nullptr) return;
+    spdlog::warn("worker {} hangs: {}; killing its process {}", process.worker, std::string(why),
+                 process.pid);
+    workers_->Kill(process.worker, process.pid, absl::StrCat("it hung: ", why));
+  }
+
+ private:
+  Mutex mutex_;
+  launch::LocalWorkers* workers_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 // Looked for once: what is installed later is seen after a restart.
@@ -144,7 +170,10 @@ void WaitForEnd(const sigset_t& signals) {
 class Program {
  public:
   Program() = default;
-  ~Program() { commits_.PassTo(nullptr); }
+  ~Program() {
+    commits_.PassTo(nullptr);
+    hung_.PassTo(nullptr);
+  }
   absl::Status Start(const Flags& flags, const launch::Home& home);
   // Ends clients' calls, lets local workers save and leave.
   void Stop(const Flags& flags);
@@ -154,6 +183,7 @@ class Program {
   absl::Status StartWorkers(const Flags& flags, const launch::Home& home);
 
   Commits commits_;
+  HungProcesses hung_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
   std::unique_ptr<schedule::SchedulerThread> thread_;
@@ -185,24 +215,34 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
-  scheduler_ =
-      std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(),
-                                            schedule::SchedulerOptions(), schedule::RandomLeaseId);
+  schedule::SchedulerOptions waits = schedule::WithSilence(absl::Seconds(flags.worker_silence));
+  waits.on_hung = [this](const schedule::LocalProcess& process, absl::string_view why) {
+    hung_(process, why);
+  };
+  scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(),
+                                                     std::move(waits), schedule::RandomLeaseId);
   if (absl::Status started = scheduler_->Start(); !started.ok()) return started;
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   return absl::OkStatus();
 }
 
 absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home) {
-  auto workers = launch::LocalWorkers::Start(
-      LocalCommands(flags, home), [this](const launch::ChildExit& exit) {
-        spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
-        thread_->Post([exit](schedule::Scheduler& inside) {
-          inside.Exited({exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst});
-        });
-      });
+  launch::ChildEvents events;
+  events.on_start = [this](const launch::ChildStart& start) {
+    thread_->Post([start](schedule::Scheduler& inside) {
+      inside.Started({start.worker, start.pid});
+    });
+  };
+  events.on_exit = [this](const launch::ChildExit& exit) {
+    spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
+    thread_->Post([exit](schedule::Scheduler& inside) {
+      inside.Exited({exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst});
+    });
+  };
+  auto workers = launch::LocalWorkers::Start(LocalCommands(flags, home), std::move(events));
   if (!workers.ok()) return workers.status();
   workers_ = *std::move(workers);
+  hung_.PassTo(workers_.get());
   return absl::OkStatus();
 }
 

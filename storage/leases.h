@@ -102,7 +102,7 @@ struct LeaseRecord {
   std::string lease;
   LeaseHolder holder;
   uint64_t acked = 0;
-  std::vector<std::string> runs;  // still LEASED under it
+  std::vector<std::string> runs;  // LEASED under it: one at least
 };
 
 inline constexpr uint32_t kFailuresWithoutProgress = 3;

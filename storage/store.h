@@ -166,6 +166,7 @@ class Store {
   virtual absl::Status EndLease(absl::string_view lease, LeaseEnd end,
                                 const std::vector<std::string>& stepping,
                                 absl::string_view message) = 0;
+  // Those under which a run is LEASED, in the order of granting.
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
   // What blobs a lease may read or write is for the service to decide.
   virtual absl::StatusOr<bool> LeaseExists(absl::string_view lease) = 0;

@@ -28,6 +28,7 @@ struct Options {
   std::string home;
   std::optional<uint32_t> lanes;
   std::string resume_every;
+  std::string worker_silence;
   bool json = false;
 };
 
@@ -45,6 +46,9 @@ absl::StatusOr<Child> Start(const Home& home, const Options& options, const Cont
   if (options.lanes) arguments.insert(arguments.end(), {"--lanes", absl::StrCat(*options.lanes)});
   if (!options.resume_every.empty()) {
     arguments.insert(arguments.end(), {"--resume-every", options.resume_every});
+  }
+  if (!options.worker_silence.empty()) {
+    arguments.insert(arguments.end(), {"--worker-silence", options.worker_silence});
   }
   const absl::StatusOr<int> log = process::OpenLog(home.log_file);
   if (!log.ok()) return log.status();
@@ -115,7 +119,8 @@ int Up(const Options& options, const Context& context) {
   }
   if (options.json) *context.console.out << ToJson(*answer);
   context.console.Say(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
-  if (was_up && (options.lanes || !options.resume_every.empty())) {
+  if (was_up &&
+      (options.lanes || !options.resume_every.empty() || !options.worker_silence.empty())) {
     context.console.Note("it keeps the options it was started with: `ablate down` first");
   }
   if (const auto address = context.environment("ABLATE_SERVER")) {
@@ -133,6 +138,8 @@ void AddUp(Command root) {
   command.Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
   command.Option(&options->resume_every, "--resume-every", "SECONDS",
                  "how often a run's state is saved, to continue after a crash [30]");
+  command.Option(&options->worker_silence, "--worker-silence", "SECONDS",
+                 "without a sign of life for so long a worker is killed and replaced [30]");
   command.Flag(&options->json, "--json", "print the server's workers");
   command.Footer(
       "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "

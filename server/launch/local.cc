@@ -44,6 +44,7 @@ struct Worker {
   absl::Duration started;
   absl::Duration delay;       // waited before the last start
   absl::Duration restart_at;  // meaningful while it does not run
+  std::string killed_for;     // why we killed it; empty if we did not
 };
 
 absl::Status Watch(Worker& worker, const ProcessId& process) {
@@ -54,6 +55,7 @@ absl::Status Watch(Worker& worker, const ProcessId& process) {
   worker.process = process;
   worker.pidfd = std::move(descriptor);
   worker.started = MonotonicNow();
+  worker.killed_for.clear();
   return absl::OkStatus();
 }
 
@@ -117,23 +119,28 @@ std::optional<ChildExit> Reap(const Worker& worker) {
   if (waitid(P_PIDFD, pidfd, &ended, WEXITED | WNOHANG) == 0 && ended.si_pid != 0) {
     const bool taken = ended.si_code == CLD_EXITED && ended.si_status == kDeviceTakenExit;
     if (taken) return std::nullopt;
-    return DescribeExit(worker.command.name, ended, tail);
+    ChildExit exit = DescribeExit(worker.command.name, ended, tail);
+    if (!worker.killed_for.empty()) {
+      exit.last_words = absl::StrCat(worker.killed_for, "; ", exit.last_words);
+    }
+    return exit;
   }
   // Only a parent learns the exit status; what is unknown must not count against runs.
   ChildExit exit;
   exit.worker = worker.command.name;
-  exit.last_words = "ended; it was started by an earlier server, so its exit status is unknown";
+  exit.last_words =
+      absl::StrCat(worker.killed_for.empty() ? "ended" : worker.killed_for,
+                   "; it was started by an earlier server, so its exit status is unknown");
   if (!tail.empty()) absl::StrAppend(&exit.last_words, ": ", tail);
   return exit;
 }
 
 class Supervisor : public LocalWorkers {
  public:
-  Supervisor(std::vector<Worker> workers, FileDescriptor wake,
-             std::function<void(const ChildExit&)> on_exit)
+  Supervisor(std::vector<Worker> workers, FileDescriptor wake, ChildEvents events)
       : workers_(std::move(workers)),
         wake_(std::move(wake)),
-        on_exit_(std::move(on_exit)),
+        events_(std::move(events)),
         thread_([this] { Supervise(); }) {}
 
   ~Supervisor() override {
@@ -145,6 +152,12 @@ class Supervisor : public LocalWorkers {
     thread_.join();
   }
 
+  void Kill(const std::string& worker, int64_t pid, absl::string_view why) override {
+    MutexLock lock(&mutex_);
+    kills_.push_back({worker, pid, std::string(why)});
+    Wake();
+  }
+
   void Stop(absl::Duration patience) override {
     MutexLock lock(&mutex_);
     if (!stop_by_) stop_by_ = MonotonicNow() + patience;
@@ -154,12 +167,18 @@ class Supervisor : public LocalWorkers {
 
  private:
   enum class Phase { kKeepAlive, kTerminate, kKill };
+  struct KillRequest {
+    std::string worker;
+    int64_t pid = 0;
+    std::string why;
+  };
 
   void Supervise() {
     Phase phase = Phase::kKeepAlive;
     while (true) {
       const std::optional<absl::Duration> stop_by = Requests();
       if (!stop_by && quitting()) return;
+      KillHung();
       phase = Signal(phase, stop_by);
       if (phase == Phase::kKeepAlive) RestartDue();
       if (phase != Phase::kKeepAlive && NoneRuns(workers_)) return Stopped();
@@ -182,6 +201,23 @@ class Supervisor : public LocalWorkers {
     MutexLock lock(&mutex_);
     stopped_ = true;
     changed_.SignalAll();
+  }
+
+  void KillHung() {
+    std::vector<KillRequest> kills;
+    {
+      MutexLock lock(&mutex_);
+      kills.swap(kills_);
+    }
+    for (KillRequest& request : kills) {
+      for (Worker& worker : workers_) {
+        const bool meant = worker.command.name == request.worker && worker.pidfd.open() &&
+                           worker.process.pid == request.pid;
+        if (!meant) continue;
+        worker.killed_for = request.why;
+        pidfd_send_signal(worker.pidfd.get(), SIGKILL, nullptr, 0);
+      }
+    }
   }
 
   // Sends each signal of a stop once.
@@ -208,9 +244,12 @@ class Supervisor : public LocalWorkers {
     for (Worker& worker : workers_) {
       if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
       const absl::Status started = StartProcess(worker);
-      if (started.ok()) continue;
+      if (started.ok()) {
+        events_.on_start({worker.command.name, worker.process.pid});
+        continue;
+      }
       DelayRestart(worker, absl::ZeroDuration());
-      on_exit_(ChildExit{worker.command.name, false, std::string(started.message())});
+      events_.on_exit(ChildExit{worker.command.name, false, std::string(started.message())});
     }
   }
 
@@ -246,7 +285,7 @@ class Supervisor : public LocalWorkers {
       worker.pidfd = FileDescriptor();
       unlink(worker.command.pid_file.c_str());
       DelayRestart(worker, MonotonicNow() - worker.started);
-      if (exit) on_exit_(*exit);
+      if (exit) events_.on_exit(*exit);
     }
   }
 
@@ -258,19 +297,20 @@ class Supervisor : public LocalWorkers {
 
   std::vector<Worker> workers_;
   const FileDescriptor wake_;
-  const std::function<void(const ChildExit&)> on_exit_;
+  const ChildEvents events_;
   Mutex mutex_;
   CondVar changed_;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Duration> stop_by_ ABSL_GUARDED_BY(mutex_);
+  std::vector<KillRequest> kills_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;  // last: it uses the others
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
-    std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit) {
+    std::vector<WorkerCommand> commands, ChildEvents events) {
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
   std::vector<Worker> workers;
@@ -280,14 +320,17 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
   absl::Status first_error;
   for (Worker& worker : workers) {
     const absl::Status started = StartOrAdopt(worker);
-    if (started.ok()) continue;
+    if (started.ok()) {
+      events.on_start({worker.command.name, worker.process.pid});
+      continue;
+    }
     spdlog::error("{}", std::string(started.message()));
     DelayRestart(worker, absl::ZeroDuration());
     first_error.Update(started);
   }
   // With one that works the others are tried again, as after any other end.
   if (NoneRuns(workers) && !first_error.ok()) return first_error;
-  return std::make_unique<Supervisor>(std::move(workers), std::move(wake), std::move(on_exit));
+  return std::make_unique<Supervisor>(std::move(workers), std::move(wake), std::move(events));
 }
 
 }  // namespace ablate::launch

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace ablate::launch {
@@ -27,22 +28,36 @@ struct WorkerCommand {
 // working: it is started again later, and not reported.
 inline constexpr int kDeviceTakenExit = 3;
 
+struct ChildStart {
+  std::string worker;
+  int64_t pid = 0;
+};
+
 struct ChildExit {
   std::string worker;
   bool by_itself = false;  // exit code but 0, or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
   std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
 };
 
-// Keeps one process per command alive. Thread-safe; `on_exit` is called on the supervisor's thread.
+// Called on the thread of Start, and then on the supervisor's; must not block.
+struct ChildEvents {
+  std::function<void(const ChildStart&)> on_start;  // also of a process that is adopted
+  std::function<void(const ChildExit&)> on_exit;
+};
+
+// Keeps one process per command alive. Thread-safe.
 class LocalWorkers {
  public:
   // Adopts processes that the pid files name; starts the others. One that was started by another
   // command (see CommandHash) is asked to end, and replaced when it has. What can't be started is
   // tried again later; an error only if nothing runs.
-  static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(
-      std::vector<WorkerCommand> commands, std::function<void(const ChildExit&)> on_exit);
+  static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(std::vector<WorkerCommand> commands,
+                                                             ChildEvents events);
   // Leaves the processes running: a restarted server adopts them.
   virtual ~LocalWorkers() = default;
+  // Ends a process at once, if it still is this worker's: it is replaced like any that ended, and
+  // `why` is the beginning of its last words.
+  virtual void Kill(const std::string& worker, int64_t pid, absl::string_view why) = 0;
   // SIGTERM, then SIGKILL after `patience`; waits until all are gone and starts none again.
   virtual void Stop(absl::Duration patience) = 0;
 };

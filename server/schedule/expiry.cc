@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
 #include "server/schedule/scheduler_impl.h"
 
@@ -19,7 +20,12 @@ constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 }  // namespace
 
+void Scheduler::Impl::Started(const LocalProcess& process) {
+  processes_[process.worker] = {process.pid, clock_->Now(), false};
+}
+
 void Scheduler::Impl::Exited(const WorkerExit& exit) {
+  processes_.erase(exit.worker);
   const auto found = workers_.find(exit.worker);
   const bool known = found != workers_.end();
   if (known && found->second.session != 0) {
@@ -66,6 +72,7 @@ void Scheduler::Impl::Tick() {
   last_tick_ = now;
   CheckSilence();
   CheckAbsence();
+  CheckProcesses();
   CheckSteps();
   RetryEnds();
   analyses_.Tick();
@@ -119,8 +126,29 @@ void Scheduler::Impl::CheckSilence() {
     const std::string name = sessions_[id].worker;
     if (!name.empty() && !MayExpire()) continue;
     Close(id, absl::DeadlineExceededError("nothing was heard on this stream for too long"));
-    if (!name.empty()) Lose(&workers_[name], "the worker was silent");
+    if (name.empty()) continue;
+    Lose(&workers_[name], "the worker was silent");
+    GiveUpProcess(name,
+                  absl::StrCat("it sent nothing for ", absl::FormatDuration(options_.silence)));
   }
+}
+
+// One that hangs before it attaches, or attaches no more, is never silent on a stream.
+void Scheduler::Impl::CheckProcesses() {
+  if (!MayExpire()) return;
+  for (const auto& [name, process] : processes_) {
+    const auto worker = workers_.find(name);
+    if (worker != workers_.end() && worker->second.session != 0) continue;
+    if (clock_->Now() - process.alone_since < options_.attach_patience) continue;
+    GiveUpProcess(name, absl::StrCat("it was not attached for ",
+                                     absl::FormatDuration(options_.attach_patience)));
+  }
+}
+
+void Scheduler::Impl::GiveUpProcess(const std::string& worker, absl::string_view why) {
+  const auto process = processes_.find(worker);
+  if (process == processes_.end() || std::exchange(process->second.given_up, true)) return;
+  if (options_.on_hung) options_.on_hung({worker, process->second.pid}, why);
 }
 
 void Scheduler::Impl::CheckAbsence() {

@@ -7,6 +7,16 @@
 
 namespace ablate::schedule {
 
+SchedulerOptions WithSilence(absl::Duration silence) {
+  SchedulerOptions options;
+  for (absl::Duration* time :
+       {&options.heartbeat, &options.absence, &options.start_grace, &options.attach_patience}) {
+    *time = *time / absl::FDivDuration(options.silence, silence);
+  }
+  options.silence = silence;
+  return options;
+}
+
 Scheduler::Scheduler(storage::Store* store, const Clock* clock, SchedulerOptions options,
                      std::function<std::string()> new_lease_id)
     : impl_(std::make_unique<Impl>(store, clock, std::move(options), std::move(new_lease_id))) {}
@@ -25,6 +35,7 @@ void Scheduler::Receive(Session session, const worker::v1::FromWorker& message) 
 }
 
 void Scheduler::Closed(Session session) { impl_->Closed(session); }
+void Scheduler::Started(const LocalProcess& process) { impl_->Started(process); }
 void Scheduler::Exited(const WorkerExit& exit) { impl_->Exited(exit); }
 
 void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
@@ -54,7 +65,6 @@ absl::Status Scheduler::Impl::Start() {
   absl::StatusOr<std::vector<storage::LeaseRecord>> leases = store_->ListLeases();
   if (!leases.ok()) return leases.status();
   for (const storage::LeaseRecord& record : *leases) {
-    if (record.runs.empty()) continue;  // kept for the acknowledgement of its last event
     WorkerState& worker = workers_[record.holder.worker];
     worker.incarnation = record.holder.incarnation;
     worker.device = record.holder.device;

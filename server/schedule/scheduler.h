@@ -22,11 +22,19 @@
 
 namespace ablate::schedule {
 
+// A worker's process on this machine, as its supervisor knows it.
+struct LocalProcess {
+  std::string worker;
+  int64_t pid = 0;
+};
+
 struct SchedulerOptions {
   absl::Duration heartbeat = absl::Seconds(5);
   absl::Duration silence = absl::Seconds(30);      // without a message: the lease is lost
   absl::Duration absence = absl::Seconds(10);      // without a stream: the lease is lost
   absl::Duration start_grace = absl::Seconds(60);  // after a start nothing expires before this
+  // A local process without a stream for so long hangs.
+  absl::Duration attach_patience = absl::Minutes(2);
   absl::Duration step_watchdog =
       absl::Minutes(10);            // no step for so long: the run is taken back as lost
   uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes a lease may have
@@ -38,7 +46,13 @@ struct SchedulerOptions {
   std::string trainer{engine::TorchTrainerName()};
   uint32_t numerics_version = engine::kNumericsVersion;
   AnalysisLimits analyses;
+  // A local process lives and says nothing: to be killed, so that it is replaced. Called once a
+  // process, on the scheduler's thread; must not block. `why` is about the process.
+  std::function<void(const LocalProcess& process, absl::string_view why)> on_hung{};
 };
+
+// The options with every time that waits for a sign of life in proportion to `silence`.
+SchedulerOptions WithSilence(absl::Duration silence);
 
 struct WorkerInfo {
   std::string name;
@@ -87,6 +101,8 @@ class Scheduler {
   void Receive(Session session, const worker::v1::FromWorker& message);
   void Closed(Session session);
 
+  // A local process was started, or found running; it is watched until Exited.
+  void Started(const LocalProcess& process);
   // To be called before the next process of that name is started.
   void Exited(const WorkerExit& exit);
   // The store has taken these runs from their leases: their workers are told to stop them.

@@ -40,6 +40,7 @@ class Scheduler::Impl {
   void Dispatch();
 
   // expiry.cc
+  void Started(const LocalProcess& process);
   void Exited(const WorkerExit& exit);
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
   void Tick();
@@ -109,6 +110,9 @@ class Scheduler::Impl {
   // Ends all leases of the worker as lost; those that never began to train cost nothing.
   void Lose(WorkerState* worker, absl::string_view why);
   void CheckSilence();
+  void CheckProcesses();
+  // A process hangs: its supervisor is told, once.
+  void GiveUpProcess(const std::string& worker, absl::string_view why);
   void CheckAbsence();
   void CheckSteps();
   void GiveUpOn(WorkerState* worker);
@@ -127,6 +131,12 @@ class Scheduler::Impl {
   absl::Duration resumed_at_ = -absl::InfiniteDuration();
   ablate::schedule::Workers workers_;
   std::map<Session, Attachment> sessions_;
+  struct Watched {
+    int64_t pid = 0;
+    absl::Duration alone_since;  // without a stream
+    bool given_up = false;
+  };
+  std::map<std::string, Watched> processes_;  // of this machine's workers, by name
   Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;

@@ -211,6 +211,8 @@ void Scheduler::Impl::Forget(Session id) {
   if (worker != workers_.end() && worker->second.session == id) {
     worker->second.session = 0;
     worker->second.detached_at = clock_->Now();
+    const auto process = processes_.find(ended.worker);
+    if (process != processes_.end()) process->second.alone_since = clock_->Now();
   }
   // What has arrived may well be all there will ever be of a run's end.
   SharedGroup rest = ended.intake.TakeAll();

@@ -81,9 +81,7 @@ absl::Status WriteBlobReactor::Prune() {
   const auto leases = store_->ListLeases();
   if (!leases.ok()) return leases.status();
   std::set<std::string> training;
-  for (const storage::LeaseRecord& lease : *leases) {
-    if (!lease.runs.empty()) training.insert(lease.lease);
-  }
+  for (const storage::LeaseRecord& lease : *leases) training.insert(lease.lease);
   for (const std::string& lease : holding) {
     if (training.count(lease) == 0) pins_->DropLease(lease);
   }

@@ -215,8 +215,8 @@ class Leases {
   void Save() {
     for (const auto& [name, entry] : leases_) {
       if (!entry.now.has_value() || entry.now->acked == entry.acked) continue;
-      Statement(t_.db, "UPDATE leases SET acked = ?2, touched = ?3 WHERE id = ?1", entry.now->id,
-                entry.now->acked, t_.now)
+      Statement(t_.db, "UPDATE leases SET acked = ?2 WHERE id = ?1", entry.now->id,
+                entry.now->acked)
           .Run();
     }
   }

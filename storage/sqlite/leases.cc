@@ -13,12 +13,14 @@
 namespace ablate::storage {
 namespace {
 
+constexpr int kSliceLeases = 2000;  // deleted on the writer's thread, as in removal.cc
+
 int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& holder) {
-  Statement insert(
-      t.db,
-      "INSERT INTO leases (name, worker, incarnation, device, build, trainer, touched) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
-      lease, holder.worker, holder.incarnation, holder.device, holder.build, holder.trainer, t.now);
+  Statement insert(t.db,
+                   "INSERT INTO leases (name, worker, incarnation, device, build, trainer) "
+                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING id",
+                   lease, holder.worker, holder.incarnation, holder.device, holder.build,
+                   holder.trainer);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;
@@ -152,11 +154,6 @@ absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
   if (FindLease(t.db, wanted.lease).has_value()) {
     return absl::AlreadyExistsError(absl::StrCat("lease '", wanted.lease, "' exists"));
   }
-  Statement(t.db,
-            "DELETE FROM leases WHERE worker = ?1 AND incarnation != ?2 "
-            "AND NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id)",
-            holder.worker, holder.incarnation)
-      .Run();
   std::vector<GrantedRun> granted;
   int64_t id = 0;
   for (const std::string& name : wanted.runs) {
@@ -240,26 +237,30 @@ void Fail(Transaction& t, RunRow* run, absl::string_view message) {
 std::vector<LeaseRecord> ListLeases(Connection& db) {
   std::vector<LeaseRecord> leases;
   Statement row(db,
-                "SELECT id, name, worker, incarnation, device, build, trainer, acked FROM leases "
-                "ORDER BY id");
+                "SELECT leases.name, leases.worker, incarnation, leases.device, leases.build, "
+                "leases.trainer, acked, runs.name FROM runs JOIN leases ON leases.id = runs.lease "
+                "WHERE runs.lease IS NOT NULL ORDER BY runs.lease, runs.id");
   while (row.Row()) {
-    LeaseRecord& lease = leases.emplace_back();
-    lease.lease = row.Text(1);
-    // The rest is for granting alone.
-    lease.holder = {row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Text(6), "", 0};
-    lease.acked = row.As<uint64_t>(7);
-    Statement run(db, "SELECT name FROM runs WHERE lease = ?1 ORDER BY id", row.Int(0));
-    while (run.Row()) lease.runs.push_back(run.Text(0));
+    if (leases.empty() || leases.back().lease != row.View(0)) {
+      // The rest of the holder is for granting alone.
+      leases.push_back({row.Text(0),
+                        {row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), "", 0},
+                        row.As<uint64_t>(6),
+                        {}});
+    }
+    leases.back().runs.push_back(row.Text(7));
   }
   return leases;
 }
 
-void PruneLeases(Transaction& t, Micros before) {
-  Statement(t.db,
-            "DELETE FROM leases WHERE touched < ?1 "
-            "AND NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id)",
-            before)
-      .Run();
+bool PruneLeases(Transaction& t, Micros before) {
+  Statement gone(t.db,
+                 "DELETE FROM leases WHERE id IN (SELECT id FROM leases "
+                 "WHERE settled IS NOT NULL AND settled < ?1 LIMIT ?2) RETURNING 1",
+                 before, kSliceLeases);
+  bool any = false;
+  while (gone.Row()) any = true;
+  return any;
 }
 
 }  // namespace ablate::storage

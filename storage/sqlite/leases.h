@@ -16,9 +16,10 @@
 
 namespace ablate::storage {
 
-// A lease's row stays when its last run has ended, so that events which are sent again are known to
-// be repetitions. It goes when the lease is ended, when another incarnation of its worker is
-// granted something, or a day after its last event (PruneLeases).
+// A lease's row stays when its last run has left it, settled, so that events which are sent again
+// are known to be repetitions. It goes when the lease is ended, or a day later (PruneLeases). A
+// server that trains short runs has hundreds of thousands of those: they are found by name and by
+// age, and nothing walks over them.
 struct LeaseRow {
   int64_t id = 0;
   std::string incarnation;
@@ -34,9 +35,10 @@ LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_vi
                         uint64_t first_unacked);
 absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
                       const std::vector<std::string>& stepping, absl::string_view message);
+// Those that are not settled, in the order of granting.
 std::vector<LeaseRecord> ListLeases(Connection& db);
-// Forgets leases without runs that were touched before `before`.
-void PruneLeases(Transaction& t, Micros before);
+// Forgets a slice of the leases that settled before `before`. False when there was none.
+bool PruneLeases(Transaction& t, Micros before);
 
 // At most 4,000 bytes of a worker's words, cut between characters; in full they are in its log.
 absl::string_view Shorten(absl::string_view message);

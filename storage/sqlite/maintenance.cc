@@ -91,10 +91,7 @@ absl::Status Maintenance::Pass(bool list_folder) {
   }
   status.Update(EmptyTrash());
   status.Update(CompactAll());
-  status.Update(Repeat([](Transaction& t) {
-    PruneLeases(t, t.now - kLeaseAge);
-    return false;
-  }));
+  status.Update(Repeat([](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
   return status;
 }
 

@@ -202,12 +202,18 @@ ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 
 // Which blobs that lost a name are not worth keeping for a while: superseded resume states. In what
 // environment numbers are made, so that a state is continued in the same one, and in which version
-// of the numerics a fingerprint was made: runs of earlier files in version 2.
+// of the numerics a fingerprint was made: runs of earlier files in version 2. A lease that no run
+// is left under stays for its answers only: nothing but its age is ever looked for among those.
 constexpr char kVersion3[] = R"sql(
 ALTER TABLE loose_blobs ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN environment TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN numerics INTEGER NOT NULL DEFAULT 2;
 ALTER TABLE resume_states ADD COLUMN environment TEXT NOT NULL DEFAULT '';
+ALTER TABLE leases ADD COLUMN settled INTEGER;  -- when its last run left it
+UPDATE leases SET settled = touched WHERE NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id);
+ALTER TABLE leases DROP COLUMN touched;
+DROP INDEX leases_worker;
+CREATE INDEX leases_settled ON leases (settled) WHERE settled IS NOT NULL;
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};

@@ -45,6 +45,19 @@ void MoveCounts(Transaction& t, int64_t run, RunState from, RunState to) {
   }
 }
 
+// Into a state without a lease; the lease settles with its last run. Saves.
+void Leave(Transaction& t, RunRow* run, RunState state) {
+  const int64_t lease = std::exchange(run->lease, 0);
+  const RunState before = std::exchange(run->state, state);
+  SaveRun(t, *run, before);
+  if (lease == 0) return;
+  Statement(t.db,
+            "UPDATE leases SET settled = ?2 "
+            "WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE lease = ?1)",
+            lease, t.now)
+      .Run();
+}
+
 }  // namespace
 
 std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
@@ -146,17 +159,11 @@ void Record(Transaction& t, const RunRow& run, absl::string_view kind, absl::str
       .Run();
 }
 
-void Requeue(Transaction& t, RunRow* run) {
-  const RunState before = std::exchange(run->state, RunState::kQueued);
-  run->lease = 0;
-  SaveRun(t, *run, before);
-}
+void Requeue(Transaction& t, RunRow* run) { Leave(t, run, RunState::kQueued); }
 
 void End(Transaction& t, RunRow* run, RunState state) {
-  const RunState before = std::exchange(run->state, state);
-  run->lease = 0;
   run->end_time = t.now;
-  SaveRun(t, *run, before);
+  Leave(t, run, state);
 }
 
 std::optional<int> LivePriority(Connection& db, int64_t run) {

@@ -122,6 +122,27 @@ TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
   }
 }
 
+TEST(KillTest, ReplacesAWorkerThatIsStopped) {
+  PersonalServer server;
+  server.Up({"--lanes", "1", "--worker-silence", "2"});
+  const std::string experiment =
+      server.Json({"submit", "-", "--json"},
+                  SmallNames("stopped", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  ASSERT_TRUE(Eventually([&] { return StepsStored(server, experiment) > 0; }));
+  const int stopped = server.WorkerPid();
+  ASSERT_EQ(::kill(stopped, SIGSTOP), 0);
+  ASSERT_TRUE(Eventually([&] { return server.WorkerPid() != 0 && server.WorkerPid() != stopped; }));
+  EXPECT_NE(::kill(stopped, 0), 0) << "the stopped process is still there";
+  const uint64_t steps = StepsStored(server, experiment);
+  EXPECT_TRUE(Eventually([&] { return StepsStored(server, experiment) > steps; }));
+  EXPECT_THAT(ReadFile(server.home() + "/log/ablated.log"),
+              HasSubstr("worker cpu-train hangs: it sent nothing for 2s; killing its process " +
+                        std::to_string(stopped)));
+  const std::string cell = server.Json({"runs", experiment, "--json"})["rows"][0]["cell"];
+  EXPECT_THAT(server.Ablate({"logs", experiment + "/" + cell}).out,
+              HasSubstr("the worker was silent"));
+}
+
 TEST(KillTest, FailsARunWhoseWorkerKeepsCrashing) {
   PersonalServer server;
   server.Up({"--lanes", "1"});

@@ -62,11 +62,18 @@ class LocalWorkersTest : public testing::Test {
 
   std::unique_ptr<LocalWorkers> Start(const WorkerCommand& command) { return StartAll({command}); }
   std::unique_ptr<LocalWorkers> StartAll(std::vector<WorkerCommand> commands) {
-    auto workers = LocalWorkers::Start(std::move(commands), [this](const ChildExit& exit) {
+    ChildEvents events;
+    events.on_start = [this](const ChildStart& start) {
+      MutexLock lock(&mutex_);
+      starts_.push_back(start);
+      changed_.SignalAll();
+    };
+    events.on_exit = [this](const ChildExit& exit) {
       MutexLock lock(&mutex_);
       exits_.push_back(exit);
       changed_.SignalAll();
-    });
+    };
+    auto workers = LocalWorkers::Start(std::move(commands), std::move(events));
     EXPECT_TRUE(workers.ok()) << workers.status();
     return workers.ok() ? *std::move(workers) : nullptr;
   }
@@ -78,6 +85,13 @@ class LocalWorkersTest : public testing::Test {
     return exits_;
   }
 
+  std::vector<ChildStart> WaitForStarts(size_t count) {
+    MutexLock lock(&mutex_);
+    while (starts_.size() < count && changed_.WaitFor(&mutex_, std::chrono::seconds(30))) {
+    }
+    return starts_;
+  }
+
   pid_t Pid() {
     const auto process = FindByPidFile(folder_ / "pid");
     return process ? process->pid : 0;
@@ -86,6 +100,7 @@ class LocalWorkersTest : public testing::Test {
   TestFolder folder_;
   Mutex mutex_;
   CondVar changed_;
+  std::vector<ChildStart> starts_;
   std::vector<ChildExit> exits_;
 };
 
@@ -149,6 +164,28 @@ TEST_F(LocalWorkersTest, TellsACrashFromBeingKilled) {
   workers->Stop(absl::Seconds(10));
 }
 
+TEST_F(LocalWorkersTest, KillsAndReplacesAProcessThatHangs) {
+  const auto workers = Start(Command(kRunUntilTold));
+  const ChildStart first = WaitForStarts(1).at(0);
+  EXPECT_EQ(first.worker, "w");
+  EXPECT_EQ(first.pid, Pid());
+  ASSERT_EQ(kill(Pid(), SIGSTOP), 0);
+  workers->Kill("w", first.pid, "it hung");
+  const auto exits = WaitForExits(1);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_FALSE(exits[0].by_itself);
+  EXPECT_THAT(exits[0].last_words, StartsWith("it hung; killed by SIGKILL"));
+  const auto starts = WaitForStarts(2);
+  ASSERT_EQ(starts.size(), 2u);
+  EXPECT_NE(starts[1].pid, first.pid);
+  // Late, and about another process.
+  workers->Kill("w", first.pid, "it hung");
+  workers->Kill("second", starts[1].pid, "it hung");
+  workers->Stop(absl::Seconds(30));
+  ASSERT_EQ(WaitForExits(2).size(), 2u);
+  EXPECT_THAT(WaitForExits(2)[1].last_words, StartsWith("killed by SIGTERM"));
+}
+
 TEST_F(LocalWorkersTest, AnotherServerAdoptsWhatWasLeftRunning) {
   const WorkerCommand command = Command(kRunUntilTold);
   Start(command).reset();
@@ -156,6 +193,7 @@ TEST_F(LocalWorkersTest, AnotherServerAdoptsWhatWasLeftRunning) {
   ASSERT_GT(pid, 0);
   const auto workers = Start(command);
   EXPECT_EQ(Pid(), pid);
+  EXPECT_EQ(WaitForStarts(2).at(1).pid, pid);
   ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") >= 1; }));
   EXPECT_EQ(Lines(folder_ / "log"), 1) << "a second process was started";
   workers->Stop(absl::Seconds(10));
@@ -250,7 +288,8 @@ TEST_F(LocalWorkersTest, StopKillsAProgramThatDoesNotListen) {
 TEST_F(LocalWorkersTest, SaysWhichProgramCannotBeStarted) {
   WorkerCommand command = Command("");
   command.program = folder_ / "missing";
-  const auto workers = LocalWorkers::Start({command}, [](const ChildExit&) {});
+  const auto workers =
+      LocalWorkers::Start({command}, {[](const ChildStart&) {}, [](const ChildExit&) {}});
   EXPECT_EQ(workers.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(workers.status().message()), HasSubstr(folder_ / "missing"));
 }

@@ -1,6 +1,7 @@
 // When leases end before their runs do, and what that costs.
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/schedule/scheduler_fixture.h"
 
 namespace ablate::schedule {
@@ -13,6 +14,20 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class SchedulerExpiryTest : public SchedulerTest {};
+
+// Tells of processes that hang.
+class SchedulerHangTest : public SchedulerTest {
+ protected:
+  SchedulerHangTest() { Restart(Options()); }
+  SchedulerOptions Options() {
+    SchedulerOptions options;
+    options.on_hung = [this](const LocalProcess& process, absl::string_view why) {
+      hung_.push_back(absl::StrCat(process.worker, " ", process.pid, ": ", why));
+    };
+    return options;
+  }
+  std::vector<std::string> hung_;
+};
 
 TEST_F(SchedulerExpiryTest, LosesTheLeasesOfASilentWorker) {
   const Peer peer = TrainingWorker();
@@ -217,6 +232,73 @@ TEST_F(SchedulerExpiryTest, ALateAnswerToALeavingProcessDoesNotConcernTheNext) {
   store_.LetGo();
   scheduler_->Dispatch();
   EXPECT_THAT(next.grants(), SizeIs(2));
+}
+
+TEST_F(SchedulerHangTest, GivesUpALocalProcessThatIsSilent) {
+  scheduler_->Started({"w", 17});
+  const Peer peer = TrainingWorker();
+  Pass(absl::Seconds(29));
+  EXPECT_THAT(hung_, IsEmpty());
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(hung_, ElementsAre("w 17: it sent nothing for 30s"));
+  EXPECT_EQ(Run("a-0").state, RunState::kQueued);
+  Pass(absl::Minutes(10));
+  EXPECT_THAT(hung_, SizeIs(1)) << "its supervisor knows";
+}
+
+TEST_F(SchedulerHangTest, GivesUpALocalProcessThatDoesNotAttach) {
+  Pass(absl::Minutes(1));
+  scheduler_->Started({"w", 17});
+  Pass(absl::Seconds(119));
+  EXPECT_THAT(hung_, IsEmpty());
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(hung_, ElementsAre("w 17: it was not attached for 2m"));
+  scheduler_->Exited({"w", false, "killed by SIGKILL"});
+  scheduler_->Started({"w", 18});
+  const Peer peer = Attach();
+  PassWithHeartbeats(absl::Minutes(5), {peer});
+  EXPECT_THAT(hung_, SizeIs(1));
+  // Its stream ended and none follows.
+  scheduler_->Closed(peer.session);
+  Pass(absl::Seconds(119));
+  EXPECT_THAT(hung_, SizeIs(1));
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(hung_, SizeIs(2));
+}
+
+TEST_F(SchedulerHangTest, LeavesAloneWhatHasEndedAndWhatIsNotLocal) {
+  scheduler_->Started({"w", 17});
+  TrainingWorker();
+  scheduler_->Exited({"w", true, "exit code 1"});
+  const Peer remote = Attach("elsewhere", "e#1");
+  Pass(absl::Minutes(10));
+  EXPECT_FALSE(remote.open());
+  EXPECT_THAT(hung_, IsEmpty());
+}
+
+TEST_F(SchedulerHangTest, GivesUpNoProcessForATimeInWhichTheSchedulerDidNotRun) {
+  Pass(absl::Minutes(1));
+  scheduler_->Started({"w", 17});
+  clock_.Advance(absl::Minutes(10));
+  scheduler_->Tick();
+  EXPECT_THAT(hung_, IsEmpty());
+  const Peer peer = Attach();
+  PassWithHeartbeats(absl::Minutes(5), {peer});
+  EXPECT_THAT(hung_, IsEmpty());
+}
+
+TEST(SchedulerOptionsTest, WaitsInProportionToTheSilenceItAllows) {
+  const SchedulerOptions usual;
+  const SchedulerOptions same = WithSilence(usual.silence);
+  EXPECT_EQ(same.heartbeat, usual.heartbeat);
+  EXPECT_EQ(same.start_grace, usual.start_grace);
+  const SchedulerOptions short_waits = WithSilence(absl::Seconds(3));
+  EXPECT_EQ(short_waits.silence, absl::Seconds(3));
+  EXPECT_EQ(short_waits.heartbeat, absl::Milliseconds(500));
+  EXPECT_EQ(short_waits.absence, absl::Seconds(1));
+  EXPECT_EQ(short_waits.start_grace, absl::Seconds(6));
+  EXPECT_EQ(short_waits.attach_patience, absl::Seconds(12));
+  EXPECT_EQ(short_waits.step_watchdog, usual.step_watchdog);
 }
 
 }  // namespace

@@ -136,20 +136,6 @@ TEST_P(LeaseEndsTest, LeavesEndedRunsAloneWhenALeaseEnds) {
   EXPECT_EQ(lease.Send("b", MakeLosses(0, 5)), Applied::kNoLease);
 }
 
-TEST_P(LeaseEndsTest, ForgetsFinishedLeasesWhenAnotherIncarnationComes) {
-  Submit({"a", "b", "c"});
-  Lease finished(&store(), "l1", {"a"});
-  finished.Send("a", FinishedEvent{false, 100});
-  Lease same(&store(), "l2", {"b"});
-  EXPECT_TRUE(Value(store().LeaseExists("l1")));
-  Lease other_worker(&store(), "l3", {"c"}, "gpu", "i9");
-  EXPECT_TRUE(Value(store().LeaseExists("l1")));
-  other_worker.Send("c", ReleasedEvent{});
-  Lease next(&store(), "l4", {"c"}, "cpu-train", "i2");
-  EXPECT_FALSE(Value(store().LeaseExists("l1")));
-  EXPECT_TRUE(Value(store().LeaseExists("l2")));  // holds a run: the scheduler ends it
-}
-
 TEST_P(LeaseEndsTest, ForgetsFinishedLeasesAfterADay) {
   Submit({"a", "b"});
   Lease finished(&store(), "l1", {"a"});

@@ -158,6 +158,36 @@ TEST_F(OpeningTest, KeepsTheQueueOfAnOlderFileForItsNumericsVersion) {
   EXPECT_EQ(Value(store->GetRun("a")).state, RunState::kFailed);
 }
 
+TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
+  std::filesystem::create_directories(Options().folder);
+  const Micros day = Micros{24} * 3600 * 1000000;
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 2)).ok());
+    db->Execute(
+        "INSERT INTO leases (id, name, worker, incarnation, device, build, trainer, acked, touched)"
+        " VALUES (1, 'live', 'w', 'i', 'd', 'b', 't', 3, 5), (2, 'old', 'w', 'i', '', '', '', 7, 5)"
+        ", (3, 'new', 'w', 'i', '', '', '', 8, 86400000000); "
+        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
+        "device_kind, shape, state, priority, place, lease, create_time, change) "
+        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 1, 1, 1, 1, 1, 1); "
+        "INSERT INTO run_specs SELECT id, x'' FROM runs");
+    ASSERT_TRUE(db->error().ok());
+  }
+  StoreOptions options = Options();
+  options.now = [day] { return day + 10; };
+  const auto store = Value(Store::Open(options));
+  const auto leases = Value(store->ListLeases());
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_EQ(leases[0].lease, "live");
+  EXPECT_EQ(leases[0].acked, 3u);
+  EXPECT_EQ(Value(store->CheckLease("new", "i", 1)).acked, 8u);
+  ASSERT_TRUE(store->Maintain().ok());
+  EXPECT_FALSE(Value(store->LeaseExists("old")));
+  EXPECT_TRUE(Value(store->LeaseExists("new")));
+  EXPECT_TRUE(Value(store->LeaseExists("live")));
+}
+
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
   {
