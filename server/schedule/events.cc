@@ -199,7 +199,9 @@ void Scheduler::Impl::Answer(Session id, const EventGroup& group,
 void Scheduler::Impl::RunLeft(const Batch& batch, const storage::LeaseEvent& event) {
   const auto worker = workers_.find(batch.worker);
   if (worker == workers_.end()) return;
-  if (std::holds_alternative<storage::ReleasedEvent>(event.event) &&
+  // Unless it is for a state that it can't continue, a worker gives runs back because it leaves.
+  const auto* released = std::get_if<storage::ReleasedEvent>(&event.event);
+  if (released != nullptr && released->state_refused.empty() &&
       worker->second.incarnation == batch.incarnation) {
     worker->second.leaving = true;
   }

@@ -115,6 +115,24 @@ TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
   EXPECT_EQ(Run("a-0").state, storage::RunState::kLeased);
 }
 
+TEST_F(SchedulerDispatchTest, GrantsTheRunAgainToAWorkerThatRefusedItsState) {
+  Queue("a", 1);
+  const Peer first = Attach("w", "w#1");  // says nothing of its environment
+  SendStarted(first, first.grants().at(0), 1);
+  SendPoints(first, first.grants().at(0), 2, 4);
+  SendResumeState(first, first.grants().at(0), 3, std::string(64, 'a'));
+  const Peer second = Attach("w", "w#2");
+  const wire::Grant grant = second.grants().at(0);
+  ASSERT_EQ(grant.runs(0).resume_blob(), std::string(64, 'a'));
+  SendStarted(second, grant, 1);
+  wire::FromWorker refusal = EventOf(grant, 2);
+  refusal.mutable_event()->mutable_released()->set_state_refused("of another environment");
+  Send(second, refusal);
+  ASSERT_THAT(second.grants(), SizeIs(2));
+  EXPECT_EQ(second.grants()[1].runs(0).resume_blob(), "");
+  EXPECT_EQ(Run("a-0").failures, 0u);
+}
+
 TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
   Queue("a", 40);
   const Peer peer = Attach();
