@@ -1,6 +1,8 @@
 // Counts bytes and operations from a run's config.
 #include "server/spec/estimate.h"
 
+#include "server/engine/layout.h"
+
 namespace ablate::spec {
 namespace {
 
@@ -19,21 +21,23 @@ uint64_t Points(const engine::RunConfig& config) {
   return 2 * steps + 2 * evaluations;  // loss and gradient norm; loss and accuracy
 }
 
-// Copies of the parameters in a resume state: themselves and the optimizer's moments.
+// Copies of the parameters in a resume state: themselves and the optimizer's slots.
 uint64_t ResumeCopies(const engine::OptimizerConfig& optimizer) {
-  if (optimizer.kind != engine::OptimizerKind::kSgd) return 3;
-  return optimizer.momentum > 0 ? 2 : 1;
+  return 1 + engine::OptimizerSlots(optimizer.kind).size();
 }
 
 }  // namespace
+
+uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters) {
+  return ResumeCopies(optimizer) * kFloat * parameters + kGenerators;
+}
 
 uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors) {
   const uint64_t checkpoints =
       config.training.checkpoints.size() + (config.training.final_checkpoint ? 1 : 0);
   const uint64_t checkpoint = kFloat * parameters + kTensorHeader * tensors + kFileHeader;
-  const uint64_t resume =
-      ResumeCopies(config.training.optimizer) * kFloat * parameters + kGenerators;
-  return kPoint * Points(config) + checkpoints * checkpoint + resume;
+  return kPoint * Points(config) + checkpoints * checkpoint +
+         ResumeBytes(config.training.optimizer, parameters);
 }
 
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {

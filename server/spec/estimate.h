@@ -8,6 +8,9 @@
 
 namespace ablate::spec {
 
+// A resume state: the parameters, the optimizer's slots, generators and the data's cursor.
+uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters);
+
 // Points, checkpoints and the resume state, in bytes. `parameters` and `tensors` as in the model's
 // layout.
 uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors);
