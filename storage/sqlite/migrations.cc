@@ -200,7 +200,12 @@ ALTER TABLE resume_states ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// How long the documents of data sets are; '' before anyone has counted.
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE datasets ADD COLUMN document_lengths TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;
