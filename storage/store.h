@@ -194,6 +194,9 @@ class Store {
   virtual absl::StatusOr<DatasetRecord> FindDataset(absl::string_view id_or_name) = 0;
   virtual absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(absl::string_view after,
                                                                   uint32_t limit) = 0;
+  // What KeepDocumentLengths was given for the data set, "" before. NOT_FOUND.
+  virtual absl::StatusOr<std::string> DocumentLengths(absl::string_view id) = 0;
+  virtual absl::Status KeepDocumentLengths(absl::string_view id, absl::string_view lengths) = 0;
   // FAILED_PRECONDITION while a run names it.
   virtual absl::Status DeleteDataset(absl::string_view id) = 0;
 

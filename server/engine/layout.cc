@@ -66,4 +66,9 @@ ParameterLayout MakeLayout(const ModelConfig& config) {
   return builder.Take();
 }
 
+std::vector<std::string> OptimizerSlots(OptimizerKind kind) {
+  if (kind == OptimizerKind::kSgd) return {"optimizer.momentum"};
+  return {"optimizer.first_moment", "optimizer.second_moment"};
+}
+
 }  // namespace ablate::engine

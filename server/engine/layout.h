@@ -1,5 +1,5 @@
-// Names, shapes and offsets of a model's parameters in its flat buffer. Torch-free; the server
-// links it too.
+// Names, shapes and offsets of a model's parameters in its flat buffer, and what stands beside it.
+// Torch-free; the server links it too.
 #ifndef ABLATE_SERVER_ENGINE_LAYOUT_H_
 #define ABLATE_SERVER_ENGINE_LAYOUT_H_
 
@@ -30,6 +30,10 @@ struct ParameterLayout {
 // [h,d],bias}, block.{i}.feed_forward.down.{weight [d,h],bias}; final_norm.{weight,bias};
 // head.{weight [V,d] unless tied, bias}.
 ParameterLayout MakeLayout(const ModelConfig& config);
+
+// The tensors, each as large as the parameters, that an optimizer carries from step to step: what
+// a resume state holds beside the parameters. Momentum has its slot also where it is 0.
+std::vector<std::string> OptimizerSlots(OptimizerKind kind);
 
 }  // namespace ablate::engine
 

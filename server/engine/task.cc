@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bitset>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "absl/status/status.h"
@@ -55,6 +56,9 @@ absl::Status DocumentInspector::Inspect(absl::string_view lines) {
     ++facts_.documents;
     facts_.code_points += document.size();
     facts_.longest = std::max<uint64_t>(facts_.longest, document.size());
+    const size_t length = std::min(document.size(), DocumentFacts::kCountedLength);
+    if (length >= facts_.lengths.size()) facts_.lengths.resize(length + 1);
+    ++facts_.lengths[length];
     for (const char32_t point : document) characters_->seen.set(point);
   }
 }
@@ -63,6 +67,13 @@ absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text) {
   DocumentInspector inspector;
   if (absl::Status status = inspector.Add(text); !status.ok()) return status;
   return inspector.Finish();
+}
+
+uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context) {
+  const size_t first = std::min<uint64_t>(context, DocumentFacts::kCountedLength);
+  if (first >= lengths.size()) return 0;
+  return std::accumulate(lengths.begin() + static_cast<ptrdiff_t>(first), lengths.end(),
+                         uint64_t{0});
 }
 
 TaskShape DocumentsShape(const DocumentFacts& facts) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,7 +22,15 @@ struct DocumentFacts {
   uint32_t characters = 0;   // distinct code points; the vocabulary is one more (BOS)
   uint64_t longest = 0;      // code points of the longest document
   uint64_t code_points = 0;  // over all documents
+  // Documents by their code points, up to kCountedLength, which counts all that are longer too.
+  std::vector<uint64_t> lengths;
+
+  static constexpr size_t kCountedLength = 8192;  // no model's context is longer
 };
+
+// How many of the documents a context cuts, `lengths` as in DocumentFacts: a document takes one
+// position more than it has code points, for the token that ends it.
+uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context);
 
 // INVALID_ARGUMENT if the text is not UTF-8 (with the byte offset), holds a control character other
 // than line ends and tabs, or has no document.

@@ -21,6 +21,21 @@ Selection SelectRow(const GridRow& row, Better better) {
 
 bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
 
+// Says which rows get no verdict; `grid_rows` are by row.
+void Withhold(const std::vector<GridRow>& grid_rows, std::vector<ComparisonRow>* rows) {
+  for (size_t i = 0; i < rows->size(); ++i) {
+    ComparisonRow& row = (*rows)[i];
+    if (!row.baseline.has_value() || *row.baseline == i) continue;
+    const ComparisonRow& baseline = (*rows)[*row.baseline];
+    row.scored_differently = ScoredDifferently(grid_rows[i], grid_rows[*row.baseline]);
+    if (!row.scored_differently.empty()) {
+      row.withheld = Withheld::kScoredDifferently;
+    } else if (row.unfinished + baseline.unfinished > 0) {
+      row.withheld = Withheld::kUnfinished;
+    }
+  }
+}
+
 // Compares each row with its baseline; `runs` are by row. `baselines` index both. Leaves off where
 // it is cancelled.
 void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
@@ -37,16 +52,21 @@ void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
   }
 }
 
-// Adjusts the sign-flip p values of all rows as one family; returns its size.
+// Adjusts the sign-flip p values of all rows that can be judged as one family; returns its size.
 size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
   std::vector<ComparisonRow*> family;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(family),
-               [](const ComparisonRow* row) { return row->compared(); });
+               [](const ComparisonRow* row) { return row->in_family(); });
   std::vector<Number> p;
   p.reserve(family.size());
   for (const ComparisonRow* row : family) p.push_back(row->difference.p_sign_flip);
   const std::vector<Number> adjusted = HolmAdjust(p);
   for (size_t i = 0; i < family.size(); ++i) family[i]->p_holm = adjusted[i];
+  for (ComparisonRow* row : rows) {
+    if (row->compared() && !row->in_family()) {
+      row->p_holm = NoNumber(Undefined::kScoredDifferently);
+    }
+  }
   return family.size();
 }
 
@@ -91,6 +111,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const Grid& grid,
     if (baseline.has_value()) block.rows[i].changed = ChangedPaths(rows[i], rows[*baseline]);
   }
   CompareRows(runs, input.better, {options.cancelled, 0}, &block.rows);
+  Withhold(rows, &block.rows);
   return block;
 }
 
@@ -147,6 +168,10 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.better = input.better;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
+  for (const size_t axis : grid->within_axes) {
+    comparison.within_axes.push_back(input.axes[axis].name);
+  }
+  comparison.planned = input.cells.size();
 
   std::vector<Selection> selections;
   std::vector<std::vector<PickedRun>> runs;
@@ -160,8 +185,13 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     }
   }
   CompareRows(runs, input.better, options, &comparison.rows);
+  Withhold(grid->rows, &comparison.rows);
   std::vector<ComparisonRow*> rows;
-  for (ComparisonRow& row : comparison.rows) rows.push_back(&row);
+  comparison.ended = comparison.planned;
+  for (ComparisonRow& row : comparison.rows) {
+    rows.push_back(&row);
+    comparison.ended -= row.unfinished;
+  }
   comparison.family = AdjustFamily(rows);
   if (!grid->tuned_axes.empty()) {
     comparison.matched = MatchAll(input, *grid, options);

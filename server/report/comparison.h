@@ -28,13 +28,19 @@ struct Axis {
   std::optional<std::string> base;
 };
 
-enum class RunOutcome { kMissing, kDone, kDiverged, kFailed };
+enum class RunOutcome {
+  kMissing,     // ended without a result: cancelled
+  kUnfinished,  // queued or training
+  kDone,
+  kDiverged,
+  kFailed,
+};
 
 // One cell of the grid and what its run gave.
 struct Cell {
   std::vector<std::string> labels;  // one an axis, in the axes' order
   uint32_t seed = 0;
-  RunOutcome outcome = RunOutcome::kMissing;  // kMissing: no result yet, or cancelled
+  RunOutcome outcome = RunOutcome::kMissing;
   // The metric, read where kDone; without it the cell counts as missing, a non-finite one as
   // diverged.
   std::optional<double> value;
@@ -48,6 +54,9 @@ struct Cell {
   std::map<std::string, std::string> changed;
   // Why what is stored of a run that is done can't be read; then it is kMissing.
   std::string damage;
+  // What its metrics are computed on, by dotted path. Cells that differ in it can't be judged
+  // against each other.
+  std::map<std::string, std::string> scored;
 };
 
 struct ComparisonInput {
@@ -58,7 +67,9 @@ struct ComparisonInput {
   // Label of the baseline by axis name; axes not named: their first label.
   std::map<std::string, std::string> baseline;
   // Compare along this axis, within each combination of the other axes that are not tuned (this
-  // axis is then not tuned); "" compares all combinations with one baseline.
+  // axis is then not tuned); "" compares all combinations with one baseline, but within each
+  // setting of an axis that changes what is scored, unless no other axis is left to compare along
+  // or `baseline` names the axis.
   std::string by;
 };
 
@@ -88,6 +99,13 @@ struct Pairs {
   size_t only_row_diverged = 0, only_baseline_diverged = 0;
 };
 
+// Why a row that is compared gets no verdict.
+enum class Withheld {
+  kNo,
+  kUnfinished,         // a run of the row or of its baseline, tuned ones included, has not ended
+  kScoredDifferently,  // their runs are not all scored on the same data, however they end
+};
+
 struct ComparisonRow {
   std::vector<std::string> labels;  // one a row axis
   std::string label;                // the same as one text
@@ -97,8 +115,13 @@ struct ComparisonRow {
   std::vector<SeedRun> runs;  // with a result, ascending seeds
   size_t n = 0;               // runs with a result
   size_t diverged = 0;        // of them
-  size_t missing = 0;         // cells without a result, tuned ones not chosen included
+  size_t cells = 0;           // of the grid, tuned ones not chosen included
+  size_t missing = 0;         // cells without a result, likewise
   size_t failed = 0;          // cells whose run failed, likewise
+  size_t unfinished = 0;      // of the missing: cells whose run has not ended
+  Withheld withheld = Withheld::kNo;
+  // Dotted paths at which what is scored differs between the runs of this row and its baseline.
+  std::vector<std::string> scored_differently;
 
   Summary own;  // over its own converged runs
   // Over the pairs where both converged; own without such a pair, and of a baseline.
@@ -106,7 +129,7 @@ struct ComparisonRow {
   Interval interval;  // of that mean
   Pairs pairs;
   PairedStatistics difference;  // row minus baseline over the pairs where both converged
-  Number p_holm;                // of difference.p_sign_flip, over all rows that are compared
+  Number p_holm;                // of difference.p_sign_flip, over all rows that can be judged
 
   std::vector<Choice> chosen;  // of the tuned axes, in the grid's order, seeds > 0
   std::optional<ParameterRange> parameters;
@@ -117,6 +140,8 @@ struct ComparisonRow {
   std::vector<std::string> changed;
 
   bool compared() const { return baseline.has_value() && !is_baseline; }
+  // Whether it has a verdict, or will have one when its runs have ended.
+  bool in_family() const { return compared() && withheld != Withheld::kScoredDifferently; }
 };
 
 // The comparison at one shared combination of tuned values.
@@ -128,6 +153,7 @@ struct MatchedBlock {
 };
 
 enum class WarningKind {
+  kScoredDifferently,
   kMissingCells,
   kFailedCells,
   kNonFiniteValues,
@@ -152,8 +178,12 @@ struct Comparison {
   std::string key;
   Better better = Better::kLower;
   std::vector<std::string> row_axes, tuned_axes;
+  // Row axes whose settings are scored on different data, so that rows are compared within each of
+  // them only.
+  std::vector<std::string> within_axes;
+  size_t planned = 0, ended = 0;      // cells, and of them those whose run has ended
   std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
-  size_t family = 0;                  // rows that are compared with a baseline: Holm's family
+  size_t family = 0;                  // rows that can be judged: Holm's family
   std::vector<MatchedBlock> matched;  // empty where nothing is tuned
   // Of `matched`: the block at the base spec's own values, else at the baseline's usual choice.
   std::optional<size_t> reference;

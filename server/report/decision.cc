@@ -84,6 +84,11 @@ Decision Undecided(const ComparisonRow& row, size_t family) {
 }  // namespace
 
 Decision Decide(const ComparisonRow& row, Better better, size_t family) {
+  if (row.withheld != Withheld::kNo) {
+    return {row.withheld == Withheld::kUnfinished ? VerdictOutcome::kPreliminary
+                                                  : VerdictOutcome::kScoredDifferently,
+            Ground::kWithheld, 0, 0};
+  }
   if (row.pairs.all == 0) {
     return {VerdictOutcome::kInconclusive, Ground::kNoPairs, 0, LeastSeedsForSignFlip(family)};
   }

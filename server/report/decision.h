@@ -11,6 +11,7 @@
 namespace ablate::report {
 
 enum class Ground {
+  kWithheld,  // the row says why
   kNoPairs,   // no seed has a result of both
   kInterval,  // the interval leaves out 0
   kConstant,  // the same difference, not 0, on every seed: no spread, decided by the sign-flip test

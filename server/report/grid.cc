@@ -141,11 +141,44 @@ GridRow ArrangeRow(const Labels& labels, const RowCells& cells) {
   return row;
 }
 
+// Whether cells that differ in nothing but their setting of `axis`, and their seed, are scored on
+// different data.
+bool ChangesScoring(const ComparisonInput& input, size_t axis) {
+  std::map<std::vector<std::string>, const Cell*> first;
+  for (const Cell& cell : input.cells) {
+    std::vector<std::string> others = cell.labels;
+    others[axis].clear();
+    const auto [known, added] = first.emplace(std::move(others), &cell);
+    if (!added && known->second->scored != cell.scored) return true;
+  }
+  return false;
+}
+
+// The row axes to compare within. Not those that the input asks to compare along.
+std::vector<size_t> FindWithinAxes(const ComparisonInput& input, const Grid& grid) {
+  std::vector<size_t> within;
+  bool others = false;
+  for (const size_t axis : grid.row_axes) {
+    const std::string& name = input.axes[axis].name;
+    if (!input.by.empty()) {
+      if (name != input.by && ChangesScoring(input, axis)) within.push_back(axis);
+      others = others || name == input.by;
+    } else if (input.baseline.count(name) == 0 && ChangesScoring(input, axis)) {
+      within.push_back(axis);
+    } else {
+      others = others || input.axes[axis].labels.size() > 1;
+    }
+  }
+  return others ? within : std::vector<size_t>();
+}
+
 // The labels of the row that the row with `labels` is compared with.
 Labels BaselineLabels(const ComparisonInput& input, const Grid& grid, Labels labels) {
   for (size_t i = 0; i < grid.row_axes.size(); ++i) {
     const Axis& axis = input.axes[grid.row_axes[i]];
     if (!input.by.empty() && axis.name != input.by) continue;
+    const auto& within = grid.within_axes;
+    if (std::find(within.begin(), within.end(), grid.row_axes[i]) != within.end()) continue;
     const auto named = input.baseline.find(axis.name);
     labels[i] = named == input.baseline.end() ? 0 : *IndexOf(axis.labels, named->second);
   }
@@ -175,6 +208,7 @@ absl::StatusOr<Grid> ArrangeCells(const ComparisonInput& input) {
                        " stands twice; one cell for each seed is allowed"));
     }
   }
+  grid.within_axes = FindWithinAxes(input, grid);
   std::map<Labels, size_t> positions;
   for (const auto& [labels, cells] : rows) {
     positions[labels] = grid.rows.size();

@@ -26,6 +26,7 @@ struct GridRow {
 // Points into the input, which outlives it.
 struct Grid {
   std::vector<size_t> row_axes, tuned_axes;  // into the input's axes
+  std::vector<size_t> within_axes;           // of row_axes: rows are compared within each of them
   std::vector<GridRow> rows;
 };
 

@@ -27,6 +27,8 @@ absl::string_view UndefinedName(Undefined undefined) {
       return "BEYOND_LIMIT";
     case Undefined::kNotRecorded:
       return "NOT_RECORDED";
+    case Undefined::kScoredDifferently:
+      return "SCORED_DIFFERENTLY";
   }
   return "";
 }

@@ -10,16 +10,17 @@ namespace ablate::report {
 
 // Why a statistic does not exist. Never averaged away, never printed as 0 or NaN.
 enum class Undefined {
-  kNo,            // it exists
-  kTooFewRuns,    // fewer values than the statistic needs
-  kTooFewPairs,   // fewer seeds with both runs than the statistic needs
-  kZeroVariance,  // all values equal, up to the rounding of the numbers they come from
-  kNonFinite,     // a value, or the result, is infinite or not a number
-  kAllDiverged,   // no seed on which all the runs in question converged
-  kNoBaseline,    // the grid has no baseline to compare with
-  kIsBaseline,    // the baseline is not compared with itself
-  kBeyondLimit,   // larger than what is searched
-  kNotRecorded,   // no run carries it
+  kNo,                 // it exists
+  kTooFewRuns,         // fewer values than the statistic needs
+  kTooFewPairs,        // fewer seeds with both runs than the statistic needs
+  kZeroVariance,       // all values equal, up to the rounding of the numbers they come from
+  kNonFinite,          // a value, or the result, is infinite or not a number
+  kAllDiverged,        // no seed on which all the runs in question converged
+  kNoBaseline,         // the grid has no baseline to compare with
+  kIsBaseline,         // the baseline is not compared with itself
+  kBeyondLimit,        // larger than what is searched
+  kNotRecorded,        // no run carries it
+  kScoredDifferently,  // the runs in question are scored on different data
 };
 
 // The name that scripts read, e.g. "TOO_FEW_PAIRS"; "" for kNo.

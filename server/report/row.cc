@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "server/report/compensated_sum.h"
@@ -40,6 +41,8 @@ void CountCells(const GridRow& row, ComparisonRow* result) {
   CompensatedSum device_seconds;
   for (const Cell* cell : row.cells) {
     if (cell == nullptr) continue;
+    ++result->cells;
+    result->unfinished += cell->outcome == RunOutcome::kUnfinished;
     device_seconds.Add(cell->device_seconds.value_or(0));
     if (cell->outcome == RunOutcome::kFailed) {
       ++result->failed;
@@ -149,6 +152,27 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
   const Summary paired = Summarize(values);
   row->mean = paired.mean;
   row->interval = paired.interval;
+}
+
+std::vector<std::string> ScoredDifferently(const GridRow& row, const GridRow& baseline) {
+  const std::map<std::string, std::string>* first = nullptr;
+  std::set<std::string> paths;
+  for (const GridRow* of : {&baseline, &row}) {
+    for (const Cell* cell : of->cells) {
+      if (cell == nullptr) continue;
+      if (first == nullptr) first = &cell->scored;
+      if (cell->scored == *first) continue;
+      for (const auto* one : {first, &cell->scored}) {
+        for (const auto& [path, value] : *one) {
+          const auto own = cell->scored.find(path), other = first->find(path);
+          const bool equal =
+              own != cell->scored.end() && other != first->end() && own->second == other->second;
+          if (!equal) paths.insert(path);
+        }
+      }
+    }
+  }
+  return {paths.begin(), paths.end()};
 }
 
 std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baseline) {

@@ -34,6 +34,10 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const Grid& grid, const 
 void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
                 Better better, size_t resamples, ComparisonRow* row);
 
+// Paths at which what is scored differs between any two cells of the row and its baseline;
+// ascending.
+std::vector<std::string> ScoredDifferently(const GridRow& row, const GridRow& baseline);
+
 // Paths whose values differ between the two rows at a combination of tuned values that both have;
 // ascending.
 std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baseline);

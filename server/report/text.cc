@@ -122,6 +122,8 @@ absl::string_view ReasonText(Undefined undefined) {
       return "beyond the limit";
     case Undefined::kNotRecorded:
       return "not recorded";
+    case Undefined::kScoredDifferently:
+      return "scored on other data";
   }
   return "";
 }
@@ -143,6 +145,10 @@ std::string Grouped(int64_t count) {
 
 std::string Counted(size_t count, absl::string_view noun) {
   return absl::StrCat(Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
+}
+
+std::string OfRuns(size_t ended, size_t planned) {
+  return absl::StrCat(Grouped(static_cast<int64_t>(ended)), " of ", Counted(planned, "run"));
 }
 
 std::string Enumerated(absl::Span<const std::string> parts, size_t most) {

@@ -53,6 +53,9 @@ std::string Grouped(int64_t count);
 // "12 seeds", "1 seed".
 std::string Counted(size_t count, absl::string_view noun);
 
+// "68 of 96 runs".
+std::string OfRuns(size_t ended, size_t planned);
+
 // "a, b and c"; what is beyond `most` is counted: "a, b and 3 more".
 std::string Enumerated(absl::Span<const std::string> parts, size_t most = 8);
 

@@ -140,11 +140,31 @@ std::string UndecidedText(const Comparison& comparison, const ComparisonRow& row
   }
 }
 
+// What follows "A against B: ": why there is no verdict, and what is known all the same.
+std::string WithheldText(const Comparison& comparison, const ComparisonRow& row) {
+  const std::string measured =
+      row.pairs.all == 0 ? "no seed has a result of both"
+      : row.difference.mean.defined()
+          ? MeasuredText(comparison, row)
+          : absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
+  if (row.withheld == Withheld::kScoredDifferently) {
+    return absl::StrCat("no verdict, for they are not scored on the same held-out data (",
+                        Enumerated(row.scored_differently), "); ", measured);
+  }
+  const ComparisonRow& baseline = comparison.rows[*row.baseline];
+  const size_t planned = row.cells + baseline.cells;
+  return absl::StrCat("preliminary, ",
+                      OfRuns(planned - row.unfinished - baseline.unfinished, planned), "; ",
+                      measured, " so far");
+}
+
 Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
                   const Decision& decision) {
   const std::string& baseline = BaselineLabel(comparison, row);
   std::string text;
-  if (decision.outcome == VerdictOutcome::kInconclusive) {
+  if (decision.ground == Ground::kWithheld) {
+    text = absl::StrCat(row.label, " against ", baseline, ": ", WithheldText(comparison, row), ".");
+  } else if (decision.outcome == VerdictOutcome::kInconclusive) {
     text = absl::StrCat(row.label, " against ", baseline,
                         " is inconclusive: ", UndecidedText(comparison, row, decision), ".");
   } else {
@@ -169,6 +189,9 @@ std::string ShortText(const ComparisonRow& row, const Decision& decision) {
     facts.push_back(absl::StrCat(decision.ground == Ground::kOpen ? "about " : "at least ",
                                  Counted(decision.seeds_to_decide, "seed"), " needed"));
   }
+  if (decision.ground == Ground::kWithheld) {
+    return absl::StrCat(row.label, " has no verdict (scored on other data)");
+  }
   const absl::string_view outcome = decision.outcome == VerdictOutcome::kBetter  ? "better"
                                     : decision.outcome == VerdictOutcome::kWorse ? "worse"
                                                                                  : "inconclusive";
@@ -180,14 +203,16 @@ struct Decided {
   Decision decision;
 };
 
-// "3 are better (a, b and c), 1 is worse (d) and 16 are inconclusive (e, f, g and 13 more)".
+// "3 are better (a, b and c), 1 is worse (d) and 16 are inconclusive (e, f, g and 13 more)". None
+// of them is unfinished.
 std::string CountsText(const std::vector<Decided>& all) {
   const struct {
     VerdictOutcome outcome;
     absl::string_view name;
   } kinds[] = {{VerdictOutcome::kBetter, "better"},
                {VerdictOutcome::kWorse, "worse"},
-               {VerdictOutcome::kInconclusive, "inconclusive"}};
+               {VerdictOutcome::kInconclusive, "inconclusive"},
+               {VerdictOutcome::kScoredDifferently, "without a verdict, scored on other data"}};
   std::vector<std::string> counts;
   for (const auto& kind : kinds) {
     std::vector<std::string> labels;
@@ -240,6 +265,24 @@ Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all)
 
 }  // namespace
 
+absl::string_view OutcomeName(VerdictOutcome outcome) {
+  switch (outcome) {
+    case VerdictOutcome::kBetter:
+      return "better";
+    case VerdictOutcome::kWorse:
+      return "worse";
+    case VerdictOutcome::kInconclusive:
+      return "inconclusive";
+    case VerdictOutcome::kMixed:
+      return "mixed";
+    case VerdictOutcome::kPreliminary:
+      return "preliminary";
+    case VerdictOutcome::kScoredDifferently:
+      return "scored-differently";
+  }
+  return "";
+}
+
 Verdict RowVerdict(const Comparison& comparison, size_t row) {
   const ComparisonRow& compared = comparison.rows[row];
   return VerdictOf(comparison, compared, Decide(compared, comparison.better, comparison.family));
@@ -250,6 +293,12 @@ Verdict OverallVerdict(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) all.push_back({&row, Decide(row, comparison.better, comparison.family)});
   }
+  if (comparison.ended < comparison.planned) {
+    return {VerdictOutcome::kPreliminary,
+            absl::StrCat(PreliminaryText(comparison),
+                         ": there is no verdict before all of them have ended."),
+            0};
+  }
   if (all.empty()) {
     return {VerdictOutcome::kInconclusive,
             comparison.rows.size() == 1 ? "Nothing is compared: there is one setting."
@@ -258,6 +307,19 @@ Verdict OverallVerdict(const Comparison& comparison) {
   }
   if (all.size() == 1) return VerdictOf(comparison, *all[0].row, all[0].decision);
   return OverallOf(comparison, all);
+}
+
+std::string PreliminaryText(const Comparison& comparison) {
+  if (comparison.ended == comparison.planned) return "";
+  return absl::StrCat("preliminary, ", OfRuns(comparison.ended, comparison.planned));
+}
+
+std::string WithinNote(const Comparison& comparison) {
+  if (comparison.within_axes.empty()) return "";
+  return absl::StrCat("settings of ", Enumerated(comparison.within_axes),
+                      " are scored on different held-out data, so each row is compared with the "
+                      "baseline of its own ",
+                      absl::StrJoin(comparison.within_axes, " and "));
 }
 
 std::string MatchedNote(const Comparison& comparison) {
@@ -272,6 +334,7 @@ std::string MatchedNote(const Comparison& comparison) {
     if (!there.defined() || (there.low <= 0 && there.high >= 0)) continue;
     for (const ComparisonRow& row : comparison.rows) {
       if (row.labels != matched.labels || !row.difference.interval.defined()) continue;
+      if (row.withheld != Withheld::kNo) continue;
       const double share = row.difference.mean.value / matched.difference.mean.value;
       const Interval& here = row.difference.interval;
       if (share < 0 && (here.low > 0 || here.high < 0)) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "server/report/comparison.h"
 
 namespace ablate::report {
@@ -13,8 +14,13 @@ enum class VerdictOutcome {
   kBetter,
   kWorse,
   kInconclusive,
-  kMixed,  // overall only: the rows' outcomes differ
+  kMixed,              // overall only: the rows' outcomes differ
+  kPreliminary,        // none yet: runs have not ended
+  kScoredDifferently,  // none: the runs are scored on different data
 };
+
+// The name that programs and stylesheets read: "better", "scored-differently".
+absl::string_view OutcomeName(VerdictOutcome outcome);
 
 struct Verdict {
   VerdictOutcome outcome = VerdictOutcome::kInconclusive;
@@ -28,14 +34,23 @@ struct Verdict {
 // About `comparison.rows[row]`, which is compared with a baseline. Better or worse where the
 // interval of the paired difference leaves out 0, unless runs diverged the other way; where too few
 // pairs converged for that, by the wins over all pairs (a diverged run loses; exact sign test at
-// kAlpha). An inconclusive row is never called equal.
+// kAlpha). An inconclusive row is never called equal. Neither while a run of the row or of its
+// baseline has not ended, nor where they are scored on different data.
 Verdict RowVerdict(const Comparison& comparison, size_t row);
 
-// About all rows that are compared.
+// About all rows that are compared; preliminary while any run of the comparison has not ended.
 Verdict OverallVerdict(const Comparison& comparison);
 
+// "preliminary, 68 of 96 runs"; "" where all runs have ended.
+std::string PreliminaryText(const Comparison& comparison);
+
+// What to know of baselines that are chosen by what is scored: rows are compared within each
+// setting of some axes. "" where there are none.
+std::string WithinNote(const Comparison& comparison);
+
 // What the same rows would have said at one shared combination of tuned values (the reference
-// block), and whose difference is mostly due to it; "" where nothing is tuned.
+// block), and whose difference is mostly due to it, of rows that have a verdict; "" where nothing
+// is tuned.
 std::string MatchedNote(const Comparison& comparison);
 
 }  // namespace ablate::report

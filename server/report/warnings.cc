@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -31,29 +32,54 @@ Warnings Spoken(WarningKind kind, absl::string_view opening, const Parts& parts)
   return {{kind, absl::StrCat(opening, Enumerated(parts))}};
 }
 
-size_t CellsOf(const GridRow& row) {
-  return row.cells.size() -
-         static_cast<size_t>(std::count(row.cells.begin(), row.cells.end(), nullptr));
+Warnings ScoredDifferentlyRows(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (row.withheld != Withheld::kScoredDifferently) continue;
+    parts.push_back(
+        absl::StrCat(row.label, " (", absl::StrJoin(row.scored_differently, ", "), ")"));
+  }
+  return Spoken(
+      WarningKind::kScoredDifferently,
+      "not scored on the same held-out data as the baseline, so without a verdict: ", parts);
 }
 
-Warnings MissingCells(const Facts& facts) {
+// "post 2 of 12 (seeds 3 and 7)": the cells of each row that `holds`.
+Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    size_t count = 0;
+    std::set<uint32_t> seeds;
+    for (const Cell* cell : facts.grid.rows[i].cells) {
+      if (cell == nullptr || !holds(*cell)) continue;
+      ++count;
+      seeds.insert(cell->seed);
+    }
+    if (count == 0) continue;
+    Parts names;
+    for (const uint32_t seed : seeds) names.push_back(absl::StrCat(seed));
     const ComparisonRow& row = facts.comparison.rows[i];
-    if (row.missing == 0) continue;
-    parts.push_back(absl::StrCat(row.label, " ", row.missing, " of ", CellsOf(facts.grid.rows[i])));
+    parts.push_back(absl::StrCat(row.label, " ", count, " of ", row.cells,
+                                 seeds.size() == 1 ? " (seed " : " (seeds ", Enumerated(names),
+                                 ")"));
   }
-  return Spoken(WarningKind::kMissingCells, "cells without a result: ", parts);
+  return parts;
+}
+
+// Of runs that have ended; those that have not are no fault.
+Warnings MissingCells(const Facts& facts) {
+  return Spoken(WarningKind::kMissingCells,
+                "cells without a result: ", CountedCells(facts, [](const Cell& cell) {
+                  return cell.outcome == RunOutcome::kMissing ||
+                         (cell.outcome == RunOutcome::kDone && !cell.value.has_value());
+                }));
 }
 
 Warnings FailedCells(const Facts& facts) {
-  Parts parts;
-  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
-    const ComparisonRow& row = facts.comparison.rows[i];
-    if (row.failed == 0) continue;
-    parts.push_back(absl::StrCat(row.label, " ", row.failed, " of ", CellsOf(facts.grid.rows[i])));
-  }
-  return Spoken(WarningKind::kFailedCells, "cells whose run failed: ", parts);
+  return Spoken(WarningKind::kFailedCells,
+                "cells whose run failed: ", CountedCells(facts, [](const Cell& cell) {
+                  return cell.outcome == RunOutcome::kFailed;
+                }));
 }
 
 // A disk changed what was stored: whoever repairs it has to know where.
@@ -84,7 +110,8 @@ Warnings NonFiniteValues(const Facts& facts) {
 Warnings UnbalancedSeeds(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    if (!row.compared()) continue;
+    // While runs go on, partners are to come.
+    if (!row.compared() || row.withheld == Withheld::kUnfinished) continue;
     const ComparisonRow& baseline = facts.comparison.rows[*row.baseline];
     const size_t alone = row.n - row.pairs.all;
     const size_t baseline_alone = baseline.n - row.pairs.all;
@@ -103,7 +130,8 @@ Warnings TooFewSeeds(const Facts& facts) {
   const size_t least = LeastSeedsForSignFlip(family);
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    if (!row.compared() || row.difference.n >= least) continue;
+    if (!row.in_family() || row.difference.n >= least) continue;
+    if (row.withheld == Withheld::kUnfinished) continue;  // more pairs are to come
     parts.push_back(absl::StrCat(row.label, " ", row.difference.n));
   }
   const std::string holm =
@@ -190,7 +218,7 @@ Warnings ContendedThroughput(const Facts& facts) {
     }
     if (count == 0) continue;
     parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count, " of ",
-                                 CellsOf(facts.grid.rows[i]), " (",
+                                 facts.comparison.rows[i].cells, " (",
                                  std::lround(100 * contended / all), " % of their time)"));
   }
   return Spoken(WarningKind::kContendedThroughput,
@@ -248,9 +276,10 @@ std::vector<Warning> FindWarnings(const ComparisonInput& input, const Grid& grid
                                   const Comparison& comparison) {
   const Facts facts{input, grid, selections, runs, comparison};
   std::vector<Warning> warnings;
-  for (const auto check : {MissingCells, FailedCells, DamagedRuns, NonFiniteValues, UnbalancedSeeds,
-                           TooFewSeeds, NoBaseline, UnequalParameters, SeveralChanges,
-                           MixedProvenance, ContendedThroughput, GridEdges, TunedOnSameSeed}) {
+  for (const auto check :
+       {ScoredDifferentlyRows, MissingCells, FailedCells, DamagedRuns, NonFiniteValues,
+        UnbalancedSeeds, TooFewSeeds, NoBaseline, UnequalParameters, SeveralChanges,
+        MixedProvenance, ContendedThroughput, GridEdges, TunedOnSameSeed}) {
     for (Warning& warning : check(facts)) warnings.push_back(std::move(warning));
   }
   return warnings;

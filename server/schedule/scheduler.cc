@@ -91,6 +91,7 @@ std::vector<WorkerInfo> Scheduler::Impl::Workers() const {
     info.build = worker.build;
     info.analysis = worker.analysis;
     info.lanes = worker.lanes;
+    info.memory_bytes = worker.memory_bytes;
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
     for (const auto& [id, lease] : worker.leases) {

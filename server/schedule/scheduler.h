@@ -61,6 +61,7 @@ struct WorkerInfo {
   std::string build;
   bool analysis = false;  // its role: it is asked analyses and never granted a run
   uint32_t lanes = 0;
+  uint64_t memory_bytes = 0;  // for all lanes together; 0: not known
   bool attached = false;
   bool busy = false;  // it trains, or makes an analysis
   storage::Micros attach_time = 0;

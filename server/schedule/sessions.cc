@@ -114,6 +114,7 @@ void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
   worker.environment = hello.environment();
   worker.numerics_version = hello.numerics_version();
   worker.lanes = hello.lanes();
+  worker.memory_bytes = hello.memory_bytes();
   worker.analysis = hello.role() == v1::ANALYSIS;
   worker.leaving = worker.leaving || draining_;
   worker.session = id;

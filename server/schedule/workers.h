@@ -54,6 +54,7 @@ struct WorkerState {
   std::string environment;
   uint32_t numerics_version = 0;
   uint32_t lanes = 0;
+  uint64_t memory_bytes = 0;
   bool analysis = false;  // its role: gets no runs
   bool leaving = false;   // drains: gets nothing new
   uint64_t session = 0;   // 0: not attached

@@ -108,6 +108,8 @@ v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::
   message.set_diverged(static_cast<uint32_t>(row.diverged));
   message.set_missing(static_cast<uint32_t>(row.missing));
   message.set_failed(static_cast<uint32_t>(row.failed));
+  message.set_unfinished(static_cast<uint32_t>(row.unfinished));
+  for (const std::string& path : row.scored_differently) message.add_scored_differently(path);
   *message.mutable_difference() = ToMessage(row.difference, bootstrap);
   PutStatistics(row, &message);
   PutCosts(row, &message);
@@ -117,7 +119,8 @@ v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::
 v1::Verdict ToMessage(const report::Verdict& verdict) {
   static_assert(static_cast<int>(report::VerdictOutcome::kBetter) + 1 ==
                 v1::VerdictOutcome::BETTER);
-  static_assert(static_cast<int>(report::VerdictOutcome::kMixed) + 1 == v1::VerdictOutcome::MIXED);
+  static_assert(static_cast<int>(report::VerdictOutcome::kScoredDifferently) + 1 ==
+                v1::VerdictOutcome::SCORED_DIFFERENTLY);
   v1::Verdict message;
   message.set_outcome(
       static_cast<v1::VerdictOutcome::Value>(static_cast<int>(verdict.outcome) + 1));
@@ -172,10 +175,10 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
   using W = v1::ComparisonWarning;
   // In the order of WarningKind. A damaged run is a missing result whose warning says why.
   static constexpr W::Kind kKinds[] = {
-      W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,  W::UNBALANCED_SEEDS,
-      W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS, W::SEVERAL_CHANGES,
-      W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,          W::TUNED_ON_SAME_SEED,
-      W::MISSING_CELLS};
+      W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
+      W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
+      W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
+      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS};
   static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kDamagedRuns) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
@@ -229,6 +232,9 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
     PutDetails(compared, i, row);
   }
   message.set_family(static_cast<uint32_t>(comparison.family));
+  message.set_planned(static_cast<uint32_t>(comparison.planned));
+  message.set_ended(static_cast<uint32_t>(comparison.ended));
+  for (const std::string& axis : comparison.within_axes) message.add_within_axes(axis);
   *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
   PutWarnings(comparison, &message);
   message.set_matched_note(report::MatchedNote(comparison));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -11,33 +12,49 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/engine/trainer.h"
+#include "server/service/document_facts.h"
 #include "server/service/names.h"
+#include "server/worker/cores.h"
 
 namespace ablate::service {
 namespace {
 
 struct Devices {
-  bool cuda = false;   // a GPU worker is known
-  uint32_t lanes = 0;  // of all workers that train
+  bool cuda = false;                                 // a GPU worker is known
+  uint32_t lanes = 0;                                // of all workers that train
+  std::map<std::string, spec::DeviceMemory> memory;  // as spec::Surroundings'
 };
 
 Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   Devices devices;
-  scheduler->Run([&devices](schedule::Scheduler& inside) {
+  std::set<std::string> unknown;  // kinds
+  scheduler->Run([&devices, &unknown](schedule::Scheduler& inside) {
     for (const schedule::WorkerInfo& worker : inside.Workers()) {
       if (worker.analysis) continue;
       devices.cuda = devices.cuda || worker.device_kind == "cuda";
       devices.lanes += worker.lanes;
+      // Workers of older versions do not say; then nothing is known of their kind.
+      spec::DeviceMemory& largest = devices.memory[worker.device_kind];
+      if (worker.memory_bytes == 0) unknown.insert(worker.device_kind);
+      if (worker.memory_bytes > largest.bytes) largest = {worker.memory_bytes, worker.lanes};
     }
   });
-  if (devices.lanes == 0) devices.lanes = std::max(std::thread::hardware_concurrency(), 1u);
+  for (const std::string& kind : unknown) devices.memory.erase(kind);
+  if (devices.lanes > 0) return devices;
+  // Before the first worker has come, it is taken to be on this machine.
+  devices.lanes = std::max(std::thread::hardware_concurrency(), 1u);
+  if (const uint64_t bytes = worker::UsableMemory(); bytes > 0) {
+    devices.memory["cpu"] = {bytes, devices.lanes};
+  }
   return devices;
 }
 
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
   const absl::StatusOr<storage::DatasetRecord> record = FindDataset(store, name, "dataset");
   if (!record.ok()) return record.status();
-  return spec::DatasetFacts{record->id, record->sha256, record->documents, record->characters};
+  DocumentLengths lengths = LengthsOf(store, *record);
+  return spec::DatasetFacts{record->id,         record->sha256,  record->documents,
+                            record->characters, lengths.longest, std::move(lengths.counts)};
 }
 
 // Fills in runs and run_of_cell; returns the cost of each run.
@@ -107,6 +124,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperiment
   const Devices devices = KnownDevices(backend.scheduler);
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
+  surroundings.memory = devices.memory;
   surroundings.find_dataset = [&backend](absl::string_view name) {
     return LookUpDataset(backend.store, name);
   };

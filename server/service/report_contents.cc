@@ -150,7 +150,6 @@ absl::StatusOr<html::Experiment> ReportContents(storage::Store* store, const Com
   experiment.question = compared.grid.spec.question();
   experiment.read_at =
       compared.at.has_value() ? absl::StrCat("at step ", *compared.at) : "where each run ended";
-  experiment.ended = compared.grid.record.state != storage::ExperimentState::kActive;
   experiment.shared_weights = SharesWeights(compared.grid);
   experiment.comparison = compared.comparison;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {

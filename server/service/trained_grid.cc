@@ -6,10 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "server/service/document_facts.h"
 #include "server/service/errors.h"
 #include "server/service/grid_axes.h"
 #include "server/service/grid_values.h"
 #include "server/service/limits.h"
+#include "server/service/names.h"
 #include "server/service/page.h"
 #include "server/service/text.h"
 #include "server/spec/defaults.h"
@@ -27,6 +29,7 @@ report::RunOutcome OutcomeOf(storage::RunState state) {
       return report::RunOutcome::kFailed;
     case storage::RunState::kQueued:
     case storage::RunState::kLeased:
+      return report::RunOutcome::kUnfinished;
     case storage::RunState::kCancelled:
       break;
   }
@@ -111,8 +114,9 @@ class Loader {
       }
       any_value_ = any_value_ || cell.value.has_value();
     }
-    if (absl::Status read = ReadCombination(cell.labels, run->spec); !read.ok()) return read;
+    if (absl::Status read = ReadCombination(cell.labels, *run); !read.ok()) return read;
     cell.changed = changed_;
+    cell.scored = scored_;
     Describe(*run, &cell);
     grid_.input.cells.push_back(std::move(cell));
     grid_.cells.push_back(record);
@@ -120,14 +124,31 @@ class Loader {
   }
 
   // Seeds of one combination follow each other and differ in nothing else.
-  absl::Status ReadCombination(const std::vector<std::string>& labels, const std::string& bytes) {
+  absl::Status ReadCombination(const std::vector<std::string>& labels,
+                               const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
     v1::RunSpec spec;
-    if (!spec.ParseFromString(bytes)) return absl::DataLossError("the spec of a run can't be read");
+    if (!spec.ParseFromString(run.spec)) {
+      return absl::DataLossError("the spec of a run can't be read");
+    }
     if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);
     labels_ = labels;
     changed_ = spec::Difference(spec::ValuesOf(spec.spec()), grid_.base);
+    // Where the store has no data sets their names have to do.
+    const std::string& name = spec.spec().task().documents().dataset();
+    const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
+    scored_ = spec::ScoredData(spec.spec(), data, LongestDocument(name));
     return absl::OkStatus();
+  }
+
+  // Characters of a data set's longest document; 0 if not known.
+  uint64_t LongestDocument(const std::string& name) {
+    if (name.empty()) return 0;
+    const auto [known, added] = longest_.emplace(name, 0);
+    if (!added) return known->second;
+    const auto dataset = FindDataset(store_, name, "dataset");
+    if (dataset.ok()) known->second = LengthsOf(store_, *dataset).longest;
+    return known->second;
   }
 
   // The base resolved on the device kind of the first cell: all that was `auto` is one kind.
@@ -175,7 +196,8 @@ class Loader {
   bool any_damage_ = false;
   // Of the combination read last:
   std::vector<std::string> labels_;
-  spec::FieldValues changed_;
+  spec::FieldValues changed_, scored_;
+  std::map<std::string, uint64_t> longest_;  // by data set
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "proto/reflect/text.h"
 #include "server/engine/task.h"
 #include "server/service/convert.h"
+#include "server/service/document_facts.h"
 #include "server/service/errors.h"
 #include "server/service/read_blob.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 constexpr uint32_t kDatasetsAtOnce = 1'000;
 constexpr size_t kHashInId = 6;
-constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 
 bool IsDisplayName(absl::string_view name) {
   return !name.empty() && name.size() <= kMostDisplayNameBytes && absl::ascii_isalnum(name[0]) &&
@@ -134,6 +134,7 @@ absl::Status UploadDatasetReactor::Record() {
   const auto known = FindByHash(backend_->store, sha256_);
   if (!known.ok()) return known.status();
   storage::DatasetRecord record;
+  std::string lengths;
   if (known->has_value()) {
     record = **known;
   } else {
@@ -145,28 +146,24 @@ absl::Status UploadDatasetReactor::Record() {
     record.bytes = pin_->size();
     record.documents = facts->documents;
     record.characters = facts->characters;
+    lengths = LengthsText({facts->longest, facts->lengths});
   }
   // Also if it was known: it could have been deleted in between, and is then added again.
   const auto added = backend_->store->AddDataset(record);
   if (!added.ok()) return added.status();
+  if (!lengths.empty()) {
+    // If they can't be kept they are counted again when they are asked for.
+    backend_->store->KeepDocumentLengths(added->id, lengths).IgnoreError();
+  }
   *response_ = ToProto(*added);
   return absl::OkStatus();
 }
 
 absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
-  const auto refused = [](const absl::Status& why) {
-    return InvalidField("data", why.message(),
-                        "UTF-8 text of one document a line, without control characters");
-  };
-  engine::DocumentInspector inspector;
-  for (uint64_t at = 0; at < pin_->size(); at += kInspectedBytes) {
-    const auto piece = blobs_->Read(sha256_, at, kInspectedBytes);
-    if (!piece.ok()) return piece.status();
-    if (const absl::Status added = inspector.Add(*piece); !added.ok()) return refused(added);
-  }
-  const auto facts = inspector.Finish();
-  if (!facts.ok()) return refused(facts.status());
-  return *facts;
+  auto facts = InspectBlob(blobs_, *pin_);
+  if (facts.ok() || !absl::IsInvalidArgument(facts.status())) return facts;
+  return InvalidField("data", facts.status().message(),
+                      "UTF-8 text of one document a line, without control characters");
 }
 
 }  // namespace ablate::service

@@ -37,6 +37,7 @@ class AxisReader {
   AxisReader(const v1::Axis& axis, int index, Problems* problems)
       : axis_(axis), problems_(problems) {
     plan_.source = absl::StrCat("axes[", index, "]");
+    plan_.tuned = axis.tune();
     plan_.is_field = axis.has_field() || axis.values_size() > 0;
   }
 

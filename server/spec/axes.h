@@ -23,6 +23,7 @@ struct AxisPlan {
   std::string name;
   std::string source;  // axes[0]
   bool is_field = false;
+  bool tuned = false;
   std::vector<Point> points;  // at least one
 };
 

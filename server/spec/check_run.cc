@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/spec/estimate.h"
 #include "server/spec/fields.h"
 
 namespace ablate::spec {
@@ -135,6 +136,26 @@ class RunChecker {
              "auto or cpu"}});
   }
 
+  void ReportMemory(const MemoryNeed& need) {
+    const v1::ModelSpec& model = run_.filled.model();
+    const std::string complaint = absl::StrCat(
+        model.layers(), model.layers() == 1 ? " layer of width " : " layers of width ",
+        WithCommas(model.width()), " make ", WithCommas(need.parameters),
+        " parameters: training them with batch ", WithCommas(run_.filled.training().batch()),
+        " and context ", WithCommas(model.context()), " takes at least ", BytesText(need.bytes),
+        " of memory, and the largest device has ", BytesText(static_cast<double>(need.available)));
+    std::vector<Party> parties;
+    const auto add = [&](const char* path, uint32_t value) {
+      parties.push_back({path, Text(value), complaint, "a model, batch and context that fit"});
+    };
+    add("model.width", model.width());
+    add("model.layers", model.layers());
+    add("model.feed_forward.hidden", model.feed_forward().hidden());
+    add("model.context", model.context());
+    add("training.batch", run_.filled.training().batch());
+    Report(parties);
+  }
+
  private:
   static std::string Text(int64_t value) { return absl::StrCat(value); }
   static std::string Decimal(double value) { return reflect::ShortestDecimal(value); }
@@ -186,6 +207,17 @@ const absl::StatusOr<DatasetFacts>& Datasets::Find(const std::string& name) {
   const auto known = found_.find(name);
   if (known != found_.end()) return known->second;
   return found_.emplace(name, surroundings_.find_dataset(name)).first->second;
+}
+
+const DatasetFacts* Datasets::Known(absl::string_view id) const {
+  for (const auto& [name, facts] : found_) {
+    if (facts.ok() && facts->id == id) return &*facts;
+  }
+  return nullptr;
+}
+
+void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems) {
+  RunChecker(run, problems).ReportMemory(need);
 }
 
 void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,

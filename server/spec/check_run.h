@@ -2,6 +2,7 @@
 #ifndef ABLATE_SERVER_SPEC_CHECK_RUN_H_
 #define ABLATE_SERVER_SPEC_CHECK_RUN_H_
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -23,6 +24,16 @@ struct RunToCheck {
 // before an override before the base. Fields in `bad` are not compared with others.
 void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
               Problems* problems);
+
+// What training a run takes at least, and what there is.
+struct MemoryNeed {
+  uint64_t parameters = 0;
+  double bytes = 0;
+  uint64_t available = 0;
+};
+
+// For a run that takes more than there is: reported like CheckRun's.
+void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems);
 
 }  // namespace ablate::spec
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/spec/resolve.h"
 
 namespace ablate::spec {
@@ -16,6 +17,9 @@ class Datasets {
   explicit Datasets(const Surroundings& surroundings) : surroundings_(surroundings) {}
 
   const absl::StatusOr<DatasetFacts>& Find(const std::string& name);
+
+  // The one of that id among those found so far; null if there is none.
+  const DatasetFacts* Known(absl::string_view id) const;
 
  private:
   const Surroundings& surroundings_;

@@ -1,6 +1,12 @@
 // Counts bytes and operations from a run's config.
 #include "server/spec/estimate.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_format.h"
+#include "server/engine/layout.h"
+
 namespace ablate::spec {
 namespace {
 
@@ -19,21 +25,58 @@ uint64_t Points(const engine::RunConfig& config) {
   return 2 * steps + 2 * evaluations;  // loss and gradient norm; loss and accuracy
 }
 
-// Copies of the parameters in a resume state: themselves and the optimizer's moments.
+// Copies of the parameters in a resume state: themselves and the optimizer's slots.
 uint64_t ResumeCopies(const engine::OptimizerConfig& optimizer) {
-  if (optimizer.kind != engine::OptimizerKind::kSgd) return 3;
-  return optimizer.momentum > 0 ? 2 : 1;
+  return 1 + engine::OptimizerSlots(optimizer.kind).size();
+}
+
+// What the forward pass of one position of one sequence leaves behind for the backward pass, in
+// numbers: the least that a block needs.
+double NumbersAPosition(const engine::ModelConfig& model, double length) {
+  const double width = model.width;
+  // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
+  // its activation; a row of the attention's weights for each head.
+  const double block = 8 * width + 2.0 * model.hidden + model.heads * length;
+  return model.layers * block;
 }
 
 }  // namespace
+
+uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters) {
+  return ResumeCopies(optimizer) * kFloat * parameters + kGenerators;
+}
 
 uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors) {
   const uint64_t checkpoints =
       config.training.checkpoints.size() + (config.training.final_checkpoint ? 1 : 0);
   const uint64_t checkpoint = kFloat * parameters + kTensorHeader * tensors + kFileHeader;
-  const uint64_t resume =
-      ResumeCopies(config.training.optimizer) * kFloat * parameters + kGenerators;
-  return kPoint * Points(config) + checkpoints * checkpoint + resume;
+  return kPoint * Points(config) + checkpoints * checkpoint +
+         ResumeBytes(config.training.optimizer, parameters);
+}
+
+double TrainingBytes(const engine::RunConfig& config, double parameters, const Sequences& data) {
+  const engine::ModelConfig& model = config.model;
+  const double copies = static_cast<double>(ResumeCopies(config.training.optimizer));
+  // Parameters and slots, gradients, the update's scratch; the resume state that is written.
+  const double held = (copies + 2 + copies) * parameters;
+  const double batch = config.training.batch;
+  const double read = model.loss == engine::LossPositions::kAll ? data.mean : 1;
+  // Scores, their logarithms, and the gradient of those.
+  const double step =
+      batch * (data.mean * NumbersAPosition(model, data.mean) + 3.0 * read * model.vocabulary);
+  // Keeps nothing of a block but what the next one reads.
+  const double evaluation = data.evaluated * 2.0 * model.vocabulary;
+  return kFloat * (held + std::max(step, evaluation));
+}
+
+std::string BytesText(double bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  size_t unit = 0;
+  while (bytes >= 999.5 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return absl::StrFormat("%.*f %s", bytes < 9.95 && unit > 0 ? 1 : 0, bytes, kUnits[unit]);
 }
 
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {

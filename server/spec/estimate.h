@@ -1,16 +1,33 @@
-// What a run will store and compute, before it starts.
+// What a run will store, hold and compute, before it starts.
 #ifndef ABLATE_SERVER_SPEC_ESTIMATE_H_
 #define ABLATE_SERVER_SPEC_ESTIMATE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "server/engine/config.h"
 
 namespace ablate::spec {
 
+// A resume state: the parameters, the optimizer's slots, generators and the data's cursor.
+uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters);
+
 // Points, checkpoints and the resume state, in bytes. `parameters` and `tensors` as in the model's
 // layout.
 uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors);
+
+// What a run reads at once, in tokens.
+struct Sequences {
+  double mean = 1;       // of a sequence of training
+  double evaluated = 1;  // scored positions of the largest batch of an evaluation
+};
+
+// Memory that training takes at least, in bytes, while it steps, evaluates and writes a resume
+// state. A double, so that no model overflows it.
+double TrainingBytes(const engine::RunConfig& config, double parameters, const Sequences& data);
+
+// "1.3 TB", "850 MB": decimal units, two digits.
+std::string BytesText(double bytes);
 
 // Floating-point operations of one step, forward and backward: 6 for each token and parameter that
 // multiplies, and 12 · width · context² for the products of a layer's attention over a sequence.

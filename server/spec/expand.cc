@@ -1,17 +1,21 @@
 // Walks the grid, merging, checking and costing each combination once for all its seeds.
 #include "server/spec/expand.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
 #include "server/spec/check_run.h"
 #include "server/spec/defaults.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
+#include "server/spec/field_values.h"
 #include "server/spec/fingerprint.h"
 
 namespace ablate::spec {
@@ -32,6 +36,34 @@ engine::TaskShape ShapeOf(const v1::TaskSpec& task, const DatasetFacts& facts) {
   }
   return engine::LegacyRecallShape({static_cast<int>(task.legacy_recall().keys()),
                                     static_cast<int>(task.legacy_recall().draw())});
+}
+
+// By the lengths of a data set's documents; of one token each where they are not known.
+Sequences SequencesOf(const v1::BaseSpec& spec, const DatasetFacts& facts) {
+  if (spec.task().has_legacy_recall()) {
+    return {spec.task().legacy_recall().draw() + 1.0, static_cast<double>(spec.training().batch())};
+  }
+  std::map<uint64_t, double> documents;  // by positions
+  double positions = 0;
+  for (size_t length = 0; length < facts.lengths.size(); ++length) {
+    if (facts.lengths[length] == 0) continue;
+    const uint64_t cut = std::min<uint64_t>(length + 1, spec.model().context());
+    const double count = static_cast<double>(facts.lengths[length]);
+    documents[cut] += count;
+    positions += count * static_cast<double>(cut);
+  }
+  Sequences sequences;
+  if (documents.empty()) return sequences;
+  const double all = static_cast<double>(facts.documents);
+  sequences.mean = positions / all;
+  // Documents of one length are evaluated together.
+  for (const auto& [length, count] : documents) {
+    const double rows =
+        std::min<double>(engine::BatchSource::kLargestEvaluationBatch,
+                         std::floor(spec.task().documents().held_out() * count / all));
+    sequences.evaluated = std::max(sequences.evaluated, rows * static_cast<double>(length));
+  }
+  return sequences;
 }
 
 class Expander {
@@ -62,8 +94,28 @@ class Expander {
     if (broken) return;
     v1::BaseSpec filled = merged_.back();
     FillDefaults(surroundings_.cuda, &filled);
-    Check(indexes, filled);
-    if (problems_->empty()) AddCells(indexes, std::move(filled));
+    std::vector<const std::vector<Write>*> points;
+    for (size_t axis = 0; axis < indexes.size(); ++axis) {
+      points.push_back(&PointOf(indexes, axis).writes);
+    }
+    const Sources sources(input_.overrides, points);
+    const RunToCheck run{merged_.back(), filled, sources, input_.bad};
+    CheckRun(run, surroundings_, datasets_, problems_);
+    // A combination that is too large does not hide that another one is, too.
+    if (problems_->found() == too_large_) AddCells(indexes, run);
+  }
+
+  // Where the run that takes the most memory fits its device, but not as often as it is trained at
+  // once.
+  std::string MemoryNote() const {
+    const size_t at_once = std::min<size_t>(largest_.device.lanes, resolution_->cells.size());
+    const double all = largest_.bytes * static_cast<double>(at_once);
+    if (all <= static_cast<double>(largest_.device.bytes)) return "";
+    return absl::StrCat("training a run of ", WithCommas(largest_.parameters),
+                        " parameters takes at least ", BytesText(largest_.bytes), " of memory, ",
+                        at_once, " at once ", BytesText(all), ", and the device has ",
+                        BytesText(static_cast<double>(largest_.device.bytes)),
+                        ": give its worker fewer lanes");
   }
 
  private:
@@ -88,15 +140,6 @@ class Expander {
                    "labels that give every cell a name of its own");
   }
 
-  void Check(const Indexes& indexes, const v1::BaseSpec& filled) {
-    std::vector<const std::vector<Write>*> points;
-    for (size_t axis = 0; axis < indexes.size(); ++axis) {
-      points.push_back(&PointOf(indexes, axis).writes);
-    }
-    const Sources sources(input_.overrides, points);
-    CheckRun({merged_.back(), filled, sources, input_.bad}, surroundings_, datasets_, problems_);
-  }
-
   const ModelSize& SizeOf(const engine::ModelConfig& model, const std::string& key) {
     const auto known = sizes_.find(key);
     if (known != sizes_.end()) return known->second;
@@ -106,37 +149,80 @@ class Expander {
   }
 
   // All but what depends on the seed.
-  ResolvedCell MakeCell(const Indexes& indexes, v1::BaseSpec filled, DatasetFacts* facts) {
+  ResolvedCell MakeCell(const Indexes& indexes, v1::BaseSpec filled, const DatasetFacts** facts) {
     ResolvedCell cell;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
     }
     if (filled.task().has_documents()) {
       v1::DocumentsTask* task = filled.mutable_task()->mutable_documents();
-      *facts = *datasets_->Find(task->dataset());
-      task->set_dataset(absl::StrCat("datasets/", facts->id));
+      *facts = &*datasets_->Find(task->dataset());
+      task->set_dataset(absl::StrCat("datasets/", (*facts)->id));
     }
-    cell.dataset_sha256 = facts->sha256;
+    cell.dataset_sha256 = (*facts)->sha256;
     cell.device_kind = v1::Device::Value_Name(filled.training().device());
     *cell.run.mutable_spec() = std::move(filled);
     return cell;
   }
 
-  void AddCosts(const DatasetFacts& facts, const Canonical& canonical, ResolvedCell* cell) {
+  bool FitsMemory(const RunToCheck& run, const engine::RunConfig& config, const DatasetFacts& facts,
+                  uint64_t parameters) {
+    const auto memory =
+        surroundings_.memory.find(v1::Device::Value_Name(run.filled.training().device()));
+    if (memory == surroundings_.memory.end()) return true;
+    const DeviceMemory& device = memory->second;
+    const double bytes =
+        TrainingBytes(config, static_cast<double>(parameters), SequencesOf(run.filled, facts));
+    if (bytes <= static_cast<double>(device.bytes)) {
+      if (bytes > largest_.bytes) largest_ = {parameters, bytes, device};
+      return true;
+    }
+    const size_t found = problems_->found();
+    ReportMemory(run, {parameters, bytes, device.bytes}, problems_);
+    too_large_ += problems_->found() - found;
+    return false;
+  }
+
+  // False, and reported, if a device that is known has not the memory to train it.
+  bool AddCosts(const RunToCheck& run, const DatasetFacts& facts, const Canonical& canonical,
+                ResolvedCell* cell) {
     const engine::RunConfig config =
         ToEngineConfig(cell->run, ShapeOf(cell->run.spec().task(), facts));
     const ModelSize& size = SizeOf(config.model, canonical.ModelText());
+    if (!FitsMemory(run, config, facts, size.parameters)) return false;
     cell->parameters = size.parameters;
     cell->bytes = StoredBytes(config, size.parameters, size.tensors);
     cell->flops_per_step = FlopsPerStep(config, size.parameters);
     cell->shape = ShortHash(canonical.ShapeText());
+    return true;
   }
 
-  void AddCells(const Indexes& indexes, v1::BaseSpec filled) {
-    DatasetFacts facts;
-    ResolvedCell pattern = MakeCell(indexes, std::move(filled), &facts);
+  // A choice between settings that are scored on different data is a choice of the data.
+  void CheckTunedAxes(const Indexes& indexes, const FieldValues& scored) {
+    for (size_t axis = 0; axis < indexes.size(); ++axis) {
+      const AxisPlan& plan = input_.grid.axes[axis];
+      if (!plan.tuned) continue;
+      Indexes others = indexes;
+      others[axis] = 0;
+      const auto [known, added] = scored_[axis].emplace(std::move(others), scored);
+      if (added || known->second == scored) continue;
+      std::vector<std::string> paths;
+      for (const auto& [path, value] : Difference(scored, known->second)) paths.push_back(path);
+      problems_->Add(
+          absl::StrCat(plan.source, ".tune"), "true",
+          absl::StrCat("settings of ", plan.name, " are scored on different held-out data (",
+                       absl::StrJoin(paths, ", "), "), so none can be chosen as best"),
+          "false or absent, or settings that are scored on the same data");
+    }
+  }
+
+  void AddCells(const Indexes& indexes, const RunToCheck& run) {
+    const DatasetFacts none;
+    const DatasetFacts* facts = &none;
+    ResolvedCell pattern = MakeCell(indexes, run.filled, &facts);
+    CheckTunedAxes(indexes, ScoredData(pattern.run.spec(), facts->sha256, facts->longest));
     const Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
-    AddCosts(facts, canonical, &pattern);
+    if (!AddCosts(run, *facts, canonical, &pattern)) return;
     const std::string name = NameOf(indexes);
     for (const uint32_t seed : input_.grid.seeds) {
       ResolvedCell cell = pattern;
@@ -161,6 +247,14 @@ class Expander {
   std::vector<v1::BaseSpec> merged_;  // after so many axes
   std::unordered_set<std::string> names_;
   std::map<std::string, ModelSize> sizes_;  // by Canonical::ModelText
+  size_t too_large_ = 0;                    // problems found of runs that no device has room for
+  struct {
+    uint64_t parameters = 0;
+    double bytes = 0;
+    DeviceMemory device;
+  } largest_;  // run that fits its device
+  // By tuned axis, then by the combination of the other axes: what its first setting is scored on.
+  std::map<size_t, std::map<Indexes, FieldValues>> scored_;
 };
 
 }  // namespace
@@ -171,6 +265,8 @@ void Expand(const ExpandInput& input, const Surroundings& surroundings, Datasets
   VisitGrid(input.grid, [&expander](const Indexes& indexes, size_t changed) {
     expander.Visit(indexes, changed);
   });
+  const std::string note = expander.MemoryNote();
+  if (!note.empty()) resolution->notes.push_back(note);
 }
 
 }  // namespace ablate::spec

@@ -1,6 +1,7 @@
 // Walks a spec by reflection.
 #include "server/spec/field_values.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +73,21 @@ FieldValues Difference(const FieldValues& spec, const FieldValues& base) {
     if (spec.count(path) == 0) difference.emplace(path, "");
   }
   return difference;
+}
+
+FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
+                       uint64_t longest) {
+  const v1::TaskSpec& task = filled.task();
+  if (!task.has_documents()) {
+    return {{"task.legacy_recall.keys", absl::StrCat(task.legacy_recall().keys())},
+            {"task.legacy_recall.draw", absl::StrCat(task.legacy_recall().draw())},
+            {"evaluation.batches", absl::StrCat(filled.evaluation().batches())}};
+  }
+  uint64_t positions = filled.model().context();
+  if (longest > 0) positions = std::min(positions, longest + 1);
+  return {{"task.documents.dataset", dataset_sha256},
+          {"task.documents.held_out", absl::StrCat(task.documents().held_out())},
+          {"model.context", absl::StrCat(positions)}};
 }
 
 }  // namespace ablate::spec

@@ -2,6 +2,7 @@
 #ifndef ABLATE_SERVER_SPEC_FIELD_VALUES_H_
 #define ABLATE_SERVER_SPEC_FIELD_VALUES_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -16,6 +17,14 @@ FieldValues ValuesOf(const v1::BaseSpec& base);
 
 // What `spec` has at each path where it differs from `base`; "" where it is not set and `base` is.
 FieldValues Difference(const FieldValues& spec, const FieldValues& base);
+
+// What a run's metrics are computed on, by the path of the field that says so: two runs of equal
+// seed are scored alike exactly if these are equal. `filled` has its defaults. For documents the
+// hash of the data set, how many of them are held out, and the context as far as it cuts any of
+// them, the longest of which has `longest` characters (0: not known); for generated data what
+// generates it. Not the batch: it draws other rows of the same kind.
+FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
+                       uint64_t longest);
 
 }  // namespace ablate::spec
 

@@ -2,6 +2,7 @@
 #include "server/spec/notes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -12,8 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
+#include "server/engine/task.h"
 #include "server/spec/defaults.h"
 
 namespace ablate::spec {
@@ -134,6 +137,17 @@ std::string ParametersByLabel(const AxisPlan& axis, const std::map<std::string, 
   return absl::StrJoin(parts, ", ");
 }
 
+// "96 % of documents are", "3 of 32,033 documents are": never rounded to none or to all.
+std::string ShareOf(uint64_t part, uint64_t all) {
+  if (part == all) return all == 1 ? "the one document is" : "all documents are";
+  const auto percent = std::lround(100 * static_cast<double>(part) / static_cast<double>(all));
+  if (percent < 1) {
+    return absl::StrCat(WithCommas(part), " of ", WithCommas(all), " documents ",
+                        part == 1 ? "is" : "are");
+  }
+  return absl::StrCat(std::min(percent, 99L), " % of documents are");
+}
+
 }  // namespace
 
 std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base) {
@@ -184,6 +198,30 @@ std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells) {
   const std::string more =
       shared == 1 ? "" : absl::StrCat(", and ", WithCommas(shared - 1), " more cells likewise");
   return {absl::StrCat(example, " are one run, trained once", more)};
+}
+
+std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells,
+                                  const Datasets& datasets) {
+  std::set<std::pair<std::string, uint32_t>> places;  // data sets and contexts
+  std::set<std::string> names;
+  for (const ResolvedCell& cell : cells) {
+    const v1::BaseSpec& spec = cell.run.spec();
+    if (!spec.task().has_documents()) continue;
+    places.emplace(spec.task().documents().dataset(), spec.model().context());
+    names.insert(spec.task().documents().dataset());
+  }
+  std::vector<std::string> notes;
+  for (const auto& [name, context] : places) {
+    const DatasetFacts* facts = datasets.Known(absl::StripPrefix(name, "datasets/"));
+    if (facts == nullptr) continue;
+    const uint64_t cut = engine::CutDocuments(facts->lengths, context);
+    if (cut == 0) continue;
+    notes.push_back(absl::StrCat(names.size() > 1 ? absl::StrCat(name, ": ") : "",
+                                 ShareOf(cut, facts->documents), " longer than context ", context,
+                                 " and ", cut == 1 ? "is" : "are", " cut; longest ",
+                                 WithCommas(facts->longest + 1)));
+  }
+  return notes;
 }
 
 }  // namespace ablate::spec

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/spec/axes.h"
+#include "server/spec/datasets.h"
 #include "server/spec/resolve.h"
 
 namespace ablate::spec {
@@ -23,6 +24,11 @@ std::vector<std::string> ParameterMismatches(const std::vector<AxisPlan>& axes,
 
 // "a-s1 and b-s1 are one run, trained once, and 11 more cells likewise".
 std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells);
+
+// "96 % of documents are longer than context 16 and are cut; longest 72", a data set and context
+// each; with the data set's name where the cells have several. Lengths are in tokens: a document
+// has one more than characters, for the token that ends it.
+std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells, const Datasets& datasets);
 
 }  // namespace ablate::spec
 

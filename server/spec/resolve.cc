@@ -117,6 +117,7 @@ class Resolver {
     add(ExtraChanges(grid_.axes, resolution_.spec.base()));
     add(ParameterMismatches(grid_.axes, resolution_.parameters));
     add(SharedRuns(resolution_.cells));
+    add(CutNotes(resolution_.cells, datasets_));
     NameDatasets();
   }
 

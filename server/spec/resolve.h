@@ -25,6 +25,16 @@ struct DatasetFacts {
   std::string sha256;
   uint64_t documents = 0;
   uint32_t characters = 0;
+  // Characters of the longest document, and documents by their characters, of which the last
+  // element counts all from there on. 0 and empty where not known.
+  uint64_t longest = 0;
+  std::vector<uint64_t> lengths = {};
+};
+
+// What runs that train at the same time share.
+struct DeviceMemory {
+  uint64_t bytes = 0;
+  uint32_t lanes = 1;  // runs that it trains at once
 };
 
 // The world that a spec is resolved in.
@@ -33,6 +43,8 @@ struct Surroundings {
   // sentence.
   std::function<absl::StatusOr<DatasetFacts>(absl::string_view)> find_dataset;
   bool cuda = false;  // a GPU worker is known: what `auto` becomes, and whether `cuda` is allowed
+  // By kind, that of the device with the most; absent where not known.
+  std::map<std::string, DeviceMemory> memory = {};
 };
 
 struct ResolvedCell {

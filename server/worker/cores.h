@@ -1,7 +1,8 @@
-// How many cores this process may use.
+// How many cores and how much memory this process may use.
 #ifndef ABLATE_SERVER_WORKER_CORES_H_
 #define ABLATE_SERVER_WORKER_CORES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,12 @@ int UsableCores();
 // names and of those above it, under `root` (/sys/fs/cgroup); nothing if none limits. Reads version
 // 2, and version 1's cpu controller.
 std::optional<double> CgroupQuota(const std::string& root, const std::string& membership);
+
+// Bytes: the smaller of the machine's memory and the cgroup's limit; 0 if neither is known.
+uint64_t UsableMemory();
+
+// The smallest memory limit in the same way, of version 2 or of version 1's memory controller.
+std::optional<double> CgroupMemory(const std::string& root, const std::string& membership);
 
 }  // namespace ablate::worker
 

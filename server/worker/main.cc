@@ -106,6 +106,7 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_device(CpuInWords(lanes));
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes));
+  hello.set_memory_bytes(UsableMemory());
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_environment(engine::Environment());

@@ -79,6 +79,17 @@ std::vector<DatasetRecord> ListDatasets(Connection& db, absl::string_view after,
   return datasets;
 }
 
+absl::StatusOr<std::string> DocumentLengths(Connection& db, absl::string_view id) {
+  Statement found(db, "SELECT document_lengths FROM datasets WHERE name = ?1", id);
+  if (!found.Row()) return NotFound("data set", id);
+  return found.Text(0);
+}
+
+absl::Status KeepDocumentLengths(Transaction& t, absl::string_view id, absl::string_view lengths) {
+  Statement(t.db, "UPDATE datasets SET document_lengths = ?2 WHERE name = ?1", id, lengths).Run();
+  return absl::OkStatus();
+}
+
 absl::Status DeleteDataset(Transaction& t, absl::string_view id) {
   Statement found(t.db, "SELECT id, sha256 FROM datasets WHERE name = ?1", id);
   if (!found.Row()) return NotFound("data set", id);

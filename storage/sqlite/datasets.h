@@ -2,6 +2,7 @@
 #ifndef ABLATE_STORAGE_SQLITE_DATASETS_H_
 #define ABLATE_STORAGE_SQLITE_DATASETS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,9 @@ absl::StatusOr<DatasetRecord> AddDataset(Transaction& t, Blobs* blobs,
                                          const DatasetRecord& dataset);
 absl::StatusOr<DatasetRecord> FindDataset(Connection& db, absl::string_view id_or_name);
 std::vector<DatasetRecord> ListDatasets(Connection& db, absl::string_view after, uint32_t limit);
+// "" before any were kept.
+absl::StatusOr<std::string> DocumentLengths(Connection& db, absl::string_view id);
+absl::Status KeepDocumentLengths(Transaction& t, absl::string_view id, absl::string_view lengths);
 absl::Status DeleteDataset(Transaction& t, absl::string_view id);
 
 }  // namespace ablate::storage

@@ -204,6 +204,7 @@ ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 // environment numbers are made, so that a state is continued in the same one, and in which version
 // of the numerics a fingerprint was made: runs of earlier files in version 2. A lease that no run
 // is left under stays for its answers only: nothing but its age is ever looked for among those.
+// How long the documents of data sets are; '' before anyone has counted.
 constexpr char kVersion3[] = R"sql(
 ALTER TABLE loose_blobs ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN environment TEXT NOT NULL DEFAULT '';
@@ -214,6 +215,7 @@ UPDATE leases SET settled = touched WHERE NOT EXISTS (SELECT 1 FROM runs WHERE l
 ALTER TABLE leases DROP COLUMN touched;
 DROP INDEX leases_worker;
 CREATE INDEX leases_settled ON leases (settled) WHERE settled IS NOT NULL;
+ALTER TABLE datasets ADD COLUMN document_lengths TEXT NOT NULL DEFAULT '';
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};

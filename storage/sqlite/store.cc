@@ -285,6 +285,14 @@ absl::StatusOr<std::vector<DatasetRecord>> SqliteStore::ListDatasets(absl::strin
   return ReadFor([&](Connection& db) { return storage::ListDatasets(db, after, limit); });
 }
 
+absl::StatusOr<std::string> SqliteStore::DocumentLengths(absl::string_view id) {
+  return ReadFor([&](Connection& db) { return storage::DocumentLengths(db, id); });
+}
+
+absl::Status SqliteStore::KeepDocumentLengths(absl::string_view id, absl::string_view lengths) {
+  return writer_.Run([&](Transaction& t) { return storage::KeepDocumentLengths(t, id, lengths); });
+}
+
 absl::Status SqliteStore::DeleteDataset(absl::string_view id) {
   return writer_.Run([&](Transaction& t) { return storage::DeleteDataset(t, id); });
 }

@@ -86,6 +86,8 @@ class SqliteStore final : public Store {
   absl::StatusOr<DatasetRecord> FindDataset(absl::string_view id_or_name) override;
   absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(absl::string_view after,
                                                           uint32_t limit) override;
+  absl::StatusOr<std::string> DocumentLengths(absl::string_view id) override;
+  absl::Status KeepDocumentLengths(absl::string_view id, absl::string_view lengths) override;
   absl::Status DeleteDataset(absl::string_view id) override;
 
   absl::Status Maintain() override;

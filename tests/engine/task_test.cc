@@ -122,5 +122,29 @@ TEST(TaskShapeTest, LegacyRecallMatchesTheSource) {
   EXPECT_EQ(shape.loss, LossPositions::kLast);
 }
 
+TEST(CutDocumentsTest, ADocumentTakesOnePositionMoreThanCharacters) {
+  const auto facts = InspectDocuments("ab\r\n\nc\u00e9d\nabcdefg\nxy");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  ASSERT_EQ(facts->lengths.size(), 8u);
+  EXPECT_EQ(facts->lengths[2], 2u);
+  EXPECT_EQ(facts->lengths[3], 1u);
+  EXPECT_EQ(facts->lengths[7], 1u);
+  EXPECT_EQ(CutDocuments(facts->lengths, 8), 0u);
+  EXPECT_EQ(CutDocuments(facts->lengths, 7), 1u);
+  EXPECT_EQ(CutDocuments(facts->lengths, 3), 2u);
+  EXPECT_EQ(CutDocuments(facts->lengths, 2), 4u);
+  EXPECT_EQ(CutDocuments({}, 2), 0u);
+}
+
+TEST(CutDocumentsTest, LengthsBeyondEveryContextAreCountedTogether) {
+  const auto facts = InspectDocuments(std::string(8191, 'a') + "\n" + std::string(8192, 'a') +
+                                      "\n" + std::string(100'000, 'a') + "\n");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->lengths.size(), DocumentFacts::kCountedLength + 1);
+  EXPECT_EQ(CutDocuments(facts->lengths, 8192), 2u);
+  EXPECT_EQ(CutDocuments(facts->lengths, 8191), 3u);
+  EXPECT_EQ(facts->longest, 100'000u);
+}
+
 }  // namespace
 }  // namespace ablate::engine

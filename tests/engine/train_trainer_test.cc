@@ -16,6 +16,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/safetensors.h"
 #include "server/engine/trainer.h"
+#include "server/spec/estimate.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"
 
@@ -389,6 +390,30 @@ TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
   wider.model.hidden = 32;
   EXPECT_THAT(std::string(MakeTorchTrainer({SmallDocumentsRun(1), wider}).status().message()),
               HasSubstr("run 1 of the stack differs from run 0 in model"));
+}
+
+TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
+  RunConfig run = SmallRecallRun(1);
+  run.model.width = 64;
+  run.model.hidden = 256;
+  const uint64_t parameters = static_cast<uint64_t>(MakeLayout(run.model).size);
+  ASSERT_GT(parameters, 40'000u) << "so that a slot more or less is seen";
+  for (const OptimizerKind kind :
+       {OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd}) {
+    for (const double momentum : {0., .9}) {
+      run.training.optimizer.kind = kind;
+      run.training.optimizer.momentum = momentum;
+      const auto trainer = MakeTrainer({run});
+      AdvanceOne(*trainer, 2);
+      const absl::StatusOr<std::string> state = trainer->ExportState(0);
+      ASSERT_TRUE(state.ok()) << state.status();
+      const double estimate =
+          static_cast<double>(spec::ResumeBytes(run.training.optimizer, parameters));
+      EXPECT_NEAR(static_cast<double>(state->size()), estimate,
+                  2. * static_cast<double>(parameters))
+          << OptimizerSlots(kind).size() << " slots, momentum " << momentum;
+    }
+  }
 }
 
 }  // namespace

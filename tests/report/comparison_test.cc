@@ -167,6 +167,37 @@ TEST(CompareTest, ByComparesWithinEachCombinationOfTheOthers) {
   EXPECT_NEAR(comparison.rows[3].difference.mean.value, 1, kTolerance);
 }
 
+TEST(CompareTest, ComparesWithinEachSettingOfAnAxisThatChangesTheData) {
+  ComparisonInput input = Factorial();
+  for (Cell& cell : input.cells) cell.scored["task"] = cell.labels[0];
+  const Comparison comparison = *Compare(input);
+  EXPECT_THAT(comparison.within_axes, ElementsAre("task"));
+  EXPECT_EQ(comparison.family, 2u);
+  EXPECT_EQ(comparison.rows[1].baseline, 0u);
+  EXPECT_EQ(comparison.rows[3].baseline, 2u);
+  EXPECT_NEAR(comparison.rows[3].difference.mean.value, 1, kTolerance);
+  EXPECT_EQ(comparison.rows[3].withheld, Withheld::kNo);
+  EXPECT_EQ(WithinNote(comparison),
+            "settings of task are scored on different held-out data, so each row is compared with "
+            "the baseline of its own task");
+}
+
+TEST(CompareTest, WithinTheDataOnlyWhereSomethingIsLeftToCompare) {
+  ComparisonInput alone = OneAxis({{"names", Base(8)}, {"words", Shifted(Base(8), .1)}});
+  for (Cell& cell : alone.cells) cell.scored["data"] = cell.labels[0];
+  const Comparison comparison = *Compare(alone);
+  EXPECT_THAT(comparison.within_axes, IsEmpty());
+  EXPECT_EQ(comparison.rows[1].baseline, 0u);
+  EXPECT_EQ(comparison.rows[1].withheld, Withheld::kScoredDifferently);
+  // A baseline that is asked for is taken.
+  ComparisonInput asked = Factorial();
+  for (Cell& cell : asked.cells) cell.scored["task"] = cell.labels[0];
+  asked.baseline = {{"task", "legacy"}};
+  EXPECT_EQ(Compare(asked)->rows[3].baseline, 0u);
+  EXPECT_EQ(Compare(asked)->rows[3].withheld, Withheld::kScoredDifferently);
+  EXPECT_EQ(Compare(asked)->rows[1].withheld, Withheld::kNo);
+}
+
 TEST(CompareTest, BaselineCanBeChosen) {
   ComparisonInput input = Factorial();
   input.baseline = {{"norm", "none"}};

@@ -38,6 +38,35 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
             "[−.047, −.033]).");
 }
 
+TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
+  ComparisonInput input = Placements();
+  for (size_t i = 20; i < 28; ++i) {
+    input.cells[i].outcome = RunOutcome::kUnfinished;
+    input.cells[i].value.reset();
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_EQ(comparison.planned, 36u);
+  EXPECT_EQ(comparison.ended, 28u);
+  const Verdict verdict = OverallVerdict(comparison);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kPreliminary);
+  EXPECT_EQ(verdict.text,
+            "preliminary, 28 of 36 runs: there is no verdict before all of them have ended.");
+  for (size_t i = 20; i < 28; ++i) input.cells[i] = Placements().cells[i];
+  EXPECT_EQ(OverallVerdict(*Compare(input)).text, OverallVerdict(*Compare(Placements())).text);
+}
+
+TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
+  ComparisonInput input = Placements();
+  for (Cell& cell : input.cells) {
+    cell.scored["task.documents.dataset"] = cell.labels[0] == "none" ? "b" : "a";
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_EQ(comparison.family, 1u);
+  EXPECT_EQ(OverallVerdict(comparison).text,
+            "eval/loss against pre: post is worse (+.030 [+.023, +.037]) and none has no verdict "
+            "(scored on other data).");
+}
+
 TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
   const Verdict verdict = OverallVerdict(*Compare(OneAxis({{"pre", Base(12)},
                                                            {"a", Shifted(Base(12), .003, .01)},

@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 Comparison Compared(const ComparisonInput& input) {
   absl::StatusOr<Comparison> comparison = Compare(input);
@@ -184,6 +185,31 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
   EXPECT_THAT(text, HasSubstr("\nnote: each lr is chosen on the other seeds"));
   EXPECT_THAT(text, HasSubstr("train/loss, mean of the last 100"));
   EXPECT_THAT(text, HasSubstr("2.6 [1.3, 3.9] (2 of 3)"));
+}
+
+TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
+  ComparisonInput input = TunedGrid();
+  const size_t planned = input.cells.size();
+  input.cells[1].outcome = RunOutcome::kUnfinished;
+  input.cells[1].value.reset();
+  const Comparison comparison = Compared(input);
+  const std::string preliminary =
+      absl::StrCat("preliminary, ", planned - 1, " of ", planned, " runs");
+  const std::string text = ComparisonText(comparison, {}, std::nullopt);
+  EXPECT_THAT(text, StartsWith(absl::StrCat(preliminary, "\n")));
+  for (const char* word : {"better", "worse", "inconclusive", "most of", "the sign of"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word)));
+  }
+  EXPECT_THAT(RenderText(MainTable(comparison)), StartsWith(absl::StrCat(preliminary, "\n")));
+  EXPECT_THAT(RenderLatex(MainTable(comparison)),
+              HasSubstr(absl::StrCat("{l}{", preliminary, "} \\\\\n\\midrule\n")));
+  const Table data = DataTable(comparison);
+  EXPECT_EQ(Cells(data, "ended")[1], absl::StrCat(planned - 1));
+  EXPECT_EQ(Cells(data, "planned")[1], absl::StrCat(planned));
+  EXPECT_EQ(Cells(data, "verdict")[0], "");
+  EXPECT_EQ(Cells(data, "verdict")[1], "preliminary");
+  EXPECT_THAT(RenderCsv(data), StartsWith("key,label,"));
+  EXPECT_EQ(RenderText(MainTable(Compared(TunedGrid()))).find("preliminary"), std::string::npos);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "tests/report/example_grid.h"
 #include "tests/report/oracle_stream.h"
 
@@ -257,6 +258,84 @@ TEST(RowVerdictTest, NeverSaysThatThereIsNoDifference) {
                                                       : VerdictOutcome::kBetter);
     EXPECT_TRUE(flips) << verdict.text << " | " << mirrored.text;
   }
+}
+
+// The words of a verdict, none of which may be said of what has none.
+bool Judges(const std::string& text) {
+  for (const char* word : {"better", "worse", "inconclusive", "would decide", "sign-flip"}) {
+    if (absl::StrContains(text, word)) return true;
+  }
+  return false;
+}
+
+TEST(RowVerdictTest, IsWithheldWhileARunOfTheRowOrItsBaselineGoesOn) {
+  const ComparisonInput whole = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .03, .01)}});
+  ASSERT_EQ(RowVerdict(*Compare(whole), 1).outcome, VerdictOutcome::kWorse);
+  for (const size_t cell : {size_t{3}, size_t{20}}) {
+    ComparisonInput input = whole;
+    input.cells[cell].outcome = RunOutcome::kUnfinished;
+    input.cells[cell].value.reset();
+    const Comparison comparison = *Compare(input);
+    const Verdict verdict = RowVerdict(comparison, 1);
+    EXPECT_EQ(verdict.outcome, VerdictOutcome::kPreliminary);
+    EXPECT_FALSE(Judges(verdict.text)) << verdict.text;
+    EXPECT_THAT(verdict.text, HasSubstr("post against pre: preliminary, 23 of 24 runs; eval/loss "
+                                        "+.0"));
+    EXPECT_EQ(verdict.seeds_to_decide, 0u);
+    EXPECT_TRUE(comparison.rows[1].difference.mean.defined()) << "numbers are shown";
+  }
+}
+
+TEST(RowVerdictTest, AFailedOrCancelledRunHasEnded) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .03, .01)}});
+  input.cells[3].outcome = RunOutcome::kFailed;
+  input.cells[20].outcome = RunOutcome::kMissing;
+  EXPECT_EQ(RowVerdict(*Compare(input), 1).outcome, VerdictOutcome::kWorse);
+}
+
+// Settings a and b at two rates, on four seeds.
+ComparisonInput TwoRates() {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"a", "b"}), MakeAxis("lr", {"1", "2"}, true, {1, 2})};
+  for (const char* norm : {"a", "b"}) {
+    for (const char* rate : {"1", "2"}) {
+      for (uint32_t seed = 0; seed < 4; ++seed) {
+        const bool b = norm[0] == 'b';
+        const double worse = (b ? .2 : 0) + (rate[0] == '2' ? .5 : 0);
+        const double noise = .01 * OracleR(seed + (b ? 10 : 0), 1)[0];
+        input.cells.push_back(MakeCell({norm, rate}, seed, 2 + worse + noise));
+      }
+    }
+  }
+  return input;
+}
+
+TEST(RowVerdictTest, ATunedCandidateThatGoesOnWithholdsItToo) {
+  ComparisonInput input = TwoRates();
+  ASSERT_EQ(RowVerdict(*Compare(input), 1).outcome, VerdictOutcome::kWorse);
+  input.cells.back().outcome = RunOutcome::kUnfinished;  // of rate 2, that nobody chooses
+  input.cells.back().value.reset();
+  EXPECT_EQ(RowVerdict(*Compare(input), 1).outcome, VerdictOutcome::kPreliminary);
+}
+
+TEST(RowVerdictTest, IsWithheldWhereTheDataDiffer) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .03, .01)}});
+  for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
+  const Comparison comparison = *Compare(input);
+  const Verdict verdict = RowVerdict(comparison, 1);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kScoredDifferently);
+  EXPECT_FALSE(Judges(verdict.text)) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr("no verdict, for they are not scored on the same held-out "
+                                      "data (model.context); eval/loss +.0"));
+  EXPECT_EQ(comparison.family, 0u);
+  EXPECT_EQ(comparison.rows[1].p_holm.undefined, Undefined::kScoredDifferently);
+}
+
+TEST(RowVerdictTest, IsWithheldWhereCandidatesOfTheChoiceDiffer) {
+  ComparisonInput input = TwoRates();
+  for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[1];
+  EXPECT_EQ(RowVerdict(*Compare(input), 1).outcome, VerdictOutcome::kScoredDifferently);
 }
 
 }  // namespace

@@ -44,10 +44,11 @@ TEST(FindWarningsTest, CountsMissingAndFailedCells) {
   input.cells[0].outcome = RunOutcome::kMissing;
   input.cells[13].outcome = RunOutcome::kFailed;
   input.cells[14].value.reset();
-  EXPECT_THAT(Texts(input, WarningKind::kMissingCells),
-              ElementsAre("cells without a result: pre 1 of 12 and post 1 of 12"));
+  EXPECT_THAT(
+      Texts(input, WarningKind::kMissingCells),
+      ElementsAre("cells without a result: pre 1 of 12 (seed 0) and post 1 of 12 (seed 2)"));
   EXPECT_THAT(Texts(input, WarningKind::kFailedCells),
-              ElementsAre("cells whose run failed: post 1 of 12"));
+              ElementsAre("cells whose run failed: post 1 of 12 (seed 1)"));
   EXPECT_THAT(
       Texts(input, WarningKind::kUnbalancedSeeds),
       ElementsAre("seeds without a partner, in no pair: post 1, pre 2 (against post) and none 1"));
@@ -63,6 +64,33 @@ TEST(FindWarningsTest, NamesDamagedRuns) {
   EXPECT_THAT(Texts(input, WarningKind::kDamagedRuns),
               ElementsAre("without a result because of damage: run r0: its summaries are damaged "
                           "and run r13: its summaries are damaged"));
+}
+
+TEST(FindWarningsTest, RunsThatGoOnAreNoFault) {
+  ComparisonInput input = Sound();
+  for (size_t i = 14; i < 24; ++i) {
+    input.cells[i].outcome = RunOutcome::kUnfinished;
+    input.cells[i].value.reset();
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_THAT(comparison.warnings, IsEmpty());
+  EXPECT_EQ(comparison.rows[1].missing, 10u);
+  EXPECT_EQ(comparison.rows[1].unfinished, 10u);
+}
+
+TEST(FindWarningsTest, NamesWhatIsScoredDifferentlyBeforeAllElse) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    cell.scored = {{"model.context", cell.labels[0] == "post" ? "32" : "16"},
+                   {"task.documents.dataset", cell.labels[0] == "none" ? "b" : "a"}};
+    if (cell.labels[0] == "none") cell.scored.erase("model.context");
+  }
+  input.cells[0].outcome = RunOutcome::kFailed;
+  const Comparison comparison = *Compare(input);
+  ASSERT_GE(comparison.warnings.size(), 2u);
+  EXPECT_EQ(comparison.warnings[0].text,
+            "not scored on the same held-out data as the baseline, so without a verdict: post "
+            "(model.context) and none (model.context, task.documents.dataset)");
 }
 
 TEST(FindWarningsTest, TellsNonFiniteValuesFromDivergence) {

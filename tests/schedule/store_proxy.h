@@ -124,6 +124,10 @@ class StoreProxy : public storage::Store {
   Or<std::vector<storage::DatasetRecord>> ListDatasets(Text after, uint32_t limit) override {
     return target_->ListDatasets(after, limit);
   }
+  Or<std::string> DocumentLengths(Text id) override { return target_->DocumentLengths(id); }
+  absl::Status KeepDocumentLengths(Text id, Text lengths) override {
+    return target_->KeepDocumentLengths(id, lengths);
+  }
   absl::Status DeleteDataset(Text id) override { return target_->DeleteDataset(id); }
   absl::Status Maintain() override { return target_->Maintain(); }
   Or<std::string> Image() override { return target_->Image(); }

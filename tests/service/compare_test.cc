@@ -20,21 +20,24 @@ class CompareTest : public ServiceTest {
   std::string Train(const v1::ExperimentSpec& spec, const std::vector<uint32_t>& diverged = {}) {
     const v1::CreateExperimentResponse created = Create(spec);
     if (worker_ == nullptr) worker_ = MakeWorker();
-    for (int i = 0; i < created.cells_size(); ++i) {
-      const FakeWorker::Leased run = worker_->NextRun();
-      const v1::RunSpec& resolved = run.run.spec();
-      const bool post = resolved.spec().model().norm().placement() == v1::NormPlacement::post;
-      const uint32_t seed = resolved.seed();
-      const double end = 2 + .01 * seed + (post ? .1 + .001 * (seed % 3) : 0);
-      worker_->Started(run);
-      worker_->Points(
-          run, {{"eval/loss", {0, 10}, {3., end}}, {"train/loss", {0, 1, 2}, {9, 6, 3}}}, 10);
-      const bool diverges =
-          post && std::find(diverged.begin(), diverged.end(), seed) != diverged.end();
-      worker_->Finished(run, 10, diverges);
-    }
-    worker_->Settle();
+    for (int i = 0; i < created.cells_size(); ++i) TrainNext(diverged);
     return created.experiment().name();
+  }
+
+  // Trains one run more.
+  void TrainNext(const std::vector<uint32_t>& diverged) {
+    const FakeWorker::Leased run = worker_->NextRun();
+    const v1::RunSpec& resolved = run.run.spec();
+    const bool post = resolved.spec().model().norm().placement() == v1::NormPlacement::post;
+    const uint32_t seed = resolved.seed();
+    const double end = 2 + .01 * seed + (post ? .1 + .001 * (seed % 3) : 0);
+    worker_->Started(run);
+    worker_->Points(run, {{"eval/loss", {0, 10}, {3., end}}, {"train/loss", {0, 1, 2}, {9, 6, 3}}},
+                    10);
+    const bool diverges =
+        post && std::find(diverged.begin(), diverged.end(), seed) != diverged.end();
+    worker_->Finished(run, 10, diverges);
+    worker_->Settle();
   }
 
   grpc::Status TryCompare(const v1::CompareRequest& request, v1::Comparison* comparison) {
@@ -123,13 +126,49 @@ TEST_F(CompareTest, CountsDivergedRunsAndNamesWhatIsUndefined) {
   EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::TOO_FEW_SEEDS);
 }
 
-TEST_F(CompareTest, ComparesWhileRunsAreMissing) {
-  const std::string name = Create(SmallSpec(2)).experiment().name();
-  const v1::Comparison comparison = Compare(name);
-  EXPECT_EQ(comparison.rows(1).n(), 0u);
-  EXPECT_EQ(comparison.rows(1).missing(), 2u);
-  EXPECT_EQ(comparison.verdict().outcome(), v1::VerdictOutcome::INCONCLUSIVE);
-  EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::MISSING_CELLS);
+TEST_F(CompareTest, GivesNoVerdictWhileRunsGoOn) {
+  const std::string name = Create(SmallSpec(8)).experiment().name();
+  worker_ = MakeWorker();
+  for (int trained = 0; trained <= 16; ++trained) {
+    const v1::Comparison comparison = Compare(name);
+    EXPECT_EQ(comparison.planned(), 16u);
+    EXPECT_EQ(comparison.ended(), static_cast<uint32_t>(trained));
+    EXPECT_EQ(comparison.rows(0).unfinished() + comparison.rows(1).unfinished(), 16u - trained);
+    const v1::VerdictOutcome::Value outcome =
+        trained < 16 ? v1::VerdictOutcome::PRELIMINARY : v1::VerdictOutcome::WORSE;
+    EXPECT_EQ(comparison.verdict().outcome(), outcome);
+    EXPECT_EQ(comparison.rows(1).verdict().outcome(), outcome);
+    const std::string first = comparison.text().substr(0, comparison.text().find('\n'));
+    const std::string preliminary = absl::StrCat("preliminary, ", trained, " of 16 runs");
+    EXPECT_EQ(first == preliminary, trained < 16) << first;
+    EXPECT_EQ(comparison.warnings_size(), 0) << comparison.warnings(0).text();
+    if (trained < 16) TrainNext({});
+  }
+  EXPECT_THAT(Table(name, v1::TableFormat::csv), HasSubstr(",16,16,worse\r\n"));
+}
+
+// Documents of 3 to 7 characters; settings of a context that cuts some, and of one that cuts none.
+TEST_F(CompareTest, GivesNoVerdictOnOtherData) {
+  v1::ExperimentSpec spec = SmallSpec(8);
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset(
+      Upload("texts.txt", "abc\nbcde\nabcdefg\ncab\nbad\n").name());
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_held_out(2);
+  spec.mutable_axes(0)->set_name("context");
+  spec.mutable_axes(0)->clear_settings();
+  spec.mutable_axes(0)->set_field("model.context");
+  for (const int context : {8, 16, 4}) {
+    spec.mutable_axes(0)->add_values()->set_number_value(context);
+  }
+  const v1::Comparison comparison = Compare(Train(spec));
+  ASSERT_EQ(comparison.rows_size(), 3);
+  EXPECT_EQ(comparison.rows(1).scored_differently_size(), 0) << "neither cuts a document";
+  EXPECT_NE(comparison.rows(1).verdict().outcome(), v1::VerdictOutcome::SCORED_DIFFERENTLY);
+  EXPECT_THAT(comparison.rows(2).scored_differently(), ElementsAre("model.context"));
+  EXPECT_EQ(comparison.rows(2).verdict().outcome(), v1::VerdictOutcome::SCORED_DIFFERENTLY);
+  EXPECT_EQ(comparison.rows(2).undefined().at("p_holm"), v1::Undefined::SCORED_DIFFERENTLY);
+  ASSERT_GT(comparison.warnings_size(), 0);
+  EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::SCORED_DIFFERENTLY);
+  EXPECT_EQ(comparison.family(), 1u);
 }
 
 TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {

@@ -230,5 +230,42 @@ TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessage) {
   EXPECT_EQ(response.experiment().counts().queued(), 20'000u);
 }
 
+TEST_F(CreateTest, RefusesAModelThatTheLargestWorkerHasNoMemoryFor) {
+  const auto worker = MakeWorker();
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_model()->set_layers(100);
+  spec.mutable_base()->mutable_model()->set_width(8192);
+  const v1::CreateExperimentResponse response = Preview(spec);
+  ASSERT_EQ(response.problems_size(), 1);
+  EXPECT_EQ(response.problems(0).field(), "base.model.width");
+  EXPECT_THAT(response.problems(0).message(),
+              testing::MatchesRegex(".*100 layers of width 8,192 make 80,5[0-9,]* parameters.* "
+                                    "2[.]6 TB of memory, and the largest device has 4[.]0 GB.*"));
+  EXPECT_EQ(response.cells_size(), 0);
+}
+
+TEST_F(CreateTest, TakesTheFirstWorkerToBeOnThisMachine) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_model()->set_layers(200);
+  spec.mutable_base()->mutable_model()->set_width(8192);
+  spec.mutable_base()->mutable_model()->mutable_feed_forward()->set_hidden(65'536);
+  ASSERT_EQ(Preview(spec).problems_size(), 1);
+  EXPECT_THAT(Preview(spec).problems(0).message(), HasSubstr("takes at least 8.6 TB of memory"));
+}
+
+TEST_F(CreateTest, NotesWhatTheContextCutsAlsoOfDataThatNobodyHasMeasured) {
+  const v1::Dataset dataset = Upload("names.txt", "ada\r\ngrace\n\nedsger\nbarbara\n");
+  const std::string id = dataset.name().substr(std::string("datasets/").size());
+  EXPECT_EQ(*store().DocumentLengths(id), "7 3:1 5:1 6:1 7:1");
+  const v1::ExperimentSpec spec = SpecOf(R"(
+    name: "names"
+    base { task { documents { dataset: "names.txt" held_out: 1 } } model { context: 6 } })");
+  constexpr char kNote[] = "50 % of documents are longer than context 6 and are cut; longest 8";
+  EXPECT_THAT(Preview(spec).notes(), ElementsAre(kNote));
+  ASSERT_TRUE(store().KeepDocumentLengths(id, "").ok());  // as an older version left it
+  EXPECT_THAT(Preview(spec).notes(), ElementsAre(kNote));
+  EXPECT_EQ(*store().DocumentLengths(id), "7 3:1 5:1 6:1 7:1") << "counted once";
+}
+
 }  // namespace
 }  // namespace ablate::service

@@ -34,6 +34,7 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_device("an abacus, 2 lanes");
   hello->set_device_kind("cpu");
   hello->set_lanes(lanes);
+  hello->set_memory_bytes(4'000'000'000);
   hello->set_role(role);
   hello->set_build("test");
   hello->set_trainer("torch");

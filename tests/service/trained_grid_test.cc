@@ -78,8 +78,9 @@ TEST(TrainedGridTest, TellsWhatEachCellCameTo) {
   ASSERT_EQ(grid.input.cells.size(), 6u);
   std::vector<RunOutcome> outcomes;
   for (const report::Cell& cell : grid.input.cells) outcomes.push_back(cell.outcome);
-  EXPECT_THAT(outcomes, ElementsAre(RunOutcome::kDone, RunOutcome::kDiverged, RunOutcome::kMissing,
-                                    RunOutcome::kFailed, RunOutcome::kDone, RunOutcome::kMissing));
+  EXPECT_THAT(outcomes,
+              ElementsAre(RunOutcome::kDone, RunOutcome::kDiverged, RunOutcome::kUnfinished,
+                          RunOutcome::kFailed, RunOutcome::kDone, RunOutcome::kUnfinished));
   EXPECT_THAT(grid.input.cells[0].value, Optional(2.));
   EXPECT_EQ(grid.input.cells[1].value, std::nullopt);
   EXPECT_EQ(grid.input.cells[2].value, std::nullopt) << "a run that goes on has no final value";
@@ -87,6 +88,29 @@ TEST(TrainedGridTest, TellsWhatEachCellCameTo) {
   EXPECT_EQ(grid.cells[3].name, "post-s1");
   EXPECT_THAT(grid.input.cells[3].labels, ElementsAre("post"));
   EXPECT_EQ(grid.input.cells[3].seed, 1u);
+}
+
+TEST(TrainedGridTest, ACancelledRunHasEnded) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  ASSERT_TRUE(stored.store()->CancelExperiment(stored.experiment()).ok());
+  for (const report::Cell& cell : Loaded(stored).input.cells) {
+    EXPECT_EQ(cell.outcome, RunOutcome::kMissing);
+  }
+}
+
+TEST(TrainedGridTest, TellsWhatEachCellIsScoredOn) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes { name: "draw" field: "task.legacy_recall.draw"
+           values { number_value: 4 } values { number_value: 5 } }
+    axes { name: "batch" field: "training.batch"
+           values { number_value: 2 } values { number_value: 3 } })"));
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.cells.size(), 12u);
+  EXPECT_EQ(grid.input.cells[0].scored.at("task.legacy_recall.draw"), "4");
+  EXPECT_EQ(grid.input.cells[0].scored, grid.input.cells[3].scored) << "the batch is no difference";
+  EXPECT_NE(grid.input.cells[0].scored, grid.input.cells[6].scored);
+  const report::Comparison comparison = *report::Compare(grid.input);
+  EXPECT_THAT(comparison.within_axes, ElementsAre("draw"));
 }
 
 TEST(TrainedGridTest, GivesCostsAndProvenance) {

@@ -1,7 +1,9 @@
 // Notes about a grid: what else a setting changes, sizes that differ, cells that are one run.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/spec/field_values.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
 
@@ -125,6 +127,102 @@ TEST(NotesTest, CountsCellsThatAreOneRun) {
   AddSettings("a", {{"x", {}}, {"y", {{"model.bias", "true"}}}}, &spec);
   EXPECT_THAT(Resolved(spec).notes,
               ElementsAre("x-s0 and y-s0 are one run, trained once, and 2 more cells likewise"));
+}
+
+// A server with one data set: 100 documents of `lengths`, by characters.
+Surroundings WithLengths(std::vector<uint64_t> lengths) {
+  Surroundings surroundings;
+  surroundings.find_dataset = [lengths](absl::string_view) -> absl::StatusOr<DatasetFacts> {
+    return DatasetFacts{
+        "texts-000000", std::string(64, '0'), 100, 26, lengths.empty() ? 0 : lengths.size() - 1,
+        lengths};
+  };
+  return surroundings;
+}
+
+v1::ExperimentSpec OnTexts(const std::string& contexts, const std::string& tune = "") {
+  return FromText(absl::StrCat(
+      R"(name: "texts" base { task { documents { dataset: "texts" held_out: 10 } } }
+         axes { field: "model.context" )",
+      contexts, tune, "}"));
+}
+
+TEST(NotesTest, SayWhatEachContextCuts) {
+  std::vector<uint64_t> lengths(72);
+  lengths[10] = 3;
+  lengths[15] = 1;
+  lengths[16] = 90;
+  lengths[71] = 6;
+  const auto notes = [&](const std::string& contexts) {
+    return Resolve(OnTexts(contexts), {}, WithLengths(lengths)).notes;
+  };
+  const auto value = [](int context) {
+    return absl::StrCat("values { number_value: ", context, " } ");
+  };
+  // A document of 16 characters takes 17 positions.
+  EXPECT_THAT(notes(value(16))[0],
+              "96 % of documents are longer than context 16 and are cut; longest 72");
+  const std::vector<std::string> several = notes(value(8) + value(71) + value(72));
+  EXPECT_THAT(several, ::testing::Contains(
+                           "all documents are longer than context 8 and are cut; longest 72"));
+  EXPECT_THAT(several, ::testing::Contains(
+                           "6 % of documents are longer than context 71 and are cut; longest "
+                           "72"));
+  for (const std::string& note : several) EXPECT_EQ(note.find("context 72"), std::string::npos);
+}
+
+TEST(NotesTest, NothingIsSaidOfLengthsThatAreNotKnown) {
+  for (const std::string& note :
+       Resolve(OnTexts("values { number_value: 2 }"), {}, WithLengths({})).notes) {
+    EXPECT_EQ(note.find("cut"), std::string::npos) << note;
+  }
+}
+
+TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
+  std::vector<uint64_t> lengths(32);
+  lengths[20] = 50;
+  lengths[31] = 50;
+  const auto resolve = [&](int first, int second) {
+    return Resolve(OnTexts(absl::StrCat("values { number_value: ", first,
+                                        " } values { number_value: ", second, " } "),
+                           "tune: true"),
+                   {}, WithLengths(lengths));
+  };
+  EXPECT_THAT(
+      Messages(resolve(16, 32)),
+      ElementsAre("axes[0].tune: settings of context are scored on different held-out data "
+                  "(model.context), so none can be chosen as best; allowed: false or absent, "
+                  "or settings that are scored on the same data"));
+  EXPECT_THAT(Messages(resolve(32, 64)), IsEmpty()) << "neither cuts a document";
+}
+
+TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
+  v1::BaseSpec documents;
+  documents.mutable_task()->mutable_documents()->set_held_out(10);
+  documents.mutable_model()->set_context(16);
+  documents.mutable_training()->set_batch(4);
+  const FieldValues scored = ScoredData(documents, "a", 40);
+  EXPECT_NE(ScoredData(documents, "b", 40), scored);
+  v1::BaseSpec other = documents;
+  other.mutable_training()->set_batch(8);
+  other.mutable_model()->set_width(256);
+  EXPECT_EQ(ScoredData(other, "a", 40), scored);
+  other.mutable_model()->set_context(17);
+  EXPECT_NE(ScoredData(other, "a", 40), scored);
+  EXPECT_EQ(ScoredData(other, "a", 15), ScoredData(documents, "a", 15)) << "nothing is cut";
+  EXPECT_NE(ScoredData(other, "a", 0), scored) << "lengths are not known";
+  other = documents;
+  other.mutable_task()->mutable_documents()->set_held_out(11);
+  EXPECT_NE(ScoredData(other, "a", 40), scored);
+  v1::BaseSpec recall;
+  recall.mutable_task()->mutable_legacy_recall()->set_keys(20);
+  recall.mutable_training()->set_batch(4);
+  other = recall;
+  other.mutable_training()->set_batch(64);
+  other.mutable_model()->set_context(99);
+  EXPECT_EQ(ScoredData(other, "", 0), ScoredData(recall, "", 0));
+  other.mutable_task()->mutable_legacy_recall()->set_keys(21);
+  EXPECT_NE(ScoredData(other, "", 0), ScoredData(recall, "", 0));
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST(EstimateTest, GrowsWithWhatIsAskedFor) {
   config.training.checkpoints = {};
   const uint64_t adam = StoredBytes(config, 1000, 10);
   config.training.optimizer.kind = engine::OptimizerKind::kSgd;
-  EXPECT_EQ(adam - StoredBytes(config, 1000, 10), 2 * 4 * 1000u);
+  EXPECT_EQ(adam - StoredBytes(config, 1000, 10), 4 * 1000u) << "momentum 0 has its slot, too";
   config.training.optimizer.momentum = 0.9;
   EXPECT_EQ(adam - StoredBytes(config, 1000, 10), 4 * 1000u);
   config.training.checkpoints = {0};
@@ -194,6 +194,67 @@ TEST(EstimateTest, ModelSizesDoNotOverflow) {
           .cells.at(0);
   EXPECT_GT(cell.parameters, 260'000'000'000u);
   EXPECT_GT(cell.bytes, 4 * cell.parameters);
+}
+
+TEST(EstimateTest, CountsMemory) {
+  engine::RunConfig config;
+  config.model.vocabulary = 100;
+  const double adamw = TrainingBytes(config, 1e9, {});
+  // Parameters and two moments, gradients, scratch, and the three of them as they are written.
+  EXPECT_NEAR(adamw, 8 * 4e9, 1e7);
+  config.training.optimizer.kind = engine::OptimizerKind::kSgd;
+  EXPECT_NEAR(adamw - TrainingBytes(config, 1e9, {}), 2 * 4e9, 1);
+  const double one = TrainingBytes(config, 0, {64, 1});
+  EXPECT_GT(TrainingBytes(config, 0, {128, 1}), 2 * one) << "attention grows faster";
+  config.training.batch *= 2;
+  EXPECT_EQ(TrainingBytes(config, 0, {64, 1}), 2 * one);
+  EXPECT_GE(TrainingBytes(config, 0, {64, 1e6}), 2e8 * 4) << "the scores of an evaluation";
+}
+
+TEST(EstimateTest, SaysBytesInWords) {
+  EXPECT_EQ(BytesText(0), "0 B");
+  EXPECT_EQ(BytesText(999), "999 B");
+  EXPECT_EQ(BytesText(1234), "1.2 kB");
+  EXPECT_EQ(BytesText(33.6e9), "34 GB");
+  EXPECT_EQ(BytesText(999.6e9), "1.0 TB");
+  EXPECT_EQ(BytesText(2.577e12), "2.6 TB");
+}
+
+v1::ExperimentSpec Wide(const std::string& values) {
+  return FromText(absl::StrCat(R"(name: "wide" base { task { legacy_recall {} }
+    model { layers: 100 heads: 8 } } axes { field: "model.width" )",
+                               values, "} seeds { count: 8 }"));
+}
+
+TEST(MemoryTest, RefusesWhatNoDeviceHasRoomFor) {
+  Surroundings surroundings = TestSurroundings();
+  surroundings.memory["cpu"] = {8'000'000'000, 2};
+  const Resolution resolution = Resolve(Wide("values { number_value: 16 } values { number_value: "
+                                             "4096 } values { number_value: 8192 }"),
+                                        {}, surroundings);
+  EXPECT_TRUE(resolution.cells.empty());
+  ASSERT_EQ(resolution.problems.size(), 2u) << "both that are too large";
+  EXPECT_EQ(resolution.problems[1].field, "axes[0].values[2]");
+  EXPECT_EQ(resolution.problems[1].message,
+            "axes[0].values[2]: 100 layers of width 8,192 make 80,548,225,426 parameters: training "
+            "them with batch 32 and context 41 takes at least 2.6 TB of memory, and the largest "
+            "device has 8.0 GB; allowed: a model, batch and context that fit");
+}
+
+TEST(MemoryTest, NotesWhatFitsOnceButNotInEveryLane) {
+  Surroundings surroundings = TestSurroundings();
+  const v1::ExperimentSpec spec = Wide("values { number_value: 256 }");
+  surroundings.memory["cpu"] = {8'000'000'000, 4};
+  const Resolution resolution = Resolve(spec, {}, surroundings);
+  ASSERT_TRUE(resolution.problems.empty()) << resolution.problems[0].message;
+  ASSERT_EQ(resolution.notes.size(), 1u);
+  EXPECT_EQ(resolution.notes[0],
+            "training a run of 79,193,234 parameters takes at least 4.9 GB of memory, 4 at once 19 "
+            "GB, and the device has 8.0 GB: give its worker fewer lanes");
+  surroundings.memory["cpu"].lanes = 1;
+  EXPECT_TRUE(Resolve(spec, {}, surroundings).notes.empty());
+  surroundings.memory.clear();
+  EXPECT_TRUE(Resolve(spec, {}, surroundings).notes.empty()) << "nothing is known";
 }
 
 }  // namespace

@@ -42,6 +42,14 @@ TEST_P(DatasetsTest, StoresARecord) {
   EXPECT_EQ(CodeOf(store().FindDataset("other")), absl::StatusCode::kNotFound);
 }
 
+TEST_P(DatasetsTest, KeepsHowLongDocumentsAre) {
+  Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  EXPECT_EQ(Value(store().DocumentLengths("names-1")), "");
+  ASSERT_TRUE(store().KeepDocumentLengths("names-1", "4 4:1").ok());
+  EXPECT_EQ(Value(store().DocumentLengths("names-1")), "4 4:1");
+  EXPECT_EQ(CodeOf(store().DocumentLengths("names-2")), absl::StatusCode::kNotFound);
+}
+
 TEST_P(DatasetsTest, ReturnsTheOneWithTheSameHash) {
   Value(store().AddDataset(Make("names-1", "names", "emma\n")));
   const DatasetRecord again = Value(store().AddDataset(Make("copy-1", "copy", "emma\n")));

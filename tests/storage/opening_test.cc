@@ -188,6 +188,19 @@ TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
   EXPECT_TRUE(Value(store->LeaseExists("live")));
 }
 
+TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 2)).ok());
+    db->Execute("INSERT INTO datasets VALUES (1, 'names-1', 'names', 'h', 5, 1, 4, 7)");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const auto store = Value(Store::Open(Options()));
+  EXPECT_EQ(Value(store->FindDataset("names-1")).characters, 4u);
+  EXPECT_EQ(Value(store->DocumentLengths("names-1")), "") << "nobody has counted";
+}
+
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
   {

@@ -56,6 +56,20 @@ TEST_F(CoresTest, FindsNoneWhereNoneIsSet) {
   EXPECT_EQ(CgroupQuota(root_, "nonsense"), std::nullopt);
 }
 
+TEST_F(CoresTest, FindsTheSmallestMemoryLimit) {
+  Write("a/memory.max", "max\n");
+  Write("a/b/memory.max", "4294967296\n");
+  Write("memory/job/memory.limit_in_bytes", "1073741824\n");
+  EXPECT_EQ(CgroupMemory(root_, "0::/a\n"), std::nullopt);
+  EXPECT_EQ(CgroupMemory(root_, "0::/a/b\n"), 4294967296.0);
+  EXPECT_EQ(CgroupMemory(root_, "3:cpu:/job\n4:memory:/job\n0::/a/b\n"), 1073741824.0);
+}
+
+TEST(UsableMemoryTest, IsSomeAndNoMoreThanMachinesHave) {
+  EXPECT_GT(UsableMemory(), 1u << 20);
+  EXPECT_LT(UsableMemory(), uint64_t{1} << 50);
+}
+
 TEST(UsableCoresTest, IsAtLeastOne) { EXPECT_GE(UsableCores(), 1); }
 
 }  // namespace

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "server/engine/layout.h"
 
 namespace ablate::engine {
 namespace {
@@ -62,11 +65,8 @@ using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::Tens
 
 Optimizer::Optimizer(OptimizerKind kind, const at::Tensor& values)
     : kind_(kind), scratch_(at::empty_like(values)) {
-  if (kind == OptimizerKind::kSgd) {
-    slots_.push_back({"optimizer.momentum", at::zeros_like(values)});
-  } else {
-    slots_.push_back({"optimizer.first_moment", at::zeros_like(values)});
-    slots_.push_back({"optimizer.second_moment", at::zeros_like(values)});
+  for (std::string& name : OptimizerSlots(kind)) {
+    slots_.push_back({std::move(name), at::zeros_like(values)});
   }
 }
 

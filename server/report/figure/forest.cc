@@ -14,6 +14,7 @@
 #include "server/report/figure/draw.h"
 #include "server/report/figure/metric_name.h"
 #include "server/report/text.h"
+#include "server/report/verdict.h"
 
 namespace ablate::figure {
 namespace {
@@ -136,6 +137,9 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
     group.axis_title = absl::StrCat("Δ ", name.text, against, unit);
   }
   dots->footnote = "difference to the baseline by seed; bar: 95 % t interval of the mean";
+  if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
+    dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
+  }
 }
 
 }  // namespace

@@ -96,7 +96,9 @@ std::string ExceptionsText(const Comparison& comparison) {
 std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
       "The verdict follows the interval of the paired difference: better or worse where it leaves "
-      "out 0, inconclusive where it does not; an inconclusive comparison is never called equal.",
+      "out 0, inconclusive where it does not; an inconclusive comparison is never called equal. "
+      "There is none before every run has ended, and none between runs that are scored on "
+      "different data.",
       ExceptionsText(comparison),
       " The number of seeds that would decide is the least n at which the t interval would leave "
       "out 0 were mean and spread of the differences to stay as they are.");

@@ -76,7 +76,6 @@ struct Experiment {
   std::string id;        // names-norm-7f3k
   std::string question;  // "" if it asks none
   std::string read_at;   // "where each run ended", "at step 500"
-  bool ended = true;     // every run has ended
   // Runs of equal seed share the initial weights that their settings have in common.
   bool shared_weights = false;
   report::Comparison comparison;

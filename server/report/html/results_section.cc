@@ -41,7 +41,9 @@ TableCell ParametersCell(const ComparisonRow& row) {
 TableCell RunsCell(const ComparisonRow& row) {
   TableCell cell = {absl::StrCat(row.n), ""};
   std::vector<std::string> without;
-  if (row.missing > 0) without.push_back(absl::StrCat(row.missing, " missing"));
+  if (row.unfinished > 0) without.push_back(absl::StrCat(row.unfinished, " not ended"));
+  const size_t missing = row.missing - row.unfinished;
+  if (missing > 0) without.push_back(absl::StrCat(missing, " missing"));
   if (row.failed > 0) without.push_back(absl::StrCat(row.failed, " failed"));
   cell.below = absl::StrJoin(without, ", ");
   return cell;

@@ -27,6 +27,7 @@ article > section:first-of-type > .part { margin-top: 0; }
 .answer { font-size: 1.15rem; line-height: 1.45; border-left: .3rem solid #6e6e6e; padding: .1rem 0 .1rem .9rem; margin: .6rem 0 1rem; }
 .answer.better { border-color: #009e73; }
 .answer.worse { border-color: #d55e00; }
+.answer.preliminary, .answer.scored-differently { border-color: #222222; background: #f4f4f4; padding: .5rem .9rem; }
 .aside { color: #595959; }
 small { display: block; color: #595959; font-size: .85em; font-weight: normal; }
 nav small { display: inline; }

@@ -1,5 +1,5 @@
 // The answer: what the intervals say, how sure that is, and what would change it.
-#include <map>
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -16,28 +16,15 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 using report::Verdict;
-using report::VerdictOutcome;
 using report::WarningKind;
 
 // Rows whose own sentence is shown; of more, the overall sentence counts.
 constexpr size_t kMostSentences = 24;
 
-std::string OutcomeName(VerdictOutcome outcome) {
-  switch (outcome) {
-    case VerdictOutcome::kBetter:
-      return "better";
-    case VerdictOutcome::kWorse:
-      return "worse";
-    case VerdictOutcome::kInconclusive:
-      return "inconclusive";
-    case VerdictOutcome::kMixed:
-      return "mixed";
-  }
-  return "";
-}
-
 std::string WarningName(WarningKind kind) {
   switch (kind) {
+    case WarningKind::kScoredDifferently:
+      return "settings scored on different data";
     case WarningKind::kMissingCells:
       return "missing results";
     case WarningKind::kFailedCells:
@@ -70,19 +57,23 @@ std::string WarningName(WarningKind kind) {
 
 // A sentence a compared row, where there are several.
 void RowSentences(const Place& place, const Comparison& comparison, Markup* out) {
-  if (comparison.family < 2) return;
+  const auto rows =
+      static_cast<size_t>(std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                                        [](const ComparisonRow& row) { return row.compared(); }));
+  if (rows < 2) return;
   Subheading(place, "Setting by setting", out);
   out->Open("ul", {{"class", "rows"}});
   size_t shown = 0;
   for (size_t row = 0; row < comparison.rows.size() && shown < kMostSentences; ++row) {
     if (!comparison.rows[row].compared()) continue;
     const Verdict verdict = report::RowVerdict(comparison, row);
-    out->Open("li", {{"class", OutcomeName(verdict.outcome)}}).Text(verdict.text).Close();
+    out->Open("li", {{"class", std::string(report::OutcomeName(verdict.outcome))}})
+        .Text(verdict.text)
+        .Close();
     ++shown;
   }
-  if (shown < comparison.family) {
-    out->Element("li",
-                 absl::StrCat("and ", comparison.family - shown, " more, in the table below."));
+  if (shown < rows) {
+    out->Element("li", absl::StrCat("and ", rows - shown, " more, in the table below."));
   }
   out->Close();
 }
@@ -90,7 +81,7 @@ void RowSentences(const Place& place, const Comparison& comparison, Markup* out)
 std::string SureText(const Comparison& comparison) {
   size_t fewest = SIZE_MAX, most = 0, excluding = 0, significant = 0;
   for (const ComparisonRow& row : comparison.rows) {
-    if (!row.compared()) continue;
+    if (!row.in_family()) continue;
     fewest = std::min(fewest, row.difference.n);
     most = std::max(most, row.difference.n);
     const report::Interval& interval = row.difference.interval;
@@ -98,6 +89,8 @@ std::string SureText(const Comparison& comparison) {
     if (row.p_holm.defined() && row.p_holm.value <= report::kAlpha) ++significant;
   }
   if (comparison.family == 0) return "";
+  // Counts of what is decided would be read as a verdict.
+  if (comparison.ended < comparison.planned) return "";
   const std::string pairs =
       fewest == most ? absl::StrCat(most) : absl::StrCat(fewest, " to ", most);
   return absl::StrCat(
@@ -145,8 +138,11 @@ void WhatWouldChangeIt(const Place& place, const Experiment& experiment, Markup*
   const Comparison& comparison = experiment.comparison;
   Subheading(place, "How sure, and what would change it", out);
   out->Open("ul");
-  if (!experiment.ended) {
-    out->Element("li", "The experiment has not ended: what follows is what is stored so far.");
+  if (comparison.ended < comparison.planned) {
+    out->Element("li", absl::StrCat(report::Counted(comparison.planned - comparison.ended, "run"),
+                                    " of the comparison ",
+                                    comparison.planned - comparison.ended == 1 ? "has" : "have",
+                                    " not ended: every number is what is stored so far."));
   }
   const std::string sure = SureText(comparison), seeds = SeedsText(comparison);
   if (!sure.empty()) out->Element("li", sure);
@@ -169,10 +165,12 @@ void VerdictSection(const Place& place, const Experiment& experiment, Markup* ou
   const Comparison& comparison = experiment.comparison;
   const Verdict verdict = report::OverallVerdict(comparison);
   OpenSection(place, "verdict", "Verdict", out);
-  out->Element("p", {{"class", absl::StrCat("answer ", OutcomeName(verdict.outcome))}},
+  out->Element("p", {{"class", absl::StrCat("answer ", report::OutcomeName(verdict.outcome))}},
                verdict.text);
   const std::string note = report::MatchedNote(comparison);
   if (!note.empty()) out->Element("p", note);
+  const std::string within = report::WithinNote(comparison);
+  if (!within.empty()) out->Element("p", {{"class", "aside"}}, absl::StrCat("Note: ", within, "."));
   out->Element("p", {{"class", "aside"}},
                absl::StrCat("About ", comparison.key, ", read ", experiment.read_at, "; ",
                             comparison.better == report::Better::kLower ? "lower" : "higher",

@@ -10,6 +10,7 @@
 #include "server/report/clean_text.h"
 #include "server/report/table/cells.h"
 #include "server/report/text.h"
+#include "server/report/verdict.h"
 
 namespace ablate::report {
 namespace {
@@ -49,7 +50,10 @@ class Builder {
     Add(absl::StrCat("\u0394 vs ", BaselineName(comparison_), " [95 % CI]"), false, DifferenceCell);
   }
 
-  Table Take() { return std::move(table_); }
+  Table Take() {
+    table_.note = PreliminaryText(comparison_);
+    return std::move(table_);
+  }
 
  private:
   const Comparison& comparison_;
@@ -132,6 +136,7 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
   Builder builder(comparison);
   builder.AddSettings();
   Table table = builder.Take();
+  table.note.clear();  // it stands above the comparison that this one goes with
   for (size_t i = 0; i < windows.windows.size(); ++i) {
     Column column{WindowName(windows.windows[i]), false, {}};
     for (const auto& row : windows.rows) {

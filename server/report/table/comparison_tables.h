@@ -14,6 +14,7 @@ namespace ablate::report {
 
 // The report's main table: settings, parameters, chosen values, n, diverged, mean and difference
 // with intervals, p values, effect, wins, correlation, costs. Columns without a cell are left out.
+// While runs have not ended its note says how many, and so does the brief table's.
 Table MainTable(const Comparison& comparison);
 
 // What fits a terminal: settings with what was chosen, mean, difference, Holm's p, wins, diverged.

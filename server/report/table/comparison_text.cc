@@ -19,6 +19,7 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   out.push_back('\n');
   line("", OverallVerdict(comparison).text);
   for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
+  if (!comparison.within_axes.empty()) line("note: ", WithinNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
     line("note: ", absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
                                 " is chosen on the other seeds, so intervals and p are "

@@ -11,9 +11,9 @@
 
 namespace ablate::report {
 
-// The brief table, the note about matched values, the verdict, the warnings and the windows, each
-// on lines of its own. Fit for a terminal. `at` is the step that the metric was read at, if it was
-// not the end.
+// How many runs have ended, where that is not all; the brief table, the note about matched values,
+// the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal. `at` is
+// the step that the metric was read at, if it was not the end.
 std::string ComparisonText(const Comparison& comparison, const RowWindows& windows,
                            std::optional<uint32_t> at);
 

@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/decision.h"
 #include "server/report/table/comparison_tables.h"
 #include "server/report/text.h"
+#include "server/report/verdict.h"
 
 namespace ablate::report {
 namespace {
@@ -90,11 +92,13 @@ constexpr Field kFields[] = {
     {"device_seconds", [](Row row) { return Exact(row.device_seconds); }},
     {"device_seconds_all", [](Row row) { return Exact(row.device_seconds_all); }},
     {"tokens_per_second", [](Row row) { return Exact(row.tokens_per_second); }},
+    {"unfinished", [](Row row) { return absl::StrCat(row.unfinished); }},
 };
 
 // An axis's name, unless a field has it.
 std::string AxisTitle(const std::string& axis) {
-  const bool taken = axis == "label" || axis == "key" ||
+  const bool taken = axis == "label" || axis == "key" || axis == "ended" || axis == "planned" ||
+                     axis == "verdict" ||
                      std::any_of(std::begin(kFields), std::end(kFields),
                                  [&axis](const Field& field) { return axis == field.title; });
   return taken ? absl::StrCat("axis_", axis) : axis;
@@ -115,6 +119,12 @@ Table DataTable(const Comparison& comparison) {
     add(AxisTitle(comparison.row_axes[i]), [i](Row row) { return row.labels[i]; });
   }
   for (const Field& field : kFields) add(field.title, field.text);
+  add("ended", [&comparison](Row) { return absl::StrCat(comparison.ended); });
+  add("planned", [&comparison](Row) { return absl::StrCat(comparison.planned); });
+  add("verdict", [&comparison](Row row) {
+    if (!row.compared()) return std::string();
+    return std::string(OutcomeName(Decide(row, comparison.better, comparison.family).outcome));
+  });
   return table;
 }
 

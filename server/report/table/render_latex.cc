@@ -87,7 +87,12 @@ std::string RenderLatex(const Table& table) {
     titles.push_back(EscapeLatex(column.title));
   }
   std::string out = absl::StrCat("% needs \\usepackage{booktabs}\n\\begin{tabular}{", alignment,
-                                 "}\n\\toprule\n", Line(titles), "\\midrule\n");
+                                 "}\n\\toprule\n");
+  if (!table.note.empty()) {
+    absl::StrAppend(&out, "\\multicolumn{", titles.size(), "}{l}{", EscapeLatex(table.note),
+                    "} \\\\\n\\midrule\n");
+  }
+  absl::StrAppend(&out, Line(titles), "\\midrule\n");
   const size_t rows = table.columns.empty() ? 0 : table.columns[0].cells.size();
   for (size_t row = 0; row < rows; ++row) {
     std::vector<std::string> cells;

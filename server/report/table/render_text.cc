@@ -1,6 +1,7 @@
 // Tables for terminals.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/clean_text.h"
 #include "server/report/table/table.h"
 
@@ -33,6 +34,7 @@ std::string RenderText(const Table& table) {
     for (size_t i = 0; i < texts.size(); ++i) AppendCell(texts[i], width, column.number, &lines[i]);
   }
   std::string out;
+  if (!table.note.empty()) out = absl::StrCat(CleanText(table.note), "\n");
   for (std::string& line : lines) {
     line.erase(line.find_last_not_of(' ') + 1);
     out.append(line).push_back('\n');

@@ -16,14 +16,16 @@ struct Column {
 // Every column has as many cells.
 struct Table {
   std::vector<Column> columns;
+  std::string note = {};  // above the titles, for people; "": none
 };
 
-// A line of titles and one a row, two spaces between columns. Fit for a terminal: what would move
-// its cursor or turn the direction of writing is U+FFFD. Characters count as one column each.
+// The note, a line of titles and one a row, two spaces between columns. Fit for a terminal: what
+// would move its cursor or turn the direction of writing is U+FFFD. Characters count as one column
+// each.
 std::string RenderText(const Table& table);
 
 // RFC 4180 in UTF-8: a line of titles and one a row, each ended by CR LF; texts are kept as they
-// are.
+// are. The note is left out: no column has it.
 std::string RenderCsv(const Table& table);
 
 // A tabular for the package booktabs. Nothing of a text is taken as a command: what LaTeX reads as

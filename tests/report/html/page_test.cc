@@ -157,8 +157,22 @@ TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
 
 TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   Experiment experiment = Example();
-  experiment.ended = false;
-  EXPECT_THAT(PageOf({experiment}), HasSubstr("The experiment has not ended"));
+  const std::string ended = PageOf({experiment});
+  EXPECT_THAT(ended, Not(HasSubstr("preliminary, ")));
+  report::ComparisonInput input =
+      report::OneAxis({{"pre", report::Base(8)}, {"post", report::Shifted(report::Base(8), .1)}});
+  input.cells.back().outcome = report::RunOutcome::kUnfinished;
+  input.cells.back().value.reset();
+  experiment.comparison = *report::Compare(input);
+  experiment.changes.assign(2, {});
+  experiment.windows.clear();
+  experiment.samples.reset();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">preliminary, 15 of 16 runs: there "
+                              "is no verdict before all of them have ended.</p>"));
+  EXPECT_THAT(page, HasSubstr("1 run of the comparison has not ended"));
+  EXPECT_THAT(page, Not(HasSubstr("leaves out 0 for")));
+  EXPECT_LT(page.find("preliminary, 15 of 16 runs"), page.find("<table"));
 }
 
 }  // namespace
