@@ -44,6 +44,22 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::stri
       absl::StrCat(experiment.status().message(), "; `ablate ls` lists those there are"));
 }
 
+absl::StatusOr<std::string> WholeExperimentName(Connection* connection, absl::string_view text) {
+  if (absl::StartsWith(text, "experiments/")) return std::string(text);
+  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+  if (!experiment.ok()) return experiment.status();
+  return experiment->name();
+}
+
+absl::StatusOr<std::string> WholeDatasetName(Connection* connection, absl::string_view text) {
+  if (absl::StartsWith(text, "datasets/")) return std::string(text);
+  v1::GetDatasetRequest request;
+  request.set_name(DatasetName(text));
+  const absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(request);
+  if (!dataset.ok()) return dataset.status();
+  return dataset->name();
+}
+
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment) {
   v1::ListRunsRequest request;

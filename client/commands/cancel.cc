@@ -1,4 +1,5 @@
 // `ablate cancel EXP…`: stop training what no other experiment wants.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,22 +19,29 @@ struct Options {
   bool json = false;
 };
 
+int CancelOne(Connection* connection, const Context& context, const Options& options,
+              const std::string& text) {
+  const absl::StatusOr<std::string> name = WholeExperimentName(connection, text);
+  if (!name.ok()) return Fail(context, name.status());
+  v1::CancelExperimentRequest request;
+  request.set_name(*name);
+  const absl::StatusOr<v1::Experiment> experiment = connection->CancelExperiment(request);
+  if (!experiment.ok()) return Fail(context, experiment.status());
+  if (options.json) {
+    *context.console.out << ToJson(*experiment);
+  } else {
+    context.console.Say(
+        absl::StrCat(Id(experiment->name()), ": ", CountsText(experiment->counts())));
+  }
+  return kSuccess;
+}
+
 int Cancel(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
   int code = kSuccess;
-  for (const std::string& name : options.experiments) {
-    v1::CancelExperimentRequest request;
-    request.set_name(ExperimentName(name));
-    const absl::StatusOr<v1::Experiment> experiment = (*connection)->CancelExperiment(request);
-    if (!experiment.ok()) {
-      code = Fail(context, experiment.status());
-    } else if (options.json) {
-      *context.console.out << ToJson(*experiment);
-    } else {
-      context.console.Say(
-          absl::StrCat(Id(experiment->name()), ": ", CountsText(experiment->counts())));
-    }
+  for (const std::string& text : options.experiments) {
+    code = std::max(code, CancelOne(connection->get(), context, options, text));
   }
   return code;
 }
@@ -46,7 +54,9 @@ void AddCancel(Command root) {
       root.Add("cancel", "Cancel experiments; runs that others share go on for those");
   command.Arguments(&options->experiments, "EXP", "experiments");
   command.Flag(&options->json, "--json", "print the server's message, one for each experiment");
-  command.Footer("Example:\n  ablate cancel names-norm-7f3k");
+  command.Footer(
+      "The beginning of a name will do if it is the only one; experiments/ID is taken as it is.\n\n"
+      "Example:\n  ablate cancel names-norm-7f3k");
   command.Do([options](const Context& context) { return Cancel(*options, context); });
 }
 

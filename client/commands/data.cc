@@ -80,8 +80,10 @@ int Add(const Options& options, const Context& context) {
 int Rm(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
+  const absl::StatusOr<std::string> name = WholeDatasetName(connection->get(), options.name);
+  if (!name.ok()) return Fail(context, name.status());
   v1::DeleteDatasetRequest request;
-  request.set_name(DatasetName(options.name));
+  request.set_name(*name);
   const absl::Status status = (*connection)->DeleteDataset(request);
   if (!status.ok()) return Fail(context, status);
   if (options.json) *context.console.out << ToJson(google::protobuf::Empty());
@@ -108,7 +110,8 @@ void AddData(Command root) {
   add.Do([options](const Context& context) { return Add(*options, context); });
 
   Command rm = group.Add("rm", "Remove a data set that no run needs");
-  rm.Argument(&options->name, "NAME", "data set");
+  rm.Argument(&options->name, "NAME",
+              "data set: datasets/ID, an ID, or a file's name that only one has");
   rm.Flag(&options->json, "--json", "print the server's message");
   rm.Footer("Example:\n  ablate data rm names-1a2b3c");
   rm.Do([options](const Context& context) { return Rm(*options, context); });

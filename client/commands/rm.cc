@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -25,8 +26,9 @@ struct Options {
 };
 
 // Asks whoever sits at the terminal; scripts are taken to know what they do.
-bool IsMeant(const std::vector<std::string>& ids, const Context& context) {
-  *context.console.err << "remove " << Printable(absl::StrJoin(ids, ", "))
+bool IsMeant(const std::vector<std::string>& names, const Context& context) {
+  const auto add_id = [](std::string* text, const std::string& name) { text->append(Id(name)); };
+  *context.console.err << "remove " << Printable(absl::StrJoin(names, ", ", add_id))
                        << " and the runs that no other experiment has? [y/N] " << std::flush;
   std::string answer;
   std::getline(*context.console.in, answer);
@@ -35,15 +37,15 @@ bool IsMeant(const std::vector<std::string>& ids, const Context& context) {
 }
 
 int Remove(Connection* connection, const Context& context, const Options& options,
-           const std::string& id) {
+           const std::string& name) {
   v1::DeleteExperimentRequest request;
-  request.set_name(ExperimentName(id));
+  request.set_name(name);
   const absl::Status status = connection->DeleteExperiment(request);
   if (!status.ok()) return Fail(context, status);
   if (options.json) {
     *context.console.out << ToJson(google::protobuf::Empty());
   } else {
-    context.console.Say(absl::StrCat("removed ", id));
+    context.console.Say(absl::StrCat("removed ", Id(name)));
   }
   return kSuccess;
 }
@@ -52,22 +54,23 @@ int Rm(const Options& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
   // What the beginnings of names stand for is looked up first, so that one sees what goes.
-  std::vector<std::string> ids;
+  std::vector<std::string> names;
   int code = kSuccess;
-  for (const std::string& name : options.experiments) {
-    const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), name);
-    if (experiment.ok()) {
-      ids.push_back(Id(experiment->name()));
+  for (const std::string& text : options.experiments) {
+    absl::StatusOr<std::string> name = WholeExperimentName(connection->get(), text);
+    if (name.ok()) {
+      names.push_back(*std::move(name));
     } else {
-      code = Fail(context, experiment.status());
+      code = Fail(context, name.status());
     }
   }
-  if (!ids.empty() && context.console.in_is_terminal && !options.yes && !IsMeant(ids, context)) {
+  const bool ask = context.console.in_is_terminal && !options.yes;
+  if (!names.empty() && ask && !IsMeant(names, context)) {
     context.console.Say("nothing was removed");
     return kFailure;
   }
-  for (const std::string& id : ids) {
-    code = std::max(code, Remove(connection->get(), context, options, id));
+  for (const std::string& name : names) {
+    code = std::max(code, Remove(connection->get(), context, options, name));
   }
   return code;
 }
@@ -80,7 +83,10 @@ void AddRm(Command root) {
   command.Arguments(&options->experiments, "EXP", "experiments");
   command.Flag(&options->yes, "--yes,-y", "do not ask, also on a terminal");
   command.Flag(&options->json, "--json", "print the server's message");
-  command.Footer("Example:\n  ablate rm names-norm-7f3k --yes");
+  command.Footer(
+      "The beginning of a name will do if it is the only one; experiments/ID is taken as it is,\n"
+      "which is what a script should give.\n\n"
+      "Example:\n  ablate rm names-norm-7f3k --yes");
   command.Do([options](const Context& context) { return Rm(*options, context); });
 }
 

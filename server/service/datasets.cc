@@ -44,9 +44,9 @@ absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request
 }
 
 absl::Status Delete(const Backend& backend, const v1::DeleteDatasetRequest& request) {
-  const auto dataset = FindDataset(backend.store, request.name(), "name");
-  if (!dataset.ok()) return dataset.status();
-  const absl::Status deleted = backend.store->DeleteDataset(dataset->id);
+  const auto id = FindWholeDataset(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const absl::Status deleted = backend.store->DeleteDataset(*id);
   return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "DATASET_IN_USE") : deleted;
 }
 

@@ -56,7 +56,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
 
 absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& request,
                     v1::Experiment* response) {
-  const auto id = FindExperiment(backend.store, request.name(), "name");
+  const auto id = FindWholeExperiment(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   auto withdrawals = backend.store->CancelExperiment(*id);
   if (!withdrawals.ok()) return withdrawals.status();
@@ -72,7 +72,7 @@ absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& r
 }
 
 absl::Status Delete(const Backend& backend, const v1::DeleteExperimentRequest& request) {
-  const auto id = FindExperiment(backend.store, request.name(), "name");
+  const auto id = FindWholeExperiment(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   const absl::Status deleted = backend.store->DeleteExperiment(*id);
   return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "EXPERIMENT_ACTIVE") : deleted;

@@ -1,4 +1,5 @@
-// Resource names as people give them: `experiments/ID`, a bare ID, or the beginning of one.
+// Resource names as people give them: `experiments/ID`, a bare ID, or, where nothing is changed,
+// the beginning of one.
 #include "server/service/names.h"
 
 #include <algorithm>
@@ -81,21 +82,24 @@ absl::Status NotFound(const Collection& collection, absl::string_view id) {
   return WithReason(absl::NotFoundError(message), collection.reason);
 }
 
+constexpr absl::string_view kOrBeginning = ", an ID or the beginning of one";
+constexpr absl::string_view kWhole = " or a whole ID";
+
+// `forms` are allowed beside the full name.
 absl::Status Malformed(absl::string_view field, absl::string_view name,
-                       const Collection& collection) {
+                       const Collection& collection, absl::string_view forms) {
   return InvalidField(field,
                       name.empty()
                           ? "it is missing"
                           : absl::StrCat(Quoted(name), " is no ", collection.singular, "'s name"),
-                      absl::StrCat(collection.plural, "/ID, an ID or the beginning of one (",
-                                   collection.looks, ")"));
+                      absl::StrCat(collection.plural, "/ID", forms, " (", collection.looks, ")"));
 }
 
 absl::StatusOr<std::string> Find(const Collection& collection, absl::string_view name,
                                  absl::string_view field) {
   absl::string_view id = name;
   absl::ConsumePrefix(&id, absl::StrCat(collection.plural, "/"));
-  if (!IsId(id, collection.characters)) return Malformed(field, name, collection);
+  if (!IsId(id, collection.characters)) return Malformed(field, name, collection, kOrBeginning);
   Ids found = collection.find(id, kShownCandidates + 1);
   if (!found.ok()) return found.status();
   if (found->empty()) return NotFound(collection, id);
@@ -106,6 +110,48 @@ absl::StatusOr<std::string> Find(const Collection& collection, absl::string_view
   if (more) found->pop_back();
   return InvalidField(field, absl::StrCat(Quoted(name), " begins several ", collection.plural),
                       absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : ""));
+}
+
+// Never completes an ID: a call that is sent twice must not reach what is left beside its first
+// target.
+absl::StatusOr<std::string> FindWhole(const Collection& collection, absl::string_view name,
+                                      absl::string_view field) {
+  absl::string_view id = name;
+  absl::ConsumePrefix(&id, absl::StrCat(collection.plural, "/"));
+  if (!IsId(id, collection.characters)) return Malformed(field, name, collection, kWhole);
+  const Ids found = collection.find(id, 1);  // in order, so that `id` itself would be the first
+  if (!found.ok()) return found.status();
+  if (found->empty()) return NotFound(collection, id);
+  if (found->front() == id) return found->front();
+  return WithReason(absl::NotFoundError(absl::StrCat("there is no ", collection.singular, " ",
+                                                     Quoted(id), ", but ", found->front(),
+                                                     " begins so: the whole ID is needed here")),
+                    collection.reason);
+}
+
+// The ID in `name`, and whether it can be a data set's.
+absl::StatusOr<std::string> DatasetIdIn(absl::string_view name, absl::string_view field,
+                                        absl::string_view allowed) {
+  absl::string_view id = name;
+  absl::ConsumePrefix(&id, "datasets/");
+  if (IsPrintable(id, kMostNameBytes) && !absl::StrContains(id, '/')) return std::string(id);
+  return InvalidField(
+      field, name.empty() ? "it is missing" : absl::StrCat(Quoted(name), " is no data set's name"),
+      allowed);
+}
+
+absl::Status NoDataset(storage::Store* store, absl::string_view id) {
+  std::string message = absl::StrCat("there is no data set ", Quoted(id));
+  if (const auto all = store->ListDatasets("", kNearCandidates); all.ok()) {
+    std::vector<std::string> names;
+    for (const storage::DatasetRecord& one : *all) {
+      names.push_back(one.id);
+      names.push_back(one.display_name);
+    }
+    const std::string nearest = reflect::Nearest(id, names);
+    if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
+  }
+  return WithReason(absl::NotFoundError(message), "DATASET_NOT_FOUND");
 }
 
 }  // namespace
@@ -145,29 +191,31 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
                     "CELL_NOT_FOUND");
 }
 
+absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
+                                                absl::string_view field) {
+  return FindWhole(Experiments(store), name, field);
+}
+
 absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
                                                    absl::string_view field) {
-  absl::string_view id = name;
-  absl::ConsumePrefix(&id, "datasets/");
-  if (!IsPrintable(id, kMostNameBytes) || absl::StrContains(id, '/')) {
-    return InvalidField(
-        field,
-        name.empty() ? "it is missing" : absl::StrCat(Quoted(name), " is no data set's name"),
-        "datasets/ID, an ID or a display name");
-  }
-  absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(id);
-  if (!absl::IsNotFound(dataset.status())) return dataset;
-  std::string message = absl::StrCat("there is no data set ", Quoted(id));
-  if (const auto all = store->ListDatasets("", kNearCandidates); all.ok()) {
-    std::vector<std::string> names;
-    for (const storage::DatasetRecord& one : *all) {
-      names.push_back(one.id);
-      names.push_back(one.display_name);
-    }
-    const std::string nearest = reflect::Nearest(id, names);
-    if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
-  }
-  return WithReason(absl::NotFoundError(message), "DATASET_NOT_FOUND");
+  const auto id = DatasetIdIn(name, field, "datasets/ID, an ID or a display name");
+  if (!id.ok()) return id.status();
+  absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(*id);
+  return absl::IsNotFound(dataset.status()) ? NoDataset(store, *id) : std::move(dataset);
+}
+
+absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
+                                             absl::string_view field) {
+  const auto id = DatasetIdIn(name, field, "datasets/ID or a whole ID");
+  if (!id.ok()) return id.status();
+  const absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(*id);
+  if (absl::IsNotFound(dataset.status())) return NoDataset(store, *id);
+  if (!dataset.ok()) return dataset.status();
+  if (dataset->id == *id) return dataset->id;
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("there is no data set ", Quoted(*id), ", but ", dataset->id,
+                                       " has that display name: the whole ID is needed here")),
+      "DATASET_NOT_FOUND");
 }
 
 absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,

@@ -1,4 +1,5 @@
-// Resource names as people give them: `experiments/ID`, a bare ID, or the beginning of one.
+// Resource names as people give them: `experiments/ID`, a bare ID, or, where nothing is changed,
+// the beginning of one.
 #ifndef ABLATE_SERVER_SERVICE_NAMES_H_
 #define ABLATE_SERVER_SERVICE_NAMES_H_
 
@@ -18,6 +19,12 @@ absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_v
                                            absl::string_view field);
 absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
                                     absl::string_view field);
+// For calls that change or remove: only the whole ID will do. NOT_FOUND otherwise, which also says
+// what it begins or was near to.
+absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
+                                                absl::string_view field);
+absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
+                                             absl::string_view field);
 // The run of an experiment's cell; `experiment` is an id.
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
                                         absl::string_view cell, absl::string_view field);

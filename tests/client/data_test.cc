@@ -94,12 +94,20 @@ TEST_F(DataTest, ListsAllPages) {
 
 TEST_F(DataTest, RemovesByName) {
   std::string removed;
+  answers_.dataset = [](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
+    const bool is_file = request.name() == "datasets/a.txt";
+    dataset->set_name(is_file ? "datasets/a-1" : request.name());
+    return absl::OkStatus();
+  };
   answers_.remove_dataset = [&](const v1::DeleteDatasetRequest& request, google::protobuf::Empty*) {
     removed = request.name();
     return removed == "datasets/used" ? absl::FailedPreconditionError("3 runs need it")
                                       : absl::OkStatus();
   };
   EXPECT_EQ(Run({"data", "rm", "a-1"}).code, kSuccess);
+  EXPECT_EQ(removed, "datasets/a-1");
+  removed.clear();
+  EXPECT_EQ(Run({"data", "rm", "a.txt"}).code, kSuccess);
   EXPECT_EQ(removed, "datasets/a-1");
   const Outcome used = Run({"data", "rm", "datasets/used"});
   EXPECT_EQ(used.code, kFailure);

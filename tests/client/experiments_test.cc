@@ -163,7 +163,7 @@ TEST_F(ExperimentsTest, FitsTablesToTheTerminal) {
 
 TEST_F(ExperimentsTest, CancelsSeveralAndFailsIfOneCantBe) {
   answers_.cancel = [](const v1::CancelExperimentRequest& request, v1::Experiment* experiment) {
-    if (request.name() == "experiments/b") {
+    if (request.name() == "experiments/b-full") {
       return absl::NotFoundError("no experiment \"b\"; did you mean \"bb\"?");
     }
     experiment->set_name(request.name());
@@ -173,7 +173,25 @@ TEST_F(ExperimentsTest, CancelsSeveralAndFailsIfOneCantBe) {
   const Outcome outcome = Run({"cancel", "a", "b", "c"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "a: 3 cancelled\nerror: no experiment \"b\"; did you mean \"bb\"?\nc: 3 cancelled\n");
+            "a-full: 3 cancelled\nerror: no experiment \"b\"; did you mean \"bb\"?\n"
+            "c-full: 3 cancelled\n");
+}
+
+TEST_F(ExperimentsTest, TakesAFullNameAsItIsWhenItCancelsOrRemoves) {
+  std::vector<std::string> named;
+  answers_.cancel = [&](const v1::CancelExperimentRequest& request, v1::Experiment* experiment) {
+    named.push_back(request.name());
+    experiment->set_name(request.name());
+    return absl::OkStatus();
+  };
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    named.push_back(request.name());
+    return absl::NotFoundError("there is no experiment \"small\"");
+  };
+  EXPECT_EQ(Run({"cancel", "experiments/small"}).code, kSuccess);
+  EXPECT_EQ(Run({"rm", "experiments/small"}).code, kFailure);
+  EXPECT_THAT(named, ElementsAre("experiments/small", "experiments/small"));
+  EXPECT_THAT(names_, ::testing::IsEmpty());  // nothing was looked up
 }
 
 TEST_F(ExperimentsTest, RemovesWithoutAskingInScripts) {

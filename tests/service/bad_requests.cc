@@ -129,8 +129,10 @@ Table NameRequests() {
       {"DatasetOfNoName", "Datasets/GetDataset", "", kInvalid,
        "name: it is missing; allowed: datasets/ID, an ID or a display name"},
       {"DatasetWithAPath", "Datasets/DeleteDataset", "name: \"../names.txt\"", kInvalid,
-       "name: \"../names.txt\" is no data set's name; allowed: datasets/ID, an ID or a display "
-       "name"},
+       "name: \"../names.txt\" is no data set's name; allowed: datasets/ID or a whole ID"},
+      {"DeleteOfNoName", "Experiments/DeleteExperiment", "name: \"e%\"", kInvalid,
+       "name: \"e%\" is no experiment's name; allowed: experiments/ID or a whole ID (lower-case "
+       "letters, digits and hyphens)"},
       {"ArtifactsOfNoRun", "Artifacts/ListArtifacts", "run: \"abc\"", kNotFound,
        "there is no run \"abc\""},
       {"ArtifactOfNoName", "Artifacts/ReadArtifact", "name: \"runs/abc\"", kInvalid,

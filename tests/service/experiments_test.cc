@@ -184,6 +184,26 @@ TEST_F(ExperimentsTest, AreDeletedOnlyWhenTheyHaveEnded) {
   EXPECT_EQ(List(0).experiments_size(), 0);
 }
 
+TEST_F(ExperimentsTest, AreNotCancelledOrDeletedByTheBeginningOfAName) {
+  const std::string first = Create(SmallSpec(1, "a")).experiment().name();
+  // Its id begins with the whole of the first one's.
+  const std::string other = Create(SmallSpec(1, first.substr(12))).experiment().name();
+  v1::Experiment cancelled;
+  ASSERT_TRUE(TryCancel(first, &cancelled).ok());
+  ASSERT_TRUE(TryCancel(other.substr(12), &cancelled).ok());
+  ASSERT_TRUE(TryDelete(first).ok());
+
+  const grpc::Status repeated = TryDelete(first);
+  EXPECT_EQ(repeated.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(repeated.error_message(),
+            absl::StrCat("there is no experiment \"", first.substr(12), "\", but ",
+                         other.substr(12), " begins so: the whole ID is needed here"));
+  EXPECT_EQ(ReasonOf(repeated), "EXPERIMENT_NOT_FOUND");
+  EXPECT_EQ(TryCancel(other.substr(0, other.size() - 1), &cancelled).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Get(first).name(), other);  // a read goes on completing
+}
+
 TEST_F(ExperimentsTest, OutliveARestart) {
   const std::string name = Create(SmallSpec()).experiment().name();
   Restart();

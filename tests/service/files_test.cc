@@ -88,6 +88,20 @@ TEST_F(FilesTest, KeepsATextUnderItsNameAndHash) {
   }
 }
 
+TEST_F(FilesTest, DeletesATextByItsIdAlone) {
+  const v1::Dataset dataset = Upload("names.txt", kNames);
+  const std::string id = dataset.name().substr(9);
+  const grpc::Status status = TryDelete("names.txt");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(),
+            absl::StrCat("there is no data set \"names.txt\", but ", id,
+                         " has that display name: the whole ID is needed here"));
+  EXPECT_EQ(ReasonOf(status), "DATASET_NOT_FOUND");
+  EXPECT_EQ(List().datasets_size(), 1);
+  EXPECT_TRUE(TryDelete(id).ok());
+  EXPECT_EQ(TryDelete(id).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(FilesTest, TakesATextInPieces) {
   std::string text;
   for (int i = 0; i < 300'000; ++i) absl::StrAppend(&text, "document ", i, "\n");
