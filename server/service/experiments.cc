@@ -78,19 +78,18 @@ absl::Status Delete(const Backend& backend, const v1::DeleteExperimentRequest& r
   return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "EXPERIMENT_ACTIVE") : deleted;
 }
 
-class ExperimentsService final : public v1::Experiments::CallbackService {
+// A spec is bytes until its size is known (create.h).
+using Base =
+    v1::Experiments::WithRawCallbackMethod_CreateExperiment<v1::Experiments::CallbackService>;
+
+class ExperimentsService final : public Base {
  public:
   explicit ExperimentsService(Backend* backend) : backend_(backend) {}
 
   grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
-                                             const v1::CreateExperimentRequest* request,
-                                             v1::CreateExperimentResponse* response) override {
-    return Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
-      auto created = service::CreateExperiment(*backend_, *request);
-      if (!created.ok()) return created.status();
-      *response = *std::move(created);
-      return absl::OkStatus();
-    });
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override {
+    return AnswerCreate(backend_, context, request, response);
   }
 
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
@@ -121,8 +120,8 @@ class ExperimentsService final : public v1::Experiments::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(
-      grpc::CallbackServerContext*, const v1::WatchExperimentRequest* request) override {
-    return WatchReactor::Start(backend_, request);
+      grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) override {
+    return WatchReactor::Start(backend_, context, request);
   }
 
  private:

@@ -62,8 +62,8 @@ class MetricsService final : public v1::Metrics::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
-      grpc::CallbackServerContext*, const v1::QueryMetricsRequest* request) override {
-    return (new QueryMetricsReactor(backend_, request))->Begin();
+      grpc::CallbackServerContext* context, const v1::QueryMetricsRequest* request) override {
+    return (new QueryMetricsReactor(backend_, context, request))->Begin();
   }
 
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
