@@ -24,6 +24,7 @@ inline constexpr size_t kErrorMessageBytes = 1'500;  // as encoded in the traile
 
 // Requests.
 inline constexpr uint32_t kMostPageSize = 1'000;
+inline constexpr size_t kMostPageTokenBytes = 1'000;
 inline constexpr size_t kMostRequestIdCharacters = 64;
 inline constexpr int kMostQueryRuns = 10'000;
 inline constexpr int kMostQueryKeys = 1'000;
