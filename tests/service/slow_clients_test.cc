@@ -14,6 +14,43 @@ using testing::HasSubstr;
 
 class SlowClientsTest : public ServiceTest {
  protected:
+  using Download = std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>>;
+
+  // The name of a checkpoint of `bytes`.
+  std::string Checkpoint(size_t bytes) {
+    const auto worker = MakeWorker();
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    const std::string data(bytes, static_cast<char>('a' + ++checkpoints_));
+    std::vector<std::string> chunks;
+    for (size_t at = 0; at < bytes; at += 1 << 20) chunks.push_back(data.substr(at, 1 << 20));
+    EXPECT_TRUE(worker->WriteBlob(run.lease, storage::Sha256Hex(data), chunks).ok());
+    worker->Checkpoint(run, 5, data);
+    worker->Settle();
+    return absl::StrCat("runs/", run.run.run(), "/checkpoints/5");
+  }
+
+  Download Begin(Context* context, const std::string& name) {
+    v1::ReadArtifactRequest request;
+    request.set_name(name);
+    return artifacts_->ReadArtifact(context, request);
+  }
+  // From now on downloads are those of a client that takes no more in advance than 64 KiB: on a
+  // socket as fast as ours gRPC would grow that to megabytes.
+  void TakeNothingInAdvance() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    artifacts_ = v1::Artifacts::NewStub(grpc::CreateCustomChannel(
+        absl::StrCat("unix:", folder(), "/c"), grpc::InsecureChannelCredentials(), arguments));
+  }
+  // Reads to the end.
+  static grpc::Status End(const Download& download) {
+    v1::ArtifactChunk chunk;
+    while (download->Read(&chunk)) {
+    }
+    return download->Finish();
+  }
   // An upload that sends one byte after another until the server has had enough.
   grpc::Status Trickle() {
     Context context;
@@ -28,7 +65,28 @@ class SlowClientsTest : public ServiceTest {
     }
     return writer->Finish();
   }
+
+ private:
+  int checkpoints_ = 0;
 };
+
+TEST_F(SlowClientsTest, LoseTheirPlaceWhenTheyReadNothing) {
+  Create(SmallSpec());
+  const std::string name = Checkpoint(15 << 20);
+  pace_ = {absl::Milliseconds(300), 1e9};
+  Restart();
+  TakeNothingInAdvance();
+  Context context;
+  const Download idle = Begin(&context, name);
+  idle->WaitForInitialMetadata();
+  // Meanwhile a client that begins later is found to be too slow.
+  EXPECT_THAT(Trickle().error_message(), HasSubstr("too little comes"));
+  const grpc::Status status = End(idle);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(),
+            "the client takes what it is sent too slowly: it must take at least 976562.5 KiB a "
+            "second, after a wait of at most 300ms");
+}
 
 TEST_F(SlowClientsTest, LoseTheirPlaceWhenAnUploadTrickles) {
   pace_ = {absl::Milliseconds(50), 1e9};
