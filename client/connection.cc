@@ -264,9 +264,9 @@ absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(absl::Duration p
               sleep_, {patience, false});
 }
 
-absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
-  return Call(&v1::Workers::Stub::ListWorkers, stubs_->workers, v1::ListWorkersRequest(), address_,
-              sleep_);
+absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(
+    const v1::ListWorkersRequest& request) {
+  return Call(&v1::Workers::Stub::ListWorkers, stubs_->workers, request, address_, sleep_);
 }
 
 }  // namespace ablate::client

@@ -78,7 +78,7 @@ class Connection {
   // `patience` replaces the usual deadline and there is no second try: for asking whether a server
   // is there.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(absl::Duration patience);
-  absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
+  absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
 
  private:
   struct Stubs;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +52,21 @@ void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
   out->write(lines.data(), static_cast<std::streamsize>(lines.size()));
 }
 
+// The keys of an experiment or a run, all pages as one.
+absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
+                                                 const std::string& parent) {
+  v1::ListMetricsResponse all;
+  v1::ListMetricsRequest request;
+  request.set_parent(parent);
+  do {
+    absl::StatusOr<v1::ListMetricsResponse> page = connection->ListMetrics(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (v1::MetricInfo& metric : *page->mutable_metrics()) *all.add_metrics() = std::move(metric);
+  } while (!request.page_token().empty());
+  return all;
+}
+
 // Says which of the wanted keys have no points, and what they may have meant.
 void NoteMissing(Connection* connection, const Context& context, const std::string& experiment,
                  const std::vector<std::string>& wanted, const std::set<std::string>& seen) {
@@ -58,9 +74,7 @@ void NoteMissing(Connection* connection, const Context& context, const std::stri
   for (const std::string& key : wanted) {
     if (seen.count(key) > 0) continue;
     if (known.empty()) {
-      v1::ListMetricsRequest request;
-      request.set_parent(experiment);
-      const absl::StatusOr<v1::ListMetricsResponse> list = connection->ListMetrics(request);
+      const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, experiment);
       if (!list.ok()) return;
       for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
     }
@@ -159,14 +173,13 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
 
 int PrintKeys(Connection* connection, const Context& context, const Options& options,
               const std::string& experiment, const std::optional<CellName>& cell) {
-  v1::ListMetricsRequest request;
-  request.set_parent(experiment);
+  std::string parent = experiment;
   if (cell) {
     const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
     if (!row.ok()) return Fail(context, row.status());
-    request.set_parent(row->run());
+    parent = row->run();
   }
-  const absl::StatusOr<v1::ListMetricsResponse> list = connection->ListMetrics(request);
+  const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, parent);
   if (!list.ok()) return Fail(context, list.status());
   if (options.json) {
     *context.console.out << ToJson(*list);

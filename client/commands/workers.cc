@@ -1,5 +1,6 @@
 // `ablate workers`: the processes that train and analyse.
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
@@ -12,10 +13,23 @@
 namespace ablate::client {
 namespace {
 
+// All pages as one.
+absl::StatusOr<v1::ListWorkersResponse> ListAll(Connection* connection) {
+  v1::ListWorkersResponse all;
+  v1::ListWorkersRequest request;
+  do {
+    absl::StatusOr<v1::ListWorkersResponse> page = connection->ListWorkers(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (v1::Worker& worker : *page->mutable_workers()) *all.add_workers() = std::move(worker);
+  } while (!request.page_token().empty());
+  return all;
+}
+
 int Workers(bool json, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::ListWorkersResponse> list = (*connection)->ListWorkers();
+  const absl::StatusOr<v1::ListWorkersResponse> list = ListAll(connection->get());
   if (!list.ok()) return Fail(context, list.status());
   if (json) {
     *context.console.out << ToJson(*list);
@@ -48,7 +62,7 @@ int Workers(bool json, const Context& context) {
 void AddWorkers(Command root) {
   auto json = std::make_shared<bool>(false);
   Command command = root.Add("workers", "List the workers: what they are for, and what they do");
-  command.Flag(json.get(), "--json", "print the server's message");
+  command.Flag(json.get(), "--json", "print the server's message, all pages as one");
   command.Footer("Example:\n  ablate workers");
   command.Do([json](const Context& context) { return Workers(*json, context); });
 }

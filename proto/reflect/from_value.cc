@@ -45,17 +45,32 @@ bool CheckDepth(int depth, const std::string& path, Problems* problems) {
   return false;
 }
 
+// Behind so many problems of a list or of a value's fields no further one is looked for: values are
+// as long as whoever sends them wants.
+class Patience {
+ public:
+  explicit Patience(const Problems* problems) : problems_(problems), before_(problems->size()) {}
+  bool over() const { return problems_->size() - before_ >= kMost; }
+
+ private:
+  static constexpr size_t kMost = 1000;
+  const Problems* const problems_;
+  const size_t before_;
+};
+
 // A value that is kept as a value: anything finite, in UTF-8 and not too deep.
 bool CheckAnything(const Value& value, const std::string& path, int depth, Problems* problems) {
   if (!CheckDepth(depth, path, problems)) return false;
   bool ok = true;
+  const Patience patience(problems);
   if (value.has_list_value()) {
-    for (int i = 0; i < value.list_value().values_size(); ++i) {
+    for (int i = 0; i < value.list_value().values_size() && !patience.over(); ++i) {
       ok &= CheckAnything(value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
                           problems);
     }
   } else if (value.has_struct_value()) {
     for (const auto& [key, member] : Sorted(value.struct_value())) {
+      if (patience.over()) break;
       ok &= CheckUtf8(key, Below(path, key), problems) &&
             CheckAnything(*member, Below(path, key), depth + 1, problems);
     }
@@ -111,7 +126,9 @@ void PutMap(const Target& target, const Value& value, const std::string& path, i
   }
   const FieldDescriptor* key_field = target.field->message_type()->map_key();
   const FieldDescriptor* value_field = target.field->message_type()->map_value();
+  const Patience patience(problems);
   for (const auto& [key, member] : Sorted(value.struct_value())) {
+    if (patience.over()) return;
     const std::string below = absl::StrCat(path, Subscript(key));
     Message* entry = target.PutMessage();
     Value key_value;
@@ -128,7 +145,8 @@ void PutList(const Target& target, const Value& value, const std::string& path, 
            problems);
     return;
   }
-  for (int i = 0; i < value.list_value().values_size(); ++i) {
+  const Patience patience(problems);
+  for (int i = 0; i < value.list_value().values_size() && !patience.over(); ++i) {
     PutOne(target, value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
            problems);
   }
@@ -173,7 +191,9 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
     return;
   }
   CheckOneofs(value.struct_value(), type, path, problems);
+  const Patience patience(problems);
   for (const auto& [key, member] : Sorted(value.struct_value())) {
+    if (patience.over()) return;
     const FieldDescriptor* field = type->FindFieldByName(key);
     if (field == nullptr) {
       problems->push_back(

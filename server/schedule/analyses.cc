@@ -47,6 +47,11 @@ absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "too many analyses at once: at most ", limits_.most, " run or wait; try again later"));
   }
+  // It would end the stream, and with it whatever else its worker does.
+  if (const size_t bytes = request.message.ByteSizeLong(); bytes > limits_.message_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the analysis has ", bytes, " bytes; allowed: at most ", limits_.message_bytes));
+  }
   Pending& pending = pending_.emplace_back();
   pending.id = RandomLeaseId();
   pending.request = std::move(request);

@@ -24,6 +24,7 @@ namespace ablate::schedule {
 
 struct AnalysisLimits {
   size_t most = 16;                                    // that run or wait
+  size_t message_bytes = 1 << 20;                      // of one: a worker takes 4 MiB at most
   absl::Duration run_time = absl::Seconds(60);         // of one, once a worker has it
   absl::Duration patience = absl::Seconds(30);         // without any worker
   absl::Duration obituary = absl::Seconds(1);          // for the reason of a worker's end to arrive
@@ -52,8 +53,9 @@ class Analyses {
 
   // --- For those who ask
   // The request's id, which is also its right to read its blobs. RESOURCE_EXHAUSTED if too many run
-  // or wait, UNAVAILABLE after Stop; `done` is not called then. Otherwise it gets what the worker
-  // answered, or UNAVAILABLE (no worker, or it ended), DEADLINE_EXCEEDED (run_time), CANCELLED.
+  // or wait, INVALID_ARGUMENT if it is too large, UNAVAILABLE after Stop; `done` is not called
+  // then. Otherwise it gets what the worker answered, or UNAVAILABLE (no worker, or it ended),
+  // DEADLINE_EXCEEDED (run_time), CANCELLED.
   absl::StatusOr<std::string> Submit(AnalysisRequest request);
   // The request has ended when this returns; nothing happens if it had.
   void Cancel(const std::string& id);

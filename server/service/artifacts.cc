@@ -47,9 +47,10 @@ class ArtifactsService final : public v1::Artifacts::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::ArtifactChunk>* ReadArtifact(
-      grpc::CallbackServerContext*, const v1::ReadArtifactRequest* request) override {
+      grpc::CallbackServerContext* context, const v1::ReadArtifactRequest* request) override {
     auto* reactor = new ReadBlobReactor<v1::ArtifactChunk>(
-        backend_->pool, &backend_->reads, [this, request] { return Open(*backend_, *request); });
+        backend_->Stream(context, &backend_->reads),
+        [this, request] { return Open(*backend_, *request); });
     return reactor->Begin();
   }
 

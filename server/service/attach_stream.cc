@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/schedule/clock.h"
+#include "server/service/call.h"
 #include "server/service/errors.h"
 
 namespace ablate::service {
@@ -23,7 +25,7 @@ absl::string_view BlobOf(const worker::v1::Event& event) {
 }  // namespace
 
 AttachReactor::AttachReactor(WorkerBackend* backend, grpc::CallbackServerContext* context)
-    : backend_(backend), context_(context) {}
+    : backend_(backend), context_(context), pace_(backend->pace) {}
 
 AttachReactor* AttachReactor::Start(WorkerBackend* backend, grpc::CallbackServerContext* context) {
   // The constructor is private, so that every reactor owns itself.
@@ -81,18 +83,25 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
     return;
   }
   outgoing_.push_back(message);
-  if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  if (outgoing_.size() == 1) WriteFirst();
+}
+
+void AttachReactor::WriteFirst() {
+  pace_.Wait(schedule::SteadyClock().Now());
+  StartWrite(&outgoing_.front());
 }
 
 void AttachReactor::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
-  outgoing_bytes_ -= outgoing_.front().ByteSizeLong();
+  const size_t bytes = outgoing_.front().ByteSizeLong();
+  pace_.Went(bytes, schedule::SteadyClock().Now());
+  outgoing_bytes_ -= bytes;
   outgoing_.pop_front();
   if (!ok || ending_) outgoing_.clear();
   if (ending_) {
     Finish(ToGrpc(end_));
   } else if (!outgoing_.empty()) {
-    StartWrite(&outgoing_.front());
+    WriteFirst();
   }
   // If the write failed, a read fails too and ends the stream.
 }
@@ -100,6 +109,10 @@ void AttachReactor::OnWriteDone(bool ok) {
 void AttachReactor::Close(const absl::Status& why) { End(why); }
 
 void AttachReactor::Stop() { End(ServerEnds()); }
+
+void AttachReactor::Look(absl::Duration now) {
+  if (pace_.TooSlow(now)) EndNow(context_, TooSlow(pace_));
+}
 
 void AttachReactor::OnCancel() {
   Leave();

@@ -14,6 +14,7 @@
 #include "server/service/blob_pins.h"
 #include "server/service/limits.h"
 #include "server/service/live_streams.h"
+#include "server/service/pace.h"
 #include "server/service/work_pool.h"
 #include "storage/mutex.h"
 
@@ -25,7 +26,7 @@ struct WorkerBackend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   WorkPool* pool = nullptr;
-  absl::Duration upload_patience = absl::Minutes(1);
+  LeastPace pace;
   BlobPins pins;
   LiveStreams streams{"workers", kMostWorkerStreams};
   LiveStreams transfers{"transfers of workers", kMostWorkerTransfers};
@@ -45,6 +46,7 @@ class AttachReactor final
   void Send(const worker::v1::ToWorker& message) override;
   void Close(const absl::Status& why) override;
   void Stop() override;
+  void Look(absl::Duration now) override;
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -55,6 +57,7 @@ class AttachReactor final
 
   void Open();
   void ReadNext();
+  void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Tells the scheduler, once, that nothing more will come.
   void Leave();
   // Finishes with `status` after the write in progress, which has a while to end.
@@ -67,6 +70,7 @@ class AttachReactor final
   std::shared_ptr<AttachReactor> self_;       // until OnDone
   schedule::Scheduler::Session session_ = 0;  // touched on the scheduler's thread only
   worker::v1::FromWorker incoming_;           // between a read and ReadNext the scheduler's
+  Pace pace_;
 
   Mutex mutex_;
   std::deque<worker::v1::ToWorker> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written

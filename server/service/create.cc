@@ -1,16 +1,21 @@
 // CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
 #include "server/service/create.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ablate/v1/experiment.pb.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 #include "proto/reflect/text.h"
+#include "server/service/call.h"
 #include "server/service/convert.h"
 #include "server/service/errors.h"
+#include "server/service/malformed.h"
 #include "server/service/names.h"
 #include "server/service/page.h"
 #include "server/service/plan.h"
@@ -35,19 +40,22 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   if (!request.has_spec()) {
     problems.push_back(reflect::MakeProblem("spec", "", "it is missing", "an experiment"));
   }
+  if (request.overrides().size() > spec::kMostOverrides) {
+    problems.push_back(spec::TooManyOverrides(request.overrides().size()));
+  }
   return problems;
 }
 
-// Equal for requests that mean the same submission.
-std::string RequestHash(v1::CreateExperimentRequest request) {
-  request.clear_request_id();
-  request.clear_validate_only();
+// Equal for requests that mean the same submission. Takes out what does not matter to that.
+std::string RequestHash(v1::CreateExperimentRequest* request) {
+  request->clear_request_id();
+  request->clear_validate_only();
   std::string bytes;
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);
     coded.SetSerializationDeterministic(true);
-    request.SerializeToCodedStream(&coded);
+    request->SerializeToCodedStream(&coded);
   }
   return storage::Sha256Hex(bytes);
 }
@@ -56,16 +64,22 @@ int PriorityOf(const v1::Limits& limits) {
   return limits.has_priority() ? limits.priority() - v1::Priority::interactive : 1;
 }
 
-storage::NewExperiment ToRecord(const Backend& backend, const v1::CreateExperimentRequest& request,
+// What identifies a submission.
+struct Submission {
+  std::string id;    // request_id
+  std::string hash;  // of all the rest
+};
+
+storage::NewExperiment ToRecord(const Backend& backend, const Submission& submission, bool fresh,
                                 Plan&& plan) {
   storage::NewExperiment record;
   record.name = plan.resolution.spec.name();
   record.owner = backend.owner;
-  record.request_id = request.request_id();
-  record.request_hash = RequestHash(request);
+  record.request_id = submission.id;
+  record.request_hash = submission.hash;
   record.spec = plan.resolution.spec.SerializeAsString();
   record.priority = PriorityOf(plan.resolution.spec.limits());
-  record.fresh = request.fresh();
+  record.fresh = fresh;
   for (const spec::ResolvedCell& cell : plan.resolution.cells) {
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
   }
@@ -88,16 +102,39 @@ void AddRows(const std::vector<Row>& rows, absl::string_view what, Room* room,
   }
 }
 
-void DescribePlan(const Plan& plan, v1::CreateExperimentResponse* response) {
-  for (const std::string& note : plan.resolution.notes) response->add_notes(note);
-  Room room(kPageBytes / 4);
-  AddRows(plan.resolution.parameters, "settings' parameters", &room, response->mutable_parameters(),
+// False once a cell does not fit, which is noted.
+bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, Room* room,
+             v1::CreateExperimentResponse* response) {
+  if (!room->Take(cell.ByteSizeLong() + 8)) {
+    response->add_notes(
+        absl::StrCat("the answer has the first ", response->cells_size(), " of ", all, " ", what));
+    return false;
+  }
+  *response->add_cells() = std::move(cell);
+  return true;
+}
+
+void AddNotes(const std::vector<std::string>& notes, Room* room,
+              v1::CreateExperimentResponse* response) {
+  for (const std::string& note : notes) {
+    if (!room->Take(note.size() + 4)) {
+      response->add_notes(absl::StrCat("the answer has the first ", response->notes_size(), " of ",
+                                       notes.size(), " notes"));
+      return;
+    }
+    response->add_notes(note);
+  }
+}
+
+void DescribePlan(const Plan& plan, Room* room, v1::CreateExperimentResponse* response) {
+  AddNotes(plan.resolution.notes, room, response);
+  AddRows(plan.resolution.parameters, "settings' parameters", room, response->mutable_parameters(),
           response);
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
     const storage::KnownRun& known = plan.known[plan.run_of_cell[i]];
     if (!known.run.empty() || known.same_trajectory.empty()) continue;
     const std::string& cell = plan.resolution.cells[i].name;
-    if (room.Take(cell.size())) response->add_differs_only_in_evaluation(cell);
+    if (room->Take(cell.size() + 4)) response->add_differs_only_in_evaluation(cell);
   }
   v1::Estimate* estimate = response->mutable_estimate();
   const auto set = [](absl::Duration from, google::protobuf::Duration* to) {
@@ -111,9 +148,9 @@ void DescribePlan(const Plan& plan, v1::CreateExperimentResponse* response) {
 }
 
 // The cells as they would be.
-void PreviewCells(const Plan& plan, v1::CreateExperimentResponse* response) {
+void PreviewCells(const Plan& plan, Room* room, v1::CreateExperimentResponse* response) {
   storage::RunCounts counts;
-  std::vector<v1::Cell> cells;
+  bool full = false;
   uint32_t reused = 0;
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
     const size_t run = plan.run_of_cell[i];
@@ -122,85 +159,147 @@ void PreviewCells(const Plan& plan, v1::CreateExperimentResponse* response) {
     const storage::RunState state = is_reused ? plan.known[run].state : storage::RunState::kQueued;
     CountCell(state, &counts);
     reused += is_reused ? 1 : 0;
-    v1::Cell& cell = cells.emplace_back();
+    if (full) continue;
+    v1::Cell cell;
     cell.set_name(resolved.name);
     SetLabels(resolved.labels, cell.mutable_labels());
     cell.set_seed(resolved.seed);
     if (is_reused) cell.set_run(RunName(plan.known[run].run));
     cell.set_state(ToProto(state));
     cell.set_reused(is_reused);
+    full = !AddCell(std::move(cell), plan.run_of_cell.size(), "cells", room, response);
   }
   *response->mutable_experiment()->mutable_counts() = ToProto(counts);
   response->set_reused(reused);
-  Room room(kPageBytes / 2);
-  AddRows(cells, "cells", &room, response->mutable_cells(), response);
 }
 
 // The answer to validate_only.
-v1::CreateExperimentResponse Preview(const Backend& backend, const Plan& plan) {
+v1::CreateExperimentResponse Preview(const Backend& backend, Plan&& plan) {
   v1::CreateExperimentResponse response;
   response.mutable_experiment()->set_owner(backend.owner);
-  *response.mutable_experiment()->mutable_spec() = plan.resolution.spec;
+  *response.mutable_experiment()->mutable_spec() = std::move(plan.resolution.spec);
+  Room room(kPageBytes);
+  room.Take(response.ByteSizeLong());
   std::vector<v1::Problem> problems;
   for (const spec::Problem& problem : plan.resolution.problems) {
     problems.push_back(ToProto(problem));
   }
-  Room room(kPageBytes / 4);
   AddRows(problems, "problems", &room, response.mutable_problems(), &response);
   if (plan.runs.empty()) return response;
-  DescribePlan(plan, &response);
-  PreviewCells(plan, &response);
+  DescribePlan(plan, &room, &response);
+  PreviewCells(plan, &room, &response);
   return response;
 }
 
-// The experiment and its cells as they are stored.
-absl::Status DescribeCreated(storage::Store* store, const std::string& id, size_t count,
-                             v1::CreateExperimentResponse* response) {
-  const absl::StatusOr<storage::ExperimentRecord> record = store->GetExperiment(id);
-  if (!record.ok()) return record.status();
-  *response->mutable_experiment() = ToProto(*record);
-  Room room(kPageBytes / 2);
-  std::vector<v1::Cell> cells;
-  while (cells.size() < count) {
-    const auto page = store->ListCells(id, static_cast<uint32_t>(cells.size()), kCellsAtOnce);
+// The cells of a new experiment as they are stored, while they fit.
+absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count, Room* room,
+                            v1::CreateExperimentResponse* response) {
+  uint32_t next = 0;
+  while (next < count) {
+    const auto page = store->ListCells(id, next, kCellsAtOnce);
     if (!page.ok()) return page.status();
     if (page->empty()) break;
-    for (const storage::CellRecord& cell : *page) cells.push_back(ToProto(cell));
+    for (const storage::CellRecord& cell : *page) {
+      if (!AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response)) {
+        return absl::OkStatus();
+      }
+    }
+    next += static_cast<uint32_t>(page->size());
   }
-  AddRows(cells, "cells; ListRuns has all", &room, response->mutable_cells(), response);
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
-    const Backend& backend, const v1::CreateExperimentRequest& request) {
-  Plan plan;
-  std::vector<spec::Problem> problems = CheckRequest(request);
-  if (request.has_spec()) {
-    absl::StatusOr<Plan> made = MakePlan(backend, request);
-    if (!made.ok()) return made.status();
-    plan = *std::move(made);
-  }
-  problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
-  plan.resolution.problems = problems;
-  if (request.validate_only()) return Preview(backend, plan);
-  if (!problems.empty()) return InvalidFields(problems);
-
+absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
+                                                   const Submission& submission, bool fresh,
+                                                   Plan&& plan) {
   v1::CreateExperimentResponse response;
-  DescribePlan(plan, &response);
+  Room room(kPageBytes);
+  room.Take(plan.resolution.spec.ByteSizeLong());
+  DescribePlan(plan, &room, &response);
   const size_t cells = plan.resolution.cells.size();
   absl::StatusOr<storage::CreatedExperiment> created =
-      backend.store->CreateExperiment(ToRecord(backend, request, std::move(plan)));
+      backend.store->CreateExperiment(ToRecord(backend, submission, fresh, std::move(plan)));
   if (absl::IsAlreadyExists(created.status())) {
     return WithReason(created.status(), "REQUEST_ID_USED");
   }
   if (!created.ok()) return created.status();
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   response.set_reused(created->reused);
-  const absl::Status described = DescribeCreated(backend.store, created->id, cells, &response);
-  if (!described.ok()) return described;
+  const absl::StatusOr<storage::ExperimentRecord> record =
+      backend.store->GetExperiment(created->id);
+  if (!record.ok()) return record.status();
+  *response.mutable_experiment() = ToProto(*record);
+  const absl::Status added = AddStoredCells(backend.store, created->id, cells, &room, &response);
+  if (!added.ok()) return added;
   return response;
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> Create(const Backend& backend,
+                                                    v1::CreateExperimentRequest* request) {
+  Plan plan;
+  std::vector<spec::Problem> problems = CheckRequest(*request);
+  const bool validate_only = request->validate_only();
+  Submission submission{request->request_id(), validate_only ? "" : RequestHash(request)};
+  if (request->has_spec() && request->overrides().size() <= spec::kMostOverrides) {
+    absl::StatusOr<Plan> made = MakePlan(backend, request);
+    if (!made.ok()) return made.status();
+    plan = *std::move(made);
+  }
+  problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
+  plan.resolution.problems = problems;
+  if (validate_only) return Preview(backend, std::move(plan));
+  if (!problems.empty()) return InvalidFields(problems);
+  return Store(backend, submission, request->fresh(), std::move(plan));
+}
+
+absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& bytes,
+                              grpc::ByteBuffer* answer) {
+  v1::CreateExperimentRequest request;
+  grpc::ByteBuffer read = bytes;  // shares them
+  if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
+    return MalformedRequest();
+  }
+  auto response = Create(backend, &request);
+  if (!response.ok()) return response.status();
+  bool owned = false;
+  const grpc::Status written =
+      grpc::SerializationTraits<v1::CreateExperimentResponse>::Serialize(*response, answer, &owned);
+  return written.ok() ? absl::OkStatus() : absl::InternalError("the answer can't be written");
+}
+
+absl::Status CheckBytes(size_t bytes) {
+  if (bytes <= kMostSpecBytes) return absl::OkStatus();
+  return InvalidField("spec",
+                      absl::StrCat("the request has ", reflect::WithCommas(bytes), " bytes"),
+                      absl::StrCat("at most ", reflect::WithCommas(kMostSpecBytes)));
+}
+
+absl::Status TooManyBytes(const ByteBudget& budget) {
+  return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
+                       "the server is busy: experiments of ", reflect::WithCommas(budget.bytes()),
+                       " bytes are being read already; try again later")),
+                   absl::Seconds(1));
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) {
+  const size_t bytes = request->Length();
+  const std::shared_ptr<void> share = backend->specs.Take(bytes);
+  absl::Status refused = CheckBytes(bytes);
+  if (refused.ok() && share == nullptr) refused = TooManyBytes(backend->specs);
+  if (!refused.ok()) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(refused));
+    return reactor;
+  }
+  return Answer(backend->planners, context, [backend, request, response, bytes, share] {
+    const absl::Status status = ReadCreateAnswer(*backend, *request, response);
+    if (bytes >= kLargeRequestBytes || response->Length() >= kLargeRequestBytes) GiveMemoryBack();
+    return status;
+  });
 }
 
 }  // namespace ablate::service

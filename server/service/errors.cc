@@ -17,6 +17,7 @@ namespace {
 
 constexpr absl::string_view kBadRequest = "type.googleapis.com/google.rpc.BadRequest";
 constexpr absl::string_view kErrorInfo = "type.googleapis.com/google.rpc.ErrorInfo";
+constexpr absl::string_view kRetryInfo = "type.googleapis.com/google.rpc.RetryInfo";
 // Room in the details for the note about violations that were left out.
 constexpr size_t kNoteBytes = 120;
 
@@ -110,11 +111,23 @@ absl::Status WithReason(absl::Status status, absl::string_view reason) {
   return status;
 }
 
+absl::Status WithRetry(absl::Status status, absl::Duration delay) {
+  if (status.ok()) return status;
+  google::rpc::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(absl::IDivDuration(delay, absl::Seconds(1), &delay));
+  info.mutable_retry_delay()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(delay)));
+  status.SetPayload(kRetryInfo, absl::Cord(info.SerializeAsString()));
+  return status;
+}
+
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   google::rpc::Status details;
   details.set_code(static_cast<int>(status.code()));
   details.set_message(ShortMessage(status.message()));
+  if (const auto retry = status.GetPayload(kRetryInfo)) {
+    AddDetail(kRetryInfo, std::string(*retry), &details);
+  }
   if (const auto payload = status.GetPayload(kBadRequest)) {
     google::rpc::BadRequest all;
     all.ParseFromString(std::string(*payload));

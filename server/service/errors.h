@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "grpcpp/support/status.h"
 #include "server/spec/resolve.h"
 
@@ -28,9 +29,12 @@ absl::Status InvalidFields(const std::vector<spec::Problem>& problems);
 // `status` with an ErrorInfo: a reason in UPPER_SNAKE_CASE for programs. OK stays OK.
 absl::Status WithReason(absl::Status status, absl::string_view reason);
 
-// The message is made valid UTF-8 and shortened; details are what InvalidField, InvalidFields and
-// WithReason attached (else an ErrorInfo with the code's name) within kErrorDetailBytes: of surplus
-// field violations the last one says how many were left out.
+// `status` with a RetryInfo: that the same call may succeed after `delay`. OK stays OK.
+absl::Status WithRetry(absl::Status status, absl::Duration delay);
+
+// The message is made valid UTF-8 and shortened; details are what InvalidField, InvalidFields,
+// WithReason and WithRetry attached (else an ErrorInfo with the code's name) within
+// kErrorDetailBytes: of surplus field violations the last one says how many were left out.
 grpc::Status ToGrpc(const absl::Status& status);
 
 }  // namespace ablate::service

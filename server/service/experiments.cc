@@ -17,6 +17,7 @@ namespace ablate::service {
 namespace {
 
 constexpr uint32_t kDefaultPage = 100;
+constexpr uint32_t kExperimentsAtOnce = 50;
 constexpr absl::string_view kList = "experiments";
 
 absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request,
@@ -29,29 +30,38 @@ absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request
   return absl::OkStatus();
 }
 
+// Of the experiment that the next ones were to follow.
+absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens) {
+  if (is_the_tokens) return NotAPageToken(request.page_token());
+  return absl::AbortedError("an experiment was deleted while they were listed: list again");
+}
+
 absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
   const auto size = PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
   const auto after = PagePosition(kList, request.page_token());
   if (!after.ok()) return after.status();
-  const auto records = backend.store->ListExperiments(*after, *size + 1);
-  // Only the experiment that the token names can be missing.
-  if (absl::IsNotFound(records.status())) return NotAPageToken(request.page_token());
-  if (!records.ok()) return records.status();
   Room room(kPageBytes);
-  std::string last;
-  for (const storage::ExperimentRecord& record : *records) {
-    const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
-    v1::Experiment experiment = ToProto(record);
-    if (full || !room.Take(experiment.ByteSizeLong())) {
-      response->set_next_page_token(PageToken(kList, last));
-      break;
+  std::string last = *after;
+  while (true) {
+    // A few at a time: each may be as large as a page.
+    const auto records = backend.store->ListExperiments(last, kExperimentsAtOnce);
+    // Only the experiment that the token names can be missing.
+    if (absl::IsNotFound(records.status())) return Gone(request, *after == last);
+    if (!records.ok()) return records.status();
+    for (const storage::ExperimentRecord& record : *records) {
+      const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
+      v1::Experiment experiment = ToProto(record);
+      if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
+        response->set_next_page_token(PageToken(kList, last));
+        return absl::OkStatus();
+      }
+      *response->add_experiments() = std::move(experiment);
+      last = record.id;
     }
-    *response->add_experiments() = std::move(experiment);
-    last = record.id;
+    if (records->size() < kExperimentsAtOnce) return absl::OkStatus();
   }
-  return absl::OkStatus();
 }
 
 absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& request,
@@ -78,19 +88,18 @@ absl::Status Delete(const Backend& backend, const v1::DeleteExperimentRequest& r
   return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "EXPERIMENT_ACTIVE") : deleted;
 }
 
-class ExperimentsService final : public v1::Experiments::CallbackService {
+// A spec is bytes until its size is known (create.h).
+using Base =
+    v1::Experiments::WithRawCallbackMethod_CreateExperiment<v1::Experiments::CallbackService>;
+
+class ExperimentsService final : public Base {
  public:
   explicit ExperimentsService(Backend* backend) : backend_(backend) {}
 
   grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
-                                             const v1::CreateExperimentRequest* request,
-                                             v1::CreateExperimentResponse* response) override {
-    return Answer(backend_->pool, context, [this, request, response]() -> absl::Status {
-      auto created = service::CreateExperiment(*backend_, *request);
-      if (!created.ok()) return created.status();
-      *response = *std::move(created);
-      return absl::OkStatus();
-    });
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override {
+    return AnswerCreate(backend_, context, request, response);
   }
 
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
@@ -121,8 +130,8 @@ class ExperimentsService final : public v1::Experiments::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(
-      grpc::CallbackServerContext*, const v1::WatchExperimentRequest* request) override {
-    return WatchReactor::Start(backend_, request);
+      grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) override {
+    return WatchReactor::Start(backend_, context, request);
   }
 
  private:

@@ -59,8 +59,9 @@ absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
 
 }  // namespace
 
-ExportReactor::ExportReactor(Backend* backend, const v1::ExportRequest* request)
-    : PullStream(backend->pool, &backend->reads), backend_(backend), request_(request) {}
+ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                             const v1::ExportRequest* request)
+    : PullStream(backend->Stream(context, &backend->reads)), backend_(backend), request_(request) {}
 
 absl::Status ExportReactor::Open() {
   if (const absl::Status keys = CheckKeys(request_->keys()); !keys.ok()) return keys;

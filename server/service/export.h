@@ -22,8 +22,9 @@ namespace ablate::service {
 // Holds some hundred cells and one chunk at a time, whatever the experiment's size.
 class ExportReactor final : public PullStream<v1::FileChunk> {
  public:
-  // `request` outlives the call.
-  ExportReactor(Backend* backend, const v1::ExportRequest* request);
+  // `context` and `request` outlive the call.
+  ExportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                const v1::ExportRequest* request);
 
  private:
   absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/schedule/clock.h"
 #include "server/service/call.h"
 #include "server/service/errors.h"
 #include "server/service/names.h"
@@ -72,12 +73,14 @@ absl::StatusOr<SamplesQuery> ToQuery(storage::Store* store, const v1::GenerateRe
   return query;
 }
 
-GenerateReactor::GenerateReactor(Backend* backend, const v1::GenerateRequest* request)
-    : backend_(backend), request_(request) {}
+GenerateReactor::GenerateReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                 const v1::GenerateRequest* request)
+    : backend_(backend), context_(context), request_(request), pace_(backend->pace) {}
 
-GenerateReactor* GenerateReactor::Start(Backend* backend, const v1::GenerateRequest* request) {
+GenerateReactor* GenerateReactor::Start(Backend* backend, grpc::CallbackServerContext* context,
+                                        const v1::GenerateRequest* request) {
   // The constructor is private, so that every reactor owns itself.
-  std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, request));
+  std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, context, request));
   reactor->self_ = reactor;
   absl::Status accepted = backend->generations.Add(reactor.get());
   if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Begin(); })) {
@@ -141,7 +144,12 @@ void GenerateReactor::AddSummary(const worker::v1::SamplesResult& result) {
 void GenerateReactor::Push(v1::GenerateResponse message) {
   if (ended_) return;
   outgoing_.push_back(std::move(message));
-  if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  if (outgoing_.size() == 1) WriteFirst();
+}
+
+void GenerateReactor::WriteFirst() {
+  pace_.Wait(schedule::SteadyClock().Now());
+  StartWrite(&outgoing_.front());
 }
 
 void GenerateReactor::End(const absl::Status& status) {
@@ -154,14 +162,19 @@ void GenerateReactor::End(const absl::Status& status) {
 
 void GenerateReactor::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
+  pace_.Went(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
   outgoing_.pop_front();
   // A client that is gone also cancels, which ends the analysis.
   if (!ok) outgoing_.clear();
   if (!outgoing_.empty()) {
-    StartWrite(&outgoing_.front());
+    WriteFirst();
   } else if (ended_) {
     Finish(ToGrpc(end_));
   }
+}
+
+void GenerateReactor::Look(absl::Duration now) {
+  if (pace_.TooSlow(now)) EndNow(context_, TooSlow(pace_));
 }
 
 void GenerateReactor::OnCancel() {

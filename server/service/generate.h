@@ -26,15 +26,18 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
                               public std::enable_shared_from_this<GenerateReactor> {
  public:
   // The reactor of a new call, whose request lives as long.
-  static GenerateReactor* Start(Backend* backend, const v1::GenerateRequest* request);
+  static GenerateReactor* Start(Backend* backend, grpc::CallbackServerContext* context,
+                                const v1::GenerateRequest* request);
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
   void Stop() override;
+  void Look(absl::Duration now) override;
 
  private:
-  GenerateReactor(Backend* backend, const v1::GenerateRequest* request);
+  GenerateReactor(Backend* backend, grpc::CallbackServerContext* context,
+                  const v1::GenerateRequest* request);
 
   void Begin();  // on the pool
   absl::Status Submit();
@@ -42,11 +45,14 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   void AddSummary(const worker::v1::SamplesResult& result);
   // Nothing after the end.
   void Push(v1::GenerateResponse message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finishes once everything is written; the first end counts.
   void End(const absl::Status& status);
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::GenerateRequest* const request_;
+  Pace pace_;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
   std::string run_;                        // these are set before the analysis is submitted
   uint32_t step_ = 0;

@@ -23,6 +23,9 @@ namespace {
 constexpr size_t kMostSocketPath = 107;
 constexpr int kMostCallsPerConnection = 1'024;
 constexpr int kLeastPingMillis = 10'000;
+// A peer that is gone, or stopped, without a word: its connection and its streams end after both.
+constexpr int kPingAfterMillis = 60'000;
+constexpr int kPingPatienceMillis = 20'000;
 
 absl::Status RemoveStaleSocket(const std::string& path) {
   struct stat found = {};
@@ -86,6 +89,9 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kLeastPingMillis);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingPatienceMillis);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(absl::StrCat("can't listen on ", address));

@@ -32,6 +32,11 @@ void LiveStreams::WakeAll() {
   for (LiveStream* stream : streams_) stream->Wake();
 }
 
+void LiveStreams::LookAtAll(absl::Duration now) {
+  MutexLock lock(&mutex_);
+  for (LiveStream* stream : streams_) stream->Look(now);
+}
+
 void LiveStreams::StopAll() {
   MutexLock lock(&mutex_);
   stopped_ = true;

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "storage/mutex.h"
 
 namespace ablate::service {
@@ -20,6 +21,8 @@ class LiveStream {
   virtual void Stop() = 0;
   // Something was committed.
   virtual void Wake() {}
+  // From time to time, with the monotonic time: end if the client is too slow.
+  virtual void Look(absl::Duration) {}
 };
 
 // Thread-safe. Outlives its streams.
@@ -33,6 +36,7 @@ class LiveStreams {
   // Also of one that was not accepted. After it returns the stream is not called again.
   void Remove(LiveStream* stream);
   void WakeAll();
+  void LookAtAll(absl::Duration now);
   void StopAll();
 
  private:

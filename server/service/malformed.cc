@@ -15,10 +15,7 @@ class Explainer final : public grpc::experimental::Interceptor {
       const grpc::Status status = methods->GetSendStatus();
       if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED &&
           status.error_message().empty()) {
-        methods->ModifySendStatus(ToGrpc(WithReason(
-            absl::InvalidArgumentError("the request is malformed: it does not parse as this "
-                                       "method's message, or a text in it is not UTF-8"),
-            "MALFORMED_REQUEST")));
+        methods->ModifySendStatus(ToGrpc(MalformedRequest()));
       }
     }
     methods->Proceed();
@@ -37,6 +34,13 @@ class Factory final : public grpc::experimental::ServerInterceptorFactoryInterfa
 };
 
 }  // namespace
+
+absl::Status MalformedRequest() {
+  return WithReason(
+      absl::InvalidArgumentError("the request is malformed: it does not parse as this "
+                                 "method's message, or a text in it is not UTF-8"),
+      "MALFORMED_REQUEST");
+}
 
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> ExplainMalformedRequests() {
   return std::make_unique<Factory>();

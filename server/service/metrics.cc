@@ -1,15 +1,20 @@
 // The Metrics service.
 #include "server/service/metrics.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ablate/v1/metric.grpc.pb.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/service/call.h"
 #include "server/service/compare.h"
+#include "server/service/limits.h"
 #include "server/service/names.h"
+#include "server/service/page.h"
 #include "server/service/query_metrics.h"
 
 namespace ablate::service {
@@ -28,12 +33,28 @@ Keys KeysOf(storage::Store* store, const std::string& parent) {
 
 absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
                   v1::ListMetricsResponse* response) {
-  const Keys keys = KeysOf(backend.store, request.parent());
+  Keys keys = KeysOf(backend.store, request.parent());
   if (!keys.ok()) return keys.status();
+  std::sort(keys->begin(), keys->end());
+  const auto size = PageSize(request.page_size(), std::numeric_limits<int32_t>::max());
+  if (!size.ok()) return size.status();
+  const std::string list = absl::StrCat("metrics of ", request.parent());
+  const auto after = PagePosition(list, request.page_token());
+  if (!after.ok()) return after.status();
+  Room room(kPageBytes);
+  std::string last;
   for (const auto& [key, count] : *keys) {
-    v1::MetricInfo* metric = response->add_metrics();
-    metric->set_key(key);
-    metric->set_count(count);
+    if (key <= *after) continue;
+    v1::MetricInfo metric;
+    metric.set_key(key);
+    metric.set_count(count);
+    const bool full = static_cast<uint32_t>(response->metrics_size()) == *size;
+    if (full || !room.Take(metric.ByteSizeLong() + 8)) {
+      response->set_next_page_token(PageToken(list, last));
+      break;
+    }
+    *response->add_metrics() = std::move(metric);
+    last = key;
   }
   return absl::OkStatus();
 }
@@ -62,8 +83,8 @@ class MetricsService final : public v1::Metrics::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
-      grpc::CallbackServerContext*, const v1::QueryMetricsRequest* request) override {
-    return (new QueryMetricsReactor(backend_, request))->Begin();
+      grpc::CallbackServerContext* context, const v1::QueryMetricsRequest* request) override {
+    return (new QueryMetricsReactor(backend_, context, request))->Begin();
   }
 
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,

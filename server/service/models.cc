@@ -12,8 +12,8 @@ class ModelsService final : public v1::Models::CallbackService {
   explicit ModelsService(Backend* backend) : backend_(backend) {}
 
   grpc::ServerWriteReactor<v1::GenerateResponse>* Generate(
-      grpc::CallbackServerContext*, const v1::GenerateRequest* request) override {
-    return GenerateReactor::Start(backend_, request);
+      grpc::CallbackServerContext* context, const v1::GenerateRequest* request) override {
+    return GenerateReactor::Start(backend_, context, request);
   }
 
  private:

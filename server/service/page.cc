@@ -32,7 +32,7 @@ absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_vi
   if (token.empty()) return std::string();
   std::string plain;
   absl::string_view position;
-  if (token.size() <= kMostNameBytes && absl::WebSafeBase64Unescape(token, &plain)) {
+  if (token.size() <= kMostPageTokenBytes && absl::WebSafeBase64Unescape(token, &plain)) {
     position = plain;
   }
   if (!absl::ConsumePrefix(&position, absl::StrCat(list, "|")) || position.empty()) {

@@ -120,7 +120,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   return run;
 }
 
-absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperimentRequest& request) {
+absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentRequest* request) {
   const Devices devices = KnownDevices(backend.scheduler);
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
@@ -129,8 +129,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperiment
     return LookUpDataset(backend.store, name);
   };
   Plan plan;
-  plan.resolution = spec::Resolve(
-      request.spec(), {request.overrides().begin(), request.overrides().end()}, surroundings);
+  plan.resolution =
+      spec::Resolve(std::move(*request->mutable_spec()),
+                    {request->overrides().begin(), request->overrides().end()}, surroundings);
   if (!plan.resolution.problems.empty()) return plan;
 
   const std::vector<RunCost> costs = CollectRuns(&plan);
@@ -139,7 +140,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperiment
   plan.known = *std::move(known);
   std::vector<RunCost> trained;
   for (size_t i = 0; i < plan.runs.size(); ++i) {
-    plan.reused.push_back(!request.fresh() && IsReusable(plan.known[i]));
+    plan.reused.push_back(!request->fresh() && IsReusable(plan.known[i]));
     if (!plan.reused.back()) trained.push_back(costs[i]);
   }
   const absl::StatusOr<Cost> cost = EstimateCost(

@@ -28,8 +28,9 @@ struct Plan {
 // The run that a resolved cell asks for.
 storage::NewRun ToRun(const spec::ResolvedCell& cell);
 
-// Changes nothing. Blocks on the store and the scheduler.
-absl::StatusOr<Plan> MakePlan(const Backend& backend, const v1::CreateExperimentRequest& request);
+// Takes the spec out of `request`, which may be large. Changes nothing. Blocks on the store and the
+// scheduler.
+absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentRequest* request);
 
 }  // namespace ablate::service
 

@@ -3,15 +3,16 @@
 #define ABLATE_SERVER_SERVICE_PULL_STREAM_H_
 
 #include <atomic>
+#include <cstddef>
 #include <deque>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/schedule/clock.h"
 #include "server/service/call.h"
 #include "server/service/errors.h"
 #include "server/service/live_streams.h"
-#include "server/service/work_pool.h"
 
 namespace ablate::service {
 
@@ -20,17 +21,19 @@ namespace ablate::service {
 template <class Response>
 class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream {
  public:
-  PullStream(WorkPool* pool, LiveStreams* streams) : pool_(pool), streams_(streams) {}
+  explicit PullStream(const StreamCall& call) : call_(call), pace_(call.pace) {}
 
   // Starts the work; for the method handler to return.
   grpc::ServerWriteReactor<Response>* Begin() {
-    absl::Status accepted = streams_->Add(this);
-    if (accepted.ok() && !pool_->TryPost([this] { Step(); })) accepted = TooBusy();
+    absl::Status accepted = Check();
+    if (accepted.ok()) accepted = call_.streams->Add(this);
+    if (accepted.ok() && !call_.pool->TryPost([this] { Step(); })) accepted = TooBusy();
     if (!accepted.ok()) this->Finish(ToGrpc(accepted));
     return this;
   }
 
   void OnWriteDone(bool ok) final {
+    pace_.Went(static_cast<size_t>(batch_.front().GetCachedSize()), schedule::SteadyClock().Now());
     if (!ok) {
       this->Finish(grpc::Status::CANCELLED);
       return;
@@ -40,13 +43,20 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   }
   void OnCancel() final { cancelled_ = true; }
   void OnDone() final {
-    streams_->Remove(this);
+    call_.streams->Remove(this);
     delete this;
   }
   void Stop() final { stopped_ = true; }
+  void Look(absl::Duration now) final {
+    if (pace_.TooSlow(now)) EndNow(call_.context, TooSlow(pace_));
+  }
 
  protected:
   ~PullStream() override = default;
+
+  // Whether the request may wait for a thread at all: no store, no time. A request that is refused
+  // here is gone at once, however large it is.
+  virtual absl::Status Check() const { return absl::OkStatus(); }
 
   // Appends messages, about kBatchBytes or what can be made in some 20 ms; it may be none. False
   // when there will be no more. Runs on the pool.
@@ -70,16 +80,17 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
 
   void WriteNext() {
     if (!batch_.empty()) {
+      pace_.Wait(schedule::SteadyClock().Now());
       this->StartWrite(&batch_.front());
     } else if (more_) {
-      pool_->Post([this] { Step(); });
+      call_.pool->Post([this] { Step(); });
     } else {
       this->Finish(grpc::Status::OK);
     }
   }
 
-  WorkPool* const pool_;
-  LiveStreams* const streams_;
+  const StreamCall call_;
+  Pace pace_;
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> stopped_ = false;
   std::deque<Response> batch_;

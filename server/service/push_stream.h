@@ -2,45 +2,30 @@
 #ifndef ABLATE_SERVER_SERVICE_PUSH_STREAM_H_
 #define ABLATE_SERVER_SERVICE_PUSH_STREAM_H_
 
-#include <cstdint>
-#include <memory>
-
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/schedule/clock.h"
+#include "server/service/call.h"
 #include "server/service/errors.h"
 #include "server/service/live_streams.h"
-#include "server/service/work_pool.h"
 #include "storage/mutex.h"
 
 namespace ablate::service {
-
-// What a stream of messages from a client runs on; pointers outlive the call.
-struct PushCall {
-  grpc::CallbackServerContext* context = nullptr;
-  WorkPool* pool = nullptr;
-  LiveStreams* streams = nullptr;
-  // Without a message for so long, the call is ended: its place is others'.
-  absl::Duration patience = absl::Minutes(1);
-};
 
 // At any time either a task of it is on the pool or one read is in progress, so derived classes
 // need no lock. Created with new; deletes itself when the call is done.
 template <class Request>
 class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
  public:
-  explicit PushStream(const PushCall& call) : call_(call) {}
+  explicit PushStream(const StreamCall& call) : call_(call), pace_(call.pace) {}
 
   // Starts reading; for the method handler to return.
   grpc::ServerReadReactor<Request>* Begin() {
-    self_ = std::shared_ptr<PushStream>(this, [](PushStream* stream) { delete stream; });
-    const std::weak_ptr<PushStream> self = self_;
     if (const absl::Status accepted = call_.streams->Add(this); accepted.ok()) {
       ReadNext();
-      CheckLater(self, 1);
     } else {
       this->Finish(ToGrpc(accepted));
     }
@@ -48,6 +33,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   }
 
   void OnReadDone(bool ok) final {
+    pace_.Went(ok ? request_.ByteSizeLong() : 0, schedule::SteadyClock().Now());
     {
       MutexLock lock(&mutex_);
       reading_ = false;
@@ -57,9 +43,14 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   }
   void OnDone() final {
     call_.streams->Remove(this);
-    self_.reset();
+    delete this;
   }
   void Stop() final { Interrupt(ServerEnds()); }
+  void Look(absl::Duration now) final {
+    if (!pace_.TooSlow(now)) return;
+    Interrupt(absl::DeadlineExceededError(
+        absl::StrCat("too little comes: the client must send ", pace_.Terms())));
+  }
 
  protected:
   ~PushStream() override = default;
@@ -87,8 +78,10 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
       MutexLock lock(&mutex_);
       end = end_;
       reading_ = end.ok();
-      ++reads_;
-      if (reading_) this->StartRead(&request_);
+      if (reading_) {
+        pace_.Wait(schedule::SteadyClock().Now());
+        this->StartRead(&request_);
+      }
     }
     if (!end.ok()) this->Finish(ToGrpc(end));
   }
@@ -116,33 +109,12 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
     this->Finish(ToGrpc(why));
   }
 
-  void CheckLater(const std::weak_ptr<PushStream>& stream, uint64_t reads) {
-    call_.pool->PostAfter(call_.patience, [stream, reads] {
-      if (const auto self = stream.lock()) self->Check(stream, reads);
-    });
-  }
-
-  // Whether the read that was in progress at the last look still is.
-  void Check(const std::weak_ptr<PushStream>& stream, uint64_t then) {
-    uint64_t reads = 0;
-    bool idle = false;
-    {
-      MutexLock lock(&mutex_);
-      reads = reads_;
-      idle = reading_ && reads == then;
-    }
-    if (!idle) return CheckLater(stream, reads);
-    Interrupt(absl::DeadlineExceededError(
-        absl::StrCat("nothing was sent for ", absl::FormatDuration(call_.patience))));
-  }
-
-  const PushCall call_;
-  std::shared_ptr<PushStream> self_;  // until OnDone; a check may hold it a little longer
+  const StreamCall call_;
+  Pace pace_;
   Request request_;
   Mutex mutex_;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t reads_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);    // why to stop; OK while nobody asked
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // why to stop; OK while nobody asked
 };
 
 }  // namespace ablate::service

@@ -51,13 +51,14 @@ absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
 
 }  // namespace
 
-QueryMetricsReactor::QueryMetricsReactor(Backend* backend, const v1::QueryMetricsRequest* request)
-    : PullStream(backend->pool, &backend->reads), backend_(backend), request_(request) {}
+QueryMetricsReactor::QueryMetricsReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                         const v1::QueryMetricsRequest* request)
+    : PullStream(backend->Stream(context, &backend->reads)), backend_(backend), request_(request) {}
+
+absl::Status QueryMetricsReactor::Check() const { return CheckRequest(*request_); }
 
 absl::Status QueryMetricsReactor::Open() {
   open_ = true;
-  const absl::Status checked = CheckRequest(*request_);
-  if (!checked.ok()) return checked;
   next_step_ = request_->first_step();
   return CollectSubjects();
 }

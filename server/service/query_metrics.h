@@ -19,8 +19,9 @@ namespace ablate::service {
 
 class QueryMetricsReactor final : public PullStream<v1::Series> {
  public:
-  // `request` outlives the call.
-  QueryMetricsReactor(Backend* backend, const v1::QueryMetricsRequest* request);
+  // `context` and `request` outlive the call.
+  QueryMetricsReactor(Backend* backend, grpc::CallbackServerContext* context,
+                      const v1::QueryMetricsRequest* request);
 
  private:
   struct Subject {  // whose series are wanted
@@ -29,6 +30,7 @@ class QueryMetricsReactor final : public PullStream<v1::Series> {
     uint32_t last_step = 0;  // where its series end
   };
 
+  absl::Status Check() const override;
   absl::StatusOr<bool> Fill(std::deque<v1::Series>* batch) override;
   absl::Status Open();
   absl::Status CollectSubjects();

@@ -44,9 +44,8 @@ template <class Chunk>
 class ReadBlobReactor final : public PullStream<Chunk> {
  public:
   // `open` finds the blob, on the pool.
-  ReadBlobReactor(WorkPool* pool, LiveStreams* streams,
-                  std::function<absl::StatusOr<BlobReader>()> open)
-      : PullStream<Chunk>(pool, streams), open_(std::move(open)) {}
+  ReadBlobReactor(const StreamCall& call, std::function<absl::StatusOr<BlobReader>()> open)
+      : PullStream<Chunk>(call), open_(std::move(open)) {}
 
  private:
   absl::StatusOr<bool> Fill(std::deque<Chunk>* batch) override {

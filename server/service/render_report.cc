@@ -54,8 +54,11 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
   return experiment;
 }
 
-RenderReportReactor::RenderReportReactor(Backend* backend, const v1::RenderReportRequest* request)
-    : PullStream(backend->pool, &backend->reports), backend_(backend), request_(request) {}
+RenderReportReactor::RenderReportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                         const v1::RenderReportRequest* request)
+    : PullStream(backend->Stream(context, &backend->reports)),
+      backend_(backend),
+      request_(request) {}
 
 absl::Status RenderReportReactor::Open() {
   if (request_->experiments().empty()) {

@@ -28,8 +28,9 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const Backend& backend,
 
 class RenderReportReactor final : public PullStream<v1::FileChunk> {
  public:
-  // `request` outlives the call.
-  RenderReportReactor(Backend* backend, const v1::RenderReportRequest* request);
+  // `context` and `request` outlive the call.
+  RenderReportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                      const v1::RenderReportRequest* request);
 
  private:
   absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;

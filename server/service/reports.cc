@@ -34,13 +34,13 @@ class ReportsService final : public v1::Reports::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::FileChunk>* RenderReport(
-      grpc::CallbackServerContext*, const v1::RenderReportRequest* request) override {
-    return (new RenderReportReactor(backend_, request))->Begin();
+      grpc::CallbackServerContext* context, const v1::RenderReportRequest* request) override {
+    return (new RenderReportReactor(backend_, context, request))->Begin();
   }
 
-  grpc::ServerWriteReactor<v1::FileChunk>* Export(grpc::CallbackServerContext*,
+  grpc::ServerWriteReactor<v1::FileChunk>* Export(grpc::CallbackServerContext* context,
                                                   const v1::ExportRequest* request) override {
-    return (new ExportReactor(backend_, request))->Begin();
+    return (new ExportReactor(backend_, context, request))->Begin();
   }
 
  private:

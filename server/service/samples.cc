@@ -8,6 +8,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/service/checkpoints.h"
 #include "server/service/errors.h"
 #include "server/service/read_blob.h"
@@ -30,6 +31,27 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
                         " has no text to generate: the tokens of its task are numbers; "
                         "only tasks of documents have text")),
                     "TASK_HAS_NO_TEXT");
+}
+
+// A prompt goes to the worker as it is, so its length is looked at here; whether the data has its
+// characters only the worker can say.
+absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
+  engine::ModelConfig config;
+  config.context = static_cast<int>(model.context());
+  const uint32_t most = engine::LongestPrompt(config);
+  size_t characters = 0;
+  for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
+    const size_t bytes = reflect::CharacterLength(rest);
+    if (bytes == 0) {
+      return InvalidField("prompt",
+                          absl::StrCat("it is not UTF-8 at byte ", prompt.size() - rest.size()),
+                          "text in UTF-8");
+    }
+    rest.remove_prefix(bytes);
+  }
+  if (characters <= most) return absl::OkStatus();
+  return InvalidField("prompt", absl::StrCat("it has ", characters, " characters"),
+                      absl::StrCat("at most ", most, ", one less than the model's context"));
 }
 
 worker::v1::SamplesOptions ToWorker(const engine::SampleOptions& options) {
@@ -104,6 +126,8 @@ absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const Samp
   if (!run.ok()) return run.status();
   const auto spec = SpecOfRunWithText(*run);
   if (!spec.ok()) return spec.status();
+  const absl::Status prompt = CheckPrompt(query.options.prompt, spec->spec().model());
+  if (!prompt.ok()) return prompt;
   const auto checkpoint = FindCheckpoint(store, query.run, query.step);
   if (!checkpoint.ok()) return checkpoint.status();
   const auto blobs = BlobsOf(store);

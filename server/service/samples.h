@@ -32,8 +32,8 @@ struct SampleSet {
   engine::SampleCounts counts;
 };
 
-// INVALID_ARGUMENT with every option that is out of range; what is wrong with a prompt only the
-// worker can say.
+// INVALID_ARGUMENT with every option that is out of range, but for the prompt, which depends on the
+// run.
 absl::Status CheckSamplesOptions(const engine::SampleOptions& options);
 
 // Waits until the worker has answered or nobody wants it (CANCELLED): for a thread of the pool,

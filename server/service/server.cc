@@ -1,6 +1,7 @@
 // The gRPC server: every public service on one socket, the workers' channel on another.
 #include "server/service/server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server.h"
+#include "server/schedule/clock.h"
 #include "server/service/artifacts.h"
 #include "server/service/attach_stream.h"
 #include "server/service/backend.h"
@@ -27,6 +29,10 @@ namespace {
 
 // They mostly wait for commits.
 constexpr int kThreads = 8;
+// That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
+constexpr int kPlanners = 4;
+// For the blobs of workers, so that no client's calls can hold them up.
+constexpr int kWorkerThreads = 4;
 // For calls in progress to end by themselves.
 constexpr std::chrono::seconds kPatience{1};
 
@@ -39,13 +45,20 @@ class GrpcServer final : public Server {
  public:
   GrpcServer(const ServerOptions& options, storage::Store* store,
              schedule::SchedulerThread* scheduler)
-      : gnuplot_(options.gnuplot), pool_(kThreads, kMostWaitingCalls) {
+      : look_every_(
+            std::clamp(options.pace.patience / 60, absl::Milliseconds(1), absl::Seconds(1))),
+        gnuplot_(options.gnuplot),
+        pool_(kThreads, kMostWaitingCalls),
+        worker_pool_(kWorkerThreads, kMostWaitingCalls),
+        planners_(kPlanners, kMostWaitingCalls) {
     backend_.store = workers_.store = store;
     backend_.scheduler = workers_.scheduler = scheduler;
-    backend_.pool = workers_.pool = &pool_;
+    backend_.pool = &pool_;
+    workers_.pool = &worker_pool_;
+    backend_.planners = &planners_;
     backend_.gnuplot = &gnuplot_;
     backend_.owner = options.owner;
-    backend_.upload_patience = workers_.upload_patience = options.upload_patience;
+    backend_.pace = workers_.pace = options.pace;
   }
 
   ~GrpcServer() override {
@@ -72,16 +85,13 @@ class GrpcServer final : public Server {
     auto workers = Listen(options.worker_address, kMostWorkerMessageBytes, worker_services_);
     if (!workers.ok()) return workers.status();
     worker_server_ = *std::move(workers);
+    LookLater();
     return absl::OkStatus();
   }
 
   void StopClients() override {
     if (client_server_ == nullptr) return;
-    backend_.watches.StopAll();
-    backend_.reads.StopAll();
-    backend_.reports.StopAll();
-    backend_.generations.StopAll();
-    backend_.uploads.StopAll();
+    for (LiveStreams* streams : backend_.AllStreams()) streams->StopAll();
     backend_.scheduler->analyses().Stop();
     ShutDown(client_server_.get());
   }
@@ -92,11 +102,25 @@ class GrpcServer final : public Server {
   }
 
  private:
+  // Ends streams whose other end is too slow, for as long as there is a pool.
+  void LookLater() {
+    worker_pool_.PostAfter(look_every_, [this] {
+      const absl::Duration now = schedule::SteadyClock().Now();
+      for (LiveStreams* streams : backend_.AllStreams()) streams->LookAtAll(now);
+      workers_.streams.LookAtAll(now);
+      workers_.transfers.LookAtAll(now);
+      LookLater();
+    });
+  }
+
   // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
+  const absl::Duration look_every_;
   Backend backend_;
   WorkerBackend workers_;
   figure::Gnuplot gnuplot_;
   WorkPool pool_;
+  WorkPool worker_pool_;
+  WorkPool planners_;
   std::atomic<uint64_t> notified_ = 0;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/service/pace.h"
 #include "storage/store.h"
 
 namespace ablate::service {
@@ -16,9 +16,8 @@ struct ServerOptions {
   std::string client_address;  // "unix:PATH"
   std::string worker_address;  // "unix:PATH"
   std::string owner;           // name of the OS user, recorded with experiments
-  // An upload whose client sends nothing for so long is ended.
-  absl::Duration upload_patience = absl::Minutes(1);
-  std::string gnuplot{};  // path of the program that draws figures; empty: there is none
+  LeastPace pace{};            // of streams whose other end is slow
+  std::string gnuplot{};       // path of the program that draws figures; empty: there is none
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.

@@ -65,7 +65,7 @@ absl::StatusOr<std::optional<storage::DatasetRecord>> FindByHash(storage::Store*
 
 UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServerContext* context,
                                            v1::Dataset* response)
-    : PushStream({context, backend->pool, &backend->uploads, backend->upload_patience}),
+    : PushStream(backend->Stream(context, &backend->uploads)),
       backend_(backend),
       response_(response) {}
 

@@ -23,24 +23,29 @@ constexpr int kPausePerWork = 9;
 
 absl::Duration Now() { return schedule::SteadyClock().Now(); }
 
-absl::StatusOr<std::vector<std::string>> WantedKeys(const v1::WatchExperimentRequest& request) {
-  if (request.keys_size() > kMostWatchKeys) {
-    return TooMany("keys", request.keys_size(), kMostWatchKeys);
-  }
+absl::Status CheckKeyCount(const v1::WatchExperimentRequest& request) {
+  if (request.keys_size() <= kMostWatchKeys) return absl::OkStatus();
+  return TooMany("keys", request.keys_size(), kMostWatchKeys);
+}
+
+std::vector<std::string> WantedKeys(const v1::WatchExperimentRequest& request) {
   if (request.keys().empty()) return std::vector<std::string>{"train/loss", "eval/loss"};
   return std::vector<std::string>(request.keys().begin(), request.keys().end());
 }
 
 }  // namespace
 
-WatchReactor::WatchReactor(Backend* backend, const v1::WatchExperimentRequest* request)
-    : backend_(backend), request_(request) {}
+WatchReactor::WatchReactor(Backend* backend, grpc::CallbackServerContext* context,
+                           const v1::WatchExperimentRequest* request)
+    : backend_(backend), context_(context), request_(request), pace_(backend->pace) {}
 
-WatchReactor* WatchReactor::Start(Backend* backend, const v1::WatchExperimentRequest* request) {
+WatchReactor* WatchReactor::Start(Backend* backend, grpc::CallbackServerContext* context,
+                                  const v1::WatchExperimentRequest* request) {
   // The constructor is private, so that every reactor owns itself.
-  std::shared_ptr<WatchReactor> reactor(new WatchReactor(backend, request));
+  std::shared_ptr<WatchReactor> reactor(new WatchReactor(backend, context, request));
   reactor->self_ = reactor;
-  absl::Status accepted = backend->watches.Add(reactor.get());
+  absl::Status accepted = CheckKeyCount(*request);
+  if (accepted.ok()) accepted = backend->watches.Add(reactor.get());
   if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Open(); })) {
     accepted = TooBusy();
   }
@@ -53,9 +58,7 @@ void WatchReactor::Open() {
   const auto experiment = FindExperiment(store, request_->name(), "name");
   if (!experiment.ok()) return End(experiment.status());
   experiment_ = *experiment;
-  auto keys = WantedKeys(*request_);
-  if (!keys.ok()) return End(keys.status());
-  keys_ = *std::move(keys);
+  keys_ = WantedKeys(*request_);
   const auto token =
       ParseWatchToken(request_->token(), store->generation(), store->change_number());
   if (!token.ok()) return End(token.status());
@@ -127,6 +130,7 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
 
 void WatchReactor::WriteNext() {
   if (!batch_.empty()) {
+    pace_.Wait(Now());
     StartWrite(&batch_.front());
   } else if (final_) {
     End(absl::OkStatus());
@@ -136,6 +140,7 @@ void WatchReactor::WriteNext() {
 }
 
 void WatchReactor::OnWriteDone(bool ok) {
+  pace_.Went(batch_.front().ByteSizeLong(), Now());
   if (!ok) return End(absl::CancelledError("the watcher is gone"));
   batch_.pop_front();
   WriteNext();
@@ -189,6 +194,10 @@ void WatchReactor::Wake() {
   MutexLock lock(&mutex_);
   woken_ = true;
   if (!busy_) Schedule(earliest_);
+}
+
+void WatchReactor::Look(absl::Duration now) {
+  if (pace_.TooSlow(now)) EndNow(context_, TooSlow(pace_));
 }
 
 void WatchReactor::Stop() {

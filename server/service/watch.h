@@ -27,17 +27,20 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
                            public LiveStream,
                            public std::enable_shared_from_this<WatchReactor> {
  public:
-  // The reactor of a new call; `backend` and `request` outlive the call.
-  static WatchReactor* Start(Backend* backend, const v1::WatchExperimentRequest* request);
+  // The reactor of a new call; what is pointed to outlives the call.
+  static WatchReactor* Start(Backend* backend, grpc::CallbackServerContext* context,
+                             const v1::WatchExperimentRequest* request);
 
   void Stop() override;
   void Wake() override;
+  void Look(absl::Duration now) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
 
  private:
-  WatchReactor(Backend* backend, const v1::WatchExperimentRequest* request);
+  WatchReactor(Backend* backend, grpc::CallbackServerContext* context,
+               const v1::WatchExperimentRequest* request);
 
   void Open();
   void Round();
@@ -52,7 +55,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
   void Schedule(absl::Duration at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::WatchExperimentRequest* const request_;
+  Pace pace_;
   std::shared_ptr<WatchReactor> self_;  // until OnDone
 
   // Owned by whoever made busy_ true.

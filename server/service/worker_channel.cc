@@ -32,22 +32,24 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
   }
 
   grpc::ServerWriteReactor<worker::v1::BlobChunk>* ReadBlob(
-      grpc::CallbackServerContext*, const worker::v1::ReadBlobRequest* request) override {
+      grpc::CallbackServerContext* context, const worker::v1::ReadBlobRequest* request) override {
     auto* reactor = new ReadBlobReactor<worker::v1::BlobChunk>(
-        backend_->pool, &backend_->transfers,
-        [this, request] { return Open(*backend_, *request); });
+        Transfer(context), [this, request] { return Open(*backend_, *request); });
     return reactor->Begin();
   }
 
   grpc::ServerReadReactor<worker::v1::WriteBlobRequest>* WriteBlob(
       grpc::CallbackServerContext* context, worker::v1::WriteBlobResponse* response) override {
-    auto* reactor = new WriteBlobReactor(
-        {context, backend_->pool, &backend_->transfers, backend_->upload_patience}, backend_->store,
-        &backend_->pins, response);
+    auto* reactor =
+        new WriteBlobReactor(Transfer(context), backend_->store, &backend_->pins, response);
     return reactor->Begin();
   }
 
  private:
+  StreamCall Transfer(grpc::CallbackServerContext* context) const {
+    return {context, backend_->pool, &backend_->transfers, backend_->pace};
+  }
+
   WorkerBackend* const backend_;
 };
 

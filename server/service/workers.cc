@@ -1,31 +1,60 @@
 // The Workers service.
 #include "server/service/workers.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/worker.grpc.pb.h"
 #include "server/service/call.h"
 #include "server/service/convert.h"
+#include "server/service/limits.h"
+#include "server/service/page.h"
 
 namespace ablate::service {
 namespace {
+
+constexpr absl::string_view kList = "workers";
+
+absl::Status List(const Backend& backend, const v1::ListWorkersRequest& request,
+                  v1::ListWorkersResponse* response) {
+  const auto size = PageSize(request.page_size(), kMostPageSize);
+  if (!size.ok()) return size.status();
+  const auto after = PagePosition(kList, request.page_token());
+  if (!after.ok()) return after.status();
+  std::vector<schedule::WorkerInfo> workers;
+  backend.scheduler->Run(
+      [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
+  const auto by_name = [](const schedule::WorkerInfo& a, const schedule::WorkerInfo& b) {
+    return a.name < b.name;
+  };
+  std::sort(workers.begin(), workers.end(), by_name);
+  Room room(kPageBytes);
+  std::string last;
+  for (const schedule::WorkerInfo& worker : workers) {
+    if (worker.name <= *after) continue;
+    v1::Worker row = ToProto(worker);
+    const bool full = static_cast<uint32_t>(response->workers_size()) == *size;
+    if (full || !room.Take(row.ByteSizeLong() + 8)) {
+      response->set_next_page_token(PageToken(kList, last));
+      break;
+    }
+    *response->add_workers() = std::move(row);
+    last = worker.name;
+  }
+  return absl::OkStatus();
+}
 
 class WorkersService final : public v1::Workers::CallbackService {
  public:
   explicit WorkersService(Backend* backend) : backend_(backend) {}
 
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
-                                        const v1::ListWorkersRequest*,
+                                        const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override {
-    return Answer(backend_->pool, context, [this, response] {
-      std::vector<schedule::WorkerInfo> workers;
-      backend_->scheduler->Run(
-          [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
-      for (const schedule::WorkerInfo& worker : workers) {
-        *response->add_workers() = ToProto(worker);
-      }
-      return absl::OkStatus();
-    });
+    return Answer(backend_->pool, context,
+                  [this, request, response] { return List(*backend_, *request, response); });
   }
 
  private:

@@ -22,7 +22,7 @@ absl::Status CheckLease(storage::Store* store, const std::string& lease) {
       "LEASE_NOT_FOUND");
 }
 
-WriteBlobReactor::WriteBlobReactor(const PushCall& call, storage::Store* store, BlobPins* pins,
+WriteBlobReactor::WriteBlobReactor(const StreamCall& call, storage::Store* store, BlobPins* pins,
                                    worker::v1::WriteBlobResponse* response)
     : PushStream(call), store_(store), pins_(pins), response_(response) {}
 

@@ -20,7 +20,7 @@ absl::Status CheckLease(storage::Store* store, const std::string& lease);
 class WriteBlobReactor final : public PushStream<worker::v1::WriteBlobRequest> {
  public:
   // Everything outlives the call.
-  WriteBlobReactor(const PushCall& call, storage::Store* store, BlobPins* pins,
+  WriteBlobReactor(const StreamCall& call, storage::Store* store, BlobPins* pins,
                    worker::v1::WriteBlobResponse* response);
 
  private:

@@ -24,6 +24,8 @@ class Problems {
   void Add(Problem problem);
   void Add(std::vector<Problem> problems);
 
+  // Nothing more is kept: what only looks for problems may stop.
+  bool full() const { return list_.size() >= kMost; }
   bool empty() const { return list_.empty(); }
   // How often something was added, also what is left out: whether a check found anything.
   size_t found() const { return found_; }

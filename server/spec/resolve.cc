@@ -2,6 +2,7 @@
 #include "server/spec/resolve.h"
 
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,14 +23,13 @@ namespace {
 
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
-constexpr size_t kMostOverrides = 100;
 constexpr char kDatasetPath[] = "task.documents.dataset";
 
 class Resolver {
  public:
-  Resolver(const v1::ExperimentSpec& spec, const Surroundings& surroundings)
+  Resolver(v1::ExperimentSpec spec, const Surroundings& surroundings)
       : surroundings_(surroundings), datasets_(surroundings) {
-    resolution_.spec = spec;
+    resolution_.spec = std::move(spec);
   }
 
   Resolution Run(const Overrides& overrides) {
@@ -53,9 +53,7 @@ class Resolver {
   void ReadOverrides(const Overrides& overrides) {
     v1::BaseSpec* base = resolution_.spec.mutable_base();
     if (overrides.size() > kMostOverrides) {
-      problems_.Add("overrides", absl::StrCat(overrides.size()),
-                    absl::StrCat("there are ", WithCommas(overrides.size()), " of them"),
-                    "at most 100");
+      problems_.Add(TooManyOverrides(overrides.size()));
     } else {
       for (const auto& [path, value] : overrides) {
         overrides_.push_back({path, value, absl::StrCat("overrides", reflect::Subscript(path))});
@@ -166,9 +164,15 @@ class Resolver {
 
 }  // namespace
 
-Resolution Resolve(const v1::ExperimentSpec& spec, const Overrides& overrides,
+Problem TooManyOverrides(size_t count) {
+  return reflect::MakeProblem("overrides", absl::StrCat(count),
+                              absl::StrCat("there are ", WithCommas(count), " of them"),
+                              absl::StrCat("at most ", kMostOverrides));
+}
+
+Resolution Resolve(v1::ExperimentSpec spec, const Overrides& overrides,
                    const Surroundings& surroundings) {
-  return Resolver(spec, surroundings).Run(overrides);
+  return Resolver(std::move(spec), surroundings).Run(overrides);
 }
 
 }  // namespace ablate::spec

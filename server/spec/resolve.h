@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_SPEC_RESOLVE_H_
 #define ABLATE_SERVER_SPEC_RESOLVE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -73,9 +74,12 @@ struct Resolution {
   std::vector<Problem> problems;  // if any, cells may be empty
 };
 
+inline constexpr size_t kMostOverrides = 100;
+Problem TooManyOverrides(size_t count);
+
 // Every problem at once, each with its path; limits on runs are checked before anything is
 // expanded. Pure but for find_dataset, which is called once for each distinct name.
-Resolution Resolve(const v1::ExperimentSpec& spec,
+Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);
 

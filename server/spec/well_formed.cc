@@ -15,13 +15,16 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+// No list of messages and no map in a spec may have more entries.
+constexpr int kMostWalked = 1000;
+
 class Walker {
  public:
   explicit Walker(Problems* problems) : problems_(problems) {}
 
   void Walk(const Message& message, const std::string& path) {
     const auto& unknown = message.GetReflection()->GetUnknownFields(message);
-    for (int i = 0; i < unknown.field_count(); ++i) {
+    for (int i = 0; i < unknown.field_count() && !problems_->full(); ++i) {
       problems_->Add(path, absl::StrCat(unknown.field(i).number()),
                      absl::StrCat("field number ", unknown.field(i).number(), " is unknown"),
                      "the fields that this server knows");
@@ -37,7 +40,10 @@ class Walker {
   void Visit(const Message& message, const FieldDescriptor* field, const std::string& path) {
     const auto* reflection = message.GetReflection();
     if (!field->is_repeated()) return VisitOne(message, field, -1, path);
-    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+    const int size = reflection->FieldSize(message, field);
+    if (size > kMostWalked)
+      return;  // that there are so many is the problem, told by who reads them
+    for (int i = 0; i < size && !problems_->full(); ++i) {
       VisitOne(message, field, i, field->is_map() ? path : absl::StrCat(path, "[", i, "]"));
     }
   }

@@ -1,11 +1,17 @@
-// Benchmarks of the API on a real store: points stored a second, and a query of many long series.
+// Benchmarks of the API on a real store: points stored a second, a query of many long series, and
+// what large dry runs take.
 // Run by hand; each prints one line of JSON.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "server/service/limits.h"
+#include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -16,6 +22,17 @@ using Clock = std::chrono::steady_clock;
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
+
+// Of this process, in MB: VmRSS now, or VmHWM since ForgetPeak.
+double Megabytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (absl::StartsWith(line, key + ":")) return std::stod(line.substr(key.size() + 1)) / 1024;
+  }
+  return 0;
+}
+void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 constexpr uint32_t kRuns = 100, kKeys = 10, kSteps = 10'000;
 
@@ -75,6 +92,38 @@ TEST_F(ServiceBench, StoresAndQueriesTenMillionPoints) {
       "{\"bench\": \"query_downsampled\", \"series\": %u, \"points_each\": %u, \"median_s\": "
       "%.3f}\n",
       kRuns * kKeys, kSteps, seconds[seconds.size() / 2]);
+}
+
+// The clients are threads of this process, too: each holds its request.
+TEST_F(ServiceBench, TakesAndGivesBackMemoryForLargeDryRuns) {
+  std::string bytes;
+  {
+    v1::CreateExperimentRequest request;
+    request.set_validate_only(true);
+    *request.mutable_spec() = SmallSpec();
+    v1::Axis* axis = request.mutable_spec()->add_axes();
+    axis->set_field("training.learning_rate");
+    for (size_t i = 0; i < (kMostSpecBytes - 1'000) / 2; ++i) axis->add_values();
+    bytes = request.SerializeAsString();
+  }
+  const auto dry_run = [this, &bytes] {
+    return RawCall(channel_, "/ablate.v1.Experiments/CreateExperiment", {bytes}).status;
+  };
+  EXPECT_TRUE(dry_run().ok());
+  for (const int at_once : {1, 60}) {
+    const double before = Megabytes("VmRSS");
+    ForgetPeak();
+    std::vector<std::thread> clients;
+    for (int i = 0; i < at_once; ++i) {
+      clients.emplace_back([&dry_run] { EXPECT_TRUE(dry_run().ok()); });
+    }
+    for (std::thread& client : clients) client.join();
+    std::printf(
+        "{\"bench\": \"dry_run_memory\", \"at_once\": %d, \"request_mb\": %.1f, \"peak_mb\": %.0f, "
+        "\"left_mb\": %.0f}\n",
+        at_once, static_cast<double>(bytes.size()) / 1e6, Megabytes("VmHWM") - before,
+        Megabytes("VmRSS") - before);
+  }
 }
 
 }  // namespace

@@ -271,7 +271,12 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
 }
 
 TEST_F(ExperimentsTest, ListsWorkers) {
-  answers_.workers = [this](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
+  answers_.workers = [this](const v1::ListWorkersRequest& request,
+                            v1::ListWorkersResponse* response) {
+    if (request.page_token().empty()) {
+      response->set_next_page_token("more");
+      return absl::OkStatus();
+    }
     v1::Worker* worker = response->add_workers();
     worker->set_name("workers/cpu-train");
     worker->set_device("cpu, 2 lanes");

@@ -37,6 +37,18 @@ TEST_F(AnalysesTest, NeverGrantsARunToAWorkerForAnalyses) {
   EXPECT_THAT(analyst.grants(), IsEmpty());
 }
 
+TEST_F(AnalysesTest, RefusesARequestThatNoWorkerWouldTake) {
+  const Peer analyst = AttachAnalyst();
+  AnalysisRequest request;
+  request.message.mutable_samples()->set_prompt(std::string((1 << 20) + 1, 'a'));
+  const absl::StatusOr<std::string> id = analyses().Submit(std::move(request));
+  EXPECT_EQ(id.status(),
+            absl::InvalidArgumentError("the analysis has 1048585 bytes; allowed: at most 1048576"));
+  EXPECT_THAT(Given(analyst), IsEmpty());
+  const auto asked = Ask();
+  EXPECT_THAT(Given(analyst), ElementsAre(asked->id));
+}
+
 TEST_F(AnalysesTest, ListsBothWorkersOfADevice) {
   const Peer trainer = Attach();
   const Peer analyst = AttachAnalyst();

@@ -1,5 +1,9 @@
 // CreateExperiment: grids, reuse, request ids, limits, validate_only.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
+#include "server/service/limits.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -216,18 +220,77 @@ TEST_F(CreateTest, SaysWhichDatasetWasMeant) {
   EXPECT_THAT(status.error_message(), HasSubstr("names.txt"));
 }
 
+TEST_F(CreateTest, RefusesASpecOfMoreThanAMebibyteBeforeItIsRead) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("one");
+  *request.mutable_spec() = SmallSpec();
+  v1::Axis* axis = request.mutable_spec()->add_axes();
+  axis->set_field("training.learning_rate");
+  while (request.ByteSizeLong() <= kMostSpecBytes) {
+    for (int i = 0; i < 10'000; ++i) axis->add_values();
+  }
+  for (const bool validate_only : {false, true}) {
+    request.set_validate_only(validate_only);
+    const grpc::Status status = TryCreate(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FieldOf(status), "spec");
+    EXPECT_EQ(status.error_message(),
+              absl::StrCat("spec: the request has ", reflect::WithCommas(request.ByteSizeLong()),
+                           " bytes; allowed: at most 1,048,576"));
+  }
+  EXPECT_EQ(Experiments(), 0u);
+}
+
+TEST_F(CreateTest, CountsValuesBeforeItLooksAtThem) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_field("training.learning_rate");
+  for (int i = 0; i < 400'000; ++i) axis->add_values();
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  ASSERT_EQ(preview.problems_size(), 1);
+  EXPECT_EQ(preview.problems(0).message(),
+            "axes[1].values: there are 400,000 of them; allowed: 1 to 1,000");
+}
+
+TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessageWhenTheSpecIsLarge) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("recipe");
+  const std::pair<const char*, double> writes[] = {
+      {"training.learning_rate", .01}, {"training.weight_decay", .1}, {"training.clip", 1},
+      {"training.eps", 1e-8},          {"training.steps", 10},        {"training.batch", 2},
+      {"evaluation.every", 5},         {"model.norm.eps", 1e-5},      {"model.layers", 1}};
+  for (int i = 0; i < 1'000 && spec.ByteSizeLong() < 1'000'000; ++i) {
+    v1::Setting* setting = axis->add_settings();
+    setting->set_label(absl::StrCat("r", i, std::string(25, 'x')));
+    for (const auto& [path, value] : writes) {
+      (*setting->mutable_set())[path].set_number_value(value);
+    }
+    (*setting->mutable_set())["training.learning_rate"].set_number_value(.001 * (i + 1));
+  }
+  spec.mutable_seeds()->set_count(5);
+  spec.mutable_limits()->set_runs(10'000);
+  // Clients of other languages take 4 MiB, as this one does.
+  EXPECT_GT(spec.ByteSizeLong(), 300'000u);
+  EXPECT_LT(Preview(spec).ByteSizeLong(), size_t{4} << 20);
+  EXPECT_EQ(Create(spec).experiment().counts().queued(), 10'000u);
+}
+
 TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessage) {
   v1::ExperimentSpec spec = SmallSpec(10'000);
   spec.mutable_axes(0)->set_name(std::string(40, 'p'));
-  spec.mutable_limits()->set_runs(20'000);
+  v1::Setting* none = spec.mutable_axes(0)->add_settings();
+  none->set_label(std::string(30, 'n'));
+  (*none->mutable_set())["model.norm.placement"].set_string_value("none");
+  spec.mutable_limits()->set_runs(30'000);
   const v1::CreateExperimentResponse response = Create(spec);
   EXPECT_LT(response.ByteSizeLong(), size_t{4} << 20);
   EXPECT_GT(response.cells_size(), 1'000);
-  EXPECT_LT(response.cells_size(), 20'000);
+  EXPECT_LT(response.cells_size(), 30'000);
   EXPECT_EQ(response.notes(response.notes_size() - 1),
             absl::StrCat("the answer has the first ", response.cells_size(),
-                         " of 20000 cells; ListRuns has all"));
-  EXPECT_EQ(response.experiment().counts().queued(), 20'000u);
+                         " of 30000 cells; ListRuns has all"));
+  EXPECT_EQ(response.experiment().counts().queued(), 30'000u);
 }
 
 TEST_F(CreateTest, RefusesAModelThatTheLargestWorkerHasNoMemoryFor) {

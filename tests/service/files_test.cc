@@ -163,7 +163,7 @@ TEST_F(FilesTest, RefusesMessagesThatAreTooLargeOrNamedTwice) {
 }
 
 TEST_F(FilesTest, EndsAnUploadThatSendsNothingMore) {
-  upload_patience_ = absl::Milliseconds(20);
+  pace_.patience = absl::Milliseconds(20);
   Restart();
   Context context;
   v1::Dataset dataset;
@@ -171,7 +171,9 @@ TEST_F(FilesTest, EndsAnUploadThatSendsNothingMore) {
   ASSERT_TRUE(writer->Write(Message("names.txt", kNames, "ada\n")));
   const grpc::Status status = writer->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(status.error_message(), "nothing was sent for 20ms");
+  EXPECT_EQ(status.error_message(),
+            "too little comes: the client must send at least 6.4 KiB a second, after a wait of at "
+            "most 20ms");
   EXPECT_EQ(List().datasets_size(), 0);
 }
 

@@ -1,4 +1,5 @@
 // Generate over a real connection, with a scripted worker for analyses: requests and answers.
+#include "absl/strings/str_cat.h"
 #include "server/service/samples.h"
 #include "tests/service/generate_fixture.h"
 
@@ -30,6 +31,27 @@ TEST_F(GenerateTest, PassesSamplesOnAndEndsWithTheirShares) {
   EXPECT_EQ(summary.samples(), 20u);
   EXPECT_EQ(summary.distinct_share(), 3 / 20.0);
   EXPECT_EQ(summary.in_training_data_share(), 1 / 20.0);
+}
+
+TEST_F(GenerateTest, RefusesAPromptThatIsLongerThanTheContext) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  v1::GenerateRequest request = Request();
+  for (const size_t characters : {size_t{8}, size_t{3'900'000}}) {
+    request.set_prompt(std::string(characters, 'b'));
+    const grpc::Status status = Try(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FieldOf(status), "prompt");
+    EXPECT_EQ(status.error_message(),
+              absl::StrCat("prompt: it has ", characters,
+                           " characters; allowed: at most 7, one less than the model's context"));
+  }
+  request.set_prompt("ééééééé");  // characters count, not bytes
+  Call call(models_.get(), request);
+  const Analyze analysis = analyst->NextAnalysis();  // its stream is as it was
+  EXPECT_EQ(analysis.samples().prompt(), "ééééééé");
+  analyst->AnalysisResult(analysis, 0, 0);
+  EXPECT_TRUE(call.Wait().ok());
 }
 
 TEST_F(GenerateTest, AsksForTheLastCheckpointWithTheDocumentedDefaults) {

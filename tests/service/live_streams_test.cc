@@ -10,7 +10,9 @@ class Counted : public LiveStream {
  public:
   void Stop() override { ++stops; }
   void Wake() override { ++wakes; }
+  void Look(absl::Duration now) override { looked = now; }
   int stops = 0, wakes = 0;
+  absl::Duration looked;
 };
 
 TEST(LiveStreamsTest, RefusesMoreThanItsLimit) {
@@ -32,10 +34,13 @@ TEST(LiveStreamsTest, ReachesThoseThatAreOpen) {
   ASSERT_TRUE(streams.Add(&b).ok());
   streams.Remove(&b);
   streams.WakeAll();
+  streams.LookAtAll(absl::Seconds(7));
   streams.StopAll();
   EXPECT_EQ(a.wakes, 1);
   EXPECT_EQ(a.stops, 1);
+  EXPECT_EQ(a.looked, absl::Seconds(7));
   EXPECT_EQ(b.wakes + b.stops, 0);
+  EXPECT_EQ(b.looked, absl::ZeroDuration());
   EXPECT_TRUE(absl::IsUnavailable(streams.Add(&b)));
 }
 

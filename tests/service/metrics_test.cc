@@ -59,6 +59,25 @@ std::vector<double> Waves(uint32_t count) {
   return values;
 }
 
+TEST_F(MetricsTest, ListsKeysPageByPage) {
+  const FakeWorker::Leased run = Report({{"b", {0}, {1}}, {"a", {0}, {1}}, {"c", {0}, {1}}});
+  v1::ListMetricsRequest request;
+  request.set_parent("runs/" + run.run.run());
+  request.set_page_size(2);
+  std::vector<std::string> keys;
+  int pages = 0;
+  do {
+    Context context;
+    v1::ListMetricsResponse page;
+    ASSERT_TRUE(metrics_->ListMetrics(&context, request, &page).ok());
+    for (const v1::MetricInfo& metric : page.metrics()) keys.push_back(metric.key());
+    request.set_page_token(page.next_page_token());
+    ++pages;
+  } while (!request.page_token().empty());
+  EXPECT_EQ(pages, 2);
+  EXPECT_THAT(keys, ElementsAre("a", "b", "c"));
+}
+
 TEST_F(MetricsTest, GivesValuesBitForBit) {
   double odd_nan = 0;
   const uint64_t bits = 0x7ff800000000beefULL;

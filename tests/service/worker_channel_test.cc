@@ -127,6 +127,26 @@ TEST_F(WorkerChannelTest, LetsGoOfBlobsOfLeasesThatEnded) {
   EXPECT_FALSE(HasBlob(sha256));
 }
 
+TEST_F(WorkerChannelTest, ListsWorkersPageByPage) {
+  for (const char* name : {"c", "a", "e", "b", "d"}) MakeWorker(name);  // and away again
+  std::vector<std::string> names;
+  v1::ListWorkersRequest request;
+  request.set_page_size(2);
+  int pages = 0;
+  do {
+    Context context;
+    v1::ListWorkersResponse page;
+    ASSERT_TRUE(workers_->ListWorkers(&context, request, &page).ok());
+    EXPECT_LE(page.workers_size(), 2);
+    for (const v1::Worker& worker : page.workers()) names.push_back(worker.name());
+    request.set_page_token(page.next_page_token());
+    ++pages;
+  } while (!request.page_token().empty());
+  EXPECT_EQ(pages, 3);
+  EXPECT_THAT(
+      names, testing::ElementsAre("workers/a", "workers/b", "workers/c", "workers/d", "workers/e"));
+}
+
 TEST_F(WorkerChannelTest, RefusesBlobsWithoutALease) {
   Create(SmallSpec());
   const auto worker = MakeWorker();

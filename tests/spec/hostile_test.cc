@@ -269,6 +269,26 @@ TEST(HostileTest, ProblemsHaveAnEnd) {
   EXPECT_THAT(Refused(spec), SizeIs(Problems::kMost));
 }
 
+TEST(HostileTest, AnEndlessListIsOneProblem) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_field("training.learning_rate");
+  for (int i = 0; i < 100'000; ++i) axis->add_values();
+  EXPECT_THAT(Refused(spec),
+              ElementsAre("axes[0].values: there are 100,000 of them; allowed: 1 to 1,000"));
+}
+
+TEST(HostileTest, AnEndlessListInAValueHasAnEnd) {
+  google::protobuf::Value list;
+  for (int i = 0; i < 100'000; ++i) list.mutable_list_value()->add_values();
+  std::vector<Problem> problems;
+  EXPECT_FALSE(reflect::CheckValue(list, "value", &problems));
+  EXPECT_THAT(problems, SizeIs(1000));
+  v1::BaseSpec base;
+  reflect::SetPath("training.betas", list, "set", &base, &problems);
+  EXPECT_THAT(problems, SizeIs(2000));
+}
+
 TEST(HostileTest, SeveralProblemsComeAtOnce) {
   v1::ExperimentSpec spec = NamesNorm();
   spec.set_name("Names");

@@ -1,0 +1,152 @@
+// Clients that hold a place and do little with it, and workers beside them.
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sha256.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::HasSubstr;
+
+class SlowClientsTest : public ServiceTest {
+ protected:
+  using Download = std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>>;
+
+  // The name of a checkpoint of `bytes`.
+  std::string Checkpoint(size_t bytes) {
+    const auto worker = MakeWorker();
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    const std::string data(bytes, static_cast<char>('a' + ++checkpoints_));
+    std::vector<std::string> chunks;
+    for (size_t at = 0; at < bytes; at += 1 << 20) chunks.push_back(data.substr(at, 1 << 20));
+    EXPECT_TRUE(worker->WriteBlob(run.lease, storage::Sha256Hex(data), chunks).ok());
+    worker->Checkpoint(run, 5, data);
+    worker->Settle();
+    return absl::StrCat("runs/", run.run.run(), "/checkpoints/5");
+  }
+
+  Download Begin(Context* context, const std::string& name) {
+    v1::ReadArtifactRequest request;
+    request.set_name(name);
+    return artifacts_->ReadArtifact(context, request);
+  }
+  // From now on downloads are those of a client that takes no more in advance than 64 KiB: on a
+  // socket as fast as ours gRPC would grow that to megabytes.
+  void TakeNothingInAdvance() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    artifacts_ = v1::Artifacts::NewStub(grpc::CreateCustomChannel(
+        absl::StrCat("unix:", folder(), "/c"), grpc::InsecureChannelCredentials(), arguments));
+  }
+  // Reads to the end.
+  static grpc::Status End(const Download& download) {
+    v1::ArtifactChunk chunk;
+    while (download->Read(&chunk)) {
+    }
+    return download->Finish();
+  }
+  // An upload that sends one byte after another until the server has had enough.
+  grpc::Status Trickle() {
+    Context context;
+    v1::Dataset dataset;
+    const auto writer = datasets_->UploadDataset(&context, &dataset);
+    v1::UploadDatasetRequest message;
+    message.set_display_name("names.txt");
+    message.set_sha256(storage::Sha256Hex("never"));
+    while (writer->Write(message)) {
+      message.Clear();
+      message.set_data("a");
+    }
+    return writer->Finish();
+  }
+
+ private:
+  int checkpoints_ = 0;
+};
+
+TEST_F(SlowClientsTest, LoseTheirPlaceWhenTheyReadNothing) {
+  Create(SmallSpec());
+  const std::string name = Checkpoint(15 << 20);
+  pace_ = {absl::Milliseconds(300), 1e9};
+  Restart();
+  TakeNothingInAdvance();
+  Context context;
+  const Download idle = Begin(&context, name);
+  idle->WaitForInitialMetadata();
+  // Meanwhile a client that begins later is found to be too slow.
+  EXPECT_THAT(Trickle().error_message(), HasSubstr("too little comes"));
+  const grpc::Status status = End(idle);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(),
+            "the client takes what it is sent too slowly: it must take at least 976562.5 KiB a "
+            "second, after a wait of at most 300ms");
+}
+
+TEST_F(SlowClientsTest, LoseTheirPlaceWhenAnUploadTrickles) {
+  pace_ = {absl::Milliseconds(50), 1e9};
+  Restart();
+  const grpc::Status status = Trickle();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("too little comes: the client must send "));
+}
+
+TEST_F(SlowClientsTest, MayWatchAnIdleExperimentForEver) {
+  pace_ = {absl::Milliseconds(500), 1e9};
+  Restart();
+  const std::string name = Create(SmallSpec()).experiment().name();
+  Context context;
+  v1::WatchExperimentRequest request;
+  request.set_name(name);
+  const auto watch = experiments_->WatchExperiment(&context, request);
+  v1::ExperimentEvent event;
+  for (int cell = 0; cell < 2; ++cell) ASSERT_TRUE(watch->Read(&event));
+  // Meanwhile a client that begins later is found to be too slow.
+  EXPECT_THAT(Trickle().error_message(), HasSubstr("too little comes"));
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  EXPECT_TRUE(watch->Read(&event)) << watch->Finish().error_message();
+  EXPECT_EQ(event.state(), v1::RunState::RUNNING);
+}
+
+TEST_F(SlowClientsTest, LeaveThreadsToWorkers) {
+  Create(SmallSpec());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  // Calls that wait for the scheduler, which stands still: more than there are threads for clients.
+  std::promise<void> gate;
+  scheduler()->Post([open = gate.get_future().share()](schedule::Scheduler&) { open.wait(); });
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back([this] {
+      Context context;
+      v1::ListWorkersResponse response;
+      EXPECT_TRUE(workers_->ListWorkers(&context, {}, &response).ok());
+    });
+  }
+  grpc::Status status;
+  do {  // until none is left
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+    v1::ListExperimentsResponse response;
+    status = experiments_->ListExperiments(&context, {}, &response);
+  } while (status.ok());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+
+  auto written = std::async(std::launch::async, [&worker, &run] {
+    return worker->WriteBlob(run.lease, storage::Sha256Hex("weights"), {"weights"});
+  });
+  EXPECT_EQ(written.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  gate.set_value();
+  EXPECT_TRUE(written.get().ok());
+  for (std::thread& client : clients) client.join();
+}
+
+}  // namespace
+}  // namespace ablate::service
