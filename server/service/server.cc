@@ -30,9 +30,9 @@ constexpr int kThreads = 8;
 // For calls in progress to end by themselves.
 constexpr std::chrono::seconds kPatience{1};
 
-void ShutDown(grpc::Server* server) {
+void ShutDown(grpc::Server* server, std::chrono::seconds patience) {
   server->GetHealthCheckService()->Shutdown();
-  server->Shutdown(std::chrono::system_clock::now() + kPatience);
+  server->Shutdown(std::chrono::system_clock::now() + patience);
 }
 
 class GrpcServer final : public Server {
@@ -53,7 +53,7 @@ class GrpcServer final : public Server {
     if (worker_server_ == nullptr) return;
     workers_.streams.StopAll();
     workers_.transfers.StopAll();
-    ShutDown(worker_server_.get());
+    ShutDown(worker_server_.get(), kPatience);
   }
 
   absl::Status Start(const ServerOptions& options) {
@@ -77,13 +77,16 @@ class GrpcServer final : public Server {
 
   void StopClients() override {
     if (client_server_ == nullptr) return;
-    backend_.watches.StopAll();
-    backend_.reads.StopAll();
-    backend_.reports.StopAll();
-    backend_.generations.StopAll();
-    backend_.uploads.StopAll();
+    LiveStreams* const streams[] = {&backend_.watches, &backend_.reads, &backend_.reports,
+                                    &backend_.generations, &backend_.uploads};
+    for (LiveStreams* each : streams) each->StopAll();
     backend_.scheduler->analyses().Stop();
-    ShutDown(client_server_.get());
+    // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
+    // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    for (LiveStreams* each : streams) each->WaitUntilGone(deadline);
+    pool_.WaitUntilIdle(deadline);
+    ShutDown(client_server_.get(), std::chrono::seconds(0));
   }
 
   // A group of writes that changed no run takes no new number.

@@ -205,7 +205,7 @@ void WatchReactor::OnCancel() {
   const absl::Status cancelled = absl::CancelledError("the call was cancelled");
   {
     MutexLock lock(&mutex_);
-    end_ = cancelled;
+    end_.Update(cancelled);
     if (busy_) return;
     busy_ = true;
   }
