@@ -62,10 +62,18 @@ absl::Status SyncFolder(const std::string& folder) {
 
 // What pins and writers share with the folder, which they may outlive.
 struct Shelf {
-  explicit Shelf(std::string where) : folder(std::move(where)) {}
+  Shelf(std::string where, DiskRoom* on) : folder(std::move(where)), room(on) {}
+  // Whether bytes may be added.
+  absl::Status MayStore() const { return room == nullptr ? absl::OkStatus() : room->MayStore(); }
+  // Passes the end of adding some on.
+  absl::Status Stored(absl::Status status) const {
+    if (room != nullptr) room->Stored(DiskRoom::Kind::kBlobs, status);
+    return status;
+  }
   std::string PathOf(absl::string_view name) const { return absl::StrCat(folder, "/", name); }
 
   const std::string folder;
+  DiskRoom* const room;
   // Held over a rename with its pin and over a sweep with its look at the pins, so that neither
   // happens inside the other.
   Mutex mutex;
@@ -111,12 +119,13 @@ class Upload final : public Blobs::Writer {
   }
 
   absl::Status Append(absl::string_view bytes) override {
+    if (absl::Status room = shelf_->MayStore(); !room.ok()) return broken_ = std::move(room);
     hash_.Add(bytes);
     size_ += bytes.size();
     while (!bytes.empty()) {
       const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return broken_ = Failed("write", path_);
+      if (written < 0) return broken_ = shelf_->Stored(Failed("write", path_));
       bytes.remove_prefix(static_cast<size_t>(written));
     }
     return absl::OkStatus();
@@ -129,7 +138,8 @@ class Upload final : public Blobs::Writer {
     if (file_.get() < 0) return absl::FailedPreconditionError("a blob is published only once");
     const std::string sha256 = hash_.Hex();
     const bool synced = fsync(file_.get()) == 0;
-    if (!synced) return broken_ = Failed("sync", path_);
+    if (!synced) return broken_ = shelf_->Stored(Failed("sync", path_));
+    shelf_->Stored(absl::OkStatus()).IgnoreError();
     file_.Close();
     if (!expected.empty() && expected != sha256) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -164,7 +174,8 @@ class Upload final : public Blobs::Writer {
 
 class FolderBlobs final : public Blobs {
  public:
-  explicit FolderBlobs(const std::string& folder) : shelf_(std::make_shared<Shelf>(folder)) {}
+  FolderBlobs(const std::string& folder, DiskRoom* room)
+      : shelf_(std::make_shared<Shelf>(folder, room)) {}
 
   absl::StatusOr<std::unique_ptr<Writer>> Create() override {
     std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
@@ -263,13 +274,13 @@ absl::Status RemoveTemporaries(const std::string& folder) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder, DiskRoom* room) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", folder);
   absl::Status status = RemoveTemporaries(folder);
   // An earlier process may have ended between a rename and this.
   if (status.ok()) status = SyncFolder(folder);
   if (!status.ok()) return status;
-  return std::make_unique<FolderBlobs>(folder);
+  return std::make_unique<FolderBlobs>(folder, room);
 }
 
 }  // namespace ablate::storage

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/disk_room.h"
 
 namespace ablate::storage {
 
@@ -30,8 +31,10 @@ class Blobs {
     virtual absl::StatusOr<std::shared_ptr<Pin>> Publish(absl::string_view expected) = 0;
   };
 
-  // Creates the folder and removes temporary files that an earlier process left.
-  static absl::StatusOr<std::unique_ptr<Blobs>> Open(const std::string& folder);
+  // Creates the folder and removes temporary files that an earlier process left. `room`, of the
+  // disk that it is on, outlives this and what it made; it may be null.
+  static absl::StatusOr<std::unique_ptr<Blobs>> Open(const std::string& folder,
+                                                     DiskRoom* room = nullptr);
   virtual ~Blobs() = default;
 
   virtual absl::StatusOr<std::unique_ptr<Writer>> Create() = 0;

@@ -145,6 +145,7 @@ v1::CreateExperimentResponse Preview(const Backend& backend, const Plan& plan) {
   for (const spec::Problem& problem : plan.resolution.problems) {
     problems.push_back(ToProto(problem));
   }
+  if (!plan.no_room.empty()) problems.emplace_back().set_message(plan.no_room);
   Room room(kPageBytes / 4);
   AddRows(problems, "problems", &room, response.mutable_problems(), &response);
   if (plan.runs.empty()) return response;
@@ -158,7 +159,7 @@ absl::Status DescribeCreated(storage::Store* store, const std::string& id, size_
                              v1::CreateExperimentResponse* response) {
   const absl::StatusOr<storage::ExperimentRecord> record = store->GetExperiment(id);
   if (!record.ok()) return record.status();
-  *response->mutable_experiment() = ToProto(*record);
+  *response->mutable_experiment() = ToProto(*record, store->stalled());
   Room room(kPageBytes / 2);
   std::vector<v1::Cell> cells;
   while (cells.size() < count) {
@@ -186,6 +187,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   plan.resolution.problems = problems;
   if (request.validate_only()) return Preview(backend, plan);
   if (!problems.empty()) return InvalidFields(problems);
+  if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
 
   v1::CreateExperimentResponse response;
   DescribePlan(plan, &response);

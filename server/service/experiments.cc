@@ -25,7 +25,7 @@ absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
-  *response = ToProto(*record);
+  *response = ToProto(*record, backend.store->stalled());
   return absl::OkStatus();
 }
 
@@ -41,9 +41,10 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
   if (!records.ok()) return records.status();
   Room room(kPageBytes);
   std::string last;
+  const std::string stalled = backend.store->stalled();
   for (const storage::ExperimentRecord& record : *records) {
     const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
-    v1::Experiment experiment = ToProto(record);
+    v1::Experiment experiment = ToProto(record, stalled);
     if (full || !room.Take(experiment.ByteSizeLong())) {
       response->set_next_page_token(PageToken(kList, last));
       break;
@@ -67,7 +68,7 @@ absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& r
   }
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
-  *response = ToProto(*record);
+  *response = ToProto(*record, backend.store->stalled());
   return absl::OkStatus();
 }
 

@@ -89,9 +89,11 @@ class GrpcServer final : public Server {
     ShutDown(client_server_.get(), std::chrono::seconds(0));
   }
 
-  // A group of writes that changed no run takes no new number.
+  // A group of writes that changed no run takes no new number, nor does one that found no room.
   void Notify(uint64_t change) override {
-    if (notified_.exchange(change) != change) backend_.watches.WakeAll();
+    const bool stalled = !backend_.store->stalled().empty();
+    const bool changed = stalled_.exchange(stalled) != stalled;
+    if (notified_.exchange(change) != change || changed) backend_.watches.WakeAll();
   }
 
  private:
@@ -101,6 +103,7 @@ class GrpcServer final : public Server {
   figure::Gnuplot gnuplot_;
   WorkPool pool_;
   std::atomic<uint64_t> notified_ = 0;
+  std::atomic<bool> stalled_ = false;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<grpc::Server> client_server_;

@@ -22,7 +22,7 @@ class WorkersService final : public v1::Workers::CallbackService {
       backend_->scheduler->Run(
           [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
       for (const schedule::WorkerInfo& worker : workers) {
-        *response->add_workers() = ToProto(worker);
+        *response->add_workers() = ToProto(worker, backend_->store->stalled());
       }
       return absl::OkStatus();
     });

@@ -9,11 +9,13 @@
 #include "storage/sqlite/compaction.h"
 #include "storage/sqlite/leases.h"
 #include "storage/sqlite/removal.h"
+#include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
 namespace {
 
 constexpr std::chrono::minutes kPause(1);
+constexpr std::chrono::seconds kFullPause(5);  // while the disk is full
 // Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
 // server comes back within that and sends the event that names it.
 constexpr std::chrono::minutes kLeftoverGrace(2);
@@ -22,8 +24,8 @@ constexpr size_t kSweepHashes = 20;  // removed on the writer's thread, as in re
 
 }  // namespace
 
-Maintenance::Maintenance(Writer* writer, Reader reader, Blobs* blobs)
-    : writer_(writer), reader_(std::move(reader)), blobs_(blobs) {}
+Maintenance::Maintenance(Writer* writer, Reader reader, Blobs* blobs, DiskRoom* room)
+    : writer_(writer), reader_(std::move(reader)), blobs_(blobs), room_(room) {}
 
 Maintenance::~Maintenance() { Stop(); }
 
@@ -56,8 +58,9 @@ void Maintenance::Loop() {
   while (true) {
     // What fails, for want of space as a rule, is tried again after the pause.
     Pass(std::chrono::steady_clock::now() - start >= kLeftoverGrace).IgnoreError();
+    const bool full = room_ != nullptr && room_->full();
     MutexLock lock(&mutex_);
-    if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, kPause);
+    if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, full ? kFullPause : kPause);
     signalled_ = false;
     if (stopping_) return;
   }
@@ -75,7 +78,22 @@ absl::Status Maintenance::Pass(bool list_folder) {
   status.Update(SweepFolder(list_folder));
   status.Update(CompactAll());
   status.Update(Repeat([](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
+  status.Update(KeepRoom());
   return status;
+}
+
+absl::Status Maintenance::KeepRoom() {
+  if (room_ == nullptr) return absl::OkStatus();
+  if (!room_->MayStore().ok()) {
+    // What is in the log is in the file, too, after this, and its room is free.
+    writer_->Checkpoint().IgnoreError();
+    room_->Keep().IgnoreError();
+  }
+  if (!room_->full()) return absl::OkStatus();
+  return writer_->Run([](Transaction& t) {
+    Statement(t.db, "UPDATE store SET change = change").Run();
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Maintenance::CompactAll() {
@@ -111,7 +129,7 @@ absl::Status Maintenance::SweepFolder(bool list) {
     const size_t end = std::min(begin + kSweepHashes, hashes.size());
     const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
                                         hashes.begin() + static_cast<std::ptrdiff_t>(end));
-    const absl::Status status = writer_->Run([&](Transaction& t) {
+    const absl::Status status = writer_->Free([&](Transaction& t) {
       SweepUnnamed(t, blobs_, some);
       return absl::OkStatus();
     });
@@ -125,7 +143,7 @@ absl::Status Maintenance::SweepFolder(bool list) {
 absl::Status Maintenance::Repeat(const std::function<bool(Transaction&)>& slice) {
   bool more = true;
   while (more && !stopping()) {
-    const absl::Status status = writer_->Run([&](Transaction& t) {
+    const absl::Status status = writer_->Free([&](Transaction& t) {
       more = slice(t);
       return absl::OkStatus();
     });

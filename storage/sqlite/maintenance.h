@@ -20,8 +20,8 @@ class Maintenance {
  public:
   using Reader = std::function<absl::Status(const std::function<absl::Status(Connection&)>& read)>;
 
-  // All outlive this. `blobs` may be null.
-  Maintenance(Writer* writer, Reader reader, Blobs* blobs);
+  // All outlive this. `blobs` and `room` may be null.
+  Maintenance(Writer* writer, Reader reader, Blobs* blobs, DiskRoom* room);
   ~Maintenance();
   // Ends the thread after the request in progress.
   void Stop();
@@ -40,12 +40,15 @@ class Maintenance {
   absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   absl::Status Pass(bool list_folder) ABSL_LOCKS_EXCLUDED(pass_);
   absl::Status SweepFolder(bool list) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  // Repeats a request until it has nothing to do.
+  // Takes the ballast of a full disk again, and finds out whether there is room for other work.
+  absl::Status KeepRoom();
+  // Repeats a request that makes room until it has nothing to do.
   absl::Status Repeat(const std::function<bool(Transaction&)>& slice);
 
   Writer* const writer_;
   const Reader reader_;
   Blobs* const blobs_;
+  DiskRoom* const room_;
 
   Mutex pass_;  // held by whoever is at work
   bool folder_listed_ ABSL_GUARDED_BY(pass_) = false;

@@ -28,9 +28,11 @@ struct IsStatusOr<absl::StatusOr<T>> : std::true_type {};
 SqliteStore::SqliteStore(Parts parts, StoreOptions options)
     : options_(std::move(options)),
       lock_(std::move(parts.lock)),
+      room_(std::move(parts.room)),
       blobs_(std::move(parts.blobs)),
       generation_(std::move(parts.generation)),
       writer_(std::move(parts.db), {.threaded = parts.readers != nullptr,
+                                    .room = room_.get(),
                                     .now = options_.now,
                                     .on_commit = options_.on_commit,
                                     .on_chores = [this] { maintenance_.Signal(); },
@@ -39,7 +41,7 @@ SqliteStore::SqliteStore(Parts parts, StoreOptions options)
       maintenance_(
           &writer_,
           [this](const std::function<absl::Status(Connection&)>& read) { return Read(read); },
-          blobs_.get()) {
+          blobs_.get(), room_.get()) {
   if (readers_ != nullptr) maintenance_.StartThread();
 }
 
@@ -64,6 +66,14 @@ auto SqliteStore::ReadFor(const Work& work) {
   });
   if (!status.ok()) answer = status;
   return answer;
+}
+
+std::string SqliteStore::stalled() const {
+  return room_ != nullptr && room_->full() ? "disk full" : "";
+}
+
+absl::StatusOr<uint64_t> SqliteStore::FreeBytes() const {
+  return room_ != nullptr ? room_->Free() : UINT64_MAX;
 }
 
 absl::StatusOr<CreatedExperiment> SqliteStore::CreateExperiment(const NewExperiment& experiment) {
@@ -99,11 +109,11 @@ absl::StatusOr<std::vector<ExperimentRecord>> SqliteStore::ListExperiments(absl:
 }
 
 absl::StatusOr<std::vector<Withdrawal>> SqliteStore::CancelExperiment(absl::string_view id) {
-  return RunFor(writer_, [&](Transaction& t) { return storage::CancelExperiment(t, id); });
+  return FreeFor(writer_, [&](Transaction& t) { return storage::CancelExperiment(t, id); });
 }
 
 absl::Status SqliteStore::DeleteExperiment(absl::string_view id) {
-  return writer_.Run([&](Transaction& t) { return storage::DeleteExperiment(t, id); });
+  return writer_.Free([&](Transaction& t) { return storage::DeleteExperiment(t, id); });
 }
 
 absl::StatusOr<std::vector<CellRecord>> SqliteStore::ListCells(absl::string_view experiment,
@@ -271,7 +281,7 @@ absl::StatusOr<std::vector<DatasetRecord>> SqliteStore::ListDatasets(absl::strin
 }
 
 absl::Status SqliteStore::DeleteDataset(absl::string_view id) {
-  return writer_.Run([&](Transaction& t) { return storage::DeleteDataset(t, id); });
+  return writer_.Free([&](Transaction& t) { return storage::DeleteDataset(t, id); });
 }
 
 absl::Status SqliteStore::Maintain() {
