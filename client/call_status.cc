@@ -33,6 +33,11 @@ absl::Status StatusOf(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return absl::OkStatus();
   // Our server gives details with every error, the transport none.
   const bool answered = !status.error_details().empty();
+  // The transport cancels what reaches a server that shuts down; nothing of ours cancels and asks.
+  const bool cut_off = status.error_code() == grpc::StatusCode::CANCELLED && !answered;
+  if (cut_off) {
+    return absl::UnavailableError(absl::StrCat("the server at ", address, " is shutting down"));
+  }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !answered) {
     return absl::UnavailableError(absl::StrCat("no server answers at ", address,
                                                ": run `ablate up` (", Message(status), ")"));

@@ -82,9 +82,10 @@ absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     if (status.ok()) return response;
-    const bool again = options.repeatable && pause != std::end(kPauses) &&
-                       status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (!again) return StatusOf(status, address);
+    const absl::Status failed = StatusOf(status, address);
+    const bool again =
+        options.repeatable && pause != std::end(kPauses) && absl::IsUnavailable(failed);
+    if (!again) return failed;
     sleep(*pause++);
   }
 }

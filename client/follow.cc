@@ -108,6 +108,11 @@ int ExitCodeOf(const v1::Experiment& experiment) {
   return cancelled ? kCancelled : kSuccess;
 }
 
+std::string StateText(const v1::Experiment& experiment) {
+  if (!experiment.stalled().empty()) return absl::StrCat("STALLED: ", experiment.stalled());
+  return v1::ExperimentState::Value_Name(experiment.state());
+}
+
 std::string CountsText(const v1::RunCounts& counts) {
   std::vector<std::string> parts;
   const std::pair<uint32_t, const char*> all[] = {

@@ -35,6 +35,9 @@ int ExitCodeOf(const v1::Experiment& experiment);
 // Says why waiting failed; the result is the exit code for it, which is none of ExitCodeOf.
 int FailToWait(const Context& context, const absl::Status& status);
 
+// Such as "ACTIVE", or "STALLED: disk full".
+std::string StateText(const v1::Experiment& experiment);
+
 // Such as "178 done, 2 diverged".
 std::string CountsText(const v1::RunCounts& counts);
 

@@ -2,6 +2,7 @@
 #include "client/progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -46,6 +47,8 @@ void Progress::Count(const v1::ExperimentEvent& event) {
 
 void Progress::Update(const v1::ExperimentEvent& event) {
   counts_ = event.counts();
+  if (std::exchange(stalled_, event.stalled()) != event.stalled()) Draw();
+  if (event.cell().empty()) return;
   Count(event);
   for (const std::string& key : {options_.primary, std::string("train/loss")}) {
     const auto value = event.last().find(key);
@@ -106,8 +109,9 @@ std::string Progress::Line() const {
   for (const auto& [count, word] : parts) {
     if (count > 0) absl::StrAppend(&line, ", ", count, " ", word);
   }
+  if (!stalled_.empty()) absl::StrAppend(&line, "   STALLED: ", stalled_);
   const double rate = Rate();
-  if (rate > 0 && remaining_ > 0) {
+  if (rate > 0 && remaining_ > 0 && stalled_.empty()) {
     absl::StrAppend(&line, "   ", Grouped(static_cast<uint64_t>(rate)), " steps/s   ETA ",
                     Duration(absl::Seconds(static_cast<double>(remaining_) / rate)));
   }

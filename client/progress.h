@@ -59,6 +59,7 @@ class Progress {
   int64_t made_ = 0;
   int64_t remaining_ = 0;
   std::string latest_metric_;
+  std::string stalled_;  // why; empty while it goes on
   absl::Time drawn_ = absl::InfinitePast();
 };
 

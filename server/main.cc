@@ -30,6 +30,8 @@
 namespace ablate {
 namespace {
 
+// Deletes of large experiments, or the start of a server, take a few MB of log.
+constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
 constexpr absl::Duration kWorkerPatience = absl::Seconds(20);
 
@@ -211,6 +213,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   options.folder = home.folder;
   options.log = [](const std::string& line) { spdlog::warn("{}", line); };
   options.sweep_leftovers = flags.sweep_leftovers;
+  options.ballast_bytes = kBallastBytes;
   options.on_commit = [this](uint64_t change) { commits_(change); };
   auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();

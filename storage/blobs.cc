@@ -29,7 +29,6 @@ namespace {
 
 constexpr absl::string_view kTemporary = "upload-";
 constexpr absl::string_view kTrash = "trash";
-constexpr uint64_t kFreedAtOnce = 64 << 20;
 
 bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
 
@@ -98,6 +97,15 @@ struct Discarded {
 struct Shelf {
   Shelf(std::string where, BlobsOptions with) : folder(std::move(where)), options(std::move(with)) {
     if (!options.now) options.now = SystemNow;
+  }
+  // Whether bytes may be added.
+  absl::Status MayStore() const {
+    return options.room == nullptr ? absl::OkStatus() : options.room->MayStore();
+  }
+  // Passes the end of adding some on.
+  absl::Status Stored(absl::Status status) const {
+    if (options.room != nullptr) options.room->Stored(DiskRoom::Kind::kBlobs, status);
+    return status;
   }
   std::string PathOf(absl::string_view name) const { return absl::StrCat(folder, "/", name); }
   std::string Trash() const { return PathOf(kTrash); }
@@ -204,6 +212,7 @@ class Upload final : public Blobs::Writer {
   }
 
   absl::Status Append(absl::string_view bytes) override {
+    if (absl::Status room = shelf_->MayStore(); !room.ok()) return broken_ = std::move(room);
     hash_.Add(bytes);
     size_ += bytes.size();
     while (!bytes.empty()) {
@@ -211,9 +220,9 @@ class Upload final : public Blobs::Writer {
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
         const int error = errno;
-        if (IsFull(error) && shelf_->FreeTrash(kFreedAtOnce) > 0) continue;
+        if (IsFull(error) && shelf_->FreeTrash(Blobs::kFreedAtOnce) > 0) continue;
         errno = error;
-        return broken_ = Failed("write", path_);
+        return broken_ = shelf_->Stored(Failed("write", path_));
       }
       bytes.remove_prefix(static_cast<size_t>(written));
     }
@@ -227,7 +236,8 @@ class Upload final : public Blobs::Writer {
     if (file_.get() < 0) return absl::FailedPreconditionError("a blob is published only once");
     const std::string sha256 = hash_.Hex();
     const bool synced = fsync(file_.get()) == 0;
-    if (!synced) return broken_ = Failed("sync", path_);
+    if (!synced) return broken_ = shelf_->Stored(Failed("sync", path_));
+    shelf_->Stored(absl::OkStatus()).IgnoreError();
     file_.Close();
     if (!expected.empty() && expected != sha256) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/disk_room.h"
 
 namespace ablate::storage {
 
@@ -19,6 +20,8 @@ struct BlobsOptions {
   std::function<int64_t()> now;
   // Told when the trash makes room on a full disk.
   std::function<void(const std::string&)> log;
+  // Of the disk that the folder is on; outlives the blobs and what they made. May be null.
+  DiskRoom* room = nullptr;
 };
 
 // What became of a blob that was to be swept.
@@ -36,6 +39,8 @@ enum class Swept {
 // room by itself: the trash goes, oldest first, before a write fails.
 class Blobs {
  public:
+  // What a full disk takes of the trash, in bytes, before another try.
+  static constexpr uint64_t kFreedAtOnce = 64 << 20;
   // Holds a blob against being swept until it is destroyed.
   class Pin;
 

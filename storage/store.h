@@ -22,9 +22,12 @@ namespace ablate::storage {
 struct StoreOptions {
   // Folder with ablate.db and blobs/; created with mode 0700. Empty: in memory, without blobs.
   std::string folder;
+  // Bytes kept on the disk so that deletes work when it is full (storage/disk_room.h); 0: none.
+  uint64_t ballast_bytes = 0;
   // Wall clock, for the times in records. Default: the system's.
   std::function<Micros()> now;
-  // Called on the writer's thread after each commit with the newest change number; must not block.
+  // Called on the writer's thread after each group of writes, refused ones too, with the newest
+  // change number; must not block.
   std::function<void(uint64_t)> on_commit;
   // Told what the store does by itself with files that are the user's: a line each. Thread-safe.
   std::function<void(const std::string&)> log;
@@ -82,8 +85,8 @@ struct SeriesQuery {
 // Thread-safe. Writes go through one writer thread that commits them in groups (a savepoint each,
 // one fsync a group) and return after the commit; reads use read-only connections and see every
 // write that returned. Any write: RESOURCE_EXHAUSTED if the disk is full (nothing changed, try
-// again later). A failed fsync or a corrupt file ends the process: what was acknowledged would no
-// longer be certain.
+// again later; cancelling and deleting work as long as there is a ballast). A failed fsync or a
+// corrupt file ends the process: what was acknowledged would no longer be certain.
 class Store {
  public:
   // FAILED_PRECONDITION if another process holds the folder, the file is newer than this program or
@@ -95,6 +98,12 @@ class Store {
   virtual std::string generation() const = 0;
   // Null in memory.
   virtual Blobs* blobs() = 0;
+  // Why nothing more is stored, so that training pauses: "disk full". Empty while all is well.
+  virtual std::string stalled() const = 0;
+  // Bytes that the disk has left for more, and the folder that they are in. All there can be, in
+  // memory.
+  virtual absl::StatusOr<uint64_t> FreeBytes() const = 0;
+  virtual std::string folder() const = 0;
 
   // --- Experiments
   // Creates the experiment, its cells and the runs that are missing, in one transaction. A

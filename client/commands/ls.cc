@@ -59,8 +59,7 @@ int Ls(const Options& options, const Context& context) {
   }
   Table table({{"experiment"}, {"state"}, {"runs"}, {"created"}, {"question"}});
   for (const v1::Experiment& experiment : list->experiments()) {
-    table.Add({Id(experiment.name()), v1::ExperimentState::Value_Name(experiment.state()),
-               CountsText(experiment.counts()),
+    table.Add({Id(experiment.name()), StateText(experiment), CountsText(experiment.counts()),
                Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
                experiment.spec().question()});
   }

@@ -53,8 +53,8 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
 void Print(const Context& context, const v1::Experiment& experiment,
            const v1::ListRunsResponse& runs) {
   std::ostream& out = *context.console.out;
-  out << Id(experiment.name()) << "   " << v1::ExperimentState::Value_Name(experiment.state())
-      << "   " << CountsText(experiment.counts()) << "   created "
+  out << Id(experiment.name()) << "   " << StateText(experiment) << "   "
+      << CountsText(experiment.counts()) << "   created "
       << Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()) << "\n";
   if (!experiment.spec().question().empty()) {
     out << Printable(experiment.spec().question()) << "\n";

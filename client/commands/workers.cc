@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
 #include "client/exit_code.h"
@@ -48,8 +49,10 @@ int Workers(bool json, const Context& context) {
         worker.has_attach_time()
             ? Ago(absl::FromUnixSeconds(worker.attach_time().seconds()), context.now())
             : "";
-    table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()),
-               v1::WorkerState::Value_Name(worker.state()), worker.device(),
+    const std::string state = worker.stalled().empty()
+                                  ? v1::WorkerState::Value_Name(worker.state())
+                                  : absl::StrCat("STALLED: ", worker.stalled());
+    table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()), state, worker.device(),
                Grouped(worker.lanes()), Grouped(static_cast<uint64_t>(worker.runs_size())), since,
                worker.build()});
   }

@@ -97,8 +97,9 @@ void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::str
   for (const auto& [axis, label] : labels) (*map)[axis] = label;
 }
 
-v1::Experiment ToProto(const storage::ExperimentRecord& record) {
+v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled) {
   v1::Experiment message;
+  if (record.state == storage::ExperimentState::kActive) message.set_stalled(stalled);
   message.set_name(ExperimentName(record.id));
   message.set_owner(record.owner);
   message.mutable_spec()->ParseFromString(record.spec);
@@ -120,8 +121,12 @@ v1::Cell ToProto(const storage::CellRecord& record) {
   return message;
 }
 
-v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& summaries) {
+v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& summaries,
+                const std::string& stalled) {
   v1::Run message;
+  const bool goes_on =
+      record.state == storage::RunState::kQueued || record.state == storage::RunState::kLeased;
+  if (goes_on) message.set_stalled(stalled);
   message.set_name(RunName(record.id));
   message.set_state(ToProto(record.state));
   message.set_trajectory(record.trajectory);
@@ -213,8 +218,9 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
   return message;
 }
 
-v1::Worker ToProto(const schedule::WorkerInfo& worker) {
+v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled) {
   v1::Worker message;
+  if (worker.attached && !worker.analysis) message.set_stalled(stalled);
   message.set_name(absl::StrCat("workers/", worker.name));
   message.set_device(worker.device);
   message.set_lanes(worker.lanes);

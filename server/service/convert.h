@@ -23,15 +23,17 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 
 v1::RunState::Value ToProto(storage::RunState state);
 v1::RunCounts ToProto(const storage::RunCounts& counts);
-v1::Experiment ToProto(const storage::ExperimentRecord& record);
+// `stalled`: why nothing goes on, as Store::stalled says; told of what would go on.
+v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled);
 v1::Cell ToProto(const storage::CellRecord& record);
-v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& summaries);
+v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& summaries,
+                const std::string& stalled);
 v1::RunRow ToRow(const storage::CellRecord& record, const storage::RunSummaries& summaries);
 v1::Summary ToProto(const storage::Summary& summary);
 v1::RunEvent ToProto(const storage::RunEventRecord& record);
 v1::Artifact ToProto(const storage::ArtifactRecord& record);
 v1::Dataset ToProto(const storage::DatasetRecord& record);
-v1::Worker ToProto(const schedule::WorkerInfo& worker);
+v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled);
 v1::Problem ToProto(const spec::Problem& problem);
 
 void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::string>* map);

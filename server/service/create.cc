@@ -184,6 +184,7 @@ v1::CreateExperimentResponse Preview(const Backend& backend, Plan&& plan) {
   for (const spec::Problem& problem : plan.resolution.problems) {
     problems.push_back(ToProto(problem));
   }
+  if (!plan.no_room.empty()) problems.emplace_back().set_message(plan.no_room);
   AddRows(problems, "problems", &room, response.mutable_problems(), &response);
   if (plan.runs.empty()) return response;
   DescribePlan(plan, &room, &response);
@@ -228,7 +229,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   const absl::StatusOr<storage::ExperimentRecord> record =
       backend.store->GetExperiment(created->id);
   if (!record.ok()) return record.status();
-  *response.mutable_experiment() = ToProto(*record);
+  *response.mutable_experiment() = ToProto(*record, backend.store->stalled());
   const absl::Status added = AddStoredCells(backend.store, created->id, cells, &room, &response);
   if (!added.ok()) return added;
   return response;
@@ -249,6 +250,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Create(const Backend& backend,
   plan.resolution.problems = problems;
   if (validate_only) return Preview(backend, std::move(plan));
   if (!problems.empty()) return InvalidFields(problems);
+  if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   return Store(backend, submission, request->fresh(), std::move(plan));
 }
 

@@ -26,7 +26,7 @@ absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
-  *response = ToProto(*record);
+  *response = ToProto(*record, backend.store->stalled());
   return absl::OkStatus();
 }
 
@@ -44,6 +44,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
   if (!after.ok()) return after.status();
   Room room(kPageBytes);
   std::string last = *after;
+  const std::string stalled = backend.store->stalled();
   while (true) {
     // A few at a time: each may be as large as a page.
     const auto records = backend.store->ListExperiments(last, kExperimentsAtOnce);
@@ -52,7 +53,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
     if (!records.ok()) return records.status();
     for (const storage::ExperimentRecord& record : *records) {
       const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
-      v1::Experiment experiment = ToProto(record);
+      v1::Experiment experiment = ToProto(record, stalled);
       if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
         response->set_next_page_token(PageToken(kList, last));
         return absl::OkStatus();
@@ -77,7 +78,7 @@ absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& r
   }
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
-  *response = ToProto(*record);
+  *response = ToProto(*record, backend.store->stalled());
   return absl::OkStatus();
 }
 

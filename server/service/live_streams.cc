@@ -25,6 +25,7 @@ absl::Status LiveStreams::Add(LiveStream* stream) {
 void LiveStreams::Remove(LiveStream* stream) {
   MutexLock lock(&mutex_);
   streams_.erase(stream);
+  if (streams_.empty()) gone_.SignalAll();
 }
 
 void LiveStreams::WakeAll() {
@@ -41,6 +42,16 @@ void LiveStreams::StopAll() {
   MutexLock lock(&mutex_);
   stopped_ = true;
   for (LiveStream* stream : streams_) stream->Stop();
+}
+
+void LiveStreams::WaitUntilGone(std::chrono::steady_clock::time_point deadline) {
+  MutexLock lock(&mutex_);
+  while (!streams_.empty()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return;
+    gone_.WaitFor(&mutex_, left);
+  }
 }
 
 }  // namespace ablate::service

@@ -3,6 +3,7 @@
 #define ABLATE_SERVER_SERVICE_LIVE_STREAMS_H_
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <string>
 
@@ -38,11 +39,14 @@ class LiveStreams {
   void WakeAll();
   void LookAtAll(absl::Duration now);
   void StopAll();
+  // Waits until none is left, at most until `deadline`. After StopAll.
+  void WaitUntilGone(std::chrono::steady_clock::time_point deadline);
 
  private:
   const std::string what_;
   const size_t most_;
   Mutex mutex_;
+  CondVar gone_;  // none is left
   std::set<LiveStream*> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };

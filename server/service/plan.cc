@@ -19,6 +19,8 @@
 namespace ablate::service {
 namespace {
 
+constexpr double kMuchOfDisk = .8;  // from here on, an experiment's size is worth a note
+
 struct Devices {
   bool cuda = false;                                 // a GPU worker is known
   uint32_t lanes = 0;                                // of all workers that train
@@ -103,6 +105,25 @@ void CheckLimits(size_t trained, Plan* plan) {
   }
 }
 
+std::string Megabytes(uint64_t bytes) { return absl::StrCat((bytes + 999'999) / 1'000'000, " MB"); }
+
+// What is stored while other experiments train is not known: the estimate is against what is free
+// now.
+absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
+  const absl::StatusOr<uint64_t> free = store.FreeBytes();
+  if (!free.ok()) return free.status();
+  const uint64_t needed = plan->cost.bytes;
+  if (needed == 0) return absl::OkStatus();
+  const std::string what = absl::StrCat("the experiment needs about ", Megabytes(needed), ", and ",
+                                        store.folder(), " has ", Megabytes(*free), " free");
+  if (needed > *free) {
+    plan->no_room = absl::StrCat(what, ": free some, or make it smaller");
+  } else if (static_cast<double>(needed) > kMuchOfDisk * static_cast<double>(*free)) {
+    plan->resolution.notes.push_back(what);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 storage::NewRun ToRun(const spec::ResolvedCell& cell) {
@@ -150,6 +171,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
   if (!cost.ok()) return cost.status();
   plan.cost = *cost;
   CheckLimits(trained.size(), &plan);
+  if (absl::Status room = CheckRoom(*backend.store, &plan); !room.ok()) return room;
   return plan;
 }
 

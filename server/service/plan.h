@@ -23,6 +23,7 @@ struct Plan {
   std::vector<storage::KnownRun> known;  // for each of runs
   std::vector<bool> reused;              // for each of runs: is not trained again
   Cost cost;                             // of the runs that are not reused
+  std::string no_room;                   // that the disk has too little for them; empty if not
 };
 
 // The run that a resolved cell asks for.

@@ -27,7 +27,7 @@ absl::Status Get(const Backend& backend, const v1::GetRunRequest& request, v1::R
   if (!record.ok()) return record.status();
   const auto summaries = backend.store->Summaries({*id});
   if (!summaries.ok()) return summaries.status();
-  *response = ToProto(*record, summaries->front());
+  *response = ToProto(*record, summaries->front(), backend.store->stalled());
   return absl::OkStatus();
 }
 

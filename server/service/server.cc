@@ -36,9 +36,9 @@ constexpr int kWorkerThreads = 4;
 // For calls in progress to end by themselves.
 constexpr std::chrono::seconds kPatience{1};
 
-void ShutDown(grpc::Server* server) {
+void ShutDown(grpc::Server* server, std::chrono::seconds patience) {
   server->GetHealthCheckService()->Shutdown();
-  server->Shutdown(std::chrono::system_clock::now() + kPatience);
+  server->Shutdown(std::chrono::system_clock::now() + patience);
 }
 
 class GrpcServer final : public Server {
@@ -66,7 +66,7 @@ class GrpcServer final : public Server {
     if (worker_server_ == nullptr) return;
     workers_.streams.StopAll();
     workers_.transfers.StopAll();
-    ShutDown(worker_server_.get());
+    ShutDown(worker_server_.get(), kPatience);
   }
 
   absl::Status Start(const ServerOptions& options) {
@@ -91,14 +91,22 @@ class GrpcServer final : public Server {
 
   void StopClients() override {
     if (client_server_ == nullptr) return;
-    for (LiveStreams* streams : backend_.AllStreams()) streams->StopAll();
+    const auto streams = backend_.AllStreams();
+    for (LiveStreams* each : streams) each->StopAll();
     backend_.scheduler->analyses().Stop();
-    ShutDown(client_server_.get());
+    // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
+    // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    for (LiveStreams* each : streams) each->WaitUntilGone(deadline);
+    pool_.WaitUntilIdle(deadline);
+    ShutDown(client_server_.get(), std::chrono::seconds(0));
   }
 
-  // A group of writes that changed no run takes no new number.
+  // A group of writes that changed no run takes no new number, nor does one that found no room.
   void Notify(uint64_t change) override {
-    if (notified_.exchange(change) != change) backend_.watches.WakeAll();
+    const bool stalled = !backend_.store->stalled().empty();
+    const bool changed = stalled_.exchange(stalled) != stalled;
+    if (notified_.exchange(change) != change || changed) backend_.watches.WakeAll();
   }
 
  private:
@@ -122,6 +130,7 @@ class GrpcServer final : public Server {
   WorkPool worker_pool_;
   WorkPool planners_;
   std::atomic<uint64_t> notified_ = 0;
+  std::atomic<bool> stalled_ = false;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<grpc::Server> client_server_;

@@ -31,8 +31,8 @@ class Server {
   virtual ~Server() = default;
   // Does that for clients and refuses new ones, while workers can still save and leave.
   virtual void StopClients() = 0;
-  // A commit reached this change number: wakes watchers if it is a new one
-  // (storage::StoreOptions::on_commit).
+  // A group of writes ended, and this is the newest change number: wakes watchers if it is a new
+  // one, or if the disk is full now or no longer (storage::StoreOptions::on_commit).
   virtual void Notify(uint64_t change) = 0;
 };
 

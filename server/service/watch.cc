@@ -95,7 +95,18 @@ absl::Status WatchReactor::Collect() {
   final_ = has_ended_ && !full;
   has_ended_ = record->state != storage::ExperimentState::kActive;
   more_ = full || (has_ended_ && !final_);
-  return MakeEvents(feed_.Take(Now(), final_), record->counts);
+  const std::string stalled = has_ended_ ? "" : backend_->store->stalled();
+  const bool changed_stall = std::exchange(stalled_, stalled) != stalled;
+  absl::Status made = MakeEvents(feed_.Take(Now(), final_), record->counts);
+  if (made.ok() && batch_.empty() && changed_stall) TellStall(record->counts);
+  return made;
+}
+
+void WatchReactor::TellStall(const storage::RunCounts& counts) {
+  v1::ExperimentEvent& event = batch_.emplace_back();
+  event.set_token(WatchToken(backend_->store->generation(), token_));
+  event.set_stalled(stalled_);
+  *event.mutable_counts() = ToProto(counts);
 }
 
 absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& cells,
@@ -114,6 +125,7 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
     event.set_step(cells[i].step);
     event.set_steps(cells[i].steps);
     event.set_token(before);
+    event.set_stalled(stalled_);
     *event.mutable_counts() = ToProto(counts);
     for (const storage::Summary& summary : (*summaries)[i].keys) {
       const bool wanted = std::find(keys_.begin(), keys_.end(), summary.key) != keys_.end();
@@ -214,7 +226,7 @@ void WatchReactor::OnCancel() {
   const absl::Status cancelled = absl::CancelledError("the call was cancelled");
   {
     MutexLock lock(&mutex_);
-    end_ = cancelled;
+    end_.Update(cancelled);
     if (busy_) return;
     busy_ = true;
   }

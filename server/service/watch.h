@@ -47,6 +47,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
   absl::Status Collect();
   absl::Status MakeEvents(const std::vector<storage::CellRecord>& cells,
                           const storage::RunCounts& counts);
+  // Tells of a stall or of its end, if no cell's event does.
+  void TellStall(const storage::RunCounts& counts);
   void WriteNext();
   void Rest();
   void OnTimer(absl::Duration at);
@@ -68,6 +70,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
   bool has_ended_ = false;  // before this round's reads
   bool more_ = false;       // cells are left that changed before this round
   bool final_ = false;
+  std::string stalled_;  // as told last
   std::deque<v1::ExperimentEvent> batch_;
 
   Mutex mutex_;

@@ -43,6 +43,16 @@ void WorkPool::PostAfter(absl::Duration delay, Task task) {
   later_changed_.Signal();
 }
 
+void WorkPool::WaitUntilIdle(Time deadline) {
+  MutexLock lock(&mutex_);
+  while (running_ > 0 || !ready_.empty()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return;
+    idle_.WaitFor(&mutex_, left);
+  }
+}
+
 void WorkPool::Work() {
   while (true) {
     Task task;
@@ -52,8 +62,12 @@ void WorkPool::Work() {
       if (ready_.empty()) return;
       task = std::move(ready_.front());
       ready_.pop_front();
+      ++running_;
     }
     task();
+    task = nullptr;  // what it owns goes while it still counts
+    MutexLock lock(&mutex_);
+    if (--running_ == 0 && ready_.empty()) idle_.SignalAll();
   }
 }
 

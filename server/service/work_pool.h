@@ -31,6 +31,8 @@ class WorkPool {
   // For calls in progress, of which each has at most one task: always accepted.
   void Post(Task task);
   void PostAfter(absl::Duration delay, Task task);
+  // Waits until nothing runs and nothing waits to run now, at most until `deadline`.
+  void WaitUntilIdle(std::chrono::steady_clock::time_point deadline);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -42,6 +44,8 @@ class WorkPool {
   Mutex mutex_;
   CondVar ready_changed_;
   CondVar later_changed_;
+  CondVar idle_;
+  size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Task> ready_ ABSL_GUARDED_BY(mutex_);
   std::multimap<Time, Task> later_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -30,11 +30,12 @@ absl::Status List(const Backend& backend, const v1::ListWorkersRequest& request,
     return a.name < b.name;
   };
   std::sort(workers.begin(), workers.end(), by_name);
+  const std::string stalled = backend.store->stalled();
   Room room(kPageBytes);
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {
     if (worker.name <= *after) continue;
-    v1::Worker row = ToProto(worker);
+    v1::Worker row = ToProto(worker, stalled);
     const bool full = static_cast<uint32_t>(response->workers_size()) == *size;
     if (full || !room.Take(row.ByteSizeLong() + 8)) {
       response->set_next_page_token(PageToken(kList, last));

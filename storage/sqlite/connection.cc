@@ -133,6 +133,8 @@ void Connection::Execute(const char* sql) {
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
 
+int64_t Connection::changed_rows() const { return sqlite3_total_changes64(db_); }
+
 absl::Status Connection::Checkpoint(bool truncate) {
   sqlite3_busy_timeout(db_, truncate ? 100 : 0);
   const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;

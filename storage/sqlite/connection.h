@@ -44,6 +44,9 @@ class Connection {
   void Execute(const char* sql);
   bool in_transaction() const;
 
+  // Rows changed so far by statements of this connection, undone ones too.
+  int64_t changed_rows() const;
+
   // Pages in the log after the last commit on this connection.
   int log_pages() const { return log_pages_; }
   // Copies the log into the file. `truncate` waits for readers, for a moment, and empties the log;

@@ -12,11 +12,13 @@
 #include "storage/sqlite/compaction.h"
 #include "storage/sqlite/leases.h"
 #include "storage/sqlite/removal.h"
+#include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
 namespace {
 
 constexpr std::chrono::minutes kPause(1);
+constexpr std::chrono::seconds kFullPause(5);  // while the disk is full
 // Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
 // server comes back within that and sends the event that names it.
 constexpr std::chrono::minutes kLeftoverGrace(2);
@@ -67,8 +69,9 @@ void Maintenance::Loop() {
   while (true) {
     // What fails, for want of space as a rule, is tried again after the pause.
     Pass(std::chrono::steady_clock::now() - start >= kLeftoverGrace).IgnoreError();
+    const bool full = options_.room != nullptr && options_.room->full();
     MutexLock lock(&mutex_);
-    if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, kPause);
+    if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, full ? kFullPause : kPause);
     signalled_ = false;
     if (stopping_) return;
   }
@@ -92,7 +95,26 @@ absl::Status Maintenance::Pass(bool list_folder) {
   status.Update(EmptyTrash());
   status.Update(CompactAll());
   status.Update(Repeat([](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
+  status.Update(KeepRoom());
   return status;
+}
+
+absl::Status Maintenance::KeepRoom() {
+  if (options_.room == nullptr) return absl::OkStatus();
+  if (!options_.room->MayStore().ok()) {
+    // What is in the log is in the file, too, after this, and its room is free.
+    writer_->Checkpoint().IgnoreError();
+    const bool kept = options_.room->Keep().ok();
+    // What was deleted is in the trash as a rule, and nothing else asks for its room meanwhile.
+    if (!kept && blobs_ != nullptr && blobs_->FreeTrash(Blobs::kFreedAtOnce) > 0) {
+      options_.room->Keep().IgnoreError();
+    }
+  }
+  if (!options_.room->full()) return absl::OkStatus();
+  return writer_->Run([](Transaction& t) {
+    Statement(t.db, "UPDATE store SET change = change").Run();
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Maintenance::CompactAll() {
@@ -163,7 +185,7 @@ absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, size_
     const size_t end = std::min(begin + kSweepHashes, hashes.size());
     const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
                                         hashes.begin() + static_cast<std::ptrdiff_t>(end));
-    const absl::Status status = writer_->Run([&](Transaction& t) {
+    const absl::Status status = writer_->Free([&](Transaction& t) {
       SweepUnnamed(t, blobs_, Worth::kKeeping, some, trashed);
       return absl::OkStatus();
     });
@@ -193,7 +215,7 @@ void Maintenance::Log(const std::string& line) {
 absl::Status Maintenance::Repeat(const std::function<bool(Transaction&)>& slice) {
   bool more = true;
   while (more && !stopping()) {
-    const absl::Status status = writer_->Run([&](Transaction& t) {
+    const absl::Status status = writer_->Free([&](Transaction& t) {
       more = slice(t);
       return absl::OkStatus();
     });

@@ -21,6 +21,7 @@ struct MaintenanceOptions {
   std::function<Micros()> now;
   std::function<void(const std::string&)> log;  // may be empty
   bool sweep_most = false;                      // as StoreOptions::sweep_leftovers
+  DiskRoom* room = nullptr;                     // null in memory
 };
 
 // Thread-safe.
@@ -54,7 +55,9 @@ class Maintenance {
   absl::StatusOr<std::vector<std::string>> Unnamed(const std::vector<std::string>& hashes);
   absl::Status EmptyTrash() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   void Log(const std::string& line);
-  // Repeats a request until it has nothing to do.
+  // Takes the ballast of a full disk again, and finds out whether there is room for other work.
+  absl::Status KeepRoom();
+  // Repeats a request that makes room until it has nothing to do.
   absl::Status Repeat(const std::function<bool(Transaction&)>& slice);
 
   Writer* const writer_;

@@ -58,6 +58,25 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& fold
   return db;
 }
 
+// A start writes: the index of the log, a schema, and outside the store an address and logs.
+constexpr uint64_t kStartBytes = 1 << 20;
+
+absl::Status OpenFiles(const StoreOptions& options, SqliteStore::Parts* parts) {
+  parts->db.reset();  // of an earlier try
+  const std::string path = absl::StrCat(options.folder, "/ablate.db");
+  auto db = OpenDatabase(options.folder, path);
+  if (!db.ok()) return db.status();
+  parts->db = *std::move(db);
+  parts->path = path;
+  if (absl::Status status = Migrate(*parts->db, Migrations()); !status.ok()) return status;
+  auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"),
+                           {options.now, options.log, parts->room.get()});
+  if (!blobs.ok()) return blobs.status();
+  parts->blobs = *std::move(blobs);
+  parts->readers = std::make_unique<Readers>(path, options.fatal);
+  return absl::OkStatus();
+}
+
 absl::Status OpenFolder(const StoreOptions& options, SqliteStore::Parts* parts) {
   if (!options.image.empty()) {
     return absl::InvalidArgumentError("image: only a store in memory begins as one");
@@ -65,23 +84,20 @@ absl::Status OpenFolder(const StoreOptions& options, SqliteStore::Parts* parts) 
   auto lock = FolderLock::Take(options.folder);
   if (!lock.ok()) return lock.status();
   parts->lock = *std::move(lock);
-  const std::string path = absl::StrCat(options.folder, "/ablate.db");
-  auto db = OpenDatabase(options.folder, path);
-  if (!db.ok()) return db.status();
-  parts->db = *std::move(db);
-  parts->path = path;
-  auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"), {options.now, options.log});
-  if (!blobs.ok()) return blobs.status();
-  parts->blobs = *std::move(blobs);
-  parts->readers = std::make_unique<Readers>(path, options.fatal);
-  return absl::OkStatus();
+  parts->room = std::make_unique<DiskRoom>(options.folder, options.ballast_bytes);
+  const auto free = parts->room->Free();
+  if (free.ok() && *free < kStartBytes) parts->room->Release();
+  const absl::Status opened = parts->room->Try([&] { return OpenFiles(options, parts); });
+  // For want of room, as a rule: the upkeep tries again.
+  if (opened.ok()) parts->room->Keep().IgnoreError();
+  return opened;
 }
 
 absl::Status OpenMemory(const StoreOptions& options, SqliteStore::Parts* parts) {
   auto db = Connection::OpenMemory(options.image);
   if (!db.ok()) return db.status();
   parts->db = *std::move(db);
-  return absl::OkStatus();
+  return Migrate(*parts->db, Migrations());
 }
 
 }  // namespace
@@ -92,7 +108,6 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(StoreOptions options) {
   SqliteStore::Parts parts;
   absl::Status status =
       options.folder.empty() ? OpenMemory(options, &parts) : OpenFolder(options, &parts);
-  if (status.ok()) status = Migrate(*parts.db, Migrations());
   if (!status.ok()) return status;
   {
     Statement read(*parts.db, "SELECT generation FROM store");

@@ -17,7 +17,6 @@ namespace ablate::storage {
 namespace {
 
 constexpr size_t kPageRuns = 200;
-constexpr uint64_t kFreedAtOnce = 64 << 20;  // more than a group of writes needs
 
 template <typename T>
 struct IsStatusOr : std::false_type {};
@@ -29,16 +28,19 @@ struct IsStatusOr<absl::StatusOr<T>> : std::true_type {};
 SqliteStore::SqliteStore(Parts parts, StoreOptions options)
     : options_(std::move(options)),
       lock_(std::move(parts.lock)),
+      room_(std::move(parts.room)),
       blobs_(std::move(parts.blobs)),
       generation_(std::move(parts.generation)),
       writer_(std::move(parts.db), {.threaded = parts.readers != nullptr,
                                     .path = std::move(parts.path),
+                                    .room = room_.get(),
                                     .now = options_.now,
                                     .on_commit = options_.on_commit,
                                     .on_chores = [this] { maintenance_.Signal(); },
                                     .on_full =
                                         [this] {
-                                          if (blobs_ != nullptr) blobs_->FreeTrash(kFreedAtOnce);
+                                          if (blobs_ != nullptr)
+                                            blobs_->FreeTrash(Blobs::kFreedAtOnce);
                                         },
                                     .fatal = options_.fatal}),
       readers_(std::move(parts.readers)),
@@ -46,7 +48,10 @@ SqliteStore::SqliteStore(Parts parts, StoreOptions options)
           &writer_,
           [this](const std::function<absl::Status(Connection&)>& read) { return Read(read); },
           blobs_.get(),
-          {.now = options_.now, .log = options_.log, .sweep_most = options_.sweep_leftovers}) {
+          {.now = options_.now,
+           .log = options_.log,
+           .sweep_most = options_.sweep_leftovers,
+           .room = room_.get()}) {
   if (readers_ != nullptr) maintenance_.StartThread();
 }
 
@@ -71,6 +76,14 @@ auto SqliteStore::ReadFor(const Work& work) {
   });
   if (!status.ok()) answer = status;
   return answer;
+}
+
+std::string SqliteStore::stalled() const {
+  return room_ != nullptr && room_->full() ? "disk full" : "";
+}
+
+absl::StatusOr<uint64_t> SqliteStore::FreeBytes() const {
+  return room_ != nullptr ? room_->Free() : UINT64_MAX;
 }
 
 absl::StatusOr<CreatedExperiment> SqliteStore::CreateExperiment(const NewExperiment& experiment) {
@@ -106,11 +119,11 @@ absl::StatusOr<std::vector<ExperimentRecord>> SqliteStore::ListExperiments(absl:
 }
 
 absl::StatusOr<std::vector<Withdrawal>> SqliteStore::CancelExperiment(absl::string_view id) {
-  return RunFor(writer_, [&](Transaction& t) { return storage::CancelExperiment(t, id); });
+  return FreeFor(writer_, [&](Transaction& t) { return storage::CancelExperiment(t, id); });
 }
 
 absl::Status SqliteStore::DeleteExperiment(absl::string_view id) {
-  return writer_.Run([&](Transaction& t) { return storage::DeleteExperiment(t, id); });
+  return writer_.Free([&](Transaction& t) { return storage::DeleteExperiment(t, id); });
 }
 
 absl::StatusOr<std::vector<CellRecord>> SqliteStore::ListCells(absl::string_view experiment,
@@ -294,7 +307,7 @@ absl::Status SqliteStore::KeepDocumentLengths(absl::string_view id, absl::string
 }
 
 absl::Status SqliteStore::DeleteDataset(absl::string_view id) {
-  return writer_.Run([&](Transaction& t) { return storage::DeleteDataset(t, id); });
+  return writer_.Free([&](Transaction& t) { return storage::DeleteDataset(t, id); });
 }
 
 absl::Status SqliteStore::Maintain() {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/disk_room.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/maintenance.h"
 #include "storage/sqlite/readers.h"
@@ -22,6 +23,7 @@ class SqliteStore final : public Store {
   // What Open made; in memory all but `db` are null.
   struct Parts {
     std::unique_ptr<FolderLock> lock;
+    std::unique_ptr<DiskRoom> room;
     std::unique_ptr<Blobs> blobs;
     std::unique_ptr<Readers> readers;
     std::unique_ptr<Connection> db;
@@ -33,6 +35,9 @@ class SqliteStore final : public Store {
 
   std::string generation() const override { return generation_; }
   Blobs* blobs() override { return blobs_.get(); }
+  std::string stalled() const override;
+  absl::StatusOr<uint64_t> FreeBytes() const override;
+  std::string folder() const override { return options_.folder; }
   uint64_t change_number() const override { return writer_.change_number(); }
 
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment) override;
@@ -105,6 +110,7 @@ class SqliteStore final : public Store {
   const StoreOptions options_;
   // In the order in which they are needed: destroyed from the last to the first.
   const std::unique_ptr<FolderLock> lock_;
+  const std::unique_ptr<DiskRoom> room_;
   const std::unique_ptr<Blobs> blobs_;
   const std::string generation_;
   Writer writer_;

@@ -43,8 +43,9 @@ void Writer::Stop() {
   thread_.join();
 }
 
-void Writer::Post(Work work, Done done) {
-  Request request{std::move(work), std::move(done), absl::OkStatus()};
+void Writer::Post(Work work, Done done) { Enqueue({std::move(work), std::move(done)}); }
+
+void Writer::Enqueue(Request request) {
   if (!options_.threaded) {
     Group group;
     group.push_back(std::move(request));
@@ -56,18 +57,26 @@ void Writer::Post(Work work, Done done) {
   wake_.Signal();
 }
 
-absl::Status Writer::Run(const Work& work) {
+absl::Status Writer::Run(const Work& work) { return RunRequest(work, /*frees=*/false); }
+
+absl::Status Writer::Free(const Work& work) {
+  const auto run = [&] { return RunRequest(work, /*frees=*/true); };
+  return options_.room != nullptr ? options_.room->Try(run) : run();
+}
+
+absl::Status Writer::RunRequest(const Work& work, bool frees) {
   struct Answer {
     Mutex mutex;
     CondVar changed;
     std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
   } answer;
-  Post([&work](Transaction& transaction) { return work(transaction); },
-       [&answer](const absl::Status& status) {
-         MutexLock lock(&answer.mutex);
-         answer.status = status;
-         answer.changed.Signal();
-       });
+  Enqueue({[&work](Transaction& transaction) { return work(transaction); },
+           [&answer](const absl::Status& status) {
+             MutexLock lock(&answer.mutex);
+             answer.status = status;
+             answer.changed.Signal();
+           },
+           frees});
   MutexLock lock(&answer.mutex);
   while (!answer.status.has_value()) answer.changed.Wait(&answer.mutex);
   return *answer.status;
@@ -116,8 +125,10 @@ void Writer::Serve(Group group) {
   {
     MutexLock lock(&db_mutex_);
     Transaction transaction{*db_, options_.now(), stored_change_};
+    const int64_t changed_rows = db_->changed_rows();
     Commit(&group, &transaction);
     chores = transaction.chores;
+    NoteRoom(group, db_->changed_rows() != changed_rows);
   }
   // Outside the lock, for in memory these may use the store again.
   for (Request& request : group) request.done(request.status);
@@ -126,6 +137,15 @@ void Writer::Serve(Group group) {
   if (!options_.threaded) return;
   MutexLock lock(&db_mutex_);
   KeepLogShort();
+}
+
+// Work that may use the ballast says nothing about the room for other work.
+void Writer::NoteRoom(const Group& group, bool changed) {
+  if (options_.room == nullptr) return;
+  for (const Request& request : group) {
+    if (request.frees || (request.status.ok() && !changed)) continue;
+    options_.room->Stored(DiskRoom::Kind::kRows, request.status);
+  }
 }
 
 void Writer::Commit(Group* group, Transaction* transaction) {
@@ -157,7 +177,12 @@ void Writer::NoteFull(const absl::Status& status) {
 absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
   Statement(*db_, "BEGIN IMMEDIATE").Run();
   const uint64_t first_change = transaction->change;
+  const absl::Status room = options_.room != nullptr ? options_.room->MayStore() : absl::OkStatus();
   for (Request& request : *group) {
+    if (!room.ok() && !request.frees) {
+      request.status = room;
+      continue;
+    }
     request.status = RunOne(request.work, group->size() == 1, transaction);
     // SQLite undoes the whole transaction after some errors.
     if (!db_->in_transaction() || !db_->error().ok()) {

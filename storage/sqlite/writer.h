@@ -16,6 +16,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "storage/disk_room.h"
 #include "storage/mutex.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
@@ -41,6 +42,7 @@ struct WriterOptions {
   bool threaded = true;  // false: requests run on the caller's thread, one a transaction
   // Of the database, to notice that it was removed or replaced; empty in memory.
   std::string path;
+  DiskRoom* room = nullptr;  // null in memory
   std::function<Micros()> now;
   // After each commit, with the newest change number; from the thread that commits.
   std::function<void(uint64_t)> on_commit;
@@ -71,6 +73,8 @@ class Writer {
   void Post(Work work, Done done);
   // The same, waiting. Not from a callback.
   absl::Status Run(const Work& work);
+  // The same for work that makes room in the end: a full disk's ballast is for it.
+  absl::Status Free(const Work& work);
 
   // Runs `read` between two transactions on the writer's own connection: for stores in memory,
   // which have no other.
@@ -85,10 +89,15 @@ class Writer {
   struct Request {
     Work work;
     Done done;
-    absl::Status status;
+    bool frees = false;  // it makes room
+    absl::Status status{};
   };
   using Group = std::vector<Request>;
 
+  void Enqueue(Request request);
+  absl::Status RunRequest(const Work& work, bool frees);
+  // Tells what became of a group, in which rows were changed or not.
+  void NoteRoom(const Group& group, bool changed);
   void Loop();
   Group NextGroup() ABSL_LOCKS_EXCLUDED(mutex_);
   void Serve(Group group);
@@ -119,16 +128,20 @@ class Writer {
   std::thread thread_;
 };
 
-// Runs work that returns a StatusOr, waiting.
-template <typename Work>
+// Run, or Free, for work that returns a StatusOr.
+template <absl::Status (Writer::*method)(const Writer::Work&) = &Writer::Run, typename Work>
 auto RunFor(Writer& writer, const Work& work) -> std::invoke_result_t<Work, Transaction&> {
   std::invoke_result_t<Work, Transaction&> result = absl::InternalError("the request did not run");
-  const absl::Status status = writer.Run([&](Transaction& transaction) {
+  const absl::Status status = (writer.*method)([&](Transaction& transaction) {
     result = work(transaction);
     return result.status();
   });
   if (!status.ok()) return status;
   return result;
+}
+template <typename Work>
+auto FreeFor(Writer& writer, const Work& work) {
+  return RunFor<&Writer::Free>(writer, work);
 }
 
 }  // namespace ablate::storage

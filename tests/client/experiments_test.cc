@@ -270,6 +270,26 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
   EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: there is no run \"small\"\n");
 }
 
+TEST_F(ExperimentsTest, SaysWhatStalls) {
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
+    experiment->set_name("experiments/small-1a2b");
+    experiment->set_state(v1::ExperimentState::ACTIVE);
+    experiment->set_stalled("disk full");
+    return absl::OkStatus();
+  };
+  answers_.list = [this](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse* list) {
+    return answers_.get({}, list->add_experiments());
+  };
+  answers_.workers = [](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
+    response->add_workers()->set_state(v1::WorkerState::BUSY);
+    response->mutable_workers(0)->set_stalled("disk full");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"show", "small"}).out, HasSubstr("small-1a2b   STALLED: disk full   "));
+  EXPECT_THAT(Run({"ls"}).out, HasSubstr("small-1a2b  STALLED: disk full  "));
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("STALLED: disk full"));
+}
+
 TEST_F(ExperimentsTest, ListsWorkers) {
   answers_.workers = [this](const v1::ListWorkersRequest& request,
                             v1::ListWorkersResponse* response) {

@@ -1,6 +1,7 @@
 // Progress on a terminal and elsewhere, with a clock of the test's own.
 #include "client/progress.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "gmock/gmock.h"
@@ -59,6 +60,22 @@ TEST_F(ProgressTest, ShowsCountsRateTimeLeftAndMetric) {
   (*event.mutable_last())["eval/loss"] = 3;
   progress.Update(event);
   EXPECT_THAT(progress.Line(), ::testing::EndsWith("   eval/loss 3"));
+}
+
+TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {
+  Progress progress = Make(false);
+  counts_.set_running(1);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500));
+  EXPECT_EQ(out_.str(), "");
+  v1::ExperimentEvent stall;
+  stall.set_stalled("disk full");
+  *stall.mutable_counts() = counts_;
+  progress.Update(stall);
+  progress.Update(stall);
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training   STALLED: disk full\n"));
+  EXPECT_EQ(std::count(out_.str().begin(), out_.str().end(), '\n'), 1);
+  progress.Update(Event("a", v1::RunState::RUNNING, 600));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training\n"));
 }
 
 TEST_F(ProgressTest, CountsARunThatCellsShareOnce) {

@@ -117,6 +117,19 @@ TEST_F(WaitTest, GoesOnWhereItWasWhenTheServerComesBack) {
   EXPECT_THAT(requests_[0].keys(), ElementsAre("train/loss", "eval/loss"));
 }
 
+// gRPC itself answers so while a server shuts down, without our details.
+TEST_F(WaitTest, ComesBackWhenAServerThatShutsDownCancelsIt) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
+    if (requests_.size() == 1) write(Event("pre-s1", v1::RunState::RUNNING, "seven"));
+    if (requests_.size() < 3) return absl::CancelledError("");
+    experiment_.set_state(v1::ExperimentState::ENDED);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 3u);
+  EXPECT_EQ(requests_[2].token(), "seven");
+}
+
 TEST_F(WaitTest, StartsOverWhenItsTokenIsTooOld) {
   watch_ = [this](const v1::WatchExperimentRequest& request, const Write& write) {
     if (requests_.size() == 1) {

@@ -100,6 +100,9 @@ class StoreProxy : public storage::Store {
                         Text message) override {
     return target_->EndLease(lease, end, stepping, message);
   }
+  std::string stalled() const override { return target_->stalled(); }
+  absl::StatusOr<uint64_t> FreeBytes() const override { return target_->FreeBytes(); }
+  std::string folder() const override { return target_->folder(); }
   Or<std::vector<storage::LeaseRecord>> ListLeases() override { return target_->ListLeases(); }
   Or<bool> LeaseExists(Text lease) override { return target_->LeaseExists(lease); }
 

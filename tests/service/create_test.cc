@@ -1,9 +1,12 @@
 // CreateExperiment: grids, reuse, request ids, limits, validate_only.
+#include "server/service/create.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
 #include "server/service/limits.h"
+#include "tests/schedule/store_proxy.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -11,6 +14,16 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+class SmallDisk : public schedule::StoreProxy {
+ public:
+  SmallDisk(storage::Store* target, uint64_t free) : StoreProxy(target), free_(free) {}
+  absl::StatusOr<uint64_t> FreeBytes() const override { return free_; }
+  std::string folder() const override { return "/data"; }
+
+ private:
+  const uint64_t free_;
+};
 
 class CreateTest : public ServiceTest {
  protected:
@@ -25,8 +38,46 @@ class CreateTest : public ServiceTest {
     return response;
   }
 
+  // On a store whose disk has only so much left.
+  absl::StatusOr<v1::CreateExperimentResponse> CreateOnDisk(uint64_t free, bool validate_only) {
+    SmallDisk disk(&store(), free);
+    Backend backend;
+    backend.store = &disk;
+    backend.scheduler = scheduler();
+    v1::CreateExperimentRequest request;
+    request.set_request_id("r");
+    request.set_validate_only(validate_only);
+    *request.mutable_spec() = SmallSpec();
+    return CreateExperiment(backend, request);
+  }
+
   size_t Experiments() { return store().ListExperiments("", 1'000)->size(); }
 };
+
+TEST_F(CreateTest, RefusesWhatTheDiskHasNoRoomFor) {
+  const uint64_t needed = Preview(SmallSpec()).estimate().bytes();
+  const auto refused = CreateOnDisk(needed - 1, false);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              testing::MatchesRegex("the experiment needs about [0-9]+ MB, and /data has [0-9]+ MB "
+                                    "free: free some, or make it smaller"));
+  EXPECT_EQ(Experiments(), 0u);
+  const auto preview = CreateOnDisk(needed - 1, true);
+  ASSERT_TRUE(preview.ok()) << preview.status();
+  ASSERT_EQ(preview->problems_size(), 1);
+  EXPECT_EQ(preview->problems(0).message(), refused.status().message());
+}
+
+TEST_F(CreateTest, NotesWhatTakesMostOfTheDisk) {
+  const uint64_t needed = Preview(SmallSpec()).estimate().bytes();
+  const auto plenty = CreateOnDisk(needed * 5 / 4 + 8, true);
+  ASSERT_TRUE(plenty.ok()) << plenty.status();
+  EXPECT_THAT(plenty->notes(), testing::Not(testing::Contains(HasSubstr("/data has"))));
+  const auto most = CreateOnDisk(needed * 5 / 4 - 8, false);
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_THAT(most->notes(), testing::Contains(HasSubstr("and /data has")));
+  EXPECT_EQ(Experiments(), 1u);
+}
 
 TEST_F(CreateTest, QueuesTheGridInItsOrder) {
   const v1::CreateExperimentResponse response = Create(SmallSpec(2));

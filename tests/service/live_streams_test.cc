@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 namespace ablate::service {
 namespace {
 
@@ -42,6 +45,24 @@ TEST(LiveStreamsTest, ReachesThoseThatAreOpen) {
   EXPECT_EQ(b.wakes + b.stops, 0);
   EXPECT_EQ(b.looked, absl::ZeroDuration());
   EXPECT_TRUE(absl::IsUnavailable(streams.Add(&b)));
+}
+
+TEST(LiveStreamsTest, WaitsForTheLastOne) {
+  LiveStreams streams("watches", 2);
+  Counted a, b;
+  ASSERT_TRUE(streams.Add(&a).ok());
+  ASSERT_TRUE(streams.Add(&b).ok());
+  streams.StopAll();
+  std::thread ending([&] {
+    streams.Remove(&a);
+    streams.Remove(&b);
+  });
+  streams.WaitUntilGone(std::chrono::steady_clock::now() + std::chrono::minutes(1));
+  ending.join();
+  Counted c;
+  LiveStreams others("downloads", 1);
+  ASSERT_TRUE(others.Add(&c).ok());
+  others.WaitUntilGone(std::chrono::steady_clock::now());  // returns, though there is one
 }
 
 }  // namespace

@@ -120,6 +120,48 @@ TEST_F(ServerTest, StopsClientsWhileWorkersGoOn) {
   worker->Settle();
 }
 
+// A watcher comes back on the connection it has, long before it reads there that the server ends.
+TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
+  v1::WatchExperimentRequest request;
+  request.set_name(Create(SmallSpec()).experiment().name());
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Checkpoint(run, 5, std::string(8 << 20, 'x'));
+  worker->Settle();
+  // Its client never reads, so the server can't get rid of it.
+  Context idle_context;
+  v1::ReadArtifactRequest read;
+  read.set_name(absl::StrCat("runs/", run.run.run(), "/checkpoints/5"));
+  const auto idle = artifacts_->ReadArtifact(&idle_context, read);
+  struct Watcher {
+    Context context, again;
+    std::unique_ptr<v1::Experiments::Stub> stub;
+    std::unique_ptr<grpc::ClientReader<v1::ExperimentEvent>> reader;
+  };
+  std::vector<Watcher> watchers(8);
+  v1::ExperimentEvent event;
+  for (Watcher& watcher : watchers) {
+    grpc::ChannelArguments alone;
+    alone.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    watcher.stub = v1::Experiments::NewStub(
+        grpc::CreateCustomChannel(Address("c"), grpc::InsecureChannelCredentials(), alone));
+    watcher.reader = watcher.stub->WatchExperiment(&watcher.context, request);
+    ASSERT_TRUE(watcher.reader->Read(&event));
+  }
+  std::thread stopping([this] { StopClients(); });
+  for (Watcher& watcher : watchers) {
+    while (watcher.reader->Read(&event)) {
+    }
+    EXPECT_EQ(watcher.reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+    const auto again = watcher.stub->WatchExperiment(&watcher.again, request);
+    while (again->Read(&event)) {
+    }
+    EXPECT_EQ(again->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  idle_context.TryCancel();
+  stopping.join();
+}
+
 TEST_F(ServerTest, AnswersManyCallsAtOnce) {
   const std::string name = Create(SmallSpec()).experiment().name();
   std::vector<std::thread> clients;

@@ -51,6 +51,17 @@ TEST(WorkPoolTest, RefusesNewWorkWhenTooMuchWaitsButGoesOnWithOld) {
   EXPECT_EQ(done, 3);
 }
 
+TEST(WorkPoolTest, WaitsUntilNothingRuns) {
+  Blocked blocked(10);
+  std::atomic<bool> done = false;
+  blocked.pool.Post([&done] { done = true; });
+  blocked.pool.WaitUntilIdle(std::chrono::steady_clock::now());  // returns, though one runs
+  EXPECT_FALSE(done);
+  blocked.Release();
+  blocked.pool.WaitUntilIdle(std::chrono::steady_clock::now() + std::chrono::minutes(1));
+  EXPECT_TRUE(done);
+}
+
 TEST(WorkPoolTest, RunsDelayedTasksWhenTheyAreDue) {
   WorkPool pool(1, 10);
   const auto begin = std::chrono::steady_clock::now();

@@ -8,6 +8,7 @@
 
 #include "storage/sha256.h"
 #include "storage/sqlite/connection.h"
+#include "storage/sqlite/migrations.h"
 #include "tests/storage/failing_disk.h"
 #include "tests/storage/file_fixture.h"
 
@@ -166,6 +167,61 @@ TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
   disk_.room = INT64_MAX;
   EXPECT_TRUE(store->Maintain().ok());
   EXPECT_EQ(Count(store.get()), 1u);
+}
+
+// A disk that is full but for the ballast.
+class BallastTest : public FullDiskTest {
+ protected:
+  BallastTest() {
+    disk_.ballast = Options().folder + "/ballast";
+    disk_.ballast_bytes = kBallast;
+  }
+  StoreOptions WithBallast() {
+    StoreOptions options = Options();
+    options.ballast_bytes = kBallast;
+    return options;
+  }
+  bool HasBallast() { return std::filesystem::exists(disk_.ballast); }
+  static constexpr int64_t kBallast = 1 << 20;
+};
+INSTANTIATE_TEST_SUITE_P(, BallastTest, ::testing::Bool(),
+                         [](const auto& way) { return way.param ? "ByQuota" : "ByItself"; });
+
+TEST_P(BallastTest, IsGivenUpForDeletesAndTakenAgain) {
+  auto store = Value(Store::Open(WithBallast()));
+  Begin(store.get());
+  const std::string active = Value(store->CreateExperiment(MakeExperiment({"b"}))).id;
+  ASSERT_TRUE(store->Maintain().ok());
+  EXPECT_EQ(std::filesystem::file_size(disk_.ballast), uintmax_t{kBallast});
+  disk_.room = 0;
+  EXPECT_EQ(CodeOf(store->Apply("i", {Point(0)})), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(HasBallast());
+  EXPECT_EQ(store->stalled(), "disk full");
+  EXPECT_TRUE(store->CancelExperiment(active).ok());
+  EXPECT_TRUE(store->DeleteExperiment(active).ok());
+  EXPECT_EQ(CodeOf(store->GetExperiment(active)), absl::StatusCode::kNotFound);
+  store->Maintain().IgnoreError();
+  EXPECT_EQ(CodeOf(store->GetRun("b")), absl::StatusCode::kNotFound);
+  disk_.room = INT64_MAX;
+  ASSERT_TRUE(store->Maintain().ok());
+  EXPECT_TRUE(HasBallast());
+  EXPECT_EQ(store->stalled(), "");
+  EXPECT_THAT(Value(store->Apply("i", {Point(0)})), ElementsAre(Applied::kApplied));
+  EXPECT_TRUE(fatal_.ok()) << fatal_;
+}
+
+// The migration is what needs room here.
+TEST_P(BallastTest, IsGivenUpForAStart) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 1)).ok());
+  }
+  std::ofstream(disk_.ballast) << std::string(kBallast, 'x');
+  disk_.room = 0;
+  auto store = Store::Open(WithBallast());
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE(Value((*store)->ListExperiments("", 9)).empty());
 }
 
 TEST_F(DurabilityTest, GoesOnWhenTheIndexOfTheLogCannotGrow) {

@@ -2,6 +2,7 @@
 #include "tests/storage/failing_disk.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <new>
@@ -30,8 +31,16 @@ struct Forward<Method> {
   }
 };
 
+bool Fits(FailingDisk* disk, int size) {
+  if ((disk->room -= size) >= 0) return true;
+  const bool ballast_gone = !disk->ballast.empty() && access(disk->ballast.c_str(), F_OK) != 0;
+  if (!ballast_gone || disk->ballast_used.exchange(true)) return false;
+  disk->room = disk->ballast_bytes - size;
+  return true;
+}
+
 int Write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 offset) {
-  if ((Of(file)->disk->room -= size) < 0) {
+  if (!Fits(Of(file)->disk, size)) {
     if (!Of(file)->disk->by_quota) return SQLITE_FULL;
     errno = EDQUOT;
     return SQLITE_IOERR_WRITE;

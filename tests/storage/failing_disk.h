@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace ablate::storage {
 
@@ -24,6 +25,10 @@ class FailingDisk {
   std::atomic<bool> fail_index = false;
   std::atomic<bool> fail_sync = false;
   std::atomic<int> syncs = 0;
+  // A file that takes so many bytes: once it is gone they are room. Set before there is a database.
+  std::string ballast;
+  int64_t ballast_bytes = 0;
+  std::atomic<bool> ballast_used = false;
 
  private:
   struct Vfs;

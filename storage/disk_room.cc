@@ -1,0 +1,123 @@
+// The ballast file, and what writes have told of the disk.
+#include "storage/disk_room.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ablate::storage {
+namespace {
+
+constexpr std::chrono::minutes kBlobMemory(1);
+// What is left beside the ballast, so that taking it does not fill the disk again.
+constexpr uint64_t kSlack = 1 << 20;
+
+absl::Status SyncFolder(const std::string& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
+  const bool synced = fsync(descriptor) == 0;
+  const int error = errno;
+  close(descriptor);
+  return synced ? absl::OkStatus()
+                : absl::ErrnoToStatus(error, absl::StrCat("cannot sync ", folder));
+}
+
+// Whether the file has that many bytes of blocks: one that a crash cut short has not.
+bool HasBlocks(const std::string& file, uint64_t bytes) {
+  struct stat found;
+  return stat(file.c_str(), &found) == 0 && static_cast<uint64_t>(found.st_size) >= bytes;
+}
+
+// All of it or nothing; returns errno's number.
+int Allocate(const std::string& file, uint64_t bytes) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return errno;
+  const int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  close(descriptor);
+  if (error != 0) unlink(file.c_str());
+  return error;
+}
+
+}  // namespace
+
+DiskRoom::DiskRoom(std::string folder, uint64_t ballast)
+    : folder_(std::move(folder)), ballast_(ballast) {
+  MutexLock lock(&mutex_);
+  kept_ = ballast_ > 0 && HasBlocks(File(), ballast_);
+}
+
+std::string DiskRoom::File() const { return absl::StrCat(folder_, "/ballast"); }
+
+absl::Status DiskRoom::MayStore() const {
+  MutexLock lock(&mutex_);
+  if (ballast_ == 0 || kept_ || impossible_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the disk is full: what ", folder_, " has left is kept for deletes"));
+}
+
+void DiskRoom::Stored(Kind kind, const absl::Status& status) {
+  if (!status.ok() && !absl::IsResourceExhausted(status)) return;
+  const auto now = std::chrono::steady_clock::now();
+  MutexLock lock(&mutex_);
+  if (kind == Kind::kRows) {
+    rows_full_ = !status.ok();
+  } else {
+    blobs_full_until_ = status.ok() ? now : now + kBlobMemory;
+  }
+}
+
+bool DiskRoom::full() const {
+  MutexLock lock(&mutex_);
+  return rows_full_ || std::chrono::steady_clock::now() < blobs_full_until_;
+}
+
+bool DiskRoom::Release() {
+  MutexLock lock(&mutex_);
+  if (!kept_ || unlink(File().c_str()) != 0) return false;
+  kept_ = false;
+  // The blocks of some file systems are free only when the journal says so.
+  SyncFolder(folder_).IgnoreError();
+  return true;
+}
+
+absl::Status DiskRoom::Keep() {
+  const auto available = Available();
+  if (!available.ok()) return available.status();
+  MutexLock lock(&mutex_);
+  if (ballast_ == 0 || kept_) return absl::OkStatus();
+  const int error = *available < ballast_ + kSlack ? ENOSPC : Allocate(File(), ballast_);
+  kept_ = error == 0;
+  impossible_ = !kept_ && error != ENOSPC && error != EDQUOT;
+  if (kept_) return absl::OkStatus();
+  return absl::ErrnoToStatus(
+      error, absl::StrCat("cannot keep ", ballast_, " bytes for deletes in ", folder_));
+}
+
+absl::Status DiskRoom::Try(const std::function<absl::Status()>& work) {
+  const absl::Status status = work();
+  return absl::IsResourceExhausted(status) && Release() ? work() : status;
+}
+
+absl::StatusOr<uint64_t> DiskRoom::Available() const {
+  struct statvfs found;
+  if (statvfs(folder_.c_str(), &found) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at the disk of ", folder_));
+  }
+  return uint64_t{found.f_bavail} * found.f_frsize;
+}
+
+absl::StatusOr<uint64_t> DiskRoom::Free() const {
+  const auto available = Available();
+  if (!available.ok()) return available.status();
+  MutexLock lock(&mutex_);
+  const uint64_t due = kept_ || impossible_ ? 0 : ballast_;
+  return *available < due ? 0 : *available - due;
+}
+
+}  // namespace ablate::storage

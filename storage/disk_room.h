@@ -1,0 +1,62 @@
+// The room on the disk that a store is on: whether there is any, and some that is kept for deletes.
+#ifndef ABLATE_STORAGE_DISK_ROOM_H_
+#define ABLATE_STORAGE_DISK_ROOM_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/mutex.h"
+
+namespace ablate::storage {
+
+// Deleting needs room too: for the log of what is deleted, before any file goes. So a file of real
+// blocks, the ballast, lies in the folder; it is given up when a delete finds the disk full, and
+// taken again once there is room for it. Until then nothing new is stored, or what writes all the
+// time would have that room before the deletes. Thread-safe.
+class DiskRoom {
+ public:
+  // `ballast` is its size in bytes; 0: there is none. `folder` is this process's alone.
+  DiskRoom(std::string folder, uint64_t ballast);
+
+  enum class Kind { kRows, kBlobs };
+  // RESOURCE_EXHAUSTED while what is left is for deletes.
+  absl::Status MayStore() const;
+  // What became of storing something; anything but OK and RESOURCE_EXHAUSTED says nothing of room.
+  void Stored(Kind kind, const absl::Status& status);
+  // Whether the disk was full when something was last to be stored.
+  bool full() const;
+
+  // Gives the ballast up. False if there was none.
+  bool Release();
+  // Takes it, or takes it again, if room for other things is left beside it. RESOURCE_EXHAUSTED if
+  // not.
+  absl::Status Keep();
+  // `work`, and once more without the ballast if it found the disk full.
+  absl::Status Try(const std::function<absl::Status()>& work);
+
+  // Bytes that may be stored: without the ballast, also where it is yet to be taken again.
+  absl::StatusOr<uint64_t> Free() const;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string File() const;
+  absl::StatusOr<uint64_t> Available() const;
+
+  const std::string folder_;
+  const uint64_t ballast_;
+  mutable Mutex mutex_;
+  bool kept_ ABSL_GUARDED_BY(mutex_) = false;
+  bool impossible_ ABSL_GUARDED_BY(mutex_) = false;  // for another reason than a full disk
+  bool rows_full_ ABSL_GUARDED_BY(mutex_) = false;
+  // A blob needs much more room than rows, and whoever has it tries again every few seconds.
+  std::chrono::steady_clock::time_point blobs_full_until_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_DISK_ROOM_H_

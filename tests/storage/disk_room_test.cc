@@ -1,0 +1,181 @@
+// The ballast, and a whole store on a disk that is really full.
+#include "storage/disk_room.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using Kind = DiskRoom::Kind;
+
+constexpr uint64_t kBallast = 64 << 10;
+
+class DiskRoomTest : public ::testing::Test {
+ protected:
+  std::string File() { return folder_.path() + "/ballast"; }
+  TemporaryFolder folder_;
+};
+
+TEST_F(DiskRoomTest, StoresNothingWhileTheBallastIsGone) {
+  DiskRoom room(folder_.path(), kBallast);
+  EXPECT_TRUE(absl::IsResourceExhausted(room.MayStore()));
+  ASSERT_TRUE(room.Keep().ok());
+  EXPECT_EQ(std::filesystem::file_size(File()), kBallast);
+  EXPECT_TRUE(room.MayStore().ok());
+  EXPECT_TRUE(room.Release());
+  EXPECT_FALSE(std::filesystem::exists(File()));
+  EXPECT_TRUE(absl::IsResourceExhausted(room.MayStore()));
+  EXPECT_FALSE(room.Release());
+  ASSERT_TRUE(room.Keep().ok());
+  EXPECT_TRUE(room.MayStore().ok());
+  EXPECT_TRUE(DiskRoom(folder_.path(), kBallast).MayStore().ok()) << "it is still there";
+}
+
+TEST_F(DiskRoomTest, TriesOnceMoreWithoutTheBallast) {
+  DiskRoom room(folder_.path(), kBallast);
+  ASSERT_TRUE(room.Keep().ok());
+  int calls = 0;
+  const auto full = [&] {
+    ++calls;
+    return absl::ResourceExhaustedError("full");
+  };
+  EXPECT_TRUE(absl::IsInternal(room.Try([] { return absl::InternalError("broken"); })));
+  EXPECT_TRUE(room.MayStore().ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(room.Try(full)));
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(absl::IsResourceExhausted(room.Try(full)));
+  EXPECT_EQ(calls, 3) << "there was no ballast any more";
+}
+
+TEST_F(DiskRoomTest, GoesOnWithoutABallastThatNoFileSystemHolds) {
+  DiskRoom room(folder_.path() + "/missing", kBallast);
+  EXPECT_FALSE(room.Keep().ok());
+  DiskRoom none(folder_.path(), 0);
+  EXPECT_TRUE(none.Keep().ok());
+  EXPECT_TRUE(none.MayStore().ok());
+  EXPECT_FALSE(none.Release());
+  std::filesystem::create_directory(File());
+  DiskRoom impossible(folder_.path(), kBallast);
+  EXPECT_FALSE(impossible.Keep().ok());
+  EXPECT_TRUE(impossible.MayStore().ok());
+}
+
+TEST_F(DiskRoomTest, CountsAMissingBallastAsUsed) {
+  constexpr uint64_t kHuge = uint64_t{1} << 60;
+  DiskRoom room(folder_.path(), kHuge);
+  EXPECT_EQ(Value(room.Free()), 0u);
+  EXPECT_TRUE(absl::IsResourceExhausted(room.Keep()));
+  EXPECT_GT(Value(DiskRoom(folder_.path(), 0).Free()), 0u);
+}
+
+TEST_F(DiskRoomTest, IsFullUntilSomethingWasStored) {
+  DiskRoom room(folder_.path(), 0);
+  EXPECT_FALSE(room.full());
+  room.Stored(Kind::kRows, absl::ResourceExhaustedError("full"));
+  EXPECT_TRUE(room.full());
+  room.Stored(Kind::kRows, absl::InvalidArgumentError("says nothing"));
+  room.Stored(Kind::kBlobs, absl::OkStatus());
+  EXPECT_TRUE(room.full());
+  room.Stored(Kind::kRows, absl::OkStatus());
+  EXPECT_FALSE(room.full());
+  room.Stored(Kind::kBlobs, absl::ResourceExhaustedError("full"));
+  room.Stored(Kind::kRows, absl::OkStatus());
+  EXPECT_TRUE(room.full()) << "rows need less than blobs";
+  room.Stored(Kind::kBlobs, absl::OkStatus());
+  EXPECT_FALSE(room.full());
+}
+
+constexpr int kNoDisk = 77;  // exit code of a child that may not mount one
+
+// Writes until nothing more fits.
+void Fill(const std::string& file) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  for (size_t size = 1 << 20; size > 0; size /= 2) {
+    const std::string bytes(size, 'x');
+    while (write(descriptor, bytes.data(), size) > 0) {
+    }
+  }
+  close(descriptor);
+}
+
+// A disk of 24 MB of its own for this process.
+bool MountDisk(const std::string& folder) {
+  const auto map = [](unsigned id) { return absl::StrCat("0 ", id, " 1"); };
+  const std::string users = map(geteuid()), groups = map(getegid());
+  if (unshare(CLONE_NEWNS) != 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << users;
+    std::ofstream("/proc/self/gid_map") << groups;
+  }
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=24m") == 0;
+}
+
+// Runs on a full disk; the line at which something was not as it should be, or 0.
+int LiveOnAFullDisk(const std::string& disk) {
+  StoreOptions options;
+  options.folder = disk + "/data";
+  options.ballast_bytes = 4 << 20;
+  auto store = Store::Open(options);
+  if (!store.ok()) return __LINE__;
+  const auto made = (*store)->CreateExperiment(MakeExperiment({"a", "b"}));
+  if (!made.ok() || !(*store)->CancelExperiment(made->id).ok()) return __LINE__;
+  if (!(*store)->Maintain().ok()) return __LINE__;
+  Fill(disk + "/other");
+  if (!absl::IsResourceExhausted((*store)->CreateExperiment(MakeExperiment({"c"})).status())) {
+    return __LINE__;
+  }
+  if ((*store)->stalled() != "disk full") return __LINE__;
+  if (!(*store)->DeleteExperiment(made->id).ok()) return __LINE__;
+  if (Value((*store)->FreeBytes()) != 0) return __LINE__;
+  // What the ballast gave is not for others.
+  if (!absl::IsResourceExhausted((*store)->CreateExperiment(MakeExperiment({"c"})).status())) {
+    return __LINE__;
+  }
+  store->reset();
+  Fill(disk + "/more");
+  std::filesystem::resize_file(disk + "/more", std::filesystem::file_size(disk + "/more") / 2);
+  store = Store::Open(options);
+  if (!store.ok()) return __LINE__;
+  std::filesystem::remove(disk + "/other");
+  if (!(*store)->Maintain().ok()) return __LINE__;
+  if (!(*store)->stalled().empty()) return __LINE__;
+  if (!(*store)->CreateExperiment(MakeExperiment({"c"})).ok()) return __LINE__;
+  store->reset();
+  // With its ballast a server starts on a disk without a byte.
+  Fill(disk + "/other");
+  store = Store::Open(options);
+  return store.ok() ? 0 : __LINE__;
+}
+
+TEST(RealFullDiskTest, DeletesAndStarts) {
+  TemporaryFolder folder;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!MountDisk(folder.path())) _exit(kNoDisk);
+    const int line = LiveOnAFullDisk(folder.path());
+    if (line > 0) fprintf(stderr, "disk_room_test.cc:%d\n", line);
+    _exit(line > 0 ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoDisk) GTEST_SKIP() << "no disk may be mounted here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace ablate::storage
