@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -362,6 +363,13 @@ class FolderBlobs final : public Blobs {
   }
 
   uint64_t FreeTrash(uint64_t bytes) override { return shelf_->FreeTrash(bytes); }
+
+  uint64_t TrashBytes() override {
+    const auto trash = shelf_->ListTrash();
+    if (!trash.ok()) return 0;
+    return std::accumulate(trash->begin(), trash->end(), uint64_t{0},
+                           [](uint64_t sum, const Discarded& blob) { return sum + blob.size; });
+  }
 
   std::vector<std::string> TakeUnpinned() override {
     MutexLock lock(&shelf_->mutex);

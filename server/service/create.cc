@@ -235,25 +235,6 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   return response;
 }
 
-absl::StatusOr<v1::CreateExperimentResponse> Create(const Backend& backend,
-                                                    v1::CreateExperimentRequest* request) {
-  Plan plan;
-  std::vector<spec::Problem> problems = CheckRequest(*request);
-  const bool validate_only = request->validate_only();
-  Submission submission{request->request_id(), validate_only ? "" : RequestHash(request)};
-  if (request->has_spec() && request->overrides().size() <= spec::kMostOverrides) {
-    absl::StatusOr<Plan> made = MakePlan(backend, request);
-    if (!made.ok()) return made.status();
-    plan = *std::move(made);
-  }
-  problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
-  plan.resolution.problems = problems;
-  if (validate_only) return Preview(backend, std::move(plan));
-  if (!problems.empty()) return InvalidFields(problems);
-  if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
-  return Store(backend, submission, request->fresh(), std::move(plan));
-}
-
 absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& bytes,
                               grpc::ByteBuffer* answer) {
   v1::CreateExperimentRequest request;
@@ -261,7 +242,7 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& by
   if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
     return MalformedRequest();
   }
-  auto response = Create(backend, &request);
+  auto response = CreateExperiment(backend, &request);
   if (!response.ok()) return response.status();
   bool owned = false;
   const grpc::Status written =
@@ -284,6 +265,25 @@ absl::Status TooManyBytes(const ByteBudget& budget) {
 }
 
 }  // namespace
+
+absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
+    const Backend& backend, v1::CreateExperimentRequest* request) {
+  Plan plan;
+  std::vector<spec::Problem> problems = CheckRequest(*request);
+  const bool validate_only = request->validate_only();
+  Submission submission{request->request_id(), validate_only ? "" : RequestHash(request)};
+  if (request->has_spec() && request->overrides().size() <= spec::kMostOverrides) {
+    absl::StatusOr<Plan> made = MakePlan(backend, request);
+    if (!made.ok()) return made.status();
+    plan = *std::move(made);
+  }
+  problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
+  plan.resolution.problems = problems;
+  if (validate_only) return Preview(backend, std::move(plan));
+  if (!problems.empty()) return InvalidFields(problems);
+  if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
+  return Store(backend, submission, request->fresh(), std::move(plan));
+}
 
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,

@@ -2,6 +2,8 @@
 #ifndef ABLATE_SERVER_SERVICE_CREATE_H_
 #define ABLATE_SERVER_SERVICE_CREATE_H_
 
+#include "ablate/v1/experiment.pb.h"
+#include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
@@ -9,11 +11,16 @@
 
 namespace ablate::service {
 
+// INVALID_ARGUMENT lists every problem; with validate_only they are in the response and nothing is
+// changed. RESOURCE_EXHAUSTED if the disk has no room for what the runs would leave. ALREADY_EXISTS
+// if request_id was used for another request. Uses `request` up.
+absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
+                                                              v1::CreateExperimentRequest* request);
+
 // Answers a call whose request is bytes yet: as a message it can be thirty times as large, so its
-// size is looked at before it is read, and only a few are read at once. INVALID_ARGUMENT lists
-// every problem; with validate_only they are in the response and nothing is changed.
-// RESOURCE_EXHAUSTED while too many bytes of such requests are here. ALREADY_EXISTS if request_id
-// was used for another request. `request` and `response` live until the call is finished.
+// size is looked at before it is read, and only a few are read at once. As CreateExperiment;
+// RESOURCE_EXHAUSTED also while too many bytes of such requests are here. `request` and `response`
+// live until the call is finished.
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
 

@@ -83,7 +83,11 @@ std::string SqliteStore::stalled() const {
 }
 
 absl::StatusOr<uint64_t> SqliteStore::FreeBytes() const {
-  return room_ != nullptr ? room_->Free() : UINT64_MAX;
+  if (room_ == nullptr) return UINT64_MAX;
+  auto free = room_->Free();
+  // The trash goes before a write fails.
+  if (free.ok()) *free += blobs_->TrashBytes();
+  return free;
 }
 
 absl::StatusOr<CreatedExperiment> SqliteStore::CreateExperiment(const NewExperiment& experiment) {

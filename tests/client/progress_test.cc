@@ -73,7 +73,8 @@ TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {
   progress.Update(stall);
   progress.Update(stall);
   EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training   STALLED: disk full\n"));
-  EXPECT_EQ(std::count(out_.str().begin(), out_.str().end(), '\n'), 1);
+  const std::string text = out_.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   progress.Update(Event("a", v1::RunState::RUNNING, 600));
   EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training\n"));
 }

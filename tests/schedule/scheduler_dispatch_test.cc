@@ -104,7 +104,7 @@ TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
   const Peer first = Attach(in("torch 1", "w#1"));
   const wire::Grant grant = first.grants().at(0);
   SendStarted(first, grant, 1);
-  SendPoints(first, grant, 2, 4);
+  SendPoints(first, grant, 2, 1);
   SendResumeState(first, grant, 3, std::string(64, 'a'));
   EXPECT_EQ(Run("a-0").environment, "torch 1");
   const Peer same = Attach(in("torch 1", "w#2"));
@@ -119,7 +119,7 @@ TEST_F(SchedulerDispatchTest, GrantsTheRunAgainToAWorkerThatRefusedItsState) {
   Queue("a", 1);
   const Peer first = Attach("w", "w#1");  // says nothing of its environment
   SendStarted(first, first.grants().at(0), 1);
-  SendPoints(first, first.grants().at(0), 2, 4);
+  SendPoints(first, first.grants().at(0), 2, 1);
   SendResumeState(first, first.grants().at(0), 3, std::string(64, 'a'));
   const Peer second = Attach("w", "w#2");
   const wire::Grant grant = second.grants().at(0);

@@ -48,7 +48,7 @@ class CreateTest : public ServiceTest {
     request.set_request_id("r");
     request.set_validate_only(validate_only);
     *request.mutable_spec() = SmallSpec();
-    return CreateExperiment(backend, request);
+    return CreateExperiment(backend, &request);
   }
 
   size_t Experiments() { return store().ListExperiments("", 1'000)->size(); }

@@ -100,7 +100,9 @@ void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool dive
 }
 
 void StoredGrid::Report(const std::string& cell, const Curves& curves) {
-  Send(Start(cell), {{"", 0, "", PointsOf(curves, 1)}});
+  uint32_t last = 1;
+  for (const auto& [key, curve] : curves) last = std::max(last, curve.rbegin()->first);
+  Send(Start(cell), {{"", 0, "", PointsOf(curves, last)}});
 }
 
 void StoredGrid::Fail(const std::string& cell) {

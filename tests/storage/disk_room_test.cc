@@ -123,6 +123,15 @@ bool MountDisk(const std::string& folder) {
          mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=24m") == 0;
 }
 
+constexpr uint64_t kForgotten = 8 << 20;
+
+// Leaves a blob that nothing names.
+bool PublishAndForget(Blobs* blobs) {
+  auto upload = blobs->Create();
+  return upload.ok() && (*upload)->Append(std::string(kForgotten, 'b')).ok() &&
+         (*upload)->Publish("").ok();
+}
+
 // Runs on a full disk; the line at which something was not as it should be, or 0.
 int LiveOnAFullDisk(const std::string& disk) {
   StoreOptions options;
@@ -157,7 +166,20 @@ int LiveOnAFullDisk(const std::string& disk) {
   // With its ballast a server starts on a disk without a byte.
   Fill(disk + "/other");
   store = Store::Open(options);
-  return store.ok() ? 0 : __LINE__;
+  if (!store.ok()) return __LINE__;
+  // What is in the trash counts as room, and goes when there is no other.
+  std::filesystem::remove(disk + "/other");
+  if (!(*store)->Maintain().ok() || !PublishAndForget((*store)->blobs())) return __LINE__;
+  if (!(*store)->Maintain().ok()) return __LINE__;
+  if ((*store)->blobs()->TrashBytes() != kForgotten) return __LINE__;
+  store->reset();
+  Fill(disk + "/other");
+  store = Store::Open(options);
+  if (!store.ok()) return __LINE__;
+  if (Value((*store)->FreeBytes()) < kForgotten) return __LINE__;
+  if (!(*store)->Maintain().ok() || !(*store)->stalled().empty()) return __LINE__;
+  if ((*store)->blobs()->TrashBytes() != 0) return __LINE__;
+  return (*store)->CreateExperiment(MakeExperiment({"d"})).ok() ? 0 : __LINE__;
 }
 
 TEST(RealFullDiskTest, DeletesAndStarts) {
