@@ -364,6 +364,14 @@ class FolderBlobs final : public Blobs {
 
   uint64_t FreeTrash(uint64_t bytes) override { return shelf_->FreeTrash(bytes); }
 
+  absl::StatusOr<std::vector<std::string>> ListTrash() override {
+    std::vector<std::string> blobs;
+    const absl::Status listed = ForEachBlob(
+        shelf_->Trash(), [&blobs](std::string name) { blobs.push_back(std::move(name)); });
+    if (!listed.ok()) return listed;
+    return blobs;
+  }
+
   uint64_t TrashBytes() override {
     const auto trash = shelf_->ListTrash();
     if (!trash.ok()) return 0;

@@ -79,8 +79,9 @@ class Blobs {
   // Makes room on a full disk: removes what was swept, oldest first, until `bytes` are free or
   // nothing is left. The bytes that were freed.
   virtual uint64_t FreeTrash(uint64_t bytes) = 0;
-  // Bytes in the trash.
+  // Bytes in the trash, and the blobs that are there.
   virtual uint64_t TrashBytes() = 0;
+  virtual absl::StatusOr<std::vector<std::string>> ListTrash() = 0;
   // Blobs that lost their last pin since this was last called. For the store, too: an upload may
   // have been given up after it was published.
   virtual std::vector<std::string> TakeUnpinned() = 0;

@@ -15,8 +15,6 @@ namespace ablate::storage {
 namespace {
 
 constexpr std::chrono::minutes kBlobMemory(1);
-// What is left beside the ballast, so that taking it does not fill the disk again.
-constexpr uint64_t kSlack = 1 << 20;
 
 absl::Status SyncFolder(const std::string& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -28,17 +26,20 @@ absl::Status SyncFolder(const std::string& folder) {
                 : absl::ErrnoToStatus(error, absl::StrCat("cannot sync ", folder));
 }
 
-// Whether the file has that many bytes of blocks: one that a crash cut short has not.
+// Whether the file has that many bytes of blocks: one that a crash cut short or that was copied as
+// a hole has not.
 bool HasBlocks(const std::string& file, uint64_t bytes) {
   struct stat found;
-  return stat(file.c_str(), &found) == 0 && static_cast<uint64_t>(found.st_size) >= bytes;
+  return stat(file.c_str(), &found) == 0 && static_cast<uint64_t>(found.st_size) >= bytes &&
+         static_cast<uint64_t>(found.st_blocks) * 512 >= bytes;
 }
 
 // All of it or nothing; returns errno's number.
 int Allocate(const std::string& file, uint64_t bytes) {
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return errno;
-  const int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
   close(descriptor);
   if (error != 0) unlink(file.c_str());
   return error;
@@ -79,7 +80,8 @@ bool DiskRoom::full() const {
 
 bool DiskRoom::Release() {
   MutexLock lock(&mutex_);
-  if (!kept_ || unlink(File().c_str()) != 0) return false;
+  // Whoever removed it by hand has given it up for us.
+  if (!kept_ || (unlink(File().c_str()) != 0 && errno != ENOENT)) return false;
   kept_ = false;
   // The blocks of some file systems are free only when the journal says so.
   SyncFolder(folder_).IgnoreError();
@@ -100,7 +102,8 @@ absl::Status DiskRoom::Keep() {
 }
 
 absl::Status DiskRoom::Try(const std::function<absl::Status()>& work) {
-  const absl::Status status = work();
+  absl::Status status = work();
+  if (absl::IsResourceExhausted(status)) status = work();
   return absl::IsResourceExhausted(status) && Release() ? work() : status;
 }
 

@@ -20,6 +20,9 @@ namespace ablate::storage {
 // time would have that room before the deletes. Thread-safe.
 class DiskRoom {
  public:
+  // What has to be left beside the ballast for the disk not to count as full.
+  static constexpr uint64_t kSlack = 1 << 20;
+
   // `ballast` is its size in bytes; 0: there is none. `folder` is this process's alone.
   DiskRoom(std::string folder, uint64_t ballast);
 
@@ -31,12 +34,13 @@ class DiskRoom {
   // Whether the disk was full when something was last to be stored.
   bool full() const;
 
-  // Gives the ballast up. False if there was none.
+  // Gives the ballast up. False if there was none to give up.
   bool Release();
   // Takes it, or takes it again, if room for other things is left beside it. RESOURCE_EXHAUSTED if
   // not.
   absl::Status Keep();
-  // `work`, and once more without the ballast if it found the disk full.
+  // `work`, once more if it found the disk full, for others make room as well, and then without the
+  // ballast.
   absl::Status Try(const std::function<absl::Status()>& work);
 
   // Bytes that may be stored: without the ballast, also where it is yet to be taken again.

@@ -112,6 +112,9 @@ class Store {
   // ALREADY_EXISTS if request_id was used for something else; NOT_FOUND if a dataset_blob is not a
   // data set's.
   virtual absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment) = 0;
+  // What CreateExperiment would answer to a request_id that was used; nothing if it was not.
+  virtual absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(absl::string_view id,
+                                                                       absl::string_view hash) = 0;
   virtual absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs) = 0;
   virtual absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id) = 0;
   // Ids that begin with `prefix`, at most `limit`.

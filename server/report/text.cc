@@ -147,6 +147,12 @@ std::string Counted(size_t count, absl::string_view noun) {
   return absl::StrCat(Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
 }
 
+bool IsOfHeldOutData(absl::string_view key) { return absl::StartsWith(key, "eval/"); }
+
+absl::string_view ScoredText(absl::string_view key) {
+  return IsOfHeldOutData(key) ? "held-out data" : "data";
+}
+
 std::string OfRuns(size_t ended, size_t planned) {
   return absl::StrCat(Grouped(static_cast<int64_t>(ended)), " of ", Counted(planned, "run"));
 }

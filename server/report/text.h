@@ -56,6 +56,12 @@ std::string Counted(size_t count, absl::string_view noun);
 // "68 of 96 runs".
 std::string OfRuns(size_t ended, size_t planned);
 
+// Whether the metric of `key` is computed on held-out data: eval/loss, not train/loss.
+bool IsOfHeldOutData(absl::string_view key);
+
+// What that metric is computed on: "held-out data", or "data".
+absl::string_view ScoredText(absl::string_view key);
+
 // "a, b and c"; what is beyond `most` is counted: "a, b and 3 more".
 std::string Enumerated(absl::Span<const std::string> parts, size_t most = 8);
 

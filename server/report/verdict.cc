@@ -148,8 +148,9 @@ std::string WithheldText(const Comparison& comparison, const ComparisonRow& row)
           ? MeasuredText(comparison, row)
           : absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
   if (row.withheld == Withheld::kScoredDifferently) {
-    return absl::StrCat("no verdict, for they are not scored on the same held-out data (",
-                        Enumerated(row.scored_differently), "); ", measured);
+    return absl::StrCat("no verdict, for they are not scored on the same ",
+                        ScoredText(comparison.key), " (", Enumerated(row.scored_differently), "); ",
+                        measured);
   }
   const ComparisonRow& baseline = comparison.rows[*row.baseline];
   const size_t planned = row.cells + baseline.cells;
@@ -317,8 +318,8 @@ std::string PreliminaryText(const Comparison& comparison) {
 std::string WithinNote(const Comparison& comparison) {
   if (comparison.within_axes.empty()) return "";
   return absl::StrCat("settings of ", Enumerated(comparison.within_axes),
-                      " are scored on different held-out data, so each row is compared with the "
-                      "baseline of its own ",
+                      " are scored on different ", ScoredText(comparison.key),
+                      ", so each row is compared with the baseline of its own ",
                       absl::StrJoin(comparison.within_axes, " and "));
 }
 
@@ -328,7 +329,7 @@ std::string MatchedNote(const Comparison& comparison) {
   const std::string tuned = absl::StrJoin(comparison.tuned_axes, " and ");
   std::vector<std::string> differences, remarks;
   for (const ComparisonRow& matched : block.rows) {
-    if (!matched.compared() || !matched.difference.mean.defined()) continue;
+    if (!matched.in_family() || !matched.difference.mean.defined()) continue;
     differences.push_back(absl::StrCat(matched.label, " ", DifferenceText(matched)));
     const Interval& there = matched.difference.interval;
     if (!there.defined() || (there.low <= 0 && there.high >= 0)) continue;

@@ -39,9 +39,10 @@ Warnings ScoredDifferentlyRows(const Facts& facts) {
     parts.push_back(
         absl::StrCat(row.label, " (", absl::StrJoin(row.scored_differently, ", "), ")"));
   }
-  return Spoken(
-      WarningKind::kScoredDifferently,
-      "not scored on the same held-out data as the baseline, so without a verdict: ", parts);
+  return Spoken(WarningKind::kScoredDifferently,
+                absl::StrCat("not scored on the same ", ScoredText(facts.comparison.key),
+                             " as the baseline, so without a verdict: "),
+                parts);
 }
 
 // "post 2 of 12 (seeds 3 and 7)": the cells of each row that `holds`.

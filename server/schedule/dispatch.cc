@@ -36,8 +36,10 @@ absl::Status Scheduler::Impl::DispatchKind(absl::string_view device_kind) {
     if (!queue.ok()) return queue.status();
     const std::vector<storage::NewLease> leases = Assign(*queue);
     if (leases.empty()) return absl::OkStatus();
-    if (absl::Status granted = Grant(leases); !granted.ok()) return granted;
-    more = leases.size() == page;
+    const absl::StatusOr<size_t> granted = Grant(leases);
+    if (!granted.ok()) return granted.status();
+    // Those that were not handed out have left the queue, and their places are free.
+    more = leases.size() == page || *granted < leases.size();
   }
   return absl::OkStatus();
 }
@@ -59,17 +61,19 @@ std::vector<storage::NewLease> Scheduler::Impl::Assign(
   return leases;
 }
 
-absl::Status Scheduler::Impl::Grant(const std::vector<storage::NewLease>& leases) {
+absl::StatusOr<size_t> Scheduler::Impl::Grant(const std::vector<storage::NewLease>& leases) {
   absl::StatusOr<std::vector<std::vector<storage::GrantedRun>>> granted = store_->Grant(leases);
   if (!granted.ok()) {
     if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
     return granted.status();
   }
+  size_t handed_out = 0;
   for (size_t i = 0; i < leases.size(); ++i) {
     if ((*granted)[i].empty()) continue;  // it left the queue: cancelled, or nobody can train it
     HandOut(leases[i], std::move((*granted)[i]));
+    ++handed_out;
   }
-  return absl::OkStatus();
+  return handed_out;
 }
 
 void Scheduler::Impl::HandOut(const storage::NewLease& made,

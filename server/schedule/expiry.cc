@@ -12,8 +12,10 @@ using storage::LeaseEnd;
 
 namespace {
 
-// Ticks come every second: a longer time between two means that this process did not run.
-constexpr absl::Duration kPause = absl::Seconds(5);
+// Ticks come every second: a longer time between two means that this process did not run, and heard
+// nothing.
+constexpr absl::Duration kShortestPause = absl::Milliseconds(1500);
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
 constexpr size_t kWordsBytes = 2000;
 // For so long a worker that is away is listed; batch systems give each one a name of its own.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
@@ -68,7 +70,8 @@ void Scheduler::Impl::Withdraw(const std::vector<storage::Withdrawal>& withdrawa
 
 void Scheduler::Impl::Tick() {
   const absl::Duration now = clock_->Now();
-  if (now - last_tick_ > kPause) resumed_at_ = now;
+  const absl::Duration pause = std::clamp(options_.silence / 3, kShortestPause, kLongestPause);
+  if (now - last_tick_ > pause) resumed_at_ = now;
   last_tick_ = now;
   CheckSilence();
   CheckAbsence();

@@ -14,6 +14,8 @@ SchedulerOptions WithSilence(absl::Duration silence) {
     *time = *time / absl::FDivDuration(options.silence, silence);
   }
   options.silence = silence;
+  // It is the time of a start, which loads LibTorch and warms the lanes.
+  options.attach_patience = std::max(options.attach_patience, absl::Seconds(30));
   return options;
 }
 

@@ -94,7 +94,8 @@ class Scheduler::Impl {
   std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue);
   // Makes them in one transaction, for a commit each is what granting short runs costs. None of
   // their runs is queued afterwards.
-  absl::Status Grant(const std::vector<storage::NewLease>& leases);
+  // How many of them were handed out.
+  absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);
   void HandOut(const storage::NewLease& lease, std::vector<storage::GrantedRun> runs);
   // The worker for a run; null if none has a place beside what it has and `assigned`.
   WorkerState* LeastLoaded(const storage::QueuedRun& run,

@@ -87,15 +87,14 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
 }
 
 void AttachReactor::WriteFirst() {
-  pace_.Wait(schedule::SteadyClock().Now());
+  pace_.Write(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
   StartWrite(&outgoing_.front());
 }
 
 void AttachReactor::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
-  const size_t bytes = outgoing_.front().ByteSizeLong();
-  pace_.Went(bytes, schedule::SteadyClock().Now());
-  outgoing_bytes_ -= bytes;
+  pace_.Written(schedule::SteadyClock().Now());
+  outgoing_bytes_ -= outgoing_.front().ByteSizeLong();
   outgoing_.pop_front();
   if (!ok || ending_) outgoing_.clear();
   if (ending_) {

@@ -1,7 +1,9 @@
 // CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
 #include "server/service/create.h"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -192,22 +194,80 @@ v1::CreateExperimentResponse Preview(const Backend& backend, Plan&& plan) {
   return response;
 }
 
-// The cells of a new experiment as they are stored, while they fit.
-absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count, Room* room,
-                            v1::CreateExperimentResponse* response) {
+// Calls `visit` with every cell of an experiment, as it is stored, until that returns false.
+absl::Status ForEachCell(
+    storage::Store* store, const std::string& id,
+    const std::function<absl::StatusOr<bool>(const storage::CellRecord&)>& visit) {
   uint32_t next = 0;
-  while (next < count) {
+  while (true) {
     const auto page = store->ListCells(id, next, kCellsAtOnce);
     if (!page.ok()) return page.status();
-    if (page->empty()) break;
     for (const storage::CellRecord& cell : *page) {
-      if (!AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response)) {
-        return absl::OkStatus();
-      }
+      const absl::StatusOr<bool> more = visit(cell);
+      if (!more.ok()) return more.status();
+      if (!*more) return absl::OkStatus();
     }
+    if (page->empty()) return absl::OkStatus();
     next += static_cast<uint32_t>(page->size());
   }
+}
+
+// The cells of an experiment while they fit.
+absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count, Room* room,
+                            v1::CreateExperimentResponse* response) {
+  return ForEachCell(store, id, [&](const storage::CellRecord& cell) {
+    return AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response);
+  });
+}
+
+// What runs of each setting have, as DescribePlan says it; seeds of one follow each other.
+absl::Status AddStoredParameters(storage::Store* store, const std::string& id, Room* room,
+                                 v1::CreateExperimentResponse* response) {
+  std::vector<v1::SettingParameters> settings;
+  std::vector<std::pair<std::string, std::string>> labels;
+  const absl::Status visited =
+      ForEachCell(store, id, [&](const storage::CellRecord& cell) -> absl::StatusOr<bool> {
+        if (!settings.empty() && cell.labels == labels) return true;
+        labels = cell.labels;
+        const auto run = store->GetRun(cell.run);
+        if (!run.ok()) return run.status();
+        SetLabels(labels, settings.emplace_back().mutable_labels());
+        settings.back().set_parameters(run->parameters);
+        return true;
+      });
+  if (!visited.ok()) return visited;
+  AddRows(settings, "settings' parameters", room, response->mutable_parameters(), response);
   return absl::OkStatus();
+}
+
+// Adds what is stored of an experiment.
+absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment& created,
+                       Room* room, v1::CreateExperimentResponse* response) {
+  response->set_reused(created.reused);
+  const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(created.id);
+  if (!record.ok()) return record.status();
+  *response->mutable_experiment() = ToProto(*record, backend.store->stalled());
+  return AddStoredCells(backend.store, created.id, created.cells.size(), room, response);
+}
+
+// The first answer to a request_id as far as it is stored: without what was planned then, which is
+// another plan now. Nothing if there was none.
+absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
+    const Backend& backend, const Submission& submission) {
+  const auto known = backend.store->FindRequest(submission.id, submission.hash);
+  if (absl::IsAlreadyExists(known.status())) return WithReason(known.status(), "REQUEST_ID_USED");
+  if (!known.ok()) return known.status();
+  if (!known->has_value()) return std::optional<v1::CreateExperimentResponse>();
+  const storage::CreatedExperiment& created = **known;
+  const auto record = backend.store->GetExperiment(created.id);
+  if (!record.ok()) return record.status();
+  v1::CreateExperimentResponse response;
+  Room room(kPageBytes);
+  room.Take(record->spec.size());
+  absl::Status added = AddStoredParameters(backend.store, created.id, &room, &response);
+  if (added.ok()) added = AddStored(backend, created, &room, &response);
+  if (!added.ok()) return added;
+  return response;
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
@@ -217,7 +277,6 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   Room room(kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
-  const size_t cells = plan.resolution.cells.size();
   absl::StatusOr<storage::CreatedExperiment> created =
       backend.store->CreateExperiment(ToRecord(backend, submission, fresh, std::move(plan)));
   if (absl::IsAlreadyExists(created.status())) {
@@ -225,12 +284,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   }
   if (!created.ok()) return created.status();
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
-  response.set_reused(created->reused);
-  const absl::StatusOr<storage::ExperimentRecord> record =
-      backend.store->GetExperiment(created->id);
-  if (!record.ok()) return record.status();
-  *response.mutable_experiment() = ToProto(*record, backend.store->stalled());
-  const absl::Status added = AddStoredCells(backend.store, created->id, cells, &room, &response);
+  const absl::Status added = AddStored(backend, *created, &room, &response);
   if (!added.ok()) return added;
   return response;
 }
@@ -272,6 +326,12 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   std::vector<spec::Problem> problems = CheckRequest(*request);
   const bool validate_only = request->validate_only();
   Submission submission{request->request_id(), validate_only ? "" : RequestHash(request)};
+  if (!validate_only && problems.empty()) {
+    // Before anything is planned: what was accepted once may be refused by what has changed since.
+    auto again = AnswerAgain(backend, submission);
+    if (!again.ok()) return again.status();
+    if (again->has_value()) return **std::move(again);
+  }
   if (request->has_spec() && request->overrides().size() <= spec::kMostOverrides) {
     absl::StatusOr<Plan> made = MakePlan(backend, request);
     if (!made.ok()) return made.status();

@@ -12,7 +12,8 @@
 namespace ablate::service {
 
 // INVALID_ARGUMENT lists every problem; with validate_only they are in the response and nothing is
-// changed. RESOURCE_EXHAUSTED if the disk has no room for what the runs would leave. ALREADY_EXISTS
+// changed. RESOURCE_EXHAUSTED if the disk has no room for what the runs would leave. A request that
+// was accepted before is none of these: it gets what is stored of the first answer. ALREADY_EXISTS
 // if request_id was used for another request. Uses `request` up.
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
                                                               v1::CreateExperimentRequest* request);

@@ -13,6 +13,12 @@ namespace {
 
 constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 
+// What is stored is missing or no longer what was checked when it came.
+absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Status& why) {
+  return absl::DataLossError(
+      absl::StrCat("the text of data set ", dataset.id, " can't be read: ", why.message()));
+}
+
 }  // namespace
 
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
@@ -53,15 +59,19 @@ DocumentLengths ReadLengths(const std::string& text) {
   return lengths;
 }
 
-DocumentLengths LengthsOf(storage::Store* store, const storage::DatasetRecord& dataset) {
+absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
+                                          const storage::DatasetRecord& dataset) {
   const auto kept = store->DocumentLengths(dataset.id);
-  if (!kept.ok()) return {};
-  if (!kept->empty()) return ReadLengths(*kept);
-  if (store->blobs() == nullptr) return {};
+  if (!kept.ok()) return kept.status();
+  if (!kept->empty()) {
+    DocumentLengths lengths = ReadLengths(*kept);
+    if (lengths.longest > 0) return lengths;
+  }
+  if (store->blobs() == nullptr) return DocumentLengths();
   const auto pin = store->blobs()->Find(dataset.sha256);
-  if (!pin.ok()) return {};
+  if (!pin.ok()) return CannotRead(dataset, pin.status());
   auto facts = InspectBlob(store->blobs(), **pin);
-  if (!facts.ok()) return {};
+  if (!facts.ok()) return CannotRead(dataset, facts.status());
   DocumentLengths lengths{facts->longest, std::move(facts->lengths)};
   // If they can't be kept they are counted again the next time.
   store->KeepDocumentLengths(dataset.id, LengthsText(lengths)).IgnoreError();

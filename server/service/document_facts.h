@@ -27,8 +27,10 @@ std::string LengthsText(const DocumentLengths& lengths);
 DocumentLengths ReadLengths(const std::string& text);
 
 // Of a stored data set. Counts them if nobody has, which reads the whole text, and keeps them.
-// Nothing is known if the text can't be read. Blocks on the store.
-DocumentLengths LengthsOf(storage::Store* store, const storage::DatasetRecord& dataset);
+// Nothing is known where the store has no files. An error, naming the data set, if its text can't
+// be read. Blocks on the store.
+absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
+                                          const storage::DatasetRecord& dataset);
 
 }  // namespace ablate::service
 

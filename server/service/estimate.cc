@@ -15,6 +15,10 @@ namespace {
 constexpr double kStepOverheadMicros = 8'000;
 constexpr double kFlopsPerMicro = 50e3;
 
+// Resume states that a lane has at once: the newest, and the one that it takes the place of or that
+// of the run before.
+constexpr uint64_t kResumeStatesALane = 2;
+
 // When the last of `seconds` ends if each free lane takes the next.
 double Makespan(const std::vector<double>& seconds, uint32_t lanes) {
   std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
@@ -36,6 +40,7 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
   std::map<std::string, std::optional<double>> known;
   Cost cost;
   double total = 0;
+  uint64_t largest_state = 0;
   std::vector<double> seconds;
   seconds.reserve(runs.size());
   for (const RunCost& run : runs) {
@@ -51,9 +56,12 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
     seconds.push_back(micros * run.steps / 1e6);
     total += seconds.back();
     cost.bytes += run.bytes;
+    largest_state = std::max(largest_state, run.resume_bytes);
   }
+  lanes = std::max<uint32_t>(lanes, 1);
+  cost.bytes += std::min<uint64_t>(runs.size(), kResumeStatesALane * lanes) * largest_state;
   cost.device_time = absl::Seconds(total);
-  cost.wall_time = absl::Seconds(Makespan(seconds, std::max<uint32_t>(lanes, 1)));
+  cost.wall_time = absl::Seconds(Makespan(seconds, lanes));
   return cost;
 }
 

@@ -19,12 +19,15 @@ struct RunCost {
   std::string shape;  // runs of equal shape cost the same a step
   uint32_t steps = 0;
   double flops_per_step = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;         // stored for good
+  uint64_t resume_bytes = 0;  // of a resume state, which goes when the run ends
 };
 
 struct Cost {
   absl::Duration device_time;  // lane time on a CPU
   absl::Duration wall_time;    // with `lanes` lanes and nothing else queued
+  // The most that is stored at once: what stays of every run, and resume states of those that train
+  // at the same time.
   uint64_t bytes = 0;
   bool measured = true;  // every step time was measured
 };

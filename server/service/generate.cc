@@ -148,7 +148,7 @@ void GenerateReactor::Push(v1::GenerateResponse message) {
 }
 
 void GenerateReactor::WriteFirst() {
-  pace_.Wait(schedule::SteadyClock().Now());
+  pace_.Write(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
   StartWrite(&outgoing_.front());
 }
 
@@ -162,7 +162,7 @@ void GenerateReactor::End(const absl::Status& status) {
 
 void GenerateReactor::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
-  pace_.Went(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+  pace_.Written(schedule::SteadyClock().Now());
   outgoing_.pop_front();
   // A client that is gone also cancels, which ends the analysis.
   if (!ok) outgoing_.clear();

@@ -54,9 +54,10 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
   const absl::StatusOr<storage::DatasetRecord> record = FindDataset(store, name, "dataset");
   if (!record.ok()) return record.status();
-  DocumentLengths lengths = LengthsOf(store, *record);
-  return spec::DatasetFacts{record->id,         record->sha256,  record->documents,
-                            record->characters, lengths.longest, std::move(lengths.counts)};
+  absl::StatusOr<DocumentLengths> lengths = LengthsOf(store, *record);
+  if (!lengths.ok()) return lengths.status();
+  return spec::DatasetFacts{record->id,         record->sha256,   record->documents,
+                            record->characters, lengths->longest, std::move(lengths->counts)};
 }
 
 // Fills in runs and run_of_cell; returns the cost of each run.
@@ -68,7 +69,8 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->run_of_cell.push_back(place->second);
     if (!is_new) continue;
     plan->runs.push_back(ToRun(cell));
-    costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes});
+    costs.push_back(
+        {cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes, cell.resume_bytes});
   }
   return costs;
 }

@@ -33,7 +33,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   }
 
   void OnWriteDone(bool ok) final {
-    pace_.Went(static_cast<size_t>(batch_.front().GetCachedSize()), schedule::SteadyClock().Now());
+    pace_.Written(schedule::SteadyClock().Now());
     if (!ok) {
       this->Finish(grpc::Status::CANCELLED);
       return;
@@ -80,7 +80,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
 
   void WriteNext() {
     if (!batch_.empty()) {
-      pace_.Wait(schedule::SteadyClock().Now());
+      pace_.Write(batch_.front().ByteSizeLong(), schedule::SteadyClock().Now());
       this->StartWrite(&batch_.front());
     } else if (more_) {
       call_.pool->Post([this] { Step(); });

@@ -10,17 +10,19 @@
 #include "server/schedule/clock.h"
 #include "server/service/call.h"
 #include "server/service/errors.h"
+#include "server/service/limits.h"
 #include "server/service/live_streams.h"
 #include "storage/mutex.h"
 
 namespace ablate::service {
 
 // At any time either a task of it is on the pool or one read is in progress, so derived classes
-// need no lock. Created with new; deletes itself when the call is done.
+// need no lock. Clients and workers send kChunkBytes in a message at most. Created with new;
+// deletes itself when the call is done.
 template <class Request>
 class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
  public:
-  explicit PushStream(const StreamCall& call) : call_(call), pace_(call.pace) {}
+  explicit PushStream(const StreamCall& call) : call_(call), pace_(call.pace, kChunkBytes) {}
 
   // Starts reading; for the method handler to return.
   grpc::ServerReadReactor<Request>* Begin() {
@@ -33,7 +35,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   }
 
   void OnReadDone(bool ok) final {
-    pace_.Went(ok ? request_.ByteSizeLong() : 0, schedule::SteadyClock().Now());
+    pace_.HasRead(ok ? request_.ByteSizeLong() : 0, schedule::SteadyClock().Now());
     {
       MutexLock lock(&mutex_);
       reading_ = false;
@@ -79,7 +81,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
       end = end_;
       reading_ = end.ok();
       if (reading_) {
-        pace_.Wait(schedule::SteadyClock().Now());
+        pace_.Read(schedule::SteadyClock().Now());
         this->StartRead(&request_);
       }
     }

@@ -99,24 +99,32 @@ class GrpcServer final : public Server {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     for (LiveStreams* each : streams) each->WaitUntilGone(deadline);
     pool_.WaitUntilIdle(deadline);
+    planners_.WaitUntilIdle(deadline);
     ShutDown(client_server_.get(), std::chrono::seconds(0));
   }
 
   // A group of writes that changed no run takes no new number, nor does one that found no room.
   void Notify(uint64_t change) override {
-    const bool stalled = !backend_.store->stalled().empty();
-    const bool changed = stalled_.exchange(stalled) != stalled;
-    if (notified_.exchange(change) != change || changed) backend_.watches.WakeAll();
+    const bool stall_changed = StallChanged();
+    if (notified_.exchange(change) != change || stall_changed) backend_.watches.WakeAll();
   }
 
  private:
-  // Ends streams whose other end is too slow, for as long as there is a pool.
+  // Since it was last asked.
+  bool StallChanged() {
+    const bool stalled = !backend_.store->stalled().empty();
+    return stalled_.exchange(stalled) != stalled;
+  }
+
+  // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
+  // without a write to the database, as a blob's does; for as long as there is a pool.
   void LookLater() {
     worker_pool_.PostAfter(look_every_, [this] {
       const absl::Duration now = schedule::SteadyClock().Now();
       for (LiveStreams* streams : backend_.AllStreams()) streams->LookAtAll(now);
       workers_.streams.LookAtAll(now);
       workers_.transfers.LookAtAll(now);
+      if (StallChanged()) backend_.watches.WakeAll();
       LookLater();
     });
   }

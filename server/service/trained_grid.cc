@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "server/report/text.h"
 #include "server/service/document_facts.h"
 #include "server/service/errors.h"
 #include "server/service/grid_axes.h"
@@ -137,18 +138,28 @@ class Loader {
     // Where the store has no data sets their names have to do.
     const std::string& name = spec.spec().task().documents().dataset();
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
-    scored_ = spec::ScoredData(spec.spec(), data, LongestDocument(name));
+    const auto longest = LongestDocument(name, spec.spec().model().context());
+    if (!longest.ok()) return longest.status();
+    scored_ = spec::ScoredData(spec.spec(), data, *longest);
+    // How many batches an evaluation has is no matter to a metric of training.
+    if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
     return absl::OkStatus();
   }
 
-  // Characters of a data set's longest document; 0 if not known.
-  uint64_t LongestDocument(const std::string& name) {
+  // Characters of a data set's longest document; 0 if not known. A text that can't be read is an
+  // error once contexts differ: verdicts depend on whether they cut other documents.
+  absl::StatusOr<uint64_t> LongestDocument(const std::string& name, uint32_t context) {
     if (name.empty()) return 0;
-    const auto [known, added] = longest_.emplace(name, 0);
-    if (!added) return known->second;
-    const auto dataset = FindDataset(store_, name, "dataset");
-    if (dataset.ok()) known->second = LengthsOf(store_, *dataset).longest;
-    return known->second;
+    const auto [known, added] = documents_.try_emplace(name);
+    Documents& documents = known->second;
+    if (added) {
+      documents.context = context;
+      const auto dataset = FindDataset(store_, name, "dataset");
+      if (dataset.ok()) documents.lengths = LengthsOf(store_, *dataset);
+    }
+    if (documents.lengths.ok()) return documents.lengths->longest;
+    if (context != documents.context) return documents.lengths.status();
+    return 0;
   }
 
   // The base resolved on the device kind of the first cell: all that was `auto` is one kind.
@@ -197,7 +208,11 @@ class Loader {
   // Of the combination read last:
   std::vector<std::string> labels_;
   spec::FieldValues changed_, scored_;
-  std::map<std::string, uint64_t> longest_;  // by data set
+  struct Documents {
+    absl::StatusOr<DocumentLengths> lengths = DocumentLengths();
+    uint32_t context = 0;  // of the first combination that has them
+  };
+  std::map<std::string, Documents> documents_;  // by data set
 };
 
 }  // namespace

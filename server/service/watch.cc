@@ -142,7 +142,7 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
 
 void WatchReactor::WriteNext() {
   if (!batch_.empty()) {
-    pace_.Wait(Now());
+    pace_.Write(batch_.front().ByteSizeLong(), Now());
     StartWrite(&batch_.front());
   } else if (final_) {
     End(absl::OkStatus());
@@ -152,7 +152,7 @@ void WatchReactor::WriteNext() {
 }
 
 void WatchReactor::OnWriteDone(bool ok) {
-  pace_.Went(batch_.front().ByteSizeLong(), Now());
+  pace_.Written(Now());
   if (!ok) return End(absl::CancelledError("the watcher is gone"));
   batch_.pop_front();
   WriteNext();

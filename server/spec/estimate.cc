@@ -30,14 +30,18 @@ uint64_t ResumeCopies(const engine::OptimizerConfig& optimizer) {
   return 1 + engine::OptimizerSlots(optimizer.kind).size();
 }
 
-// What the forward pass of one position of one sequence leaves behind for the backward pass, in
-// numbers: the least that a block needs.
-double NumbersAPosition(const engine::ModelConfig& model, double length) {
+// What the forward pass of one sequence leaves behind for the backward pass, in numbers: the least
+// that its blocks need.
+double NumbersASequence(const engine::ModelConfig& model, double length) {
   const double width = model.width;
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head.
-  const double block = 8 * width + 2.0 * model.hidden + model.heads * length;
-  return model.layers * block;
+  const double block = length * (8 * width + 2.0 * model.hidden + model.heads * length);
+  if (model.loss == engine::LossPositions::kAll) return model.layers * block;
+  // Where only the last position is scored the last block has one query, and feeds only it forward:
+  // of the others it keeps the stream, the normalised inputs, keys and values.
+  const double last = length * (4 * width + model.heads) + 2.0 * model.hidden;
+  return (model.layers - 1) * block + last;
 }
 
 }  // namespace
@@ -50,8 +54,7 @@ uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint6
   const uint64_t checkpoints =
       config.training.checkpoints.size() + (config.training.final_checkpoint ? 1 : 0);
   const uint64_t checkpoint = kFloat * parameters + kTensorHeader * tensors + kFileHeader;
-  return kPoint * Points(config) + checkpoints * checkpoint +
-         ResumeBytes(config.training.optimizer, parameters);
+  return kPoint * Points(config) + checkpoints * checkpoint;
 }
 
 double TrainingBytes(const engine::RunConfig& config, double parameters, const Sequences& data) {
@@ -62,8 +65,7 @@ double TrainingBytes(const engine::RunConfig& config, double parameters, const S
   const double batch = config.training.batch;
   const double read = model.loss == engine::LossPositions::kAll ? data.mean : 1;
   // Scores, their logarithms, and the gradient of those.
-  const double step =
-      batch * (data.mean * NumbersAPosition(model, data.mean) + 3.0 * read * model.vocabulary);
+  const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);
   // Keeps nothing of a block but what the next one reads.
   const double evaluation = data.evaluated * 2.0 * model.vocabulary;
   return kFloat * (held + std::max(step, evaluation));

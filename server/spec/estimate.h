@@ -9,11 +9,12 @@
 
 namespace ablate::spec {
 
-// A resume state: the parameters, the optimizer's slots, generators and the data's cursor.
+// A resume state: the parameters, the optimizer's slots, generators and the data's cursor. It goes
+// when its run ends.
 uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters);
 
-// Points, checkpoints and the resume state, in bytes. `parameters` and `tensors` as in the model's
-// layout.
+// Points and checkpoints, which stay when a run has ended, in bytes. `parameters` and `tensors` as
+// in the model's layout.
 uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors);
 
 // What a run reads at once, in tokens.

@@ -60,7 +60,8 @@ struct ResolvedCell {
   std::string device_kind;     // cpu or cuda
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
-  uint64_t bytes = 0;         // estimate of what it will store
+  uint64_t bytes = 0;         // estimate of what it will store for good
+  uint64_t resume_bytes = 0;  // estimate of a resume state, which it has while it trains
   double flops_per_step = 0;  // forward and backward, for a guess of its time
 };
 

@@ -54,7 +54,7 @@ class Training {
         leased_(leased),
         control_(control),
         reports_(reports),
-        outbox_(leased.lease, leased.run.run(), blobs, reports, &control),
+        outbox_(leased.lease, leased.run.run(), options.max_hold, blobs, reports, &control),
         pacer_(options.advance_time),
         began_(MonotonicNow()),
         delay_at_begin_(RunQueueDelay()),
@@ -134,8 +134,11 @@ class Training {
       if (!saved.ok()) return saved;
     }
     if (ended) return Finish(progress);
-    const bool saving = outbox_.publishing();
-    if (saving || MonotonicNow() - saved_at_ < options_.resume_every) return outbox_.status();
+    // What is under way may be left to itself for a while, but checkpoints that follow each other
+    // must not keep a state from ever being saved.
+    const absl::Duration age = MonotonicNow() - saved_at_;
+    const absl::Duration hold = outbox_.publishing() ? options_.max_hold : absl::ZeroDuration();
+    if (age < options_.resume_every + hold) return outbox_.status();
     return SaveState(/*ended=*/false);
   }
 
@@ -158,6 +161,8 @@ class Training {
   // A resume state covers what was reported before it, so everything made so far is reported first.
   absl::Status SaveState(bool ended) {
     if (step_ == saved_step_) return outbox_.status();
+    // Before the next is made: one at a time is as much memory as a run may take.
+    if (absl::Status settled = outbox_.Settle(); !settled.ok()) return settled;
     Flush();
     saved_step_ = step_;
     saved_at_ = MonotonicNow();

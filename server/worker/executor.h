@@ -21,6 +21,8 @@ struct ExecutorOptions {
   // What one Advance may take, but for the step or the batch of an evaluation that it has begun:
   // bounds how late a flush, a resume state, an end or a heartbeat's step is.
   absl::Duration advance_time = absl::Milliseconds(50);
+  // For how long a blob under way may hold back what follows it before the lane waits for it.
+  absl::Duration max_hold = absl::Minutes(1);
 };
 
 // Thread-safe: every lane calls Execute.

@@ -1,6 +1,7 @@
 // A queue that is empty unless a blob is under way.
 #include "server/worker/outbox.h"
 
+#include <system_error>
 #include <utility>
 
 namespace ablate::worker {
@@ -10,10 +11,11 @@ constexpr uint64_t kMostHeldBytes = 1 << 20;
 
 }  // namespace
 
-Outbox::Outbox(std::string lease, std::string run, BlobChannel* blobs, Reports* reports,
-               RunControl* control)
+Outbox::Outbox(std::string lease, std::string run, absl::Duration hold, BlobChannel* blobs,
+               Reports* reports, RunControl* control)
     : lease_(std::move(lease)),
       run_(std::move(run)),
+      hold_(hold),
       blobs_(blobs),
       reports_(reports),
       control_(control) {
@@ -46,13 +48,23 @@ void Outbox::Post(v1::Event event) {
 
 absl::Status Outbox::PostBlob(v1::Event event, std::string blob) {
   if (absl::Status settled = Settle(); !settled.ok()) return settled;
-  if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+  if (!thread_.joinable() && !StartThread()) return PostBlobNow(std::move(event), blob);
   event.set_lease(lease_);
   event.set_run(run_);
   MutexLock lock(&mutex_);
   items_.push_back({std::move(event), std::move(blob)});
+  held_since_ = MonotonicNow();
   changed_.SignalAll();
   return absl::OkStatus();
+}
+
+bool Outbox::StartThread() {
+  try {
+    thread_ = std::thread([this] { Work(); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
 }
 
 absl::Status Outbox::PostBlobNow(v1::Event event, const std::string& blob) {
@@ -74,7 +86,8 @@ bool Outbox::publishing() const {
 
 bool Outbox::full() const {
   MutexLock lock(&mutex_);
-  return held_bytes_ >= kMostHeldBytes;
+  if (items_.empty()) return false;
+  return held_bytes_ >= kMostHeldBytes || MonotonicNow() - held_since_ >= hold_;
 }
 
 absl::Status Outbox::Settle() {

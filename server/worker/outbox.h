@@ -10,6 +10,7 @@
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/run_control.h"
 #include "storage/mutex.h"
@@ -31,9 +32,10 @@ class Reports {
 // order of events is where it was taken.
 class Outbox {
  public:
-  // Abandoning the run ends what is under way. All must outlive the outbox.
-  Outbox(std::string lease, std::string run, BlobChannel* blobs, Reports* reports,
-         RunControl* control);
+  // Abandoning the run ends what is under way. A blob holds events back for `hold` before the lane
+  // should wait. All must outlive the outbox.
+  Outbox(std::string lease, std::string run, absl::Duration hold, BlobChannel* blobs,
+         Reports* reports, RunControl* control);
   // Forgets what was not sent.
   ~Outbox();
   Outbox(const Outbox&) = delete;
@@ -52,7 +54,8 @@ class Outbox {
   absl::Status status() const;
   // Whether a blob is under way.
   bool publishing() const;
-  // Whether so much is held back that the lane should wait.
+  // Whether so much is held back, or for so long, that the lane should wait: what a blob that finds
+  // no room holds back would be lost with the worker.
   bool full() const;
   // Waits until everything was sent; status() then.
   absl::Status Settle();
@@ -63,11 +66,14 @@ class Outbox {
     std::optional<std::string> blob;
   };
 
+  // False if this machine has no thread to give.
+  bool StartThread();
   void Work();
   absl::Status Publish(v1::Event* event, const std::string& blob, RunControl& control);
 
   const std::string lease_;
   const std::string run_;
+  const absl::Duration hold_;
   BlobChannel* const blobs_;
   Reports* const reports_;
   RunControl* const control_;
@@ -77,6 +83,7 @@ class Outbox {
   CondVar changed_;
   std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);  // the first has the blob under way
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // while a blob is under way
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // from the first blob on

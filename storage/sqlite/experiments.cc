@@ -45,27 +45,6 @@ absl::Status CheckGrid(const NewExperiment& experiment) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<CreatedExperiment> AnswerAgain(Transaction& t, const Statement& found,
-                                              const NewExperiment& experiment) {
-  if (found.View(2) != experiment.request_hash) {
-    return absl::AlreadyExistsError(absl::StrCat("request_id '", experiment.request_id,
-                                                 "' was used for another experiment; a new "
-                                                 "request needs a new one"));
-  }
-  CreatedExperiment answer;
-  answer.id = found.Text(1);
-  answer.repeated = true;
-  Statement cell(t.db,
-                 "SELECT runs.name, reused FROM cells JOIN runs ON runs.id = cells.run "
-                 "WHERE experiment = ?1 ORDER BY cells.place",
-                 found.Int(0));
-  while (cell.Row()) {
-    answer.cells.push_back({cell.Text(0), cell.Int(1) != 0});
-    if (answer.cells.back().reused) ++answer.reused;
-  }
-  return answer;
-}
-
 absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewRun& run) {
   if (run.dataset_blob.empty()) return std::optional<int64_t>();
   Statement dataset(t.db, "SELECT id FROM datasets WHERE sha256 = ?1", run.dataset_blob);
@@ -178,11 +157,34 @@ void Join(Transaction& t, int64_t id, const ChosenRuns& runs) {
 
 }  // namespace
 
+absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(Connection& db, absl::string_view id,
+                                                             absl::string_view hash) {
+  Statement found(db, "SELECT id, name, request_hash FROM experiments WHERE request_id = ?1", id);
+  if (!found.Row()) return std::optional<CreatedExperiment>();
+  if (found.View(2) != hash) {
+    return absl::AlreadyExistsError(absl::StrCat("request_id '", id,
+                                                 "' was used for another experiment; a new "
+                                                 "request needs a new one"));
+  }
+  CreatedExperiment answer;
+  answer.id = found.Text(1);
+  answer.repeated = true;
+  Statement cell(db,
+                 "SELECT runs.name, reused FROM cells JOIN runs ON runs.id = cells.run "
+                 "WHERE experiment = ?1 ORDER BY cells.place",
+                 found.Int(0));
+  while (cell.Row()) {
+    answer.cells.push_back({cell.Text(0), cell.Int(1) != 0});
+    if (answer.cells.back().reused) ++answer.reused;
+  }
+  return answer;
+}
+
 absl::StatusOr<CreatedExperiment> CreateExperiment(Transaction& t,
                                                    const NewExperiment& experiment) {
-  Statement asked(t.db, "SELECT id, name, request_hash FROM experiments WHERE request_id = ?1",
-                  experiment.request_id);
-  if (asked.Row()) return AnswerAgain(t, asked, experiment);
+  auto known = FindRequest(t.db, experiment.request_id, experiment.request_hash);
+  if (!known.ok()) return known.status();
+  if (known->has_value()) return **std::move(known);
   const absl::Status valid = CheckGrid(experiment);
   if (!valid.ok()) return valid;
   ChosenRuns runs;

@@ -2,6 +2,7 @@
 #ifndef ABLATE_STORAGE_SQLITE_EXPERIMENTS_H_
 #define ABLATE_STORAGE_SQLITE_EXPERIMENTS_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@
 
 namespace ablate::storage {
 
+// As the store's.
+absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(Connection& db, absl::string_view id,
+                                                             absl::string_view hash);
 absl::StatusOr<CreatedExperiment> CreateExperiment(Transaction& t, const NewExperiment& experiment);
 absl::StatusOr<std::vector<Withdrawal>> CancelExperiment(Transaction& t, absl::string_view name);
 // Hides it; Maintenance removes its rows.

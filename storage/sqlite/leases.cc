@@ -144,6 +144,7 @@ bool EndIfOutdated(Transaction& t, const LeaseHolder& holder, RunRow* run) {
                               ", and the workers compute version ", holder.numerics_version,
                               ", which gives other numbers: submit its experiment again");
   Record(t, *run, "failed", run->failure);
+  DropResumeState(t, run->id);
   End(t, run, RunState::kFailed);
   return true;
 }

@@ -84,18 +84,21 @@ absl::Status Maintenance::Pass(bool list_folder) {
   // What frees space comes first, and each part is tried whatever became of the others: on a full
   // disk some need more room before they free any. The first error counts.
   size_t trashed = 0;
-  absl::Status status = Repeat([](Transaction& t) { return RemoveCells(t); });
-  status.Update(Repeat([](Transaction& t) { return RemoveDeadRuns(t); }));
-  status.Update(Repeat([&](Transaction& t) { return SweepLoose(t, blobs_, &trashed); }));
+  absl::Status status = Repeat(/*frees=*/true, [](Transaction& t) { return RemoveCells(t); });
+  status.Update(Repeat(/*frees=*/true, [](Transaction& t) { return RemoveDeadRuns(t); }));
+  status.Update(
+      Repeat(/*frees=*/true, [&](Transaction& t) { return SweepLoose(t, blobs_, &trashed); }));
   status.Update(SweepFolder(list_folder, &trashed));
   if (trashed > 0) {
     Log(absl::StrCat(trashed, " blobs that nothing in the database names any more went to the ",
                      "trash, where they stay for ", kTrashDays, " days"));
   }
   status.Update(EmptyTrash());
-  status.Update(CompactAll());
-  status.Update(Repeat([](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
+  // What follows stores something.
   status.Update(KeepRoom());
+  status.Update(CompactAll());
+  status.Update(
+      Repeat(/*frees=*/false, [](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
   return status;
 }
 
@@ -110,7 +113,9 @@ absl::Status Maintenance::KeepRoom() {
       options_.room->Keep().IgnoreError();
     }
   }
-  if (!options_.room->full()) return absl::OkStatus();
+  // A page finds room where a row group does not: with so little left nothing is known to fit.
+  const auto free = options_.room->Free();
+  if (!options_.room->full() || !free.ok() || *free < DiskRoom::kSlack) return free.status();
   return writer_->Run([](Transaction& t) {
     Statement(t.db, "UPDATE store SET change = change").Run();
     return absl::OkStatus();
@@ -212,13 +217,14 @@ void Maintenance::Log(const std::string& line) {
   if (options_.log) options_.log(line);
 }
 
-absl::Status Maintenance::Repeat(const std::function<bool(Transaction&)>& slice) {
+absl::Status Maintenance::Repeat(bool frees, const std::function<bool(Transaction&)>& slice) {
   bool more = true;
+  const auto next = [&](Transaction& t) {
+    more = slice(t);
+    return absl::OkStatus();
+  };
   while (more && !stopping()) {
-    const absl::Status status = writer_->Free([&](Transaction& t) {
-      more = slice(t);
-      return absl::OkStatus();
-    });
+    const absl::Status status = frees ? writer_->Free(next) : writer_->Run(next);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

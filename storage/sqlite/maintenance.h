@@ -57,8 +57,8 @@ class Maintenance {
   void Log(const std::string& line);
   // Takes the ballast of a full disk again, and finds out whether there is room for other work.
   absl::Status KeepRoom();
-  // Repeats a request that makes room until it has nothing to do.
-  absl::Status Repeat(const std::function<bool(Transaction&)>& slice);
+  // Repeats a request until it has nothing to do; `frees`: it makes room.
+  absl::Status Repeat(bool frees, const std::function<bool(Transaction&)>& slice);
 
   Writer* const writer_;
   const Reader reader_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/migrations.h"
 #include "storage/sqlite/statement.h"
 #include "storage/sqlite/store.h"
@@ -58,6 +59,24 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& fold
   return db;
 }
 
+// What the database names comes back from the trash, where the upkeep of an older one may have sent
+// it: the trash is emptied without asking who names what.
+absl::Status TakeBackFromTrash(Connection& db, Blobs* blobs,
+                               const std::function<void(const std::string&)>& log) {
+  const auto trash = blobs->ListTrash();
+  if (!trash.ok()) return trash.status();
+  size_t taken = 0;
+  for (const std::string& hash : *trash) {
+    if (!IsNamed(db, hash)) continue;
+    if (absl::Status found = blobs->Find(hash).status(); !found.ok()) return found;
+    ++taken;
+  }
+  if (taken > 0 && log) {
+    log(absl::StrCat(taken, " blobs that the database names were in the trash and are back"));
+  }
+  return db.error();
+}
+
 // A start writes: the index of the log, a schema, and outside the store an address and logs.
 constexpr uint64_t kStartBytes = 1 << 20;
 
@@ -73,6 +92,10 @@ absl::Status OpenFiles(const StoreOptions& options, SqliteStore::Parts* parts) {
                            {options.now, options.log, parts->room.get()});
   if (!blobs.ok()) return blobs.status();
   parts->blobs = *std::move(blobs);
+  if (absl::Status taken = TakeBackFromTrash(*parts->db, parts->blobs.get(), options.log);
+      !taken.ok()) {
+    return taken;
+  }
   parts->readers = std::make_unique<Readers>(path, options.fatal);
   return absl::OkStatus();
 }

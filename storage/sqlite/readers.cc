@@ -30,7 +30,10 @@ absl::Status Readers::Read(const std::function<absl::Status(Connection&)>& read)
   if (!db.error().ok()) taken->reset();
   GiveBack(*std::move(taken));
   // One row that can't be decoded says nothing about the others: only that read fails.
-  if (error.code() == absl::StatusCode::kDataLoss) fatal_(error);
+  if (error.code() == absl::StatusCode::kDataLoss) {
+    check_();
+    fatal_(error);
+  }
   return status;
 }
 
@@ -45,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Readers::Take() {
       return connection;
     }
   }
+  check_();
   auto connection = Connection::OpenFile(path_, Connection::Access::kReadOnly);
   if (!connection.ok()) {
     MutexLock lock(&mutex_);

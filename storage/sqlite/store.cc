@@ -52,7 +52,11 @@ SqliteStore::SqliteStore(Parts parts, StoreOptions options)
            .log = options_.log,
            .sweep_most = options_.sweep_leftovers,
            .room = room_.get()}) {
-  if (readers_ != nullptr) maintenance_.StartThread();
+  if (readers_ == nullptr) return;
+  // Every commit looks at the files, and saves what they held.
+  readers_->CheckWith(
+      [this] { writer_.Run([](Transaction&) { return absl::OkStatus(); }).IgnoreError(); });
+  maintenance_.StartThread();
 }
 
 SqliteStore::~SqliteStore() {
@@ -92,6 +96,11 @@ absl::StatusOr<uint64_t> SqliteStore::FreeBytes() const {
 
 absl::StatusOr<CreatedExperiment> SqliteStore::CreateExperiment(const NewExperiment& experiment) {
   return RunFor(writer_, [&](Transaction& t) { return storage::CreateExperiment(t, experiment); });
+}
+
+absl::StatusOr<std::optional<CreatedExperiment>> SqliteStore::FindRequest(absl::string_view id,
+                                                                          absl::string_view hash) {
+  return ReadFor([&](Connection& db) { return storage::FindRequest(db, id, hash); });
 }
 
 absl::StatusOr<std::vector<KnownRun>> SqliteStore::LookUpRuns(const std::vector<NewRun>& runs) {

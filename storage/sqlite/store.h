@@ -41,6 +41,8 @@ class SqliteStore final : public Store {
   uint64_t change_number() const override { return writer_.change_number(); }
 
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment) override;
+  absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(absl::string_view id,
+                                                               absl::string_view hash) override;
   absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs) override;
   absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id) override;
   absl::StatusOr<std::vector<std::string>> FindExperiments(absl::string_view prefix,

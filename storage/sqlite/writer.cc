@@ -113,7 +113,13 @@ void Writer::Loop() {
 Writer::Group Writer::NextGroup() {
   MutexLock lock(&mutex_);
   while (queue_.empty() && !stopping_) wake_.Wait(&mutex_);
-  const size_t count = std::min(queue_.size(), kGroupRequests);
+  // What makes room and what needs it are never in one group: if the one finds the disk full, it
+  // would be taken for the other's end, and the ballast would go for nothing.
+  size_t count = 0;
+  while (count < std::min(queue_.size(), kGroupRequests) &&
+         queue_[count].frees == queue_.front().frees) {
+    ++count;
+  }
   const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);
   Group group(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
   queue_.erase(queue_.begin(), end);

@@ -169,6 +169,7 @@ TEST(CompareTest, ByComparesWithinEachCombinationOfTheOthers) {
 
 TEST(CompareTest, ComparesWithinEachSettingOfAnAxisThatChangesTheData) {
   ComparisonInput input = Factorial();
+  input.key = "eval/loss";
   for (Cell& cell : input.cells) cell.scored["task"] = cell.labels[0];
   const Comparison comparison = *Compare(input);
   EXPECT_THAT(comparison.within_axes, ElementsAre("task"));

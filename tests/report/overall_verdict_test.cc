@@ -181,6 +181,13 @@ TEST(MatchedNoteTest, NamesASignThatDependsOnTheTunedValue) {
               HasSubstr("the sign of post's difference depends on lr"));
 }
 
+TEST(MatchedNoteTest, LeavesOutWhatIsScoredOnOtherData) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
+  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (0.01): none −.0400 [−.0427, −.0373].");
+}
+
 TEST(MatchedNoteTest, IsEmptyWhereNothingIsTuned) {
   EXPECT_EQ(MatchedNote(*Compare(Placements())), "");
 }

@@ -332,6 +332,16 @@ TEST(RowVerdictTest, IsWithheldWhereTheDataDiffer) {
   EXPECT_EQ(comparison.rows[1].p_holm.undefined, Undefined::kScoredDifferently);
 }
 
+TEST(RowVerdictTest, SaysHeldOutDataOnlyOfMetricsOfThem) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .03, .01)}});
+  for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
+  input.key = "train/loss";
+  const Comparison comparison = *Compare(input);
+  EXPECT_THAT(RowVerdict(comparison, 1).text, HasSubstr("not scored on the same data (model."));
+  ASSERT_FALSE(comparison.warnings.empty());
+  EXPECT_THAT(comparison.warnings[0].text, HasSubstr("not scored on the same data as the base"));
+}
+
 TEST(RowVerdictTest, IsWithheldWhereCandidatesOfTheChoiceDiffer) {
   ComparisonInput input = TwoRates();
   for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[1];

@@ -133,6 +133,14 @@ TEST_F(SchedulerDispatchTest, GrantsTheRunAgainToAWorkerThatRefusedItsState) {
   EXPECT_EQ(Run("a-0").failures, 0u);
 }
 
+TEST_F(SchedulerDispatchTest, LeavesNoLaneIdleWhileRunsForOtherNumbersEnd) {
+  Queue("old", 100, 10, engine::kNumericsVersion - 1);
+  Queue("new", 1);
+  EXPECT_THAT(Attach().grants(), SizeIs(1));
+  EXPECT_EQ(Run("old-99").state, storage::RunState::kFailed);
+  EXPECT_EQ(Run("new-0").state, storage::RunState::kLeased);
+}
+
 TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
   Queue("a", 40);
   const Peer peer = Attach();

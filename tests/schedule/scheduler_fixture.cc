@@ -116,7 +116,8 @@ void SchedulerTest::Restart(SchedulerOptions options) {
   EXPECT_TRUE(scheduler_->Start().ok());
 }
 
-std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_t steps) {
+std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_t steps,
+                                 uint32_t numerics_version) {
   storage::NewExperiment experiment;
   experiment.name = name;
   experiment.request_id = name;
@@ -125,6 +126,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
     run.fingerprint = absl::StrCat(name, "-", i);
     run.trajectory = run.fingerprint;
     run.steps = steps;
+    run.numerics_version = numerics_version;
     run.device_kind = "cpu";
     run.shape = name;
     experiment.cells.push_back({run.fingerprint, {}, i, run.fingerprint});

@@ -34,6 +34,9 @@ class StoreProxy : public storage::Store {
   Or<storage::CreatedExperiment> CreateExperiment(const storage::NewExperiment& e) override {
     return target_->CreateExperiment(e);
   }
+  Or<std::optional<storage::CreatedExperiment>> FindRequest(Text id, Text hash) override {
+    return target_->FindRequest(id, hash);
+  }
   Or<std::vector<storage::KnownRun>> LookUpRuns(const std::vector<storage::NewRun>& r) override {
     return target_->LookUpRuns(r);
   }

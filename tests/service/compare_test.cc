@@ -1,5 +1,6 @@
 // Compare and RenderTable: from stored runs to numbers, sentences and files.
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -169,6 +170,32 @@ TEST_F(CompareTest, GivesNoVerdictOnOtherData) {
   ASSERT_GT(comparison.warnings_size(), 0);
   EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::SCORED_DIFFERENTLY);
   EXPECT_EQ(comparison.family(), 1u);
+}
+
+// What its documents' lengths decide can't be said; what they do not is said.
+TEST_F(CompareTest, NamesADatasetThatCannotBeReadInsteadOfWithholdingAVerdict) {
+  const v1::Dataset dataset = Upload("texts.txt", "abc\nbcde\nabcdefg\ncab\nbad\n");
+  v1::ExperimentSpec spec = SmallSpec(2, "placements");
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset(dataset.name());
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_held_out(2);
+  const std::string placements = Train(spec);
+  spec.set_name("contexts");
+  spec.mutable_axes(0)->set_name("context");
+  spec.mutable_axes(0)->clear_settings();
+  spec.mutable_axes(0)->set_field("model.context");
+  for (const int context : {8, 12}) spec.mutable_axes(0)->add_values()->set_number_value(context);
+  const std::string contexts = Train(spec);
+  const std::string id = dataset.name().substr(std::string("datasets/").size());
+  ASSERT_TRUE(store().KeepDocumentLengths(id, "").ok());  // as an older version left it
+  ASSERT_TRUE(std::filesystem::remove(absl::StrCat(folder(), "/blobs/", dataset.sha256())));
+  EXPECT_EQ(Compare(placements).rows(1).scored_differently_size(), 0);
+  v1::CompareRequest request;
+  request.set_experiment(contexts);
+  v1::Comparison comparison;
+  const grpc::Status status = TryCompare(request, &comparison);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr(absl::StrCat("the text of data set ", id, " can't be read")));
 }
 
 TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {

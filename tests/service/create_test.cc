@@ -1,6 +1,7 @@
 // CreateExperiment: grids, reuse, request ids, limits, validate_only.
 #include "server/service/create.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +69,16 @@ TEST_F(CreateTest, RefusesWhatTheDiskHasNoRoomFor) {
   EXPECT_EQ(preview->problems(0).message(), refused.status().message());
 }
 
+TEST_F(CreateTest, CountsResumeStatesOnlyOfRunsThatTrainAtOnce) {
+  const auto worker = MakeWorker("cpu-train", 2);
+  const auto bytes = [this](uint32_t seeds) {
+    return Preview(SmallSpec(seeds)).estimate().bytes();
+  };
+  // Two runs a seed; the fifth has no resume state while all of the first four have theirs.
+  EXPECT_LT(bytes(4) - bytes(2), 2 * (bytes(2) - bytes(1)));
+  EXPECT_EQ(bytes(8) - bytes(4), 2 * (bytes(4) - bytes(2)));
+}
+
 TEST_F(CreateTest, NotesWhatTakesMostOfTheDisk) {
   const uint64_t needed = Preview(SmallSpec()).estimate().bytes();
   const auto plenty = CreateOnDisk(needed * 5 / 4 + 8, true);
@@ -116,6 +127,25 @@ TEST_F(CreateTest, GivesTheSameAnswerToTheSameRequest) {
   EXPECT_EQ(first.reused(), second.reused());
   EXPECT_EQ(first.cells_size(), second.cells_size());
   EXPECT_EQ(first.experiment().spec().base().training().steps(), 11u);
+  EXPECT_EQ(Experiments(), 1u);
+}
+
+// A client that lost the answer sends the request again, and the disk has become full.
+TEST_F(CreateTest, GivesItsAnswerAgainAlsoWhenItWouldRefuseTheRequestNow) {
+  const auto first = CreateOnDisk(UINT64_MAX, false);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto again = CreateOnDisk(0, false);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->experiment().name(), first->experiment().name());
+  EXPECT_EQ(again->experiment().spec().DebugString(), first->experiment().spec().DebugString());
+  EXPECT_EQ(again->reused(), 0u);
+  ASSERT_EQ(again->cells_size(), first->cells_size());
+  ASSERT_EQ(again->parameters_size(), first->parameters_size());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(again->cells(i).ShortDebugString(), first->cells(i).ShortDebugString());
+    EXPECT_EQ(again->parameters(i).ShortDebugString(), first->parameters(i).ShortDebugString());
+  }
+  EXPECT_FALSE(again->has_estimate());
   EXPECT_EQ(Experiments(), 1u);
 }
 
@@ -365,6 +395,24 @@ TEST_F(CreateTest, TakesTheFirstWorkerToBeOnThisMachine) {
   spec.mutable_base()->mutable_model()->mutable_feed_forward()->set_hidden(65'536);
   ASSERT_EQ(Preview(spec).problems_size(), 1);
   EXPECT_THAT(Preview(spec).problems(0).message(), HasSubstr("takes at least 8.6 TB of memory"));
+}
+
+TEST_F(CreateTest, NamesADatasetThatCannotBeReadInsteadOfBlamingATunedAxis) {
+  const v1::Dataset dataset = Upload("names.txt", "ada\ngrace\nedsger\nbarbara\n");
+  const std::string id = dataset.name().substr(std::string("datasets/").size());
+  v1::ExperimentSpec spec = SpecOf(R"(
+    name: "names"
+    base { task { documents { dataset: "names.txt" held_out: 1 } } model { width: 8 heads: 2 } }
+    axes { name: "context" field: "model.context" tune: true
+           values { number_value: 16 } values { number_value: 32 } })");
+  EXPECT_EQ(Preview(spec).problems_size(), 0) << "neither cuts a document";
+  ASSERT_TRUE(store().KeepDocumentLengths(id, "").ok());  // as an older version left it
+  ASSERT_TRUE(std::filesystem::remove(absl::StrCat(folder(), "/blobs/", dataset.sha256())));
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  ASSERT_EQ(preview.problems_size(), 1);
+  EXPECT_EQ(preview.problems(0).field(), "base.task.documents.dataset");
+  EXPECT_THAT(preview.problems(0).message(),
+              HasSubstr(absl::StrCat("the text of data set ", id, " can't be read")));
 }
 
 TEST_F(CreateTest, NotesWhatTheContextCutsAlsoOfDataThatNobodyHasMeasured) {

@@ -36,6 +36,18 @@ TEST(EstimateCostTest, SpreadsRunsOverLanes) {
   EXPECT_EQ(cost->wall_time, absl::Seconds(3));
 }
 
+TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) {
+  std::vector<RunCost> runs(1'000, RunCost{"a", 1'000, 0, 5, 100});
+  runs[7].resume_bytes = 300;
+  const auto cost = [&runs](uint32_t lanes) {
+    return EstimateCost(runs, Measured(1'000), lanes)->bytes;
+  };
+  EXPECT_EQ(cost(3), 1'000 * 5 + 2 * 3 * 300u) << "and not one a run";
+  EXPECT_EQ(cost(0), 1'000 * 5 + 2 * 300u) << "some lane is to come";
+  runs.resize(4);
+  EXPECT_EQ(cost(3), 4 * 5 + 4 * 100u) << "no more than there are runs";
+}
+
 TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
   const auto small = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, 1);
   const auto large = EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, 1);

@@ -14,7 +14,7 @@ Pace Slow() { return Pace({absl::Minutes(1), 100}); }
 
 TEST(PaceTest, EndsAWaitThatIsLongerThanThePatience) {
   Pace pace = Slow();
-  pace.Wait(Seconds(5));
+  pace.Read(Seconds(5));
   EXPECT_FALSE(pace.TooSlow(Seconds(65)));
   EXPECT_TRUE(pace.TooSlow(Seconds(65) + Milliseconds(1)));
 }
@@ -22,8 +22,8 @@ TEST(PaceTest, EndsAWaitThatIsLongerThanThePatience) {
 TEST(PaceTest, CountsNothingWhileThereIsNothingToWaitFor) {
   Pace pace = Slow();
   EXPECT_FALSE(pace.TooSlow(absl::Hours(9)));
-  pace.Wait(absl::Hours(9));
-  pace.Went(10, absl::Hours(9));
+  pace.Write(10, absl::Hours(9));
+  pace.Written(absl::Hours(9));
   EXPECT_FALSE(pace.TooSlow(absl::Hours(99)));
 }
 
@@ -32,10 +32,10 @@ TEST(PaceTest, EndsATrickle) {
   absl::Duration now;
   int messages = 0;
   for (; !pace.TooSlow(now) && messages < 1'000; ++messages) {
-    pace.Wait(now);
+    pace.Read(now);
     now += Seconds(2);  // each within the patience
     if (pace.TooSlow(now)) break;
-    pace.Went(1, now);
+    pace.HasRead(1, now);
   }
   EXPECT_EQ(messages, 30);  // 2 s less a hundredth of one each, of 60 s
 }
@@ -44,23 +44,52 @@ TEST(PaceTest, GoesOnForEverAtTheLeastRate) {
   Pace pace = Slow();
   absl::Duration now;
   for (int i = 0; i < 1'000; ++i) {
-    pace.Wait(now);
+    pace.Read(now);
     now += Seconds(50);
     ASSERT_FALSE(pace.TooSlow(now)) << i;
-    pace.Went(5'000, now);
+    pace.HasRead(5'000, now);
   }
+}
+
+// Each takes far longer than the patience.
+TEST(PaceTest, GoesOnForEverAtTheLeastRateWithLargeMessages) {
+  Pace written = Slow(), read({absl::Minutes(1), 100}, 50'000);
+  absl::Duration now;
+  for (int i = 0; i < 1'000; ++i) {
+    written.Write(50'000, now);
+    read.Read(now);
+    now += Seconds(500);
+    ASSERT_FALSE(written.TooSlow(now)) << i;
+    ASSERT_FALSE(read.TooSlow(now)) << i;
+    written.Written(now);
+    read.HasRead(50'000, now);
+  }
+}
+
+TEST(PaceTest, EndsAClientThatIsSlowerWithLargeMessages) {
+  Pace written = Slow(), read({absl::Minutes(1), 100}, 50'000);
+  written.Write(50'000, Seconds(0));
+  read.Read(Seconds(0));
+  EXPECT_FALSE(written.TooSlow(Seconds(560)));
+  EXPECT_FALSE(read.TooSlow(Seconds(560)));
+  EXPECT_TRUE(written.TooSlow(Seconds(561)));
+  EXPECT_TRUE(read.TooSlow(Seconds(561)));
+  written.Written(Seconds(550));  // 50 s behind
+  written.Write(1'000, Seconds(550));
+  EXPECT_FALSE(written.TooSlow(Seconds(570)));
+  EXPECT_TRUE(written.TooSlow(Seconds(571)));
 }
 
 TEST(PaceTest, LetsNobodySaveUpForALongPause) {
   Pace pace = Slow();
-  pace.Wait(Seconds(0));
-  pace.Went(1 << 30, Seconds(1));
-  pace.Wait(Seconds(1));
+  pace.Write(1 << 30, Seconds(0));
+  pace.Written(Seconds(1));
+  pace.Read(Seconds(1));
   EXPECT_TRUE(pace.TooSlow(Seconds(62)));
 }
 
 TEST(PaceTest, SaysWhatIsAskedFor) {
-  EXPECT_EQ(Pace(LeastPace{}).Terms(), "at least 6.4 KiB a second, after a wait of at most 1m");
+  EXPECT_EQ(Pace(LeastPace{}).Terms(), "at least 6.4 KiB a second, and may be 1m behind that");
 }
 
 }  // namespace

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "grpc/health/v1/health.pb.h"
+#include "tests/schedule/store_proxy.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
@@ -118,6 +120,42 @@ TEST_F(ServerTest, StopsClientsWhileWorkersGoOn) {
   worker->Started(run);
   worker->Points(run, {{"a", {0}, {1}}}, 1);
   worker->Settle();
+}
+
+// Holds whoever plans an experiment, until the client has its answer or some time has passed.
+class SlowPlans : public schedule::StoreProxy {
+ public:
+  using StoreProxy::StoreProxy;
+  absl::StatusOr<std::vector<storage::KnownRun>> LookUpRuns(
+      const std::vector<storage::NewRun>& runs) override {
+    entered.set_value();
+    answered.get_future().wait_for(std::chrono::milliseconds(100));
+    return StoreProxy::LookUpRuns(runs);
+  }
+  std::promise<void> entered, answered;
+};
+
+TEST_F(ServerTest, LetsExperimentsInTheMakingBeMadeBeforeItStops) {
+  SlowPlans slow(&store());
+  const auto server =
+      Server::Start({Address("slow"), Address("slow-worker"), "ada"}, &slow, scheduler());
+  ASSERT_TRUE(server.ok()) << server.status();
+  grpc::Status status;
+  std::thread client([&] {
+    Context context;
+    v1::CreateExperimentRequest request;
+    request.set_request_id("one");
+    *request.mutable_spec() = SmallSpec();
+    v1::CreateExperimentResponse response;
+    status = v1::Experiments::NewStub(
+                 grpc::CreateChannel(Address("slow"), grpc::InsecureChannelCredentials()))
+                 ->CreateExperiment(&context, request, &response);
+    slow.answered.set_value();
+  });
+  slow.entered.get_future().wait();
+  (*server)->StopClients();
+  client.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 // A watcher comes back on the connection it has, long before it reads there that the server ends.

@@ -1,4 +1,8 @@
 // A full disk, as clients see it: why nothing goes on, and that it goes on again.
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "tests/schedule/store_proxy.h"
 #include "tests/service/service_fixture.h"
 #include "tests/storage/failing_disk.h"
 
@@ -58,6 +62,38 @@ TEST_F(StallTest, SaysThatTheDiskIsFullUntilThereIsRoom) {
   EXPECT_EQ(Get(name).stalled(), "");
   EXPECT_EQ(StallOfWorker(), "");
   EXPECT_EQ(GetRun("runs/" + run.run.run()).step(), 1u);
+}
+
+// A store whose blobs find the disk full and then do not, while nothing else is written.
+class BlobStall : public schedule::StoreProxy {
+ public:
+  using StoreProxy::StoreProxy;
+  std::string stalled() const override { return full ? "disk full" : ""; }
+  std::atomic<bool> full = false;
+};
+
+TEST_F(StallTest, TellsWatchersThatBlobsFindTheDiskFull) {
+  v1::WatchExperimentRequest request;
+  request.set_name(Create(SmallSpec()).experiment().name());
+  BlobStall stall(&store());
+  ServerOptions options{absl::StrCat("unix:", folder(), "/stall"),
+                        absl::StrCat("unix:", folder(), "/stall-worker"), "ada"};
+  options.pace.patience = absl::Seconds(6);  // it looks ten times a second
+  const auto server = Server::Start(options, &stall, scheduler());
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto experiments = v1::Experiments::NewStub(
+      grpc::CreateChannel(options.client_address, grpc::InsecureChannelCredentials()));
+  Context context;
+  const auto watch = experiments->WatchExperiment(&context, request);
+  v1::ExperimentEvent event;
+  for (int cell = 0; cell < 2; ++cell) ASSERT_TRUE(watch->Read(&event));
+  EXPECT_EQ(event.stalled(), "");
+  stall.full = true;
+  ASSERT_TRUE(watch->Read(&event));
+  EXPECT_EQ(event.stalled(), "disk full");
+  stall.full = false;
+  ASSERT_TRUE(watch->Read(&event));
+  EXPECT_EQ(event.stalled(), "");
 }
 
 }  // namespace

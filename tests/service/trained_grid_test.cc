@@ -113,6 +113,25 @@ TEST(TrainedGridTest, TellsWhatEachCellIsScoredOn) {
   EXPECT_THAT(comparison.within_axes, ElementsAre("draw"));
 }
 
+TEST(TrainedGridTest, AMetricOfTrainingIsTheSameHoweverMuchIsEvaluated) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes { name: "draw" field: "task.legacy_recall.draw"
+           values { number_value: 4 } values { number_value: 5 } }
+    axes { name: "batches" field: "evaluation.batches"
+           values { number_value: 2 } values { number_value: 3 } })"));
+  EXPECT_THAT(report::Compare(Loaded(stored).input)->within_axes, testing::IsEmpty())
+      << "both axes change what is scored: nothing is left to compare";
+  GridQuery query;
+  query.key = "train/loss";
+  const TrainedGrid grid = Loaded(stored, query);
+  ASSERT_EQ(grid.input.cells.size(), 12u);
+  EXPECT_EQ(grid.input.cells[0].scored, grid.input.cells[3].scored);
+  EXPECT_NE(grid.input.cells[0].scored, grid.input.cells[6].scored) << "training data of its own";
+  const report::Comparison comparison = *report::Compare(grid.input);
+  EXPECT_THAT(comparison.within_axes, ElementsAre("draw"));
+  EXPECT_EQ(comparison.family, 2u);
+}
+
 TEST(TrainedGridTest, GivesCostsAndProvenance) {
   StoredGrid stored(absl::StrCat(kBase, kPlacement));
   stored.Finish("pre-s1", Evals(3, 2));

@@ -69,6 +69,21 @@ TEST_P(ExperimentsTest, AnswersARepeatedRequestWithTheFirstAnswer) {
   EXPECT_THAT(Value(store().ListExperiments("", 10)), SizeIs(2));
 }
 
+TEST_P(ExperimentsTest, FindsARequestThatWasAnswered) {
+  Submit({"a"});
+  const NewExperiment wanted = MakeExperiment({"a", "b"});
+  EXPECT_EQ(Value(store().FindRequest(wanted.request_id, wanted.request_hash)), std::nullopt);
+  const CreatedExperiment created = Create(wanted);
+  const auto found = Value(store().FindRequest(wanted.request_id, wanted.request_hash));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->repeated);
+  EXPECT_EQ(found->id, created.id);
+  EXPECT_EQ(found->reused, 1u);
+  EXPECT_THAT(found->cells, SizeIs(2));
+  EXPECT_EQ(CodeOf(store().FindRequest(wanted.request_id, "another")),
+            absl::StatusCode::kAlreadyExists);
+}
+
 TEST_P(ExperimentsTest, RefusesARequestIdThatWasUsedForSomethingElse) {
   NewExperiment wanted = MakeExperiment({"a"});
   Create(wanted);

@@ -183,6 +183,31 @@ TEST_P(BlobSweepTest, SweepsNothingWhenTheDatabaseKnowsFewOfTheBlobs) {
   }
 }
 
+TEST_P(BlobSweepTest, TakesBackFromTheTrashWhatADatabaseThatIsPutBackNames) {
+  const std::string database = folder() + "/ablate.db";
+  for (const char* bytes : {"a", "b", "c"}) {
+    Publish(bytes);
+    Value(store().AddDataset(Data(bytes)));
+  }
+  ASSERT_TRUE(store().Maintain().ok());
+  std::filesystem::copy_file(database, folder() + "/older.db");
+  Publish("later");
+  Value(store().AddDataset(Data("later")));
+  Unpin();
+  ASSERT_TRUE(store().Maintain().ok());
+  Close();
+  std::filesystem::rename(database, folder() + "/newer.db");
+  std::filesystem::rename(folder() + "/older.db", database);
+  Reopen();
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_FALSE(Exists("later"));
+  Close();
+  std::filesystem::rename(folder() + "/newer.db", database);
+  Reopen();
+  EXPECT_TRUE(Exists("later")) << "nobody has asked for it, and the trash will be emptied";
+  EXPECT_THAT(Logged(), Contains(HasSubstr("1 blobs that the database names were in the trash")));
+}
+
 TEST_P(BlobSweepTest, SparesWhatIsPinned) {
   Publish("data");
   Value(store().AddDataset(Data("data")));

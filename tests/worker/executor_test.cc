@@ -135,6 +135,21 @@ TEST_F(ExecutorTest, TrainsOnWhileAStateIsPublishedAndHoldsBackWhatFollowsIt) {
   ExpectWholeSeries(state, 3, 0, 200);
 }
 
+TEST_F(ExecutorTest, WaitsForAStateThatHoldsBackItsPointsForTooLong) {
+  options.executor.resume_every = absl::ZeroDuration();
+  options.executor.max_hold = absl::ZeroDuration();
+  trainers_.LimitTo(3, 100);
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors.assign(1000, kUnavailable); });
+  server_->Grant("lease", {RecallRun(3, 200)});
+  // Some tries later a lane that went on would be at its limit.
+  server_->WaitUntil([](const ServerState& state) { return state.write_errors.size() <= 996; });
+  EXPECT_LT(trainers_.StepOf(3), 100u);
+  server_->Change([](ServerState& state) { state.write_errors.clear(); });
+  trainers_.Unlimit(3);
+  ExpectWholeSeries(WaitForRun(3), 3, 0, 200);
+}
+
 TEST_F(ExecutorTest, FailsARunWhoseStateIsRefusedByTheServerAfterItsPoints) {
   options.executor.resume_every = absl::ZeroDuration();
   trainers_.LimitTo(3, 20);

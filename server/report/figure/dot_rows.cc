@@ -46,6 +46,7 @@ Columns Arrange(const DotFigure& dots, double width) {
   for (const std::string& title : dots.column_titles) widths.push_back(TextWidth(title, kHeadSize));
   ForEachRow(dots, [&](const DotRow& row) {
     label = std::max(label, TextWidth(row.label, kTitleSize));
+    if (columns.wide) label = std::max(label, TextWidth(row.remark, kSmallSize));
     value = std::max(value, TextWidth(row.value, kValueSize));
     narrow = std::max(
         {narrow, TextWidth(row.short_value, kLabelSize), TextWidth(row.short_remark, kSmallSize)});
@@ -124,8 +125,14 @@ void AddDot(const DotRow& row, double base, Panel* panel) {
 }
 
 void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* figure) {
-  figure->texts.push_back(
-      {kEdge, y, ElideMiddle(row.label, columns.label, kTitleSize), kTitleSize, row.style.text});
+  const bool two_lines = columns.wide && !row.remark.empty();
+  figure->texts.push_back({kEdge, two_lines ? y + 0.055 : y,
+                           ElideMiddle(row.label, columns.label, kTitleSize), kTitleSize,
+                           row.style.text});
+  if (two_lines) {
+    figure->texts.push_back({kEdge, y - 0.055, ElideMiddle(row.remark, columns.label, kSmallSize),
+                             kSmallSize, kSecondary});
+  }
   if (!columns.wide) {
     figure->texts.push_back(
         {columns.value, y + 0.055, row.short_value, kLabelSize, kInk, Align::kRight});

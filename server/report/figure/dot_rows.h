@@ -15,6 +15,7 @@ namespace ablate::figure {
 
 struct DotRow {
   std::string label;
+  std::string remark;  // below the label of a wide figure; may be empty
   Style style;
   std::vector<double> seeds;
   report::Number mean;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/decision.h"
 #include "server/report/figure/csv.h"
 #include "server/report/figure/dot_rows.h"
 #include "server/report/figure/dot_text.h"
@@ -21,6 +22,8 @@ namespace {
 
 using report::Comparison;
 using report::ComparisonRow;
+
+constexpr absl::string_view kScoredOnOtherData = "scored on other data";
 
 // Differences seed by seed, where both converged.
 std::vector<double> Differences(const ComparisonRow& row, const ComparisonRow& baseline) {
@@ -53,6 +56,10 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t sty
                             : absl::StrCat(pairs.converged, " of ", pairs.all);
   dots.columns = {n, absl::StrCat(pairs.wins, "/", pairs.all)};
   dots.short_remark = absl::StrCat("n = ", n, ", wins ", pairs.wins);
+  if (!row.in_family()) {
+    dots.remark = absl::StrCat("(", kScoredOnOtherData, ")");
+    dots.short_remark = absl::StrCat("n = ", n, " ", dots.remark);
+  }
   return dots;
 }
 
@@ -101,21 +108,35 @@ DotGroup GroupOf(const Source& source, size_t index, bool several,
   return group;
 }
 
-void AddCsv(const Source& source, const std::string& group, std::string* csv) {
+// As in the comparison's table. Rows at one choice of the tuned axes are not judged: of them it is
+// only said why they could not be.
+std::string VerdictName(const Comparison& comparison, const Source& source,
+                        const ComparisonRow& row) {
+  const bool judged = source.rows == &comparison.rows;
+  if (!judged && row.withheld == report::Withheld::kNo) return "";
+  return std::string(
+      report::OutcomeName(report::Decide(row, comparison.better, comparison.family).outcome));
+}
+
+void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {
+  const std::string ended = absl::StrCat(comparison.ended);
+  const std::string planned = absl::StrCat(comparison.planned);
+  const std::string group = CsvText(source.tuning);
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared()) continue;
     const ComparisonRow& baseline = (*source.rows)[*row.baseline];
+    const std::string verdict = VerdictName(comparison, source, row);
     const report::PairedStatistics& d = row.difference;
     AddCsvRow(
-        {CsvText(group), CsvText(row.label), CsvText(baseline.label), "", CsvNumber(d.mean.value),
+        {group, CsvText(row.label), CsvText(baseline.label), "", CsvNumber(d.mean.value),
          CsvNumber(d.interval.low), CsvNumber(d.interval.high), absl::StrCat(row.pairs.converged),
-         absl::StrCat(row.pairs.all), absl::StrCat(row.pairs.wins)},
+         absl::StrCat(row.pairs.all), absl::StrCat(row.pairs.wins), ended, planned, verdict},
         csv);
     for (const report::SeedRun& run : row.runs) {
       for (const report::SeedRun& other : baseline.runs) {
         if (other.seed != run.seed || run.diverged || other.diverged) continue;
-        AddCsvRow({CsvText(group), CsvText(row.label), CsvText(baseline.label),
-                   absl::StrCat(run.seed), CsvNumber(run.value - other.value), "", "", "", "", ""},
+        AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), absl::StrCat(run.seed),
+                   CsvNumber(run.value - other.value), "", "", "", "", "", ended, planned, verdict},
                   csv);
       }
     }
@@ -155,13 +176,14 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   }
   DotFigure dots;
   Drawing drawing;
-  drawing.csv = "group,setting,baseline,seed,difference,low,high,n,pairs,wins\n";
+  drawing.csv =
+      "group,setting,baseline,seed,difference,low,high,n,pairs,wins,ended,planned,verdict\n";
   for (const Source& source : SourcesOf(comparison)) {
     for (size_t i = 0; i < source.rows->size(); ++i) {
       DotGroup group = GroupOf(source, i, baselines.size() > 1, styles);
       if (!group.rows.empty()) dots.groups.push_back(std::move(group));
     }
-    AddCsv(source, source.tuning, &drawing.csv);
+    AddCsv(comparison, source, &drawing.csv);
   }
   if (dots.groups.empty()) {
     return absl::FailedPreconditionError(

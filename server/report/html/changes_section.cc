@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/html/cells.h"
 #include "server/report/html/sections.h"
+#include "server/report/text.h"
 
 namespace ablate::html {
 namespace {
@@ -45,6 +46,12 @@ void ChangeTable(const Experiment& experiment, Markup* out) {
 
 void Warnings(const Place& place, const report::Comparison& comparison, Markup* out) {
   Subheading(place, "Warnings", out);
+  if (comparison.warnings.empty() && comparison.ended < comparison.planned) {
+    const size_t open = comparison.planned - comparison.ended;
+    out->Element("p", absl::StrCat("None so far; ", report::Counted(open, "run"),
+                                   open == 1 ? " has" : " have", " not ended."));
+    return;
+  }
   if (comparison.warnings.empty()) {
     out->Element(
         "p", comparison.family > 0

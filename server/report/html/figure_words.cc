@@ -182,7 +182,8 @@ std::string DifferencesText(const std::vector<ComparisonRow>& rows) {
   for (const ComparisonRow& row : rows) {
     if (!row.compared()) continue;
     differences.push_back(absl::StrCat(
-        row.label, " ", report::SignedWithInterval(row.difference.mean, row.difference.interval)));
+        row.label, " ", report::SignedWithInterval(row.difference.mean, row.difference.interval),
+        row.in_family() ? "" : " (scored on other data)"));
   }
   return report::Enumerated(differences, 12);
 }

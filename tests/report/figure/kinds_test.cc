@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/report/figure/gnuplot.h"
 #include "server/report/figure/measure.h"
 #include "tests/report/figure/example_curves.h"
@@ -18,6 +19,7 @@
 namespace ablate::figure {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -95,6 +97,11 @@ std::vector<Example> Examples() {
   }
   twelve.grid = Settings(rows);
   examples.push_back(twelve);
+  Example other{"other data", NormsGrid(), NormsShapes()};
+  for (report::Cell& cell : other.grid.cells) {
+    cell.scored["data"] = cell.labels[0] == "none" ? "b" : "a";
+  }
+  examples.push_back(other);
   const std::string hostile = "`touch x` $(id) \"'\\{}<&>^{2}_x \xE2\x80\xAE \n\x01 \xFF";
   examples.push_back({"hostile",
                       Settings({{hostile, {2, 2.1}}, {longest, {2.2, none}}}),
@@ -142,7 +149,54 @@ std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 7), ExampleName);
+INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 8), ExampleName);
+
+// The line of a CSV that begins so.
+std::string LineOf(const std::string& csv, const std::string& begin) {
+  for (const absl::string_view line : absl::StrSplit(csv, '\n')) {
+    if (absl::StartsWith(line, begin)) return std::string(line);
+  }
+  return "";
+}
+
+TEST(ForestTest, MarksRowsThatAreScoredOnOtherData) {
+  report::ComparisonInput grid = NormsGrid();
+  for (report::Cell& cell : grid.cells) cell.scored["data"] = cell.labels[0] == "none" ? "b" : "a";
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("forest");
+  for (const double width : kWidths) {
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, width));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const auto& texts = drawing->figure.texts;
+    EXPECT_EQ(std::count_if(texts.begin(), texts.end(),
+                            [](const Text& text) {
+                              return absl::EndsWith(text.text, "(scored on other data)");
+                            }),
+              2)
+        << "none at its own choice, and at the shared one";
+    const std::string& csv = drawing->csv;
+    EXPECT_THAT(csv, StartsWith("group,setting,baseline,seed,difference,low,high,n,pairs,wins,"
+                                "ended,planned,verdict\n"));
+    EXPECT_THAT(LineOf(csv, "each at its own best lr,post,pre,,"), EndsWith(",216,216,worse"));
+    EXPECT_THAT(LineOf(csv, "each at its own best lr,none,pre,,"),
+                EndsWith(",216,216,scored-differently"));
+    EXPECT_THAT(LineOf(csv, "each at its own best lr,none,pre,42,"),
+                EndsWith(",216,216,scored-differently"));
+    EXPECT_THAT(LineOf(csv, "all at lr 0.01,post,pre,,"), EndsWith(",216,216,"));
+    EXPECT_THAT(LineOf(csv, "all at lr 0.01,none,pre,,"), EndsWith(",216,216,scored-differently"));
+  }
+}
+
+TEST(ForestTest, CountsInItsCsvHowManyRunsHaveEnded) {
+  report::ComparisonInput grid = Settings({{"a", {2, 2.1, 2.2}}, {"b", {2.2, 2.2, 2.4}}});
+  grid.cells.back().outcome = report::RunOutcome::kUnfinished;
+  grid.cells.back().value.reset();
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("forest");
+  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, 6.75));
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(drawing->csv, HasSubstr(",5,6,preliminary\n"));
+}
 
 TEST(MultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
   report::ComparisonInput grid = NormsGrid(2);

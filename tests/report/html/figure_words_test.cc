@@ -11,6 +11,7 @@ namespace ablate::html {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -78,6 +79,14 @@ TEST(FigureWordsTest, DescribeEachGroupOfDifferences) {
   EXPECT_THAT(forest.description, HasSubstr(". All at 0.01: post +"));
   const Words plain(figure::Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
   EXPECT_THAT(plain.Of("forest").caption, Not(HasSubstr("scale of its own")));
+}
+
+TEST(FigureWordsTest, MarkDifferencesOfRowsThatAreScoredOnOtherData) {
+  report::ComparisonInput grid = figure::NormsGrid();
+  for (report::Cell& cell : grid.cells) cell.scored["data"] = cell.labels[0] == "none" ? "b" : "a";
+  const std::string description = Words(grid).Of("forest").description;
+  EXPECT_THAT(description, ContainsRegex("none [^ ]+ .[^]]*] .scored on other data.[.] All"));
+  EXPECT_THAT(description, Not(ContainsRegex("post [^ ]+ .[^]]*] .scored")));
 }
 
 TEST(FigureWordsTest, DescribeTheAxisThatIsDrawn) {

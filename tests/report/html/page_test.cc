@@ -147,6 +147,26 @@ TEST(PageTest, SaysWhatDecidesWhereTheIntervalDoesNot) {
   EXPECT_THAT(PageOfPost({2, 3, 4}), AllOf(Not(wins), same));
 }
 
+TEST(PageTest, ClaimsNothingOfRunsThatGoOn) {
+  Experiment experiment = Example();
+  report::ComparisonInput input =
+      report::OneAxis({{"pre", report::Base(8)}, {"post", report::Shifted(report::Base(8), .1)}});
+  for (size_t open = 1; open <= 2; ++open) {
+    report::Cell& cell = input.cells[input.cells.size() - open];
+    cell.outcome = report::RunOutcome::kUnfinished;
+    cell.value.reset();
+    experiment.comparison = *report::Compare(input);
+    ASSERT_TRUE(experiment.comparison.warnings.empty());
+    experiment.changes.assign(2, {});
+    experiment.windows.clear();
+    const std::string page = PageOf({experiment});
+    EXPECT_THAT(page, HasSubstr(open == 1 ? "<p>None so far; 1 run has not ended.</p>"
+                                          : "<p>None so far; 2 runs have not ended.</p>"));
+    EXPECT_THAT(page, AllOf(Not(HasSubstr("every run has a result")),
+                            Not(HasSubstr("there are enough seeds"))));
+  }
+}
+
 TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
   Experiment experiment = Example();
   experiment.shared_weights = true;
