@@ -211,7 +211,7 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
 absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& home) {
   storage::StoreOptions options;
   options.folder = home.folder;
-  options.log = [](const std::string& line) { spdlog::warn("{}", line); };
+  options.log = [](const std::string& line) { spdlog::info("{}", line); };
   options.sweep_leftovers = flags.sweep_leftovers;
   options.ballast_bytes = kBallastBytes;
   options.on_commit = [this](uint64_t change) { commits_(change); };
