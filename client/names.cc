@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/pages.h"
 #include "proto/reflect/from_value.h"
 
 namespace ablate::client {
@@ -65,14 +66,8 @@ absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
   v1::ListRunsRequest request;
   request.set_experiment(experiment);
   request.set_page_size(1000);
-  v1::ListRunsResponse all;
-  do {
-    absl::StatusOr<v1::ListRunsResponse> page = connection->ListRuns(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (v1::RunRow& row : *page->mutable_rows()) *all.add_rows() = std::move(row);
-  } while (!request.page_token().empty());
-  return all;
+  return AllPages(&v1::ListRunsResponse::mutable_rows, request,
+                  [&](const v1::ListRunsRequest& page) { return connection->ListRuns(page); });
 }
 
 absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name) {

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
@@ -12,6 +11,7 @@
 #include "client/json.h"
 #include "client/names.h"
 #include "client/number_text.h"
+#include "client/pages.h"
 #include "client/table.h"
 
 namespace ablate::client {
@@ -23,17 +23,9 @@ struct Options {
 };
 
 absl::StatusOr<v1::ListDatasetsResponse> ListAll(Connection* connection) {
-  v1::ListDatasetsResponse all;
-  v1::ListDatasetsRequest request;
-  do {
-    absl::StatusOr<v1::ListDatasetsResponse> page = connection->ListDatasets(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (v1::Dataset& dataset : *page->mutable_datasets()) {
-      *all.add_datasets() = std::move(dataset);
-    }
-  } while (!request.page_token().empty());
-  return all;
+  return AllPages(
+      &v1::ListDatasetsResponse::mutable_datasets, v1::ListDatasetsRequest(),
+      [&](const v1::ListDatasetsRequest& page) { return connection->ListDatasets(page); });
 }
 
 int Ls(const Options& options, const Context& context) {

@@ -15,6 +15,7 @@
 #include "client/json.h"
 #include "client/names.h"
 #include "client/number_text.h"
+#include "client/pages.h"
 #include "client/table.h"
 #include "proto/reflect/from_value.h"
 
@@ -52,19 +53,14 @@ void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
   out->write(lines.data(), static_cast<std::streamsize>(lines.size()));
 }
 
-// The keys of an experiment or a run, all pages as one.
+// The keys of an experiment or a run.
 absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
                                                  const std::string& parent) {
-  v1::ListMetricsResponse all;
   v1::ListMetricsRequest request;
   request.set_parent(parent);
-  do {
-    absl::StatusOr<v1::ListMetricsResponse> page = connection->ListMetrics(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (v1::MetricInfo& metric : *page->mutable_metrics()) *all.add_metrics() = std::move(metric);
-  } while (!request.page_token().empty());
-  return all;
+  return AllPages(
+      &v1::ListMetricsResponse::mutable_metrics, request,
+      [&](const v1::ListMetricsRequest& page) { return connection->ListMetrics(page); });
 }
 
 // Says which of the wanted keys have no points, and what they may have meant.

@@ -1,6 +1,5 @@
 // `ablate workers`: the processes that train and analyse.
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,22 +8,16 @@
 #include "client/json.h"
 #include "client/names.h"
 #include "client/number_text.h"
+#include "client/pages.h"
 #include "client/table.h"
 
 namespace ablate::client {
 namespace {
 
-// All pages as one.
 absl::StatusOr<v1::ListWorkersResponse> ListAll(Connection* connection) {
-  v1::ListWorkersResponse all;
-  v1::ListWorkersRequest request;
-  do {
-    absl::StatusOr<v1::ListWorkersResponse> page = connection->ListWorkers(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (v1::Worker& worker : *page->mutable_workers()) *all.add_workers() = std::move(worker);
-  } while (!request.page_token().empty());
-  return all;
+  return AllPages(
+      &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest(),
+      [&](const v1::ListWorkersRequest& page) { return connection->ListWorkers(page); });
 }
 
 int Workers(bool json, const Context& context) {
