@@ -69,16 +69,16 @@ absl::Status SyncFolder(const std::string& folder) {
   return absl::OkStatus();
 }
 
-// Calls `visit` for every file in the folder that is named as a blob; none if there is no folder.
-absl::Status ForEachBlob(const std::string& folder,
-                         const std::function<void(std::string name)>& visit) {
+// The files in the folder that are named as blobs; none if there is no folder.
+absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& folder) {
+  std::vector<std::string> blobs;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     std::string name = entry->path().filename().string();
-    if (IsSha256(name)) visit(std::move(name));
+    if (IsSha256(name)) blobs.push_back(std::move(name));
   }
-  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  if (!error || error == std::errc::no_such_file_or_directory) return blobs;
   return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", folder));
 }
 
@@ -141,12 +141,13 @@ std::optional<Discarded> LookAt(const std::string& path, std::string name) {
 }
 
 absl::StatusOr<std::vector<Discarded>> Shelf::ListTrash() const {
+  auto names = BlobsIn(Trash());
+  if (!names.ok()) return names.status();
   std::vector<Discarded> trash;
-  const absl::Status listed = ForEachBlob(Trash(), [&](std::string name) {
+  for (std::string& name : *names) {
     const std::string path = TrashPathOf(name);
     if (auto found = LookAt(path, std::move(name))) trash.push_back(*std::move(found));
-  });
-  if (!listed.ok()) return listed;
+  }
   std::sort(trash.begin(), trash.end(),
             [](const Discarded& a, const Discarded& b) { return a.swept < b.swept; });
   return trash;
@@ -339,16 +340,14 @@ class FolderBlobs final : public Blobs {
   }
 
   absl::StatusOr<std::vector<std::string>> List() override {
-    std::vector<std::string> blobs;
-    const absl::Status listed = ForEachBlob(
-        shelf_->folder, [&blobs](std::string name) { blobs.push_back(std::move(name)); });
-    if (!listed.ok()) return listed;
+    auto blobs = BlobsIn(shelf_->folder);
+    if (!blobs.ok()) return blobs;
     MutexLock lock(&shelf_->mutex);
-    blobs.erase(std::remove_if(blobs.begin(), blobs.end(),
-                               [this](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                 return shelf_->pins.count(name) > 0;
-                               }),
-                blobs.end());
+    blobs->erase(std::remove_if(blobs->begin(), blobs->end(),
+                                [this](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                  return shelf_->pins.count(name) > 0;
+                                }),
+                 blobs->end());
     return blobs;
   }
 
@@ -364,13 +363,7 @@ class FolderBlobs final : public Blobs {
 
   uint64_t FreeTrash(uint64_t bytes) override { return shelf_->FreeTrash(bytes); }
 
-  absl::StatusOr<std::vector<std::string>> ListTrash() override {
-    std::vector<std::string> blobs;
-    const absl::Status listed = ForEachBlob(
-        shelf_->Trash(), [&blobs](std::string name) { blobs.push_back(std::move(name)); });
-    if (!listed.ok()) return listed;
-    return blobs;
-  }
+  absl::StatusOr<std::vector<std::string>> ListTrash() override { return BlobsIn(shelf_->Trash()); }
 
   uint64_t TrashBytes() override {
     const auto trash = shelf_->ListTrash();
@@ -440,10 +433,9 @@ absl::Status RemoveTemporaries(const std::string& folder) {
 }  // namespace
 
 absl::StatusOr<size_t> Blobs::Count(const std::string& folder) {
-  size_t count = 0;
-  const absl::Status listed = ForEachBlob(folder, [&count](std::string) { ++count; });
-  if (!listed.ok()) return listed;
-  return count;
+  const auto blobs = BlobsIn(folder);
+  if (!blobs.ok()) return blobs.status();
+  return blobs->size();
 }
 
 absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
