@@ -11,6 +11,7 @@
 #include "client/names.h"
 #include "client/number_text.h"
 #include "client/progress.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -120,7 +121,7 @@ std::string CountsText(const v1::RunCounts& counts) {
       {counts.failed(), "failed"}, {counts.running(), "training"},
       {counts.queued(), "queued"}, {counts.cancelled(), "cancelled"}};
   for (const auto& [count, word] : all) {
-    if (count > 0) parts.push_back(absl::StrCat(Grouped(count), " ", word));
+    if (count > 0) parts.push_back(absl::StrCat(text::Grouped(count), " ", word));
   }
   return parts.empty() ? "no runs" : absl::StrJoin(parts, ", ");
 }

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "proto/reflect/text.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 
@@ -18,8 +18,6 @@ std::string Short(double value) {
   if (std::isnan(value)) return "nan";
   return fmt::format("{:.4g}", value);
 }
-
-std::string Grouped(uint64_t value) { return reflect::WithCommas(value); }
 
 std::string Bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
@@ -60,7 +58,7 @@ std::string Ago(absl::Time time, absl::Time now) {
 }
 
 std::string Count(uint64_t count, const char* singular) {
-  return fmt::format("{} {}{}", Grouped(count), singular, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", text::Grouped(count), singular, count == 1 ? "" : "s");
 }
 
 }  // namespace ablate::client

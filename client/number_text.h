@@ -13,8 +13,6 @@ namespace ablate::client {
 std::string Exact(double value);
 // Four significant digits.
 std::string Short(double value);
-// 1,234,567.
-std::string Grouped(uint64_t value);
 // 40 MB: powers of 1000, two significant digits or whole bytes.
 std::string Bytes(uint64_t bytes);
 // 6 s, 3 min 20 s, 2 h 5 min, 3 d 4 h.

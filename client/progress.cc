@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/number_text.h"
 #include "client/utf8.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -112,7 +113,7 @@ std::string Progress::Line() const {
   if (!stalled_.empty()) absl::StrAppend(&line, "   STALLED: ", stalled_);
   const double rate = Rate();
   if (rate > 0 && remaining_ > 0 && stalled_.empty()) {
-    absl::StrAppend(&line, "   ", Grouped(static_cast<uint64_t>(rate)), " steps/s   ETA ",
+    absl::StrAppend(&line, "   ", text::Grouped(static_cast<uint64_t>(rate)), " steps/s   ETA ",
                     Duration(absl::Seconds(static_cast<double>(remaining_) / rate)));
   }
   if (!latest_metric_.empty()) absl::StrAppend(&line, "   ", latest_metric_);

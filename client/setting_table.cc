@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/number_text.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -90,10 +91,10 @@ std::string SettingTable(const v1::ExperimentSpec& spec, const std::vector<Setti
   for (const SettingResult& result : results) {
     std::vector<std::string> row = LabelRow(spec, result.labels);
     row.push_back(result.n > 0 ? Short(result.mean) : "—");
-    row.push_back(Grouped(result.n));
-    row.push_back(Grouped(result.diverged));
-    if (any_failed) row.push_back(Grouped(result.failed));
-    if (any_open) row.push_back(Grouped(result.open));
+    row.push_back(text::Grouped(result.n));
+    row.push_back(text::Grouped(result.diverged));
+    if (any_failed) row.push_back(text::Grouped(result.failed));
+    if (any_open) row.push_back(text::Grouped(result.open));
     table.Add(std::move(row));
   }
   return table.Render(width);

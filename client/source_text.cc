@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/utf8.h"
+#include "text/utf8.h"
 
 namespace ablate::client {
 namespace {
@@ -92,7 +93,7 @@ std::vector<Diagnostic> SourceText::Check() const {
           {At(i), absl::StrFormat("byte 0x%02x is not UTF-8: save the file as UTF-8", c.code), ""}};
     }
     const bool allowed = c.code == '\t' || c.code == '\n' || c.code == '\r';
-    if (IsControl(c.code) && !allowed) {
+    if (text::IsControl(c.code) && !allowed) {
       return {{At(i), absl::StrFormat("control character U+%04X is not allowed", c.code), ""}};
     }
     i += c.bytes;

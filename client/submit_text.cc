@@ -14,6 +14,7 @@
 #include "client/number_text.h"
 #include "client/setting_table.h"
 #include "client/table.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -56,7 +57,7 @@ std::string RunsText(const v1::CreateExperimentResponse& response) {
   std::set<std::string> runs;
   for (const v1::Cell& cell : response.cells()) runs.insert(cell.run());
   const uint64_t cells = CellCount(response);
-  const std::string reused = absl::StrCat(" (", Grouped(response.reused()), " reused)");
+  const std::string reused = absl::StrCat(" (", text::Grouped(response.reused()), " reused)");
   // Which cells share a run is known when all of them are here and have one.
   const bool known = HasAllCells(response) && runs.count("") == 0;
   if (!known || runs.size() == cells) return Count(cells, "run") + reused;
@@ -77,7 +78,7 @@ std::string Headline(const v1::CreateExperimentResponse& response) {
   const auto [product, all] = Product(experiment.spec());
   const uint64_t cells = CellCount(response);
   const std::string excluded =
-      cells < all ? absl::StrCat(" − ", Grouped(all - cells), " excluded") : "";
+      cells < all ? absl::StrCat(" − ", text::Grouped(all - cells), " excluded") : "";
   const std::string name =
       experiment.name().empty() ? experiment.spec().name() : Id(experiment.name());
   return absl::StrCat(name, "   ", product, excluded, " = ", RunsText(response), "   ",
@@ -103,9 +104,9 @@ std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
     const Labels labels(setting.labels().begin(), setting.labels().end());
     std::vector<std::string> row = LabelRow(response.experiment().spec(), labels);
     const Counts& count = counts[labels];
-    row.push_back(Grouped(setting.parameters()));
+    row.push_back(text::Grouped(setting.parameters()));
     for (const uint64_t number : {count.cells, count.reused}) {
-      row.push_back(all ? Grouped(number) : "—");
+      row.push_back(all ? text::Grouped(number) : "—");
     }
     table.Add(std::move(row));
   }

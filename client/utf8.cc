@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "proto/reflect/text.h"
+#include "text/utf8.h"
 
 namespace ablate::client {
 namespace {
@@ -53,17 +53,11 @@ int Width(uint32_t code) {
 }  // namespace
 
 Character FirstCharacter(absl::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = reflect::CharacterLength(text);
-  if (length <= 1) return {lead, 1, length == 1};
-  uint32_t code = lead & (0x7Fu >> length);
-  for (size_t i = 1; i < length; ++i) {
-    code = (code << 6) | (static_cast<unsigned char>(text[i]) & 0x3Fu);
-  }
-  return {code, length, true};
+  size_t bytes = 0;
+  const char32_t code = text::DecodeUtf8(text, bytes);
+  if (code == text::kNotUtf8) return {static_cast<unsigned char>(text[0]), 1, false};
+  return {code, bytes, true};
 }
-
-bool IsControl(uint32_t code) { return code < 0x20 || (code >= 0x7F && code <= 0x9F); }
 
 std::string Printable(absl::string_view text) {
   std::string out;
@@ -72,7 +66,7 @@ std::string Printable(absl::string_view text) {
     const Character c = FirstCharacter(text);
     if (c.valid && IsSpace(c.code)) {
       out += ' ';
-    } else if (!c.valid || IsControl(c.code)) {
+    } else if (!c.valid || text::IsControl(c.code)) {
       absl::StrAppendFormat(&out, "\\x%02x", c.code);
     } else if (Contains(kDirection, c.code)) {
       absl::StrAppendFormat(&out, "\\u%04x", c.code);

@@ -19,9 +19,6 @@ struct Character {
 // The first character of `text`, which must not be empty.
 Character FirstCharacter(absl::string_view text);
 
-// Controls of C0 and C1, and DEL.
-bool IsControl(uint32_t code);
-
 // `text` on one line and without anything that moves a cursor or turns the direction of writing:
 // white space becomes a space, other controls, bidirectional marks and invalid bytes are shown as
 // \x1b or \u202e.

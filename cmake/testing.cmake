@@ -17,6 +17,8 @@ function(ablate_test target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
   ablate_warnings(${target})
+  # What a test does itself is little: a third of its compile time is saved, and none of its run time lost.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST
                        PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" LABELS "${ARG_LABELS}")

@@ -24,8 +24,8 @@
 #include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
-#include "storage/mutex.h"
 #include "storage/store.h"
+#include "sync/mutex.h"
 
 namespace ablate {
 namespace {

@@ -22,8 +22,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "storage/mutex.h"
 #include "storage/sha256.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 

@@ -13,6 +13,7 @@
 #include "client/names.h"
 #include "client/number_text.h"
 #include "client/table.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -46,8 +47,8 @@ int Ls(const Options& options, const Context& context) {
   }
   Table table({{"kind"}, {"step", true}, {"size", true}, {"sha256"}});
   for (const v1::Artifact& artifact : list->artifacts()) {
-    table.Add(
-        {artifact.kind(), Grouped(artifact.step()), Bytes(artifact.bytes()), artifact.sha256()});
+    table.Add({artifact.kind(), text::Grouped(artifact.step()), Bytes(artifact.bytes()),
+               artifact.sha256()});
   }
   *context.console.out << table.Render(context.console.table_width());
   return kSuccess;

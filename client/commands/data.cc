@@ -13,6 +13,7 @@
 #include "client/number_text.h"
 #include "client/pages.h"
 #include "client/table.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -45,7 +46,7 @@ int Ls(const Options& options, const Context& context) {
                {"created"}});
   for (const v1::Dataset& dataset : list->datasets()) {
     table.Add({Id(dataset.name()), dataset.display_name(), Bytes(dataset.bytes()),
-               Grouped(dataset.documents()), Grouped(dataset.characters()),
+               text::Grouped(dataset.documents()), text::Grouped(dataset.characters()),
                Ago(absl::FromUnixSeconds(dataset.create_time().seconds()), context.now())});
   }
   *context.console.out << table.Render(context.console.table_width());

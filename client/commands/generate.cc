@@ -11,6 +11,7 @@
 #include "client/names.h"
 #include "client/number_text.h"
 #include "client/utf8.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -43,10 +44,10 @@ v1::GenerateRequest RequestOf(const Options& options, const std::string& run) {
 std::string Percent(double share) { return absl::StrCat(std::lround(share * 100), " %"); }
 
 void SaySummary(const v1::GenerateSummary& summary, const Context& context) {
-  context.console.Say(absl::StrCat(Count(summary.samples(), "sample"), " at step ",
-                                   Grouped(summary.step()), ": ", Percent(summary.distinct_share()),
-                                   " distinct, ", Percent(summary.in_training_data_share()),
-                                   " found in the training data"));
+  context.console.Say(
+      absl::StrCat(Count(summary.samples(), "sample"), " at step ", text::Grouped(summary.step()),
+                   ": ", Percent(summary.distinct_share()), " distinct, ",
+                   Percent(summary.in_training_data_share()), " found in the training data"));
 }
 
 void Print(const v1::GenerateResponse& message, const Options& options, const Context& context) {

@@ -18,6 +18,7 @@
 #include "client/pages.h"
 #include "client/table.h"
 #include "proto/reflect/from_value.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -154,12 +155,13 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
           keys.empty() || std::find(keys.begin(), keys.end(), summary.key()) != keys.end();
       if (!wanted) continue;
       seen.insert(summary.key());
-      table.Add({row.cell(), summary.key(), Grouped(summary.count()),
+      table.Add({row.cell(), summary.key(), text::Grouped(summary.count()),
                  OptionalText(summary.has_first(), summary.first()),
                  OptionalText(summary.has_last(), summary.last()),
                  OptionalText(summary.has_min(), summary.min()),
                  OptionalText(summary.has_max(), summary.max()),
-                 OptionalText(summary.has_mean(), summary.mean()), Grouped(summary.nonfinite())});
+                 OptionalText(summary.has_mean(), summary.mean()),
+                 text::Grouped(summary.nonfinite())});
     }
   }
   *context.console.out << table.Render(context.console.table_width());
@@ -183,7 +185,7 @@ int PrintKeys(Connection* connection, const Context& context, const Options& opt
   }
   Table table({{"key"}, {"points", true}});
   for (const v1::MetricInfo& metric : list->metrics()) {
-    table.Add({metric.key(), Grouped(metric.count())});
+    table.Add({metric.key(), text::Grouped(metric.count())});
   }
   *context.console.out << table.Render(context.console.table_width());
   return kSuccess;

@@ -10,6 +10,7 @@
 #include "client/number_text.h"
 #include "client/pages.h"
 #include "client/table.h"
+#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
@@ -46,8 +47,8 @@ int Workers(bool json, const Context& context) {
                                   ? v1::WorkerState::Value_Name(worker.state())
                                   : absl::StrCat("STALLED: ", worker.stalled());
     table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()), state, worker.device(),
-               Grouped(worker.lanes()), Grouped(static_cast<uint64_t>(worker.runs_size())), since,
-               worker.build()});
+               text::Grouped(worker.lanes()),
+               text::Grouped(static_cast<uint64_t>(worker.runs_size())), since, worker.build()});
   }
   *context.console.out << table.Render(context.console.table_width());
   return kSuccess;

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "text/utf8.h"
 
 namespace ablate::reflect {
 namespace {
@@ -116,7 +117,7 @@ bool Refuse(const Value& value, const std::string& path, const Refusal& refusal,
 }
 
 bool CheckUtf8(absl::string_view text, const std::string& path, Problems* problems) {
-  if (IsUtf8(text)) return true;
+  if (text::IsUtf8(text)) return true;
   problems->push_back(MakeProblem(path, ShortText(text),
                                   absl::StrCat(Quoted(text), " is not UTF-8"), "text in UTF-8"));
   return false;

@@ -2,13 +2,13 @@
 #include "proto/reflect/text.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::reflect {
 namespace {
@@ -37,9 +37,9 @@ class Shortened {
   // Character by character, so that none is cut in two.
   void AddEscaped(absl::string_view text) {
     while (!text.empty() && !full_) {
-      const size_t length = CharacterLength(text);
+      const size_t length = text::CharacterLength(text);
       const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
-      if (length == 0 || HasControlCharacter(character)) {
+      if (length == 0 || text::HasControlCharacter(character)) {
         std::string escaped;
         for (const unsigned char byte : character) absl::StrAppendFormat(&escaped, "\\x%02x", byte);
         Add(escaped);
@@ -93,7 +93,7 @@ void AddValue(const google::protobuf::Value& value, int depth, Shortened* out) {
     case Value::kNullValue:
       return out->Add("null");
     case Value::kNumberValue:
-      return out->Add(ShortestDecimal(value.number_value()));
+      return out->Add(text::ShortestDecimal(value.number_value()));
     case Value::kBoolValue:
       return out->Add(value.bool_value() ? "true" : "false");
     case Value::kStringValue:
@@ -172,65 +172,6 @@ std::string Quoted(absl::string_view text) { return absl::StrCat("\"", ShortText
 
 std::string Subscript(absl::string_view key) {
   return absl::StrCat("[\"", ShortText(key, 100), "\"]");
-}
-
-std::string ShortestDecimal(double value) {
-  if (value == 0) return "0";
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  const double magnitude = std::fabs(value);
-  const bool fixed = magnitude >= 1e-4 && magnitude < 1e16;
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value,
-                                 fixed ? std::chars_format::fixed : std::chars_format::scientific);
-  return std::string(digits, end.ptr);
-}
-
-std::string WithCommas(uint64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-size_t CharacterLength(absl::string_view text) {
-  if (text.empty()) return 0;
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xED && byte(1) > 0x9F;
-  const bool too_large = lead == 0xF4 && byte(1) > 0x8F;
-  return overlong || surrogate || too_large ? 0 : length;
-}
-
-bool IsUtf8(absl::string_view text) {
-  while (!text.empty()) {
-    const size_t length = CharacterLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-bool HasControlCharacter(absl::string_view text, absl::string_view except) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c0 =
-        (byte < 0x20 || byte == 0x7F) && except.find(text[i]) == absl::string_view::npos;
-    const bool c1 =
-        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (c0 || c1) return true;
-  }
-  return false;
 }
 
 }  // namespace ablate::reflect

@@ -4,7 +4,6 @@
 #define ABLATE_PROTO_REFLECT_TEXT_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,23 +37,6 @@ std::string Quoted(absl::string_view text);
 
 // `key` as a part of a path: ["key"], shortened and escaped.
 std::string Subscript(absl::string_view key);
-
-// The shortest decimal that reads back as the same double: 0.001, 5e-05, 1000000, 1e+16. Fixed
-// notation from 1e-4 to below 1e16, whole numbers without a point, -0 as 0; nan, inf, -inf.
-std::string ShortestDecimal(double value);
-
-// 1,234,567.
-std::string WithCommas(uint64_t number);
-
-// Bytes of the UTF-8 character that `text` begins with, 0 if it begins with none (overlong forms
-// and surrogates are none).
-size_t CharacterLength(absl::string_view text);
-
-bool IsUtf8(absl::string_view text);
-
-// Whether some character is a control character (below U+0020, U+007F to U+009F) other than those
-// in `except`.
-bool HasControlCharacter(absl::string_view text, absl::string_view except = "");
 
 }  // namespace ablate::reflect
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/data/safetensors_header.h"
-#include "server/engine/data/utf8.h"
+#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {
@@ -88,7 +88,7 @@ absl::Status CheckRange(const TensorEntry& entry, int64_t next, int64_t availabl
 
 // INVALID_ARGUMENT if JSON cannot carry `text`.
 absl::Status CheckText(absl::string_view what, absl::string_view text) {
-  if (FindNotUtf8(text) == absl::string_view::npos) return absl::OkStatus();
+  if (text::FindNotUtf8(text) == absl::string_view::npos) return absl::OkStatus();
   return Invalid(what, " ", Quoted(text), " is not UTF-8");
 }
 

@@ -19,7 +19,7 @@
 #include "process/log_file.h"
 #include "server/launch/backoff.h"
 #include "server/launch/process.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 // glibc 2.36 forgets to declare these with C linkage.
 extern "C" {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/engine/data/utf8.h"
+#include "text/utf8.h"
 
 namespace ablate::report {
 namespace {
@@ -36,8 +36,8 @@ bool IsUnfit(char32_t code) {
 
 char32_t TakeCharacter(absl::string_view* text) {
   size_t bytes = 0;
-  const char32_t code = engine::DecodeUtf8(*text, bytes);
-  const bool valid = code != engine::kNotUtf8;
+  const char32_t code = text::DecodeUtf8(*text, bytes);
+  const bool valid = code != text::kNotUtf8;
   text->remove_prefix(valid ? bytes : 1);
   return valid ? code : kReplacement;
 }
@@ -60,14 +60,6 @@ std::string CleanText(absl::string_view text) {
 std::string EscapeMarkup(absl::string_view text) {
   return absl::StrReplaceAll(
       text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
-}
-
-std::string CsvField(absl::string_view text) {
-  if (text.find_first_of(",\"\r\n") == absl::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  quoted.push_back('"');
-  return quoted;
 }
 
 }  // namespace ablate::report

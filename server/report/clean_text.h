@@ -23,9 +23,6 @@ std::string CleanText(absl::string_view text);
 // attributes.
 std::string EscapeMarkup(absl::string_view text);
 
-// `text` as a field of CSV: in quotes where it must be.
-std::string CsvField(absl::string_view text);
-
 }  // namespace ablate::report
 
 #endif  // ABLATE_SERVER_REPORT_CLEAN_TEXT_H_

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/report/statistics.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
@@ -95,12 +96,6 @@ std::string PText(double p) {
   return absl::StrCat("p = ", alpha);
 }
 
-void AppendDecimal(double value, std::string* text) {
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  text->append(digits.data(), end.ptr);
-}
-
 absl::string_view ReasonText(Undefined undefined) {
   switch (undefined) {
     case Undefined::kNo:
@@ -132,19 +127,8 @@ absl::string_view PairReasonText(Undefined undefined) {
   return undefined == Undefined::kAllDiverged ? "no pair converged" : ReasonText(undefined);
 }
 
-std::string Grouped(int64_t count) {
-  const std::string digits = absl::StrCat(count);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    const bool after_digit = i > 0 && digits[i - 1] != '-';
-    if (after_digit && (digits.size() - i) % 3 == 0) text.push_back(',');
-    text.push_back(digits[i]);
-  }
-  return text;
-}
-
 std::string Counted(size_t count, absl::string_view noun) {
-  return absl::StrCat(Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
+  return absl::StrCat(text::Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
 }
 
 bool IsOfHeldOutData(absl::string_view key) { return absl::StartsWith(key, "eval/"); }
@@ -154,7 +138,7 @@ absl::string_view ScoredText(absl::string_view key) {
 }
 
 std::string OfRuns(size_t ended, size_t planned) {
-  return absl::StrCat(Grouped(static_cast<int64_t>(ended)), " of ", Counted(planned, "run"));
+  return absl::StrCat(text::Grouped(static_cast<int64_t>(ended)), " of ", Counted(planned, "run"));
 }
 
 std::string Enumerated(absl::Span<const std::string> parts, size_t most) {

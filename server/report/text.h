@@ -38,17 +38,11 @@ std::string SignedWithInterval(const Number& mean, const Interval& interval);
 // "p = .031", "p < .001"; as many decimals as it takes to print another number than kAlpha.
 std::string PText(double p);
 
-// Appends the shortest decimal that reads back as `value`, which is finite: for programs.
-void AppendDecimal(double value, std::string* text);
-
 // Why a number does not exist, in two or three words; "" where that goes without saying.
 absl::string_view ReasonText(Undefined undefined);
 
 // The same of a number about pairs, which may have none though the row's own runs converged.
 absl::string_view PairReasonText(Undefined undefined);
-
-// "25,968".
-std::string Grouped(int64_t count);
 
 // "12 seeds", "1 seed".
 std::string Counted(size_t count, absl::string_view noun);

@@ -12,6 +12,7 @@
 #include "server/report/decision.h"
 #include "server/report/statistics.h"
 #include "server/report/text.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
@@ -75,7 +76,7 @@ std::string OpenSeedsText(const Decision& decision, const ComparisonRow& row) {
   if (row.difference.mean.value == 0) {
     return "with a mean of exactly 0 no number of seeds can be foretold";
   }
-  return absl::StrCat("more than ", Grouped(kMostSeeds),
+  return absl::StrCat("more than ", text::Grouped(kMostSeeds),
                       " seeds would be needed for a difference this small");
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/text.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
@@ -152,8 +153,9 @@ Warnings NoBaseline(const Facts& facts) {
 }
 
 std::string RangeText(const ParameterRange& range) {
-  return range.low == range.high ? Grouped(range.low)
-                                 : absl::StrCat(Grouped(range.low), " to ", Grouped(range.high));
+  return range.low == range.high
+             ? text::Grouped(range.low)
+             : absl::StrCat(text::Grouped(range.low), " to ", text::Grouped(range.high));
 }
 
 Warnings UnequalParameters(const Facts& facts) {

@@ -18,7 +18,7 @@
 #include "server/schedule/clock.h"
 #include "server/schedule/worker_stream.h"
 #include "storage/blobs.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::schedule {
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
 #include "storage/sha256.h"
+#include "text/utf8.h"
 
 namespace ablate::schedule {
 namespace {
@@ -52,7 +53,7 @@ absl::Status CheckColumn(const v1::Column& column) {
     return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
                absl::StrCat("1 to ", storage::kLongestKey));
   }
-  if (reflect::HasControlCharacter(column.key())) {
+  if (text::HasControlCharacter(column.key())) {
     return Bad("points.columns.key", reflect::Quoted(column.key()), "printable characters");
   }
   if (column.steps_size() != column.values_size()) {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::schedule {
 namespace {

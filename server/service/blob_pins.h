@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "storage/blobs.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 

@@ -21,8 +21,9 @@
 #include "server/service/names.h"
 #include "server/service/page.h"
 #include "server/service/plan.h"
-#include "server/service/text.h"
 #include "storage/sha256.h"
+#include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {
@@ -32,7 +33,7 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   std::vector<spec::Problem> problems;
   const std::string& id = request.request_id();
   const bool may_be_absent = request.validate_only() && id.empty();
-  if (!may_be_absent && !IsPrintable(id, kMostRequestIdCharacters)) {
+  if (!may_be_absent && !text::IsPrintable(id, kMostRequestIdCharacters)) {
     problems.push_back(reflect::MakeProblem(
         "request_id", reflect::ShortText(id),
         id.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(id), " can't be one"),
@@ -306,14 +307,13 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& by
 
 absl::Status CheckBytes(size_t bytes) {
   if (bytes <= kMostSpecBytes) return absl::OkStatus();
-  return InvalidField("spec",
-                      absl::StrCat("the request has ", reflect::WithCommas(bytes), " bytes"),
-                      absl::StrCat("at most ", reflect::WithCommas(kMostSpecBytes)));
+  return InvalidField("spec", absl::StrCat("the request has ", text::Grouped(bytes), " bytes"),
+                      absl::StrCat("at most ", text::Grouped(kMostSpecBytes)));
 }
 
 absl::Status TooManyBytes(const ByteBudget& budget) {
   return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                       "the server is busy: experiments of ", reflect::WithCommas(budget.bytes()),
+                       "the server is busy: experiments of ", text::Grouped(budget.bytes()),
                        " bytes are being read already; try again later")),
                    absl::Seconds(1));
 }

@@ -11,6 +11,7 @@
 #include "proto/reflect/text.h"
 #include "server/service/limits.h"
 #include "storage/sha256.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {
@@ -32,7 +33,7 @@ std::string ShortMessage(absl::string_view message) {
   std::string text;
   size_t encoded = 0;
   while (!message.empty()) {
-    const size_t bytes = reflect::CharacterLength(message);
+    const size_t bytes = text::CharacterLength(message);
     const absl::string_view character = bytes == 0 ? "?" : message.substr(0, bytes);
     encoded += EncodedBytes(character);
     if (encoded > kErrorMessageBytes) return absl::StrCat(text, "…");

@@ -13,7 +13,7 @@
 #include "server/service/backend.h"
 #include "server/service/live_streams.h"
 #include "server/service/samples.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 

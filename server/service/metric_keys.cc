@@ -7,14 +7,14 @@
 #include "proto/reflect/text.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
-#include "server/service/text.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 
 absl::Status CheckKeys(const WantedKeys& wanted) {
   if (wanted.size() > kMostQueryKeys) return TooMany("keys", wanted.size(), kMostQueryKeys);
   for (int i = 0; i < wanted.size(); ++i) {
-    if (IsPrintable(wanted[i], storage::kLongestKey)) continue;
+    if (text::IsPrintable(wanted[i], storage::kLongestKey)) continue;
     return InvalidField(absl::StrCat("keys[", i, "]"),
                         absl::StrCat(reflect::Quoted(wanted[i]), " is no key"),
                         "a metric's key such as train/loss");

@@ -17,7 +17,7 @@
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/page.h"
-#include "server/service/text.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {
@@ -134,7 +134,7 @@ absl::StatusOr<std::string> DatasetIdIn(absl::string_view name, absl::string_vie
                                         absl::string_view allowed) {
   absl::string_view id = name;
   absl::ConsumePrefix(&id, "datasets/");
-  if (IsPrintable(id, kMostNameBytes) && !absl::StrContains(id, '/')) return std::string(id);
+  if (text::IsPrintable(id, kMostNameBytes) && !absl::StrContains(id, '/')) return std::string(id);
   return InvalidField(
       field, name.empty() ? "it is missing" : absl::StrCat(Quoted(name), " is no data set's name"),
       allowed);
@@ -168,7 +168,7 @@ absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view nam
 
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
                                         absl::string_view cell, absl::string_view field) {
-  if (!IsPrintable(cell, kMostNameBytes)) {
+  if (!text::IsPrintable(cell, kMostNameBytes)) {
     return InvalidField(
         field, cell.empty() ? "it is missing" : absl::StrCat(Quoted(cell), " is no cell's name"),
         "a cell of the experiment, such as pre-lr0.01-s42");

@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "server/service/limits.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 

@@ -12,7 +12,7 @@
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/live_streams.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/reflect/text.h"
 #include "server/service/samples.h"
 #include "server/spec/samples.h"
+#include "text/decimal.h"
 
 namespace ablate::service {
 namespace {
@@ -18,11 +18,11 @@ std::string HowText(const engine::SampleOptions& options, size_t left_out) {
   std::string text = absl::StrCat(
       "Written from the last checkpoint of one run a setting, that of its lowest seed that "
       "converged, at temperature ",
-      reflect::ShortestDecimal(options.temperature));
+      text::ShortestDecimal(options.temperature));
   if (options.top_k > 0) absl::StrAppend(&text, ", from the ", options.top_k, " likeliest tokens");
   if (options.top_p < 1) {
     absl::StrAppend(&text, ", from the likeliest tokens that have probability ",
-                    reflect::ShortestDecimal(options.top_p), " together");
+                    text::ShortestDecimal(options.top_p), " together");
   }
   absl::StrAppend(&text, ". The draws are those of seed ", options.seed,
                   ", the same for every setting.");

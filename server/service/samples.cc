@@ -8,11 +8,11 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "proto/reflect/text.h"
 #include "server/service/checkpoints.h"
 #include "server/service/errors.h"
 #include "server/service/read_blob.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {
@@ -41,7 +41,7 @@ absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
   const uint32_t most = engine::LongestPrompt(config);
   size_t characters = 0;
   for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
-    const size_t bytes = reflect::CharacterLength(rest);
+    const size_t bytes = text::CharacterLength(rest);
     if (bytes == 0) {
       return InvalidField("prompt",
                           absl::StrCat("it is not UTF-8 at byte ", prompt.size() - rest.size()),

@@ -17,6 +17,8 @@
 #include "google/protobuf/util/json_util.h"
 #include "proto/reflect/text.h"
 #include "server/report/clean_text.h"
+#include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {
@@ -68,7 +70,7 @@ std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (size_t at = 0; at < text.size();) {
     const absl::string_view rest = absl::string_view(text).substr(at);
-    const size_t length = std::max<size_t>(1, reflect::CharacterLength(rest));
+    const size_t length = std::max<size_t>(1, text::CharacterLength(rest));
     const absl::string_view character = rest.substr(0, length);
     if (character == "\"" || character == "\\") {
       absl::StrAppend(&quoted, "\\", character);
@@ -88,7 +90,7 @@ Node OfValue(const Value& value) {
   Node node;
   switch (value.kind_case()) {
     case Value::kNumberValue:
-      return Scalar(reflect::ShortestDecimal(value.number_value()));
+      return Scalar(text::ShortestDecimal(value.number_value()));
     case Value::kStringValue:
       return Scalar(Text(value.string_value()));
     case Value::kBoolValue:
@@ -134,8 +136,8 @@ Node OfField(const Message& message, const FieldDescriptor* field, int index) {
                                : reflection->GetRepeatedString(message, field, index)));
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return Scalar(
-          reflect::ShortestDecimal(whole ? reflection->GetDouble(message, field)
-                                         : reflection->GetRepeatedDouble(message, field, index)));
+          text::ShortestDecimal(whole ? reflection->GetDouble(message, field)
+                                      : reflection->GetRepeatedDouble(message, field, index)));
     case FieldDescriptor::CPPTYPE_BOOL:
       return Scalar(reflection->GetBool(message, field) ? "true" : "false");
     case FieldDescriptor::CPPTYPE_ENUM:

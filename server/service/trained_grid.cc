@@ -14,8 +14,8 @@
 #include "server/service/limits.h"
 #include "server/service/names.h"
 #include "server/service/page.h"
-#include "server/service/text.h"
 #include "server/spec/defaults.h"
+#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {
@@ -68,7 +68,7 @@ class Loader {
       return absl::DataLossError(absl::StrCat("the spec of ", record->id, " can't be read"));
     }
     grid_.record = *std::move(record);
-    if (!query_.key.empty() && !IsPrintable(query_.key, storage::kLongestKey)) {
+    if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kLongestKey)) {
       return InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
                           "a metric's key such as eval/loss");
     }

@@ -16,7 +16,7 @@
 #include "server/service/backend.h"
 #include "server/service/live_streams.h"
 #include "server/service/watch_feed.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 

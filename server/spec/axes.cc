@@ -9,6 +9,7 @@
 #include "server/spec/check_fields.h"
 #include "server/spec/conflicts.h"
 #include "server/spec/labels.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -72,7 +73,7 @@ class AxisReader {
     if (size >= 1 && size <= kMostPoints) return true;
     problems_->Add(field, absl::StrCat(size),
                    size == 0 ? std::string("there is no value")
-                             : absl::StrCat("there are ", WithCommas(size), " of them"),
+                             : absl::StrCat("there are ", text::Grouped(size), " of them"),
                    "1 to 1,000");
     return false;
   }
@@ -136,7 +137,7 @@ class AxisReader {
     CheckSettingLabel(setting.label(), absl::StrCat(source, ".label"));
     if (setting.set().size() > kMostWrites) {
       problems_->Add(absl::StrCat(source, ".set"), absl::StrCat(setting.set().size()),
-                     absl::StrCat("there are ", WithCommas(setting.set().size()), " paths"),
+                     absl::StrCat("there are ", text::Grouped(setting.set().size()), " paths"),
                      "at most 100");
       point.broken = true;
     } else {
@@ -195,7 +196,8 @@ std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problem
   std::vector<AxisPlan> plans;
   if (spec.axes_size() > kMostAxes) {
     problems->Add("axes", absl::StrCat(spec.axes_size()),
-                  absl::StrCat("there are ", WithCommas(spec.axes_size()), " axes"), "at most 8");
+                  absl::StrCat("there are ", text::Grouped(spec.axes_size()), " axes"),
+                  "at most 8");
     return plans;
   }
   std::set<std::string> names;

@@ -3,6 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/spec/fields.h"
+#include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -29,7 +31,7 @@ class FieldChecker {
     const std::string path = "task.documents.dataset";
     if (!base_.task().documents().has_dataset()) return;
     const std::string& name = base_.task().documents().dataset();
-    const bool odd = reflect::HasControlCharacter(name) || !reflect::IsUtf8(name);
+    const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
     if (!name.empty() && name.size() <= kLongestDataset && !odd) return;
     Add(path, path, reflect::ShortText(name),
         absl::StrCat(reflect::Quoted(name), " can't be the name of a data set"),
@@ -45,7 +47,7 @@ class FieldChecker {
     }
     for (int i = 0; i < betas.size(); ++i) {
       if (betas[i] >= 0 && betas[i] < 1) continue;
-      const std::string text = reflect::ShortestDecimal(betas[i]);
+      const std::string text = text::ShortestDecimal(betas[i]);
       Add(path, absl::StrCat(path, "[", i, "]"), text, absl::StrCat(text, " is out of range"),
           "0 to below 1");
     }
@@ -56,7 +58,7 @@ class FieldChecker {
     const auto& steps = base_.training().checkpoints();
     if (steps.size() > kMostCheckpoints) {
       Add(path, path, absl::StrCat(steps.size()),
-          absl::StrCat("the list has length ", WithCommas(steps.size())), "at most 200 steps");
+          absl::StrCat("the list has length ", text::Grouped(steps.size())), "at most 200 steps");
     }
     for (int i = 0; i < steps.size(); ++i) {
       if (steps[i] >= -1) continue;

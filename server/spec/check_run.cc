@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "server/spec/estimate.h"
 #include "server/spec/fields.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -140,9 +141,9 @@ class RunChecker {
     const v1::ModelSpec& model = run_.filled.model();
     const std::string complaint = absl::StrCat(
         model.layers(), model.layers() == 1 ? " layer of width " : " layers of width ",
-        WithCommas(model.width()), " make ", WithCommas(need.parameters),
-        " parameters: training them with batch ", WithCommas(run_.filled.training().batch()),
-        " and context ", WithCommas(model.context()), " takes at least ", BytesText(need.bytes),
+        text::Grouped(model.width()), " make ", text::Grouped(need.parameters),
+        " parameters: training them with batch ", text::Grouped(run_.filled.training().batch()),
+        " and context ", text::Grouped(model.context()), " takes at least ", BytesText(need.bytes),
         " of memory, and the largest device has ", BytesText(static_cast<double>(need.available)));
     std::vector<Party> parties;
     const auto add = [&](const char* path, uint32_t value) {
@@ -158,7 +159,7 @@ class RunChecker {
 
  private:
   static std::string Text(int64_t value) { return absl::StrCat(value); }
-  static std::string Decimal(double value) { return reflect::ShortestDecimal(value); }
+  static std::string Decimal(double value) { return text::ShortestDecimal(value); }
 
   void CheckDataset(const v1::DocumentsTask& task, Datasets* datasets) {
     const char* path = "task.documents.dataset";
@@ -172,7 +173,7 @@ class RunChecker {
     }
     if (task.held_out() < facts->documents) return;
     const uint32_t held_out = task.held_out();
-    const std::string documents = WithCommas(facts->documents);
+    const std::string documents = text::Grouped(facts->documents);
     Report({{"task.documents.held_out", Text(held_out),
              absl::StrCat(held_out, " leaves none of the ", documents, " documents to train on"),
              "1 to one less than the data set's documents"},

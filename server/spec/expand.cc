@@ -17,6 +17,7 @@
 #include "server/spec/estimate.h"
 #include "server/spec/field_values.h"
 #include "server/spec/fingerprint.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -111,7 +112,7 @@ class Expander {
     const size_t at_once = std::min<size_t>(largest_.device.lanes, resolution_->cells.size());
     const double all = largest_.bytes * static_cast<double>(at_once);
     if (all <= static_cast<double>(largest_.device.bytes)) return "";
-    return absl::StrCat("training a run of ", WithCommas(largest_.parameters),
+    return absl::StrCat("training a run of ", text::Grouped(largest_.parameters),
                         " parameters takes at least ", BytesText(largest_.bytes), " of memory, ",
                         at_once, " at once ", BytesText(all), ", and the device has ",
                         BytesText(static_cast<double>(largest_.device.bytes)),

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
-#include "proto/reflect/text.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -20,9 +20,8 @@ using google::protobuf::Message;
 std::string TextOf(const Message& message, const FieldDescriptor* field, int index) {
   const auto* reflection = message.GetReflection();
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-    return reflect::ShortestDecimal(index < 0
-                                        ? reflection->GetDouble(message, field)
-                                        : reflection->GetRepeatedDouble(message, field, index));
+    return text::ShortestDecimal(index < 0 ? reflection->GetDouble(message, field)
+                                           : reflection->GetRepeatedDouble(message, field, index));
   }
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && index < 0) {
     return reflection->GetString(message, field);

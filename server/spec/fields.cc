@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
-#include "proto/reflect/text.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -182,7 +182,7 @@ std::string ScalarField::Text(double value) const {
     const auto* name = fields_.back()->enum_type()->FindValueByNumber(static_cast<int>(value));
     if (name != nullptr) return name->name();
   }
-  return reflect::ShortestDecimal(value);
+  return text::ShortestDecimal(value);
 }
 
 bool ScalarField::is_number() const {

@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "proto/reflect/text.h"
 #include "server/engine/trainer.h"
 #include "server/spec/fields.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -76,7 +76,7 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
   }
   std::vector<std::string> betas;
   for (const double beta : filled.training().betas()) {
-    betas.push_back(reflect::ShortestDecimal(beta));
+    betas.push_back(text::ShortestDecimal(beta));
   }
   const std::string joined = absl::StrJoin(betas, ",");
   if (!joined.empty() && joined != "0.9,0.999") lines_["training.betas"] = joined;

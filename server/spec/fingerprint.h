@@ -12,7 +12,7 @@
 //   data          SHA-256 of the data set, 64 hex digits, if the task has one; its name is left out
 //   and every field of the resolved spec by its path below BaseSpec (model.norm.eps), unless it is
 //   equal to its default given the others, or means nothing in this spec (fields.h).
-// Numbers are shortest decimals (reflect::ShortestDecimal), booleans true or false, enums their
+// Numbers are shortest decimals (text::ShortestDecimal), booleans true or false, enums their
 // names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
 // likewise, ascending with -1 last, left out if -1 alone.
 // A trajectory is the same without evaluation.* and training.checkpoints. A shape has device,
@@ -27,6 +27,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/spec/labels.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -27,7 +28,7 @@ void CheckList(const v1::Seeds& seeds, Problems* problems) {
   }
   if (seeds.list_size() > kMostSeeds) {
     problems->Add("seeds.list", absl::StrCat(seeds.list_size()),
-                  absl::StrCat("there are ", WithCommas(seeds.list_size()), " seeds"),
+                  absl::StrCat("there are ", text::Grouped(seeds.list_size()), " seeds"),
                   "at most 10,000");
     return;
   }
@@ -100,10 +101,10 @@ bool Excluded(const Indexes& indexes, const std::vector<Indexes>& exclusions) {
 std::string Shape(const Grid& grid) {
   std::vector<std::string> factors;
   for (const AxisPlan& axis : grid.axes) {
-    factors.push_back(absl::StrCat(WithCommas(axis.points.size()), " ", axis.name));
+    factors.push_back(absl::StrCat(text::Grouped(axis.points.size()), " ", axis.name));
   }
   const size_t seeds = grid.seeds.size();
-  factors.push_back(absl::StrCat(WithCommas(seeds), seeds == 1 ? " seed" : " seeds"));
+  factors.push_back(absl::StrCat(text::Grouped(seeds), seeds == 1 ? " seed" : " seeds"));
   return absl::StrJoin(factors, " × ");
 }
 
@@ -140,7 +141,7 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
   std::vector<Indexes> exclusions;
   if (spec.exclude_size() > kMostExclusions) {
     problems->Add("exclude", absl::StrCat(spec.exclude_size()),
-                  absl::StrCat("there are ", WithCommas(spec.exclude_size()), " of them"),
+                  absl::StrCat("there are ", text::Grouped(spec.exclude_size()), " of them"),
                   "at most 1,000");
     return exclusions;
   }
@@ -169,12 +170,12 @@ bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   const uint64_t limit = limits.runs() > 0 ? limits.runs() : kDefaultCells;
   const uint64_t most = std::min(limit, kMostCells);
   if (cells <= most) return true;
-  const std::string count = cells == kPlenty ? "more than 10^18" : WithCommas(cells);
+  const std::string count = cells == kPlenty ? "more than 10^18" : text::Grouped(cells);
   const std::string more = most < kMostCells ? ", or a higher limit up to 100,000" : "";
   const std::string before = counted ? "" : " before exclusions, which are not counted";
   problems->Add("limits.runs", count,
                 absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")", before),
-                absl::StrCat("at most ", WithCommas(most), more));
+                absl::StrCat("at most ", text::Grouped(most), more));
   return false;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -39,7 +40,7 @@ bool HasLabel(const google::protobuf::Value& value) {
 }
 
 std::string ValueLabel(const google::protobuf::Value& value) {
-  if (value.has_number_value()) return reflect::ShortestDecimal(value.number_value());
+  if (value.has_number_value()) return text::ShortestDecimal(value.number_value());
   if (value.has_bool_value()) return value.bool_value() ? "true" : "false";
   return value.string_value();
 }

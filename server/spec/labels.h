@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
 #include "server/spec/problems.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 
@@ -23,7 +24,7 @@ void CheckName(const std::string& field, absl::string_view text, Problems* probl
 // Whether a value has a label: numbers, text and booleans do.
 bool HasLabel(const google::protobuf::Value& value);
 
-// Numbers as their shortest decimal (reflect::ShortestDecimal: 0.01, 5e-05, 16), true and false,
+// Numbers as their shortest decimal (text::ShortestDecimal: 0.01, 5e-05, 16), true and false,
 // text as it is.
 std::string ValueLabel(const google::protobuf::Value& value);
 

@@ -18,6 +18,7 @@
 #include "google/protobuf/text_format.h"
 #include "server/engine/task.h"
 #include "server/spec/defaults.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -132,7 +133,7 @@ std::string ParametersByLabel(const AxisPlan& axis, const std::map<std::string, 
       parts.push_back("…");
       break;
     }
-    parts.push_back(absl::StrCat(point.label, " ", WithCommas(found->second)));
+    parts.push_back(absl::StrCat(point.label, " ", text::Grouped(found->second)));
   }
   return absl::StrJoin(parts, ", ");
 }
@@ -142,7 +143,7 @@ std::string ShareOf(uint64_t part, uint64_t all) {
   if (part == all) return all == 1 ? "the one document is" : "all documents are";
   const auto percent = std::lround(100 * static_cast<double>(part) / static_cast<double>(all));
   if (percent < 1) {
-    return absl::StrCat(WithCommas(part), " of ", WithCommas(all), " documents ",
+    return absl::StrCat(text::Grouped(part), " of ", text::Grouped(all), " documents ",
                         part == 1 ? "is" : "are");
   }
   return absl::StrCat(std::min(percent, 99L), " % of documents are");
@@ -196,7 +197,7 @@ std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells) {
   }
   if (shared == 0) return {};
   const std::string more =
-      shared == 1 ? "" : absl::StrCat(", and ", WithCommas(shared - 1), " more cells likewise");
+      shared == 1 ? "" : absl::StrCat(", and ", text::Grouped(shared - 1), " more cells likewise");
   return {absl::StrCat(example, " are one run, trained once", more)};
 }
 
@@ -219,7 +220,7 @@ std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells,
     notes.push_back(absl::StrCat(names.size() > 1 ? absl::StrCat(name, ": ") : "",
                                  ShareOf(cut, facts->documents), " longer than context ", context,
                                  " and ", cut == 1 ? "is" : "are", " cut; longest ",
-                                 WithCommas(facts->longest + 1)));
+                                 text::Grouped(facts->longest + 1)));
   }
   return notes;
 }

@@ -37,8 +37,6 @@ class Problems {
   size_t found_ = 0;
 };
 
-using reflect::WithCommas;
-
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_PROBLEMS_H_

@@ -17,6 +17,7 @@
 #include "server/spec/problems.h"
 #include "server/spec/samples.h"
 #include "server/spec/validate.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -166,7 +167,7 @@ class Resolver {
 
 Problem TooManyOverrides(size_t count) {
   return reflect::MakeProblem("overrides", absl::StrCat(count),
-                              absl::StrCat("there are ", WithCommas(count), " of them"),
+                              absl::StrCat("there are ", text::Grouped(count), " of them"),
                               absl::StrCat("at most ", kMostOverrides));
 }
 

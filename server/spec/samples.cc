@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -32,7 +33,7 @@ engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec) {
 
 void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
   if (spec.analyses_size() > kMostAnalyses) {
-    problems->Add("analyses", "", absl::StrCat("there are ", WithCommas(spec.analyses_size())),
+    problems->Add("analyses", "", absl::StrCat("there are ", text::Grouped(spec.analyses_size())),
                   "at most 100");
     return;
   }

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/spec/labels.h"
+#include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -35,9 +37,9 @@ void CheckMetric(const std::string& field, const std::string& key, Problems* pro
 void CheckQuestion(const std::string& question, Problems* problems) {
   if (question.size() > kLongestQuestion) {
     problems->Add("question", reflect::ShortText(question),
-                  absl::StrCat("the text has ", WithCommas(question.size()), " bytes"),
+                  absl::StrCat("the text has ", text::Grouped(question.size()), " bytes"),
                   "at most 2,000 bytes");
-  } else if (reflect::HasControlCharacter(question, "\n\t")) {
+  } else if (text::HasControlCharacter(question, "\n\t")) {
     problems->Add("question", reflect::ShortText(question),
                   absl::StrCat(reflect::Quoted(question), " has control characters"),
                   "text with line breaks and tabs");
@@ -66,7 +68,7 @@ void CheckReport(const v1::ReportSpec& report, Problems* problems) {
   }
   if (report.summaries_size() > kMostSummaries) {
     problems->Add("report.summaries", absl::StrCat(report.summaries_size()),
-                  absl::StrCat("there are ", WithCommas(report.summaries_size()), " windows"),
+                  absl::StrCat("there are ", text::Grouped(report.summaries_size()), " windows"),
                   "at most 50");
     return;
   }

@@ -8,6 +8,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "server/spec/validate.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -89,7 +90,7 @@ class Walker {
   }
 
   void CheckText(const std::string& text, const std::string& path) {
-    if (reflect::IsUtf8(text)) return;
+    if (text::IsUtf8(text)) return;
     problems_->Add(path, reflect::ShortText(text),
                    absl::StrCat(reflect::Quoted(text), " is not UTF-8"), "text in UTF-8");
   }

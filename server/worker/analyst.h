@@ -16,7 +16,7 @@
 #include "server/worker/blob_channel.h"
 #include "server/worker/data_sets.h"
 #include "server/worker/run_control.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

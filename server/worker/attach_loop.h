@@ -15,7 +15,7 @@
 #include "server/worker/attach_stream.h"
 #include "server/worker/executor.h"
 #include "server/worker/lease_book.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

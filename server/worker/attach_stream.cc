@@ -8,7 +8,7 @@
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "server/worker/channel.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 namespace {

@@ -11,7 +11,7 @@
 #include "server/engine/task.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/run_control.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "server/worker/lease_book.h"
 #include "server/worker/run_control.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/run_control.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

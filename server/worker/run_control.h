@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

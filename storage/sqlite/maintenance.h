@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/blobs.h"
-#include "storage/mutex.h"
 #include "storage/sqlite/writer.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 

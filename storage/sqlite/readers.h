@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "storage/mutex.h"
 #include "storage/sqlite/connection.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 

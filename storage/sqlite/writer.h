@@ -17,10 +17,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "storage/disk_room.h"
-#include "storage/mutex.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 

@@ -42,14 +42,6 @@ TEST(ShortTest, HasFourDigits) {
   EXPECT_EQ(Short(std::nan("")), "nan");
 }
 
-TEST(GroupedTest, SeparatesThousands) {
-  EXPECT_EQ(Grouped(0), "0");
-  EXPECT_EQ(Grouped(999), "999");
-  EXPECT_EQ(Grouped(1000), "1,000");
-  EXPECT_EQ(Grouped(12345678), "12,345,678");
-  EXPECT_EQ(Grouped(std::numeric_limits<uint64_t>::max()), "18,446,744,073,709,551,615");
-}
-
 TEST(BytesTest, UsesPowersOfThousand) {
   EXPECT_EQ(Bytes(0), "0 B");
   EXPECT_EQ(Bytes(999), "999 B");

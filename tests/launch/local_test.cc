@@ -13,7 +13,7 @@
 
 #include "process/log_file.h"
 #include "server/launch/process.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 #include "tests/test_folder.h"
 
 namespace ablate::launch {

@@ -59,12 +59,7 @@ TEST(PTextTest, NeverRoundsOntoTheThreshold) {
   EXPECT_EQ(PText(1), "p = 1.000");
 }
 
-TEST(GroupedTest, GroupsThousands) {
-  EXPECT_EQ(Grouped(0), "0");
-  EXPECT_EQ(Grouped(999), "999");
-  EXPECT_EQ(Grouped(25968), "25,968");
-  EXPECT_EQ(Grouped(123456789), "123,456,789");
-  EXPECT_EQ(Grouped(-123456), "-123,456");
+TEST(CountedTest, GroupsThousandsAndKnowsOne) {
   EXPECT_EQ(Counted(1, "seed"), "1 seed");
   EXPECT_EQ(Counted(10000, "seed"), "10,000 seeds");
 }

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/reflect/text.h"
 #include "server/service/limits.h"
 #include "tests/schedule/store_proxy.h"
 #include "tests/service/service_fixture.h"
+#include "text/decimal.h"
 
 namespace ablate::service {
 namespace {
@@ -316,7 +316,7 @@ TEST_F(CreateTest, RefusesASpecOfMoreThanAMebibyteBeforeItIsRead) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(FieldOf(status), "spec");
     EXPECT_EQ(status.error_message(),
-              absl::StrCat("spec: the request has ", reflect::WithCommas(request.ByteSizeLong()),
+              absl::StrCat("spec: the request has ", text::Grouped(request.ByteSizeLong()),
                            " bytes; allowed: at most 1,048,576"));
   }
   EXPECT_EQ(Experiments(), 0u);

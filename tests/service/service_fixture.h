@@ -22,8 +22,8 @@
 #include "ablate/v1/worker.grpc.pb.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
-#include "storage/mutex.h"
 #include "storage/store.h"
+#include "sync/mutex.h"
 #include "tests/service/fake_worker.h"
 
 namespace ablate::service {

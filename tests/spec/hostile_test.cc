@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -25,8 +26,8 @@ std::vector<std::string> Refused(const v1::ExperimentSpec& spec, const Overrides
     EXPECT_LT(problem.message.size(), 1000u);
     EXPECT_LT(problem.field.size(), 300u);
     EXPECT_LE(problem.value.size(), 200u);
-    EXPECT_TRUE(reflect::IsUtf8(problem.field + problem.value + problem.message));
-    EXPECT_FALSE(reflect::HasControlCharacter(problem.field + problem.value + problem.message));
+    EXPECT_TRUE(text::IsUtf8(problem.field + problem.value + problem.message));
+    EXPECT_FALSE(text::HasControlCharacter(problem.field + problem.value + problem.message));
   }
   return Messages(resolution);
 }

@@ -4,6 +4,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -28,8 +29,8 @@ TEST(MutationTest, EverySpecGetsAnAnswer) {
     EXPECT_NE(resolution.cells.empty(), resolution.problems.empty());
     refused += resolution.problems.empty() ? 0 : 1;
     for (const Problem& problem : resolution.problems) {
-      EXPECT_TRUE(reflect::IsUtf8(problem.message));
-      EXPECT_FALSE(reflect::HasControlCharacter(problem.message));
+      EXPECT_TRUE(text::IsUtf8(problem.message));
+      EXPECT_FALSE(text::HasControlCharacter(problem.message));
     }
   }
   EXPECT_GT(parsed, 200);

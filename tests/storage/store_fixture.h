@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "storage/mutex.h"
 #include "storage/store.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace grpc {
 class Server;

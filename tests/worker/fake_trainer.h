@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/engine/trainer.h"
-#include "storage/mutex.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 

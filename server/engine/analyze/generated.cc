@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "server/engine/data/random.h"
-#include "server/engine/data/utf8.h"
+#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {
@@ -48,8 +48,8 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
   std::vector<uint32_t> tokens;
   for (size_t offset = 0; offset < prompt.size();) {
     const size_t start = offset;
-    const char32_t point = DecodeUtf8(prompt, offset);
-    if (point == kNotUtf8) {
+    const char32_t point = text::DecodeUtf8(prompt, offset);
+    if (point == text::kNotUtf8) {
       return absl::InvalidArgumentError(
           absl::StrCat("prompt: it is not UTF-8 at byte ", start, "; allowed: text in UTF-8"));
     }
@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
       return absl::InvalidArgumentError(absl::StrFormat(
           "prompt: character %d, %sU+%04X, is not in the run's data; allowed: its %d characters",
           tokens.size() + 1,
-          IsControl(point) ? std::string()
-                           : absl::StrCat("\"", prompt.substr(start, offset - start), "\" "),
+          text::IsControl(point) ? std::string()
+                                 : absl::StrCat("\"", prompt.substr(start, offset - start), "\" "),
           static_cast<uint32_t>(point), alphabet.size()));
     }
     tokens.push_back(static_cast<uint32_t>(place - alphabet.begin()));
@@ -96,7 +96,7 @@ std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
 
 std::string SampleWriter::TextOf(const Draft& draft) const {
   std::string text;
-  for (const uint32_t token : draft.tokens) text += EncodeUtf8(documents_.alphabet[token]);
+  for (const uint32_t token : draft.tokens) text += text::EncodeUtf8(documents_.alphabet[token]);
   return text;
 }
 

@@ -1,10 +1,10 @@
 // What may be asked of GenerateSamples.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/samples.h"
+#include "text/decimal.h"
 
 namespace ablate::engine {
 namespace {
@@ -27,10 +27,11 @@ struct Range {
 
 // The shortest decimal that reads back as the same number; counts without an exponent.
 std::string TextOf(double value) {
-  char text[32];
   const bool whole = value >= 0 && value < 1e15 && value == std::floor(value);
   if (whole) return absl::StrCat(static_cast<uint64_t>(value));
-  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+  std::string text;
+  text::AppendDecimal(value, &text);
+  return text;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "server/engine/data/utf8.h"
+#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {
@@ -38,16 +38,16 @@ DocumentReader::DocumentReader(absl::string_view text, size_t begins_at)
 absl::Status DocumentReader::ReadLine(std::u32string& line) {
   while (offset_ < text_.size()) {
     const size_t start = offset_;
-    const char32_t point = DecodeUtf8(text_, offset_);
+    const char32_t point = text::DecodeUtf8(text_, offset_);
     if (point == '\n') return absl::OkStatus();
-    if (point == kNotUtf8) {
+    if (point == text::kNotUtf8) {
       return absl::InvalidArgumentError(absl::StrFormat("the text is not UTF-8: byte %d is 0x%02x",
                                                         begins_at_ + start,
                                                         static_cast<unsigned char>(text_[start])));
     }
     const bool ends_line = offset_ == text_.size() || text_[offset_] == '\n';
     if (point == '\r' && ends_line) continue;
-    if (IsControl(point) && point != '\t') {
+    if (text::IsControl(point) && point != '\t') {
       return absl::InvalidArgumentError(absl::StrFormat(
           "the text has the control character U+%04X at byte %d; only tabs and line "
           "ends (LF, CR LF) are allowed",

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/utf8.h"
+#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {
@@ -203,7 +203,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
 // Bytes that JSON allows nowhere are refused first: nlohmann takes a NUL for the end of its input.
 absl::Status CheckBytes(absl::string_view json) {
-  const size_t ill_formed = FindNotUtf8(json);
+  const size_t ill_formed = text::FindNotUtf8(json);
   if (ill_formed != absl::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("safetensors: the header is not UTF-8 at byte ", ill_formed));

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/data/documents.h"
-#include "server/engine/data/utf8.h"
 #include "server/engine/model/model_json.h"
 #include "server/engine/trainer.h"
+#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {
@@ -26,7 +26,7 @@ absl::StatusOr<std::string> VocabularyJson(const TaskConfig& task) {
   if (!tokenized.ok()) return tokenized.status();
   Json characters = Json::array();
   for (const char32_t code_point : tokenized->alphabet)
-    characters.push_back(EncodeUtf8(code_point));
+    characters.push_back(text::EncodeUtf8(code_point));
   return Json{{"characters", characters}, {"bos", tokenized->bos()}}.dump();
 }
 

@@ -10,6 +10,8 @@
 #include "server/report/clean_text.h"
 #include "server/report/export/encoder.h"
 #include "server/report/text.h"
+#include "text/csv.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
@@ -36,7 +38,7 @@ struct NonFiniteNames {
 
 void AppendValue(double value, const NonFiniteNames& names, std::string* bytes) {
   if (std::isfinite(value)) {
-    AppendDecimal(value, bytes);
+    text::AppendDecimal(value, bytes);
   } else {
     bytes->append(std::string(std::isnan(value) ? names.nan
                               : value > 0       ? names.infinity
@@ -51,14 +53,15 @@ class CsvEncoder final : public Encoder {
   std::string Head() const override { return absl::StrCat(absl::StrJoin(columns_, ","), "\n"); }
 
   void Begin(const ExportedCell& cell, std::string*) override {
-    front_ = CsvField(cell.name);
-    for (const std::string& label : cell.labels) absl::StrAppend(&front_, ",", CsvField(label));
-    absl::StrAppend(&front_, ",", cell.seed, ",", CsvField(cell.run), ",");
+    front_ = text::CsvField(cell.name);
+    for (const std::string& label : cell.labels)
+      absl::StrAppend(&front_, ",", text::CsvField(label));
+    absl::StrAppend(&front_, ",", cell.seed, ",", text::CsvField(cell.run), ",");
   }
 
   void Add(absl::string_view key, absl::Span<const uint32_t> steps, absl::Span<const double> values,
            std::string* bytes) override {
-    const std::string front = absl::StrCat(front_, CsvField(key), ",");
+    const std::string front = absl::StrCat(front_, text::CsvField(key), ",");
     for (size_t i = 0; i < steps.size(); ++i) {
       bytes->append(front);
       AppendStep(steps[i], bytes);

@@ -6,15 +6,17 @@
 #include "absl/strings/str_join.h"
 #include "server/report/clean_text.h"
 #include "server/report/text.h"
+#include "text/csv.h"
+#include "text/decimal.h"
 
 namespace ablate::figure {
 
-std::string CsvText(const std::string& text) { return report::CsvField(report::CleanText(text)); }
+std::string CsvText(const std::string& text) { return text::CsvField(report::CleanText(text)); }
 
 std::string CsvNumber(double value) {
   if (!std::isfinite(value)) return "";
   std::string text;
-  report::AppendDecimal(value, &text);
+  text::AppendDecimal(value, &text);
   return text;
 }
 

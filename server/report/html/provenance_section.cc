@@ -5,12 +5,12 @@
 #include "absl/strings/str_join.h"
 #include "server/report/html/sections.h"
 #include "server/report/text.h"
+#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {
 
 using report::Counted;
-using report::Grouped;
 
 void Fact(Literal name, absl::string_view value, Markup* out) {
   if (value.empty()) return;
@@ -39,7 +39,7 @@ std::string RunsText(const Provenance& provenance) {
     absl::StrAppend(&text, "; ", provenance.reused, " trained before this experiment and reused");
   }
   if (provenance.device_seconds > 0) {
-    absl::StrAppend(&text, "; ", Grouped(std::llround(provenance.device_seconds)),
+    absl::StrAppend(&text, "; ", text::Grouped(std::llround(provenance.device_seconds)),
                     " device-seconds");
   }
   return text;
@@ -47,7 +47,7 @@ std::string RunsText(const Provenance& provenance) {
 
 std::string DataText(const DataSet& data) {
   std::string text =
-      absl::StrCat(data.name, ", ", Grouped(static_cast<int64_t>(data.bytes)), " bytes");
+      absl::StrCat(data.name, ", ", text::Grouped(static_cast<int64_t>(data.bytes)), " bytes");
   if (data.documents > 0) absl::StrAppend(&text, ", ", Counted(data.documents, "document"));
   return text;
 }

@@ -8,13 +8,13 @@
 #include "server/report/html/cells.h"
 #include "server/report/html/sections.h"
 #include "server/report/text.h"
+#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {
 
 using report::Comparison;
 using report::ComparisonRow;
-using report::Grouped;
 
 struct Column {
   std::string group, title;
@@ -34,8 +34,10 @@ TableCell ChosenCell(const ComparisonRow& row) {
 
 TableCell ParametersCell(const ComparisonRow& row) {
   if (!row.parameters.has_value()) return {};
-  if (row.parameters->low == row.parameters->high) return {Grouped(row.parameters->low), ""};
-  return {absl::StrCat(Grouped(row.parameters->low), "–", Grouped(row.parameters->high)), ""};
+  if (row.parameters->low == row.parameters->high) return {text::Grouped(row.parameters->low), ""};
+  return {
+      absl::StrCat(text::Grouped(row.parameters->low), "–", text::Grouped(row.parameters->high)),
+      ""};
 }
 
 TableCell RunsCell(const ComparisonRow& row) {
@@ -68,7 +70,7 @@ TableCell WinsCell(const ComparisonRow& row) {
 
 TableCell TokensCell(const ComparisonRow& row) {
   if (!row.tokens_per_second.defined()) return {};
-  return {Grouped(std::llround(row.tokens_per_second.value)), ""};
+  return {text::Grouped(std::llround(row.tokens_per_second.value)), ""};
 }
 
 // A number about the difference with the baseline, which has none.

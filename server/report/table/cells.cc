@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/report/text.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
@@ -123,9 +124,9 @@ std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>&
 
 std::string ParametersCell(const ComparisonRow& row) {
   if (!row.parameters.has_value()) return "";
-  const std::string low = Grouped(row.parameters->low);
+  const std::string low = text::Grouped(row.parameters->low);
   if (row.parameters->low == row.parameters->high) return low;
-  return absl::StrCat(low, " to ", Grouped(row.parameters->high));
+  return absl::StrCat(low, " to ", text::Grouped(row.parameters->high));
 }
 
 std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign) {
@@ -137,7 +138,7 @@ std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign)
 std::string CostCell(const Number& number) {
   if (!number.defined()) return "";
   if (std::abs(number.value) >= 100) {
-    return Grouped(static_cast<int64_t>(std::llround(number.value)));
+    return text::Grouped(static_cast<int64_t>(std::llround(number.value)));
   }
   return Plain(number.value, DecimalsFor(number.value));
 }

@@ -9,13 +9,14 @@
 #include "server/report/table/comparison_tables.h"
 #include "server/report/text.h"
 #include "server/report/verdict.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
 
 std::string Exact(double value) {
   std::string text;
-  AppendDecimal(value, &text);
+  text::AppendDecimal(value, &text);
   return text;
 }
 

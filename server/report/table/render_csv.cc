@@ -1,6 +1,7 @@
 // Tables for programs.
 #include "server/report/clean_text.h"
 #include "server/report/table/table.h"
+#include "text/csv.h"
 
 namespace ablate::report {
 
@@ -9,7 +10,7 @@ std::string RenderCsv(const Table& table) {
   const auto append_line = [&](const auto& text_of) {
     for (size_t i = 0; i < table.columns.size(); ++i) {
       if (i > 0) out.push_back(',');
-      out.append(CsvField(text_of(table.columns[i])));
+      out.append(text::CsvField(text_of(table.columns[i])));
     }
     out.append("\r\n");
   };

@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "server/report/export/encoder.h"
 #include "server/report/text.h"
+#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
@@ -66,7 +67,7 @@ TEST(DecimalTest, ReadsBackAsTheSameDouble) {
     std::memcpy(&value, &bits, sizeof value);
     if (!std::isfinite(value)) continue;
     std::string text;
-    AppendDecimal(value, &text);
+    text::AppendDecimal(value, &text);
     const double back = std::strtod(text.c_str(), nullptr);
     ASSERT_EQ(std::memcmp(&value, &back, sizeof value), 0) << text;
   }

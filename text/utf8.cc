@@ -1,7 +1,6 @@
-// UTF-8 one code point at a time.
-#include "server/engine/data/utf8.h"
+#include "text/utf8.h"
 
-namespace ablate::engine {
+namespace ablate::text {
 namespace {
 
 // Sequences by their first byte: its range, how many bytes follow, and the range of the second
@@ -48,14 +47,6 @@ char32_t DecodeUtf8(absl::string_view text, size_t& offset) {
   return point;
 }
 
-size_t FindNotUtf8(absl::string_view text) {
-  size_t offset = 0;
-  while (offset < text.size()) {
-    if (DecodeUtf8(text, offset) == kNotUtf8) return offset;
-  }
-  return absl::string_view::npos;
-}
-
 std::string EncodeUtf8(char32_t code_point) {
   const auto tail = [code_point](int shift) {
     return static_cast<char>(0x80 | ((code_point >> shift) & 0x3F));
@@ -69,4 +60,45 @@ std::string EncodeUtf8(char32_t code_point) {
   return {head(0xF0, 18), tail(12), tail(6), tail(0)};
 }
 
-}  // namespace ablate::engine
+size_t CharacterLength(absl::string_view text) {
+  size_t length = 0;
+  if (!text.empty()) DecodeUtf8(text, length);
+  return length;
+}
+
+size_t FindNotUtf8(absl::string_view text) {
+  size_t offset = 0;
+  while (offset < text.size()) {
+    if (DecodeUtf8(text, offset) == kNotUtf8) return offset;
+  }
+  return absl::string_view::npos;
+}
+
+bool HasControlCharacter(absl::string_view text, absl::string_view except) {
+  size_t offset = 0;
+  while (offset < text.size()) {
+    const char32_t code_point = DecodeUtf8(text, offset);
+    if (code_point == kNotUtf8) {
+      ++offset;
+      continue;
+    }
+    const bool excepted =
+        code_point < 0x80 && except.find(static_cast<char>(code_point)) != absl::string_view::npos;
+    if (IsControl(code_point) && !excepted) return true;
+  }
+  return false;
+}
+
+bool IsPrintable(absl::string_view text, size_t max_characters) {
+  if (text.empty()) return false;
+  size_t offset = 0;
+  for (size_t characters = 0; offset < text.size(); ++characters) {
+    const char32_t code_point = DecodeUtf8(text, offset);
+    if (characters == max_characters || code_point == kNotUtf8 || IsControl(code_point)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace ablate::text

@@ -1,7 +1,7 @@
 // A lock that clang's thread-safety analysis and ThreadSanitizer both understand: std::mutex with
 // annotations.
-#ifndef ABLATE_STORAGE_MUTEX_H_
-#define ABLATE_STORAGE_MUTEX_H_
+#ifndef ABLATE_SYNC_MUTEX_H_
+#define ABLATE_SYNC_MUTEX_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -59,4 +59,4 @@ class CondVar {
 
 }  // namespace ablate
 
-#endif  // ABLATE_STORAGE_MUTEX_H_
+#endif  // ABLATE_SYNC_MUTEX_H_
