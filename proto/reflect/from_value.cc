@@ -1,16 +1,15 @@
-// Fills messages field by field, by the type that each field has.
 #include "proto/reflect/from_value.h"
 
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
-#include "proto/reflect/numbers.h"
-#include "proto/reflect/put_scalar.h"
-#include "proto/reflect/set_field.h"
+#include "proto/reflect/scalars.h"
 
 namespace ablate::reflect {
 namespace {
@@ -39,21 +38,22 @@ std::string Below(const std::string& path, absl::string_view name) {
 }
 
 bool CheckDepth(int depth, const std::string& path, Problems* problems) {
-  if (depth <= kDeepest) return true;
+  if (depth <= kMaxDepth) return true;
   problems->push_back(MakeProblem(path, "", "the value is nested too deeply",
-                                  absl::StrCat("at most ", kDeepest, " levels")));
+                                  absl::StrCat("at most ", kMaxDepth, " levels")));
   return false;
 }
 
 // Behind so many problems of a list or of a value's fields no further one is looked for: values are
 // as long as whoever sends them wants.
-class Patience {
+class ProblemBudget {
  public:
-  explicit Patience(const Problems* problems) : problems_(problems), before_(problems->size()) {}
-  bool over() const { return problems_->size() - before_ >= kMost; }
+  explicit ProblemBudget(const Problems* problems)
+      : problems_(problems), before_(problems->size()) {}
+  bool spent() const { return problems_->size() - before_ >= kMaxProblems; }
 
  private:
-  static constexpr size_t kMost = 1000;
+  static constexpr size_t kMaxProblems = 1000;
   const Problems* const problems_;
   const size_t before_;
 };
@@ -62,15 +62,15 @@ class Patience {
 bool CheckAnything(const Value& value, const std::string& path, int depth, Problems* problems) {
   if (!CheckDepth(depth, path, problems)) return false;
   bool ok = true;
-  const Patience patience(problems);
+  const ProblemBudget budget(problems);
   if (value.has_list_value()) {
-    for (int i = 0; i < value.list_value().values_size() && !patience.over(); ++i) {
+    for (int i = 0; i < value.list_value().values_size() && !budget.spent(); ++i) {
       ok &= CheckAnything(value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
                           problems);
     }
   } else if (value.has_struct_value()) {
     for (const auto& [key, member] : Sorted(value.struct_value())) {
-      if (patience.over()) break;
+      if (budget.spent()) break;
       ok &= CheckUtf8(key, Below(path, key), problems) &&
             CheckAnything(*member, Below(path, key), depth + 1, problems);
     }
@@ -126,9 +126,9 @@ void PutMap(const Target& target, const Value& value, const std::string& path, i
   }
   const FieldDescriptor* key_field = target.field->message_type()->map_key();
   const FieldDescriptor* value_field = target.field->message_type()->map_value();
-  const Patience patience(problems);
+  const ProblemBudget budget(problems);
   for (const auto& [key, member] : Sorted(value.struct_value())) {
-    if (patience.over()) return;
+    if (budget.spent()) return;
     const std::string below = absl::StrCat(path, Subscript(key));
     Message* entry = target.PutMessage();
     Value key_value;
@@ -145,8 +145,8 @@ void PutList(const Target& target, const Value& value, const std::string& path, 
            problems);
     return;
   }
-  const Patience patience(problems);
-  for (int i = 0; i < value.list_value().values_size() && !patience.over(); ++i) {
+  const ProblemBudget budget(problems);
+  for (int i = 0; i < value.list_value().values_size() && !budget.spent(); ++i) {
     PutOne(target, value.list_value().values(i), absl::StrCat(path, "[", i, "]"), depth + 1,
            problems);
   }
@@ -157,6 +157,30 @@ std::vector<std::string> FieldNames(const Descriptor* type) {
   names.reserve(static_cast<size_t>(type->field_count()));
   for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
   return names;
+}
+
+// The problem that `name` is no field of `type`, with the nearest that is one.
+FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
+                          absl::string_view complaint, const std::string& path,
+                          const std::string& value) {
+  const std::vector<std::string> names = FieldNames(type);
+  const std::string guess = DidYouMean(name, names, " (", ")");
+  return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
+}
+
+// Replaces `field` of `message`; null clears it. `depth` counts the values around this one.
+void SetField(const FieldDescriptor* field, const Value& value, const std::string& path, int depth,
+              Message* message, Problems* problems) {
+  message->GetReflection()->ClearField(message, field);
+  if (value.has_null_value()) return;
+  const Target target{message, field};
+  if (field->is_map()) {
+    PutMap(target, value, path, depth, problems);
+  } else if (field->is_repeated()) {
+    PutList(target, value, path, depth, problems);
+  } else {
+    PutOne(target, value, path, depth, problems);
+  }
 }
 
 // Members of a oneof that are given together, as one problem at the message.
@@ -191,9 +215,9 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
     return;
   }
   CheckOneofs(value.struct_value(), type, path, problems);
-  const Patience patience(problems);
+  const ProblemBudget budget(problems);
   for (const auto& [key, member] : Sorted(value.struct_value())) {
-    if (patience.over()) return;
+    if (budget.spent()) return;
     const FieldDescriptor* field = type->FindFieldByName(key);
     if (field == nullptr) {
       problems->push_back(
@@ -202,6 +226,44 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
       SetField(field, *member, Below(path, key), depth + 1, message, problems);
     }
   }
+}
+
+// The fields along `path` below `type`; empty if there is a problem.
+std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const Descriptor* type,
+                                                const Value& value, const std::string& reported_as,
+                                                Problems* problems) {
+  std::vector<const FieldDescriptor*> fields;
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    if (type == nullptr) {
+      problems->push_back(
+          MakeProblem(reported_as, ShortText(value),
+                      absl::StrCat(fields.back()->name(), " has no field ", Quoted(name)),
+                      absl::StrCat("a path that ends at ", fields.back()->name())));
+      return {};
+    }
+    const FieldDescriptor* field = type->FindFieldByName(std::string(name));
+    if (field == nullptr) {
+      problems->push_back(UnknownField(type, name, absl::StrCat(Quoted(name), " is no field"),
+                                       reported_as, ShortText(value)));
+      return {};
+    }
+    fields.push_back(field);
+    const bool descend = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+                         !field->is_repeated() &&
+                         field->message_type()->file()->package() != "google.protobuf";
+    type = descend ? field->message_type() : nullptr;
+  }
+  return fields;
+}
+
+// The message that holds the last of `fields`; null if it is absent and not to be made.
+Message* Holder(const std::vector<const FieldDescriptor*>& fields, bool make, Message* message) {
+  for (size_t i = 0; i + 1 < fields.size(); ++i) {
+    const auto* reflection = message->GetReflection();
+    if (!make && !reflection->HasField(*message, fields[i])) return nullptr;
+    message = reflection->MutableMessage(message, fields[i]);
+  }
+  return message;
 }
 
 }  // namespace
@@ -213,28 +275,6 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
           absl::StrCat(where, complaint, "; allowed: ", allowed)};
 }
 
-FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
-                          absl::string_view complaint, const std::string& path,
-                          const std::string& value) {
-  const std::vector<std::string> names = FieldNames(type);
-  const std::string guess = DidYouMean(name, names, " (", ")");
-  return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
-}
-
-void SetField(const FieldDescriptor* field, const Value& value, const std::string& path, int depth,
-              Message* message, Problems* problems) {
-  message->GetReflection()->ClearField(message, field);
-  if (value.has_null_value()) return;
-  const Target target{message, field};
-  if (field->is_map()) {
-    PutMap(target, value, path, depth, problems);
-  } else if (field->is_repeated()) {
-    PutList(target, value, path, depth, problems);
-  } else {
-    PutOne(target, value, path, depth, problems);
-  }
-}
-
 bool CheckValue(const Value& value, const std::string& path, Problems* problems) {
   return CheckAnything(value, path, 0, problems);
 }
@@ -242,6 +282,28 @@ bool CheckValue(const Value& value, const std::string& path, Problems* problems)
 void FromValue(const Value& value, const std::string& path, Message* message, Problems* problems) {
   message->Clear();
   if (!value.has_null_value()) FillMessage(value, path, 0, message, problems);
+}
+
+void SetPath(absl::string_view path, const Value& value, const std::string& reported_as,
+             Message* message, Problems* problems) {
+  const auto fields = FieldsAlong(path, message->GetDescriptor(), value, reported_as, problems);
+  if (fields.empty()) return;
+  const FieldDescriptor* last = fields.back();
+  if (value.has_null_value()) {
+    Message* holder = Holder(fields, false, message);
+    if (holder != nullptr) holder->GetReflection()->ClearField(holder, last);
+    return;
+  }
+  // On a message of its own first, so that a problem leaves everything as it was.
+  const Descriptor* type = last->containing_type();
+  const std::unique_ptr<Message> scratch(
+      google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
+  const size_t before = problems->size();
+  SetField(last, value, reported_as, static_cast<int>(fields.size()), scratch.get(), problems);
+  if (problems->size() != before) return;
+  Message* holder = Holder(fields, true, message);
+  holder->GetReflection()->ClearField(holder, last);
+  holder->GetReflection()->SwapFields(scratch.get(), holder, {last});
 }
 
 }  // namespace ablate::reflect

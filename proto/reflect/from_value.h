@@ -33,11 +33,11 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
 // enums are given by name, bytes in base64, durations as "7200s"; null clears;
 // google.protobuf.Value fields take anything finite and in UTF-8; of a oneof at most one member.
 // Appends every problem, with "did you mean" for unknown names, paths prefixed with `path`. Never
-// aborts; depth is limited to kDeepest.
+// aborts; depth is limited to kMaxDepth.
 void FromValue(const google::protobuf::Value& value, const std::string& path,
                google::protobuf::Message* message, std::vector<FieldProblem>* problems);
 
-// Checks a value that is kept as it is: set, finite, in UTF-8, at most kDeepest deep. False after
+// Checks a value that is kept as it is: set, finite, in UTF-8, at most kMaxDepth deep. False after
 // appending problems.
 bool CheckValue(const google::protobuf::Value& value, const std::string& path,
                 std::vector<FieldProblem>* problems);

@@ -1,4 +1,3 @@
-// Escapes, shortens and compares texts.
 #include "proto/reflect/text.h"
 
 #include <algorithm>
@@ -88,7 +87,7 @@ void AddStruct(const google::protobuf::Struct& fields, int depth, Shortened* out
 
 void AddValue(const google::protobuf::Value& value, int depth, Shortened* out) {
   using google::protobuf::Value;
-  if (depth > kDeepest) return out->Add(kEllipsis);
+  if (depth > kMaxDepth) return out->Add(kEllipsis);
   switch (value.kind_case()) {
     case Value::kNullValue:
       return out->Add("null");
@@ -129,13 +128,13 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 }  // namespace
 
 std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongest = 64;  // nobody misspells longer names; bounds the work
-  if (word.empty() || word.size() > kLongest) return "";
+  constexpr size_t kMaxLength = 64;  // nobody misspells longer names; bounds the work
+  if (word.empty() || word.size() > kMaxLength) return "";
   const std::string lower = absl::AsciiStrToLower(word);
   std::string best;
   size_t best_distance = SIZE_MAX;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongest) continue;
+    if (candidate.size() > kMaxLength) continue;
     const size_t enough = std::max<size_t>(1, std::min(word.size(), candidate.size()) / 3);
     const size_t distance = EditDistance(lower, absl::AsciiStrToLower(candidate));
     if (distance <= enough && distance < best_distance) {

@@ -13,7 +13,7 @@
 namespace ablate::reflect {
 
 // How deep lists and fields of a value may nest.
-inline constexpr int kDeepest = 50;
+inline constexpr int kMaxDepth = 50;
 
 // The candidate nearest to `word` by edit distance, whatever its case, or empty if none is near
 // enough to suggest.

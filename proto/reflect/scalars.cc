@@ -1,16 +1,53 @@
-// Puts checked scalars through reflection.
-#include "proto/reflect/put_scalar.h"
+#include "proto/reflect/scalars.h"
 
 #include <cfloat>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
 #include "text/utf8.h"
 
 namespace ablate::reflect {
 namespace {
+
+using google::protobuf::Value;
+
+// Whole numbers up to here are exact in a double.
+constexpr int64_t kExact = int64_t{1} << 53;
+
+// Whether `text` is an integer as proto JSON writes it, without blanks or a plus.
+bool LooksWhole(absl::string_view text, bool is_signed) {
+  if (is_signed && !text.empty() && text.front() == '-') text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+template <typename T>
+std::optional<T> FromDigits(const Value& value, Refusal* refusal) {
+  T number = 0;
+  if (LooksWhole(value.string_value(), std::numeric_limits<T>::is_signed) &&
+      absl::SimpleAtoi(value.string_value(), &number)) {
+    return number;
+  }
+  *refusal = {absl::StrCat(Quoted(value), " is not a whole number in range"),
+              absl::StrCat(std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max())};
+  return std::nullopt;
+}
+
+// "12.5" without sign as seconds and nanoseconds.
+bool ParseSeconds(absl::string_view text, int64_t* seconds, int32_t* nanos) {
+  const size_t point = text.find('.');
+  const absl::string_view whole = text.substr(0, point);
+  absl::string_view fraction = point == absl::string_view::npos ? "0" : text.substr(point + 1);
+  if (!LooksWhole(whole, false) || !LooksWhole(fraction, false) || fraction.size() > 9)
+    return false;
+  const std::string padded = absl::StrCat(fraction, std::string(9 - fraction.size(), '0'));
+  return absl::SimpleAtoi(whole, seconds) && absl::SimpleAtoi(padded, nanos);
+}
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Reflection;
@@ -109,6 +146,68 @@ bool PutBool(const Target& target, const Value& value, const std::string& path,
 }
 
 }  // namespace
+
+std::optional<int64_t> ToInt(const Value& value, int64_t low, int64_t high, Refusal* refusal) {
+  const double number = value.number_value();
+  if (!value.has_number_value() || std::isinf(number) || std::trunc(number) != number) {
+    *refusal = {absl::StrCat(Quoted(value), " is not a whole number"), "a whole number"};
+  } else if (number > static_cast<double>(high)) {
+    const char* wider = high == kExact ? ", or more in quotes" : "";
+    *refusal = {absl::StrCat(Quoted(value), " is too large"),
+                absl::StrCat("at most ", high, wider)};
+  } else if (number < static_cast<double>(low)) {
+    *refusal = low == 0 ? Refusal{Quoted(value) + " is negative", "a whole number, 0 or more"}
+                        : Refusal{Quoted(value) + " is too small", absl::StrCat("at least ", low)};
+  } else {
+    return static_cast<int64_t>(number);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> ToInt64(const Value& value, Refusal* refusal) {
+  return value.has_string_value() ? FromDigits<int64_t>(value, refusal)
+                                  : ToInt(value, -kExact, kExact, refusal);
+}
+
+std::optional<uint64_t> ToUint64(const Value& value, Refusal* refusal) {
+  if (value.has_string_value()) return FromDigits<uint64_t>(value, refusal);
+  const std::optional<int64_t> number = ToInt(value, 0, kExact, refusal);
+  if (!number.has_value()) return std::nullopt;
+  return static_cast<uint64_t>(*number);
+}
+
+std::optional<double> ToDouble(const Value& value, double largest, Refusal* refusal) {
+  if (!value.has_number_value()) {
+    *refusal = {absl::StrCat(Quoted(value), " is not a number"), "a number"};
+    return std::nullopt;
+  }
+  if (std::isfinite(value.number_value()) && std::fabs(value.number_value()) <= largest) {
+    return value.number_value();
+  }
+  *refusal = {absl::StrCat(Quoted(value), " is not finite"), "a finite number"};
+  return std::nullopt;
+}
+
+std::optional<google::protobuf::Duration> ToDuration(const Value& value, Refusal* refusal) {
+  constexpr int64_t kLongest = 315'576'000'000;  // seconds; the format's limit
+  absl::string_view text = value.string_value();
+  const bool negative = !text.empty() && text.front() == '-';
+  if (negative) text.remove_prefix(1);
+  int64_t seconds = 0;
+  int32_t nanos = 0;
+  const bool ok = !text.empty() && text.back() == 's' &&
+                  ParseSeconds(text.substr(0, text.size() - 1), &seconds, &nanos) &&
+                  seconds <= kLongest && (seconds < kLongest || nanos == 0);
+  if (!ok) {
+    *refusal = {absl::StrCat(Quoted(value), " is not a duration"),
+                "seconds followed by s, such as 7200s"};
+    return std::nullopt;
+  }
+  google::protobuf::Duration duration;
+  duration.set_seconds(negative ? -seconds : seconds);
+  duration.set_nanos(negative ? -nanos : nanos);
+  return duration;
+}
 
 bool Refuse(const Value& value, const std::string& path, const Refusal& refusal,
             Problems* problems) {

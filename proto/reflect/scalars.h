@@ -1,19 +1,39 @@
-// Numbers, text, booleans and enums into one field of a message.
-#ifndef ABLATE_PROTO_REFLECT_PUT_SCALAR_H_
-#define ABLATE_PROTO_REFLECT_PUT_SCALAR_H_
+// Numbers, text, booleans and enums from plain values, checked against the field that they are for.
+#ifndef ABLATE_PROTO_REFLECT_SCALARS_H_
+#define ABLATE_PROTO_REFLECT_SCALARS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/struct.pb.h"
 #include "proto/reflect/from_value.h"
-#include "proto/reflect/numbers.h"
 
 namespace ablate::reflect {
+
+// Why a value can't be used, as MakeProblem wants it.
+struct Refusal {
+  std::string complaint;
+  std::string allowed;
+};
+
+// Each returns the value, or nothing and the reason.
+std::optional<int64_t> ToInt(const google::protobuf::Value& value, int64_t low, int64_t high,
+                             Refusal* refusal);
+std::optional<int64_t> ToInt64(const google::protobuf::Value& value, Refusal* refusal);
+std::optional<uint64_t> ToUint64(const google::protobuf::Value& value, Refusal* refusal);
+// At most `largest` in magnitude, and finite.
+std::optional<double> ToDouble(const google::protobuf::Value& value, double largest,
+                               Refusal* refusal);
+// "7200s" or "1.5s", up to nine decimals; either sign, at most 315,576,000,000 s.
+std::optional<google::protobuf::Duration> ToDuration(const google::protobuf::Value& value,
+                                                     Refusal* refusal);
 
 // Where one value goes: a singular field, or the next element of a repeated one.
 struct Target {
@@ -48,4 +68,4 @@ bool Refuse(const google::protobuf::Value& value, const std::string& path, const
 
 }  // namespace ablate::reflect
 
-#endif  // ABLATE_PROTO_REFLECT_PUT_SCALAR_H_
+#endif  // ABLATE_PROTO_REFLECT_SCALARS_H_
