@@ -37,7 +37,7 @@ void SortByPosition(std::vector<Diagnostic>* diagnostics);
 // Largest experiment file, in bytes.
 inline constexpr size_t kMaxFileBytes = 1 << 20;
 // How deep lists and mappings of an experiment file may nest.
-inline constexpr int kMaxDepth = reflect::kDeepest;
+inline constexpr int kMaxDepth = reflect::kMaxDepth;
 
 class SourceText {
  public:

@@ -43,7 +43,7 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   if (!request.has_spec()) {
     problems.push_back(reflect::MakeProblem("spec", "", "it is missing", "an experiment"));
   }
-  if (request.overrides().size() > spec::kMostOverrides) {
+  if (request.overrides().size() > spec::kMaxOverrides) {
     problems.push_back(spec::TooManyOverrides(request.overrides().size()));
   }
   return problems;
@@ -332,7 +332,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     if (!again.ok()) return again.status();
     if (again->has_value()) return **std::move(again);
   }
-  if (request->has_spec() && request->overrides().size() <= spec::kMostOverrides) {
+  if (request->has_spec() && request->overrides().size() <= spec::kMaxOverrides) {
     absl::StatusOr<Plan> made = MakePlan(backend, request);
     if (!made.ok()) return made.status();
     plan = *std::move(made);

@@ -8,9 +8,9 @@
 #include "proto/reflect/text.h"
 #include "server/service/errors.h"
 #include "server/spec/axes.h"
-#include "server/spec/defaults.h"
 #include "server/spec/field_values.h"
-#include "server/spec/sources.h"
+#include "server/spec/fields.h"
+#include "server/spec/writes.h"
 
 namespace ablate::service {
 namespace {

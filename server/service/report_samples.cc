@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/service/samples.h"
-#include "server/spec/samples.h"
+#include "server/spec/engine_config.h"
 #include "text/decimal.h"
 
 namespace ablate::service {

@@ -14,7 +14,7 @@
 #include "server/service/limits.h"
 #include "server/service/names.h"
 #include "server/service/page.h"
-#include "server/spec/defaults.h"
+#include "server/spec/fields.h"
 #include "text/utf8.h"
 
 namespace ablate::service {

@@ -1,4 +1,3 @@
-// Reads axes: field and values, or settings; labels, names, and what each point writes.
 #include "server/spec/axes.h"
 
 #include <map>
@@ -6,21 +5,21 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/spec/check_fields.h"
-#include "server/spec/conflicts.h"
+#include "server/spec/fields.h"
 #include "server/spec/labels.h"
+#include "server/spec/writes.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
 
-constexpr int kMostAxes = 8;
-constexpr int kMostPoints = 1000;
-constexpr size_t kMostWrites = 100;
+constexpr int kMaxAxes = 8;
+constexpr int kMaxPoints = 1000;
+constexpr size_t kMaxWrites = 100;
 constexpr char kEither[] = "either field and values, or settings";
 
 // A name or label as later messages and cells show it: what is refused may be huge.
-std::string Shown(absl::string_view text) { return reflect::ShortText(text, kLongestLabel); }
+std::string Shown(absl::string_view text) { return reflect::ShortText(text, kMaxLabelLength); }
 
 // Why `path` names no field below BaseSpec; empty if it does.
 std::vector<Problem> PathProblems(const std::string& path, const std::string& source) {
@@ -70,7 +69,7 @@ class AxisReader {
 
   // False after a problem with the number of points.
   bool CheckSize(const std::string& field, int size) {
-    if (size >= 1 && size <= kMostPoints) return true;
+    if (size >= 1 && size <= kMaxPoints) return true;
     problems_->Add(field, absl::StrCat(size),
                    size == 0 ? std::string("there is no value")
                              : absl::StrCat("there are ", text::Grouped(size), " of them"),
@@ -135,7 +134,7 @@ class AxisReader {
     point.label = Shown(setting.label());
     point.part = point.label;
     CheckSettingLabel(setting.label(), absl::StrCat(source, ".label"));
-    if (setting.set().size() > kMostWrites) {
+    if (setting.set().size() > kMaxWrites) {
       problems_->Add(absl::StrCat(source, ".set"), absl::StrCat(setting.set().size()),
                      absl::StrCat("there are ", text::Grouped(setting.set().size()), " paths"),
                      "at most 100");
@@ -194,7 +193,7 @@ class AxisReader {
 
 std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems) {
   std::vector<AxisPlan> plans;
-  if (spec.axes_size() > kMostAxes) {
+  if (spec.axes_size() > kMaxAxes) {
     problems->Add("axes", absl::StrCat(spec.axes_size()),
                   absl::StrCat("there are ", text::Grouped(spec.axes_size()), " axes"),
                   "at most 8");

@@ -1,4 +1,3 @@
-// Compares fields with each other.
 #include "server/spec/check_run.h"
 
 #include <algorithm>
@@ -203,19 +202,6 @@ class RunChecker {
 };
 
 }  // namespace
-
-const absl::StatusOr<DatasetFacts>& Datasets::Find(const std::string& name) {
-  const auto known = found_.find(name);
-  if (known != found_.end()) return known->second;
-  return found_.emplace(name, surroundings_.find_dataset(name)).first->second;
-}
-
-const DatasetFacts* Datasets::Known(absl::string_view id) const {
-  for (const auto& [name, facts] : found_) {
-    if (facts.ok() && facts->id == id) return &*facts;
-  }
-  return nullptr;
-}
 
 void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems) {
   RunChecker(run, problems).ReportMemory(need);

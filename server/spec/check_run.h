@@ -9,7 +9,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "server/spec/datasets.h"
 #include "server/spec/problems.h"
-#include "server/spec/sources.h"
+#include "server/spec/writes.h"
 
 namespace ablate::spec {
 

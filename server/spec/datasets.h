@@ -16,10 +16,19 @@ class Datasets {
   // `surroundings` must outlive it.
   explicit Datasets(const Surroundings& surroundings) : surroundings_(surroundings) {}
 
-  const absl::StatusOr<DatasetFacts>& Find(const std::string& name);
+  const absl::StatusOr<DatasetFacts>& Find(const std::string& name) {
+    const auto known = found_.find(name);
+    if (known != found_.end()) return known->second;
+    return found_.emplace(name, surroundings_.find_dataset(name)).first->second;
+  }
 
   // The one of that id among those found so far; null if there is none.
-  const DatasetFacts* Known(absl::string_view id) const;
+  const DatasetFacts* Known(absl::string_view id) const {
+    for (const auto& [name, facts] : found_) {
+      if (facts.ok() && facts->id == id) return &*facts;
+    }
+    return nullptr;
+  }
 
  private:
   const Surroundings& surroundings_;

@@ -1,4 +1,3 @@
-// Copies a resolved spec into the engine's structs.
 #include "server/spec/engine_config.h"
 
 namespace ablate::spec {
@@ -127,6 +126,16 @@ engine::TrainingConfig Training(const v1::TrainingSpec& spec) {
 }
 
 }  // namespace
+
+engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec) {
+  engine::SampleOptions options;
+  if (spec.has_count()) options.count = spec.count();
+  if (spec.has_temperature()) options.temperature = spec.temperature();
+  if (spec.has_top_k()) options.top_k = spec.top_k();
+  if (spec.has_top_p()) options.top_p = spec.top_p();
+  if (spec.has_seed()) options.seed = spec.seed();
+  return options;
+}
 
 engine::RunConfig ToEngineConfig(const v1::RunSpec& run, const engine::TaskShape& shape) {
   engine::RunConfig config;

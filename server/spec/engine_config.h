@@ -5,6 +5,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "server/engine/config.h"
+#include "server/engine/samples.h"
 #include "server/engine/task.h"
 
 namespace ablate::spec {
@@ -13,6 +14,9 @@ namespace ablate::spec {
 // where the loss is read. A documents task's text is left empty: the worker fills it
 // in.
 engine::RunConfig ToEngineConfig(const v1::RunSpec& run, const engine::TaskShape& shape);
+
+// What is unset has the engine's default, which is the documented one.
+engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec);
 
 }  // namespace ablate::spec
 

@@ -1,4 +1,3 @@
-// Counts bytes and operations from a run's config.
 #include "server/spec/estimate.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Walks the grid, merging, checking and costing each combination once for all its seeds.
 #include "server/spec/expand.h"
 
 #include <algorithm>
@@ -12,10 +11,10 @@
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
 #include "server/spec/check_run.h"
-#include "server/spec/defaults.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
 #include "server/spec/field_values.h"
+#include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
 #include "text/decimal.h"
 

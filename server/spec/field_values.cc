@@ -1,4 +1,3 @@
-// Walks a spec by reflection.
 #include "server/spec/field_values.h"
 
 #include <algorithm>

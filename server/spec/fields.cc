@@ -1,10 +1,12 @@
-// The table of fields. A default never changes: fingerprints leave fields equal to it out.
 #include "server/spec/fields.h"
 
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -41,16 +43,16 @@ double NormEps(const BaseSpec&) { return 1e-5; }
 double LearningRate(const BaseSpec&) { return 1e-3; }
 double AdamEps(const BaseSpec&) { return 1e-8; }
 
-using Standard = double (*)(const BaseSpec&);
+using Default = double (*)(const BaseSpec&);
 using Applies = bool (*)(const BaseSpec&);
 
-FieldRule Number(const char* path, Standard standard, double low, double high, const char* allowed,
-                 Applies applies = nullptr) {
-  return {path, ScalarField(path), standard, applies, low, high, false, false, allowed};
+FieldRule Number(const char* path, Default default_value, double low, double high,
+                 const char* allowed, Applies applies = nullptr) {
+  return {path, ScalarField(path), default_value, applies, low, high, false, false, allowed};
 }
 
-FieldRule Switch(const char* path, Standard standard) {
-  return {path, ScalarField(path), standard, nullptr, 0, 0, false, false, ""};
+FieldRule Switch(const char* path, Default default_value) {
+  return {path, ScalarField(path), default_value, nullptr, 0, 0, false, false, ""};
 }
 
 FieldRule OpenLow(FieldRule rule) {
@@ -112,6 +114,7 @@ void AddTraining(std::vector<FieldRule>* rules) {
   rules->push_back(Number("evaluation.batches", Always<8>, 1, 10'000, "1 to 10,000", IsRecall));
 }
 
+// A default never changes: fingerprints leave fields equal to it out.
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
   AddTask(&rules);
@@ -119,6 +122,89 @@ std::vector<FieldRule> MakeRules() {
   AddTraining(&rules);
   return rules;
 }
+
+// −1 ends the run's list; where it stands, the last step would be kept twice.
+void SortCheckpoints(v1::TrainingSpec* training) {
+  std::set<int32_t> steps(training->checkpoints().begin(), training->checkpoints().end());
+  const bool end = steps.empty() || steps.erase(-1) > 0;
+  if (end) steps.erase(static_cast<int32_t>(training->steps()));
+  training->clear_checkpoints();
+  for (const int32_t step : steps) training->add_checkpoints(step);
+  if (end) training->add_checkpoints(-1);
+}
+
+constexpr int kMaxCheckpoints = 200;
+constexpr size_t kMaxDatasetNameBytes = 200;
+
+class FieldChecker {
+ public:
+  FieldChecker(const v1::BaseSpec& base, const ReportedAs& reported_as, Problems* problems)
+      : base_(base), reported_as_(reported_as), problems_(problems) {}
+
+  void CheckRanges() {
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.field.is_number() || !rule.field.Has(base_)) continue;
+      const double value = rule.field.Get(base_);
+      if (rule.InRange(value)) continue;
+      const std::string text = rule.field.Text(value);
+      Add(rule.path, rule.path, text, absl::StrCat(text, " is out of range"), rule.allowed);
+    }
+  }
+
+  void CheckDataset() {
+    const std::string path = "task.documents.dataset";
+    if (!base_.task().documents().has_dataset()) return;
+    const std::string& name = base_.task().documents().dataset();
+    const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
+    if (!name.empty() && name.size() <= kMaxDatasetNameBytes && !odd) return;
+    Add(path, path, reflect::ShortText(name),
+        absl::StrCat(reflect::Quoted(name), " can't be the name of a data set"),
+        "1 to 200 printable bytes");
+  }
+
+  void CheckBetas() {
+    const std::string path = "training.betas";
+    const auto& betas = base_.training().betas();
+    if (!betas.empty() && betas.size() != 2) {
+      Add(path, path, absl::StrCat(betas.size()),
+          absl::StrCat("the list has length ", betas.size()), "two values, or none");
+    }
+    for (int i = 0; i < betas.size(); ++i) {
+      if (betas[i] >= 0 && betas[i] < 1) continue;
+      const std::string text = text::ShortestDecimal(betas[i]);
+      Add(path, absl::StrCat(path, "[", i, "]"), text, absl::StrCat(text, " is out of range"),
+          "0 to below 1");
+    }
+  }
+
+  void CheckCheckpoints() {
+    const std::string path = "training.checkpoints";
+    const auto& steps = base_.training().checkpoints();
+    if (steps.size() > kMaxCheckpoints) {
+      Add(path, path, absl::StrCat(steps.size()),
+          absl::StrCat("the list has length ", text::Grouped(steps.size())), "at most 200 steps");
+    }
+    for (int i = 0; i < steps.size(); ++i) {
+      if (steps[i] >= -1) continue;
+      Add(path, absl::StrCat(path, "[", i, "]"), absl::StrCat(steps[i]),
+          absl::StrCat(steps[i], " is out of range"), "0 to steps, or -1 for where the run ends");
+    }
+  }
+
+  std::set<std::string> Take() { return std::move(bad_); }
+
+ private:
+  void Add(const std::string& field, const std::string& path, const std::string& value,
+           absl::string_view complaint, absl::string_view allowed) {
+    bad_.insert(field);
+    problems_->Add(reported_as_(path), value, complaint, allowed);
+  }
+
+  const v1::BaseSpec& base_;
+  const ReportedAs& reported_as_;
+  Problems* problems_;
+  std::set<std::string> bad_;
+};
 
 }  // namespace
 
@@ -199,6 +285,32 @@ bool FieldRule::InRange(double value) const {
 const std::vector<FieldRule>& FieldRules() {
   static const auto* const kRules = new std::vector<FieldRule>(MakeRules());
   return *kRules;
+}
+
+void FillDefaults(bool cuda, v1::BaseSpec* base) {
+  for (const FieldRule& rule : FieldRules()) {
+    if (rule.Applies(*base) && !rule.field.Has(*base))
+      rule.field.Set(rule.default_value(*base), base);
+  }
+  v1::TrainingSpec* training = base->mutable_training();
+  if (training->optimizer() != v1::Optimizer::sgd && training->betas().empty()) {
+    training->add_betas(0.9);
+    training->add_betas(0.999);
+  }
+  if (!training->has_device() || training->device() == v1::Device::auto_) {
+    training->set_device(cuda ? v1::Device::cuda : v1::Device::cpu);
+  }
+  SortCheckpoints(training);
+}
+
+std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,
+                                  Problems* problems) {
+  FieldChecker checker(base, reported_as, problems);
+  checker.CheckRanges();
+  checker.CheckDataset();
+  checker.CheckBetas();
+  checker.CheckCheckpoints();
+  return checker.Take();
 }
 
 }  // namespace ablate::spec

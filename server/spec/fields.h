@@ -1,13 +1,17 @@
-// Every scalar of a run's spec in one table: its range, its default, and when it means anything.
+// Every scalar of a run's spec in one table: its range, its default, and when it means anything;
+// the defaults that follow from it, and the check of what is set. The lists stand beside the table.
 #ifndef ABLATE_SERVER_SPEC_FIELDS_H_
 #define ABLATE_SERVER_SPEC_FIELDS_H_
 
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
+#include "server/spec/problems.h"
 
 namespace ablate::spec {
 
@@ -32,7 +36,7 @@ struct FieldRule {
   std::string path;
   ScalarField field;
   // The default; may read fields that come earlier in the table.
-  double (*standard)(const v1::BaseSpec& base);
+  double (*default_value)(const v1::BaseSpec& base);
   // Whether the field means anything in this spec; null: always. Where it does not, setting it is a
   // problem (check_run.h) and it stays unset.
   bool (*applies)(const v1::BaseSpec& base);
@@ -48,8 +52,20 @@ struct FieldRule {
 };
 
 // In the order of defaults. Not in it, for they are no such scalars: task.documents.dataset
-// (required), training.betas, training.checkpoints, training.device (defaults.h).
+// (required), training.betas, training.checkpoints, training.device.
 const std::vector<FieldRule>& FieldRules();
+
+// Sets every absent field that applies, betas where the optimizer has them, the device
+// (auto becomes cuda or cpu), and the checkpoints in ascending order with −1 last, each once. Does
+// so again without effect.
+void FillDefaults(bool cuda, v1::BaseSpec* base);
+
+// Where a path below BaseSpec is to be reported.
+using ReportedAs = std::function<std::string(const std::string& path)>;
+
+// Checks what is set in `base`, each field by itself. Returns the paths with problems.
+std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,
+                                  Problems* problems);
 
 }  // namespace ablate::spec
 

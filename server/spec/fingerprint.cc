@@ -1,4 +1,3 @@
-// Writes canonical texts and hashes them.
 #include "server/spec/fingerprint.h"
 
 #include <openssl/sha.h>
@@ -72,7 +71,7 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
   for (const FieldRule& rule : FieldRules()) {
     if (!rule.Applies(filled)) continue;
     const double value = rule.field.Get(filled);
-    if (value != rule.standard(filled)) lines_[rule.path] = rule.field.Text(value);
+    if (value != rule.default_value(filled)) lines_[rule.path] = rule.field.Text(value);
   }
   std::vector<std::string> betas;
   for (const double beta : filled.training().betas()) {

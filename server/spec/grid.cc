@@ -1,4 +1,3 @@
-// Seeds, exclusions, the count of cells, and the walk over combinations.
 #include "server/spec/grid.h"
 
 #include <algorithm>
@@ -13,9 +12,9 @@
 namespace ablate::spec {
 namespace {
 
-constexpr int kMostSeeds = 10'000;
-constexpr int kMostExclusions = 1000;
-constexpr uint64_t kMostCells = 100'000;
+constexpr int kMaxSeeds = 10'000;
+constexpr int kMaxExclusions = 1000;
+constexpr uint64_t kMaxCells = 100'000;
 constexpr uint32_t kDefaultCells = 1000;
 constexpr uint64_t kPlenty = uint64_t{1} << 60;  // where counting saturates
 
@@ -26,7 +25,7 @@ void CheckList(const v1::Seeds& seeds, Problems* problems) {
     problems->Add("seeds", "", "a list and first or count are given together",
                   "either first and count, or a list");
   }
-  if (seeds.list_size() > kMostSeeds) {
+  if (seeds.list_size() > kMaxSeeds) {
     problems->Add("seeds.list", absl::StrCat(seeds.list_size()),
                   absl::StrCat("there are ", text::Grouped(seeds.list_size()), " seeds"),
                   "at most 10,000");
@@ -50,9 +49,9 @@ int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const 
   }
   const std::string guess =
       value.has_string_value() ? reflect::DidYouMean(value.string_value(), labels, " (", ")") : "";
-  constexpr size_t kMostLabels = 20;
-  if (labels.size() > kMostLabels) {
-    labels.resize(kMostLabels);
+  constexpr size_t kMaxLabels = 20;
+  if (labels.size() > kMaxLabels) {
+    labels.resize(kMaxLabels);
     labels.push_back("…");
   }
   problems->Add(source, reflect::ShortText(value),
@@ -113,12 +112,12 @@ std::string Shape(const Grid& grid) {
 std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems) {
   if (seeds.list_size() > 0) {
     CheckList(seeds, problems);
-    const int size = std::min(seeds.list_size(), kMostSeeds);
+    const int size = std::min(seeds.list_size(), kMaxSeeds);
     return {seeds.list().begin(), seeds.list().begin() + size};
   }
   const uint64_t first = seeds.first();
   const uint64_t count = seeds.has_count() ? seeds.count() : 1;
-  if (count < 1 || count > kMostSeeds) {
+  if (count < 1 || count > kMaxSeeds) {
     problems->Add("seeds.count", absl::StrCat(count), absl::StrCat(count, " is out of range"),
                   "1 to 10,000");
     return {seeds.first()};
@@ -139,7 +138,7 @@ std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems) {
 std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
                                     const std::vector<AxisPlan>& axes, Problems* problems) {
   std::vector<Indexes> exclusions;
-  if (spec.exclude_size() > kMostExclusions) {
+  if (spec.exclude_size() > kMaxExclusions) {
     problems->Add("exclude", absl::StrCat(spec.exclude_size()),
                   absl::StrCat("there are ", text::Grouped(spec.exclude_size()), " of them"),
                   "at most 1,000");
@@ -157,7 +156,7 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
 bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   uint64_t combinations = 1;
   for (const AxisPlan& axis : grid.axes) combinations = Times(combinations, axis.points.size());
-  const bool counted = grid.exclusions.empty() || combinations <= kMostCells;
+  const bool counted = grid.exclusions.empty() || combinations <= kMaxCells;
   if (!grid.exclusions.empty() && counted) {
     combinations = 0;
     VisitGrid(grid, [&combinations](const Indexes&, size_t) { ++combinations; });
@@ -168,14 +167,14 @@ bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   }
   const uint64_t cells = Times(combinations, grid.seeds.size());
   const uint64_t limit = limits.runs() > 0 ? limits.runs() : kDefaultCells;
-  const uint64_t most = std::min(limit, kMostCells);
-  if (cells <= most) return true;
+  const uint64_t max_cells = std::min(limit, kMaxCells);
+  if (cells <= max_cells) return true;
   const std::string count = cells == kPlenty ? "more than 10^18" : text::Grouped(cells);
-  const std::string more = most < kMostCells ? ", or a higher limit up to 100,000" : "";
+  const std::string more = max_cells < kMaxCells ? ", or a higher limit up to 100,000" : "";
   const std::string before = counted ? "" : " before exclusions, which are not counted";
   problems->Add("limits.runs", count,
                 absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")", before),
-                absl::StrCat("at most ", text::Grouped(most), more));
+                absl::StrCat("at most ", text::Grouped(max_cells), more));
   return false;
 }
 

@@ -1,4 +1,3 @@
-// Grammar of names and labels.
 #include "server/spec/labels.h"
 
 #include <algorithm>
@@ -14,7 +13,7 @@ bool IsName(absl::string_view text) {
   const auto allowed = [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
   };
-  return !text.empty() && text.size() <= kLongestLabel && absl::ascii_islower(text.front()) &&
+  return !text.empty() && text.size() <= kMaxLabelLength && absl::ascii_islower(text.front()) &&
          std::all_of(text.begin(), text.end(), allowed);
 }
 
@@ -24,7 +23,7 @@ bool IsLabel(absl::string_view text) {
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
   };
-  return !text.empty() && text.size() <= kLongestLabel &&
+  return !text.empty() && text.size() <= kMaxLabelLength &&
          std::all_of(text.begin(), text.end(), allowed);
 }
 

@@ -11,7 +11,7 @@
 
 namespace ablate::spec {
 
-inline constexpr size_t kLongestLabel = 40;  // and name
+inline constexpr size_t kMaxLabelLength = 40;  // and name
 inline constexpr char kNameGrammar[] =
     "lower-case letters, digits and hyphens, beginning with a letter, 1 to 40 characters";
 inline constexpr char kLabelGrammar[] = "letters, digits and . _ + -, 1 to 40 characters";

@@ -1,4 +1,3 @@
-// Finds settings that change more than one thing, unequal sizes, and cells that are one run.
 #include "server/spec/notes.h"
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
 #include "server/engine/task.h"
-#include "server/spec/defaults.h"
+#include "server/spec/fields.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
@@ -124,12 +123,12 @@ std::vector<size_t> Moved(const std::vector<AxisPlan>& axes, const v1::SettingPa
 }
 
 std::string ParametersByLabel(const AxisPlan& axis, const std::map<std::string, uint64_t>& counts) {
-  constexpr size_t kMostLabels = 8;
+  constexpr size_t kMaxLabels = 8;
   std::vector<std::string> parts;
   for (const Point& point : axis.points) {
     const auto found = counts.find(point.label);
     if (found == counts.end()) continue;
-    if (parts.size() == kMostLabels) {
+    if (parts.size() == kMaxLabels) {
       parts.push_back("…");
       break;
     }

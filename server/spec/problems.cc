@@ -1,4 +1,3 @@
-// Collects problems without repeating any.
 #include "server/spec/problems.h"
 
 #include <utility>
@@ -12,7 +11,7 @@ void Problems::Add(const std::string& field, const std::string& value, absl::str
 
 void Problems::Add(Problem problem) {
   ++found_;
-  if (list_.size() >= kMost || !known_.insert(problem.message).second) return;
+  if (list_.size() >= kMaxProblems || !known_.insert(problem.message).second) return;
   list_.push_back(std::move(problem));
 }
 

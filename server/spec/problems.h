@@ -16,7 +16,7 @@ using Problem = reflect::FieldProblem;
 class Problems {
  public:
   // Beyond this many nothing is kept: whoever mends a spec starts with the first.
-  static constexpr size_t kMost = 1000;
+  static constexpr size_t kMaxProblems = 1000;
 
   // See reflect::MakeProblem. A sentence that is known already is left out.
   void Add(const std::string& field, const std::string& value, absl::string_view complaint,
@@ -25,7 +25,7 @@ class Problems {
   void Add(std::vector<Problem> problems);
 
   // Nothing more is kept: what only looks for problems may stop.
-  bool full() const { return list_.size() >= kMost; }
+  bool full() const { return list_.size() >= kMaxProblems; }
   bool empty() const { return list_.empty(); }
   // How often something was added, also what is left out: whether a check found anything.
   size_t found() const { return found_; }

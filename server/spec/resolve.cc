@@ -1,4 +1,3 @@
-// Resolves an experiment: checks it, applies overrides, expands the grid.
 #include "server/spec/resolve.h"
 
 #include <set>
@@ -8,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/spec/axes.h"
-#include "server/spec/check_fields.h"
-#include "server/spec/conflicts.h"
 #include "server/spec/datasets.h"
+#include "server/spec/engine_config.h"
 #include "server/spec/expand.h"
+#include "server/spec/fields.h"
 #include "server/spec/grid.h"
 #include "server/spec/notes.h"
 #include "server/spec/problems.h"
-#include "server/spec/samples.h"
 #include "server/spec/validate.h"
+#include "server/spec/writes.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
@@ -53,7 +52,7 @@ class Resolver {
  private:
   void ReadOverrides(const Overrides& overrides) {
     v1::BaseSpec* base = resolution_.spec.mutable_base();
-    if (overrides.size() > kMostOverrides) {
+    if (overrides.size() > kMaxOverrides) {
       problems_.Add(TooManyOverrides(overrides.size()));
     } else {
       for (const auto& [path, value] : overrides) {
@@ -168,7 +167,7 @@ class Resolver {
 Problem TooManyOverrides(size_t count) {
   return reflect::MakeProblem("overrides", absl::StrCat(count),
                               absl::StrCat("there are ", text::Grouped(count), " of them"),
-                              absl::StrCat("at most ", kMostOverrides));
+                              absl::StrCat("at most ", kMaxOverrides));
 }
 
 Resolution Resolve(v1::ExperimentSpec spec, const Overrides& overrides,

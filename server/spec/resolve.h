@@ -75,7 +75,7 @@ struct Resolution {
   std::vector<Problem> problems;  // if any, cells may be empty
 };
 
-inline constexpr size_t kMostOverrides = 100;
+inline constexpr size_t kMaxOverrides = 100;
 Problem TooManyOverrides(size_t count);
 
 // Every problem at once, each with its path; limits on runs are checked before anything is

@@ -1,4 +1,5 @@
-// Checks of an experiment apart from its runs: text, report, limits, and that it is well formed.
+// Checks of an experiment apart from its runs: text, analyses, report, limits, and that it is well
+// formed.
 #ifndef ABLATE_SERVER_SPEC_VALIDATE_H_
 #define ABLATE_SERVER_SPEC_VALIDATE_H_
 
@@ -14,6 +15,10 @@ void CheckWellFormed(const v1::ExperimentSpec& spec, Problems* problems);
 
 // Name, question, report and limits.
 void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems);
+
+// One kind in every entry of `analyses`, at most one `samples`, its ranges, and a base that has
+// text. Overrides are in the base.
+void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
 
 }  // namespace ablate::spec
 

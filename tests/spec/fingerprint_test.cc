@@ -4,7 +4,6 @@
 #include <regex>
 
 #include "gmock/gmock.h"
-#include "server/spec/defaults.h"
 #include "server/spec/fields.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
@@ -258,7 +257,7 @@ TEST(FieldRulesTest, DefaultsAreInRange) {
   for (const v1::BaseSpec& base : FilledBases()) {
     for (const FieldRule& rule : FieldRules()) {
       if (!rule.field.is_number() || !rule.Applies(base)) continue;
-      EXPECT_TRUE(rule.InRange(rule.standard(base))) << rule.path;
+      EXPECT_TRUE(rule.InRange(rule.default_value(base))) << rule.path;
       EXPECT_THAT(rule.allowed, Not(IsEmpty())) << rule.path;
     }
   }

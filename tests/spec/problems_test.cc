@@ -15,7 +15,7 @@ v1::ExperimentSpec BadBeyondTheEnd() {
   v1::ExperimentSpec spec = SmallSpec();
   v1::Axis* full = spec.add_axes();
   full->set_name("a");
-  for (size_t i = 0; i < Problems::kMost; ++i) full->add_settings();
+  for (size_t i = 0; i < Problems::kMaxProblems; ++i) full->add_settings();
   v1::Axis* bad = spec.add_axes();
   bad->set_name("b");
   for (const char* path : {"nonsense", "model.layers.more", "model.width"}) {
@@ -30,7 +30,7 @@ v1::ExperimentSpec BadBeyondTheEnd() {
 TEST(ProblemsTest, RefusesWhatIsBadBeyondTheLastThatIsKept) {
   const Resolution resolution =
       Resolve(BadBeyondTheEnd(), {{"nonsense", Json("1")}}, TestSurroundings());
-  EXPECT_THAT(resolution.problems, SizeIs(Problems::kMost));
+  EXPECT_THAT(resolution.problems, SizeIs(Problems::kMaxProblems));
   EXPECT_THAT(resolution.cells, IsEmpty());
 }
 

@@ -1,6 +1,6 @@
-// What writes a field of a run's spec, and where the user said so: problems are reported there.
-#ifndef ABLATE_SERVER_SPEC_SOURCES_H_
-#define ABLATE_SERVER_SPEC_SOURCES_H_
+// What overrides and settings write, where the user said so, and that no field has two writers.
+#ifndef ABLATE_SERVER_SPEC_WRITES_H_
+#define ABLATE_SERVER_SPEC_WRITES_H_
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ struct Source {
 std::string WrittenBy(const std::vector<Write>& writes, const std::string& path);
 
 // The sources of one combination: overrides and one point an axis over a base. No two of them may
-// write one path (conflicts.h).
+// write one path (CheckClaims).
 class Sources {
  public:
   // Both must outlive it.
@@ -49,6 +49,17 @@ class Sources {
 // Applies writes in order.
 void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Problem>* problems);
 
+// One writer's claim to a path below BaseSpec and to all that is below the path.
+struct Claim {
+  std::string path;  // names a field
+  std::string source;
+  int writer = 0;
+};
+
+// A problem, at the later claim, for each pair of claims of different writers to one path, to a
+// path and its prefix, or to different members of one oneof.
+void CheckClaims(const std::vector<Claim>& claims, Problems* problems);
+
 }  // namespace ablate::spec
 
-#endif  // ABLATE_SERVER_SPEC_SOURCES_H_
+#endif  // ABLATE_SERVER_SPEC_WRITES_H_
