@@ -6,10 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
-#include "client/follow.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
-#include "client/output/format.h"
 
 namespace ablate::client {
 namespace {

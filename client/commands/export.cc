@@ -1,6 +1,5 @@
 // `ablate export EXP`: every point in a file, or a folder of files, for other programs.
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // `ablate figure EXP KIND -o FILE`: a picture of a comparison, and the numbers in it.
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"

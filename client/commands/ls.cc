@@ -1,12 +1,12 @@
 // `ablate ls`: the experiments, newest first.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/command_table.h"
-#include "client/follow.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"

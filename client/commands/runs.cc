@@ -1,10 +1,10 @@
 // `ablate runs EXP`: a line a cell.
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
-#include "client/follow.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"

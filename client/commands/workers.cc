@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"

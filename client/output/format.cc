@@ -4,6 +4,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "text/decimal.h"
 

@@ -1,10 +1,8 @@
 #include "client/output/progress.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/output/format.h"
 #include "client/output/terminal_text.h"
 #include "text/decimal.h"

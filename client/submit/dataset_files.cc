@@ -1,7 +1,6 @@
 #include "client/submit/dataset_files.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"

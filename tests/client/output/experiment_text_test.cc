@@ -2,7 +2,6 @@
 #include "client/output/experiment_text.h"
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
