@@ -1,9 +1,9 @@
-// The server's methods as plain calls: deadlines, retries, and errors as absl::Status.
 #include "client/connection.h"
 
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include "ablate/v1/artifact.grpc.pb.h"
@@ -14,23 +14,30 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
-#include "client/call_status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kUsual = absl::Seconds(30);
-constexpr absl::Duration kLong = absl::Minutes(5);
-constexpr absl::Duration kPauses[] = {absl::Milliseconds(100), absl::Milliseconds(400)};
+constexpr absl::Duration kDefaultTimeout = absl::Seconds(30);
+constexpr absl::Duration kLongTimeout = absl::Minutes(5);
+constexpr absl::Duration kRetryDelays[] = {absl::Milliseconds(100), absl::Milliseconds(400)};
 // A response with 100,000 cells takes some 20 MB.
 constexpr int kMaxMessageBytes = 128 << 20;
 
-struct Options {
-  absl::Duration deadline = kUsual;
-  bool repeatable = true;
+struct CallOptions {
+  absl::Duration timeout = kDefaultTimeout;
+  bool may_repeat = true;
 };
+// For calls that expand or compare a large grid.
+constexpr CallOptions kLong = {kLongTimeout, true};
+// For calls that change something each time.
+constexpr CallOptions kOnce = {kDefaultTimeout, false};
 
-std::shared_ptr<grpc::Channel> Channel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -43,141 +50,167 @@ std::shared_ptr<grpc::Channel> Channel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
+// The server's message and, if they say more, the descriptions of its field violations.
+std::string MessageOf(const grpc::Status& status) {
+  std::string message = status.error_message();
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return message;
+  for (const google::protobuf::Any& any : details.details()) {
+    google::rpc::BadRequest bad;
+    if (!any.UnpackTo(&bad)) continue;
+    for (const auto& violation : bad.field_violations()) {
+      if (absl::StrContains(message, violation.description())) continue;
+      absl::StrAppend(&message, message.empty() ? "" : "; ", violation.description());
+    }
+  }
+  return message;
+}
+
+// With the server's message and field violations. UNAVAILABLE, if the server gave no answer, names
+// its `address` and what to do.
+absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
+  if (status.ok()) return absl::OkStatus();
+  // Our server gives details with every error, the transport none.
+  const bool answered = !status.error_details().empty();
+  // The transport cancels what reaches a server that shuts down; nothing of ours cancels and asks.
+  const bool cut_off = status.error_code() == grpc::StatusCode::CANCELLED && !answered;
+  if (cut_off) {
+    return absl::UnavailableError(absl::StrCat("the server at ", address, " is shutting down"));
+  }
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !answered) {
+    return absl::UnavailableError(absl::StrCat("no server answers at ", address,
+                                               ": run `ablate up` (", MessageOf(status), ")"));
+  }
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("the server at ", address, " did not answer in time"));
+  }
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), MessageOf(status));
+}
+
 }  // namespace
 
-struct Connection::Stubs {
-  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
-      : experiments(channel),
-        runs(channel),
-        metrics(channel),
-        datasets(channel),
-        artifacts(channel),
-        reports(channel),
-        models(channel),
-        workers(channel) {}
+// The server's stubs, and the two shapes that nearly all its methods have.
+class Connection::Caller {
+ public:
+  Caller(const std::string& address, Sleep sleep) : Caller(MakeChannel(address), address, sleep) {}
 
-  v1::Experiments::Stub experiments;
-  v1::Runs::Stub runs;
-  v1::Metrics::Stub metrics;
-  v1::Datasets::Stub datasets;
-  v1::Artifacts::Stub artifacts;
-  v1::Reports::Stub reports;
-  v1::Models::Stub models;
-  v1::Workers::Stub workers;
+  // One unary call with its timeout and, if it may be repeated, its repetitions.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request, CallOptions options = {}) {
+    const auto* delay = std::begin(kRetryDelays);
+    while (true) {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() +
+                           absl::ToChronoMicroseconds(options.timeout));
+      Response response;
+      const grpc::Status called = (stub<Stub>().*method)(&context, request, &response);
+      if (called.ok()) return response;
+      const absl::Status failed = ToStatus(called, address_);
+      const bool again =
+          options.may_repeat && delay != std::end(kRetryDelays) && absl::IsUnavailable(failed);
+      if (!again) return failed;
+      sleep_(*delay++);
+    }
+  }
+
+  // Reads a stream to its end or until `on_message` returns an error.
+  template <typename Stub, typename Request, typename Message>
+  absl::Status Stream(std::unique_ptr<grpc::ClientReader<Message>> (Stub::*method)(
+                          grpc::ClientContext*, const Request&),
+                      const Request& request, const OnMessage<Message>& on_message) {
+    grpc::ClientContext context;
+    const auto reader = (stub<Stub>().*method)(&context, request);
+    Message message;
+    while (reader->Read(&message)) {
+      const absl::Status status = on_message(message);
+      if (status.ok()) continue;
+      context.TryCancel();
+      reader->Finish();
+      return status;
+    }
+    return ToStatus(reader->Finish(), address_);
+  }
+
+  template <typename Stub>
+  Stub& stub() {
+    return std::get<Stub>(stubs_);
+  }
+
+  const std::string& address() const { return address_; }
+
+ private:
+  using Stubs =
+      std::tuple<v1::Experiments::Stub, v1::Runs::Stub, v1::Metrics::Stub, v1::Datasets::Stub,
+                 v1::Artifacts::Stub, v1::Reports::Stub, v1::Models::Stub, v1::Workers::Stub>;
+
+  Caller(const std::shared_ptr<grpc::Channel>& channel, const std::string& address, Sleep& sleep)
+      : address_(address),
+        sleep_(std::move(sleep)),
+        stubs_(channel, channel, channel, channel, channel, channel, channel, channel) {}
+
+  const std::string address_;
+  const Sleep sleep_;
+  Stubs stubs_;
 };
 
-namespace {
-
-// One unary call with its deadline and, if it may be repeated, its repetitions.
-template <typename Response, typename Stub, typename Request>
-absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                           Response*),
-                              Stub& stub, const Request& request, const std::string& address,
-                              const Sleep& sleep, Options options = {}) {
-  const auto* pause = std::begin(kPauses);
-  while (true) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() +
-                         absl::ToChronoMicroseconds(options.deadline));
-    Response response;
-    const grpc::Status status = (stub.*method)(&context, request, &response);
-    if (status.ok()) return response;
-    const absl::Status failed = StatusOf(status, address);
-    const bool again =
-        options.repeatable && pause != std::end(kPauses) && absl::IsUnavailable(failed);
-    if (!again) return failed;
-    sleep(*pause++);
-  }
-}
-
-// Reads a stream to its end or until `on_message` returns an error.
-template <typename Message, typename Stub, typename Request>
-absl::Status Stream(std::unique_ptr<grpc::ClientReader<Message>> (Stub::*method)(
-                        grpc::ClientContext*, const Request&),
-                    Stub& stub, const Request& request,
-                    const std::function<absl::Status(const Message&)>& on_message,
-                    const std::string& address) {
-  grpc::ClientContext context;
-  const auto reader = (stub.*method)(&context, request);
-  Message message;
-  while (reader->Read(&message)) {
-    const absl::Status status = on_message(message);
-    if (status.ok()) continue;
-    context.TryCancel();
-    reader->Finish();
-    return status;
-  }
-  return StatusOf(reader->Finish(), address);
-}
-
-}  // namespace
-
 Connection::Connection(const std::string& address, Sleep sleep)
-    : address_(address),
-      sleep_(std::move(sleep)),
-      stubs_(std::make_unique<Stubs>(Channel(address))) {}
+    : caller_(std::make_unique<Caller>(address, std::move(sleep))) {}
 
 Connection::~Connection() = default;
 
 absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
     const v1::CreateExperimentRequest& request) {
-  return Call(&v1::Experiments::Stub::CreateExperiment, stubs_->experiments, request, address_,
-              sleep_, {kLong, true});  // its request id makes it repeatable
+  // May be repeated: the request id says that it is the same one.
+  return caller_->Call(&v1::Experiments::Stub::CreateExperiment, request, kLong);
 }
 
 absl::StatusOr<v1::Experiment> Connection::GetExperiment(const v1::GetExperimentRequest& request) {
-  return Call(&v1::Experiments::Stub::GetExperiment, stubs_->experiments, request, address_,
-              sleep_);
+  return caller_->Call(&v1::Experiments::Stub::GetExperiment, request);
 }
 
 absl::StatusOr<v1::ListExperimentsResponse> Connection::ListExperiments(
     const v1::ListExperimentsRequest& request) {
-  return Call(&v1::Experiments::Stub::ListExperiments, stubs_->experiments, request, address_,
-              sleep_);
+  return caller_->Call(&v1::Experiments::Stub::ListExperiments, request);
 }
 
 absl::StatusOr<v1::Experiment> Connection::CancelExperiment(
     const v1::CancelExperimentRequest& request) {
-  return Call(&v1::Experiments::Stub::CancelExperiment, stubs_->experiments, request, address_,
-              sleep_);
+  return caller_->Call(&v1::Experiments::Stub::CancelExperiment, request);
 }
 
 absl::Status Connection::DeleteExperiment(const v1::DeleteExperimentRequest& request) {
-  return Call(&v1::Experiments::Stub::DeleteExperiment, stubs_->experiments, request, address_,
-              sleep_, {kUsual, false})
-      .status();
+  return caller_->Call(&v1::Experiments::Stub::DeleteExperiment, request, kOnce).status();
 }
 
-absl::Status Connection::WatchExperiment(
-    const v1::WatchExperimentRequest& request,
-    const std::function<absl::Status(const v1::ExperimentEvent&)>& on_event) {
-  return Stream(&v1::Experiments::Stub::WatchExperiment, stubs_->experiments, request, on_event,
-                address_);
+absl::Status Connection::WatchExperiment(const v1::WatchExperimentRequest& request,
+                                         const OnMessage<v1::ExperimentEvent>& on_event) {
+  return caller_->Stream(&v1::Experiments::Stub::WatchExperiment, request, on_event);
 }
 
 absl::StatusOr<v1::ListRunsResponse> Connection::ListRuns(const v1::ListRunsRequest& request) {
-  return Call(&v1::Runs::Stub::ListRuns, stubs_->runs, request, address_, sleep_);
+  return caller_->Call(&v1::Runs::Stub::ListRuns, request);
 }
 
 absl::StatusOr<v1::ListRunEventsResponse> Connection::ListRunEvents(
     const v1::ListRunEventsRequest& request) {
-  return Call(&v1::Runs::Stub::ListRunEvents, stubs_->runs, request, address_, sleep_);
+  return caller_->Call(&v1::Runs::Stub::ListRunEvents, request);
 }
 
 absl::StatusOr<v1::ListMetricsResponse> Connection::ListMetrics(
     const v1::ListMetricsRequest& request) {
-  return Call(&v1::Metrics::Stub::ListMetrics, stubs_->metrics, request, address_, sleep_);
+  return caller_->Call(&v1::Metrics::Stub::ListMetrics, request);
 }
 
-absl::Status Connection::QueryMetrics(
-    const v1::QueryMetricsRequest& request,
-    const std::function<absl::Status(const v1::Series&)>& on_series) {
-  return Stream(&v1::Metrics::Stub::QueryMetrics, stubs_->metrics, request, on_series, address_);
+absl::Status Connection::QueryMetrics(const v1::QueryMetricsRequest& request,
+                                      const OnMessage<v1::Series>& on_series) {
+  return caller_->Stream(&v1::Metrics::Stub::QueryMetrics, request, on_series);
 }
 
 absl::StatusOr<v1::Comparison> Connection::Compare(const v1::CompareRequest& request) {
-  return Call(&v1::Metrics::Stub::Compare, stubs_->metrics, request, address_, sleep_,
-              {kLong, true});
+  return caller_->Call(&v1::Metrics::Stub::Compare, request, kLong);
 }
 
 absl::StatusOr<v1::Dataset> Connection::UploadDataset(
@@ -185,7 +218,7 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     const std::function<absl::StatusOr<std::string>()>& next_chunk) {
   grpc::ClientContext context;
   v1::Dataset dataset;
-  const auto writer = stubs_->datasets.UploadDataset(&context, &dataset);
+  const auto writer = caller_->stub<v1::Datasets::Stub>().UploadDataset(&context, &dataset);
   v1::UploadDatasetRequest message = first;
   // A failed write means that the server has answered already: it holds the data, or refuses it.
   while (writer->Write(message)) {
@@ -200,74 +233,66 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     message.set_data(*std::move(chunk));
   }
   writer->WritesDone();
-  const absl::Status status = StatusOf(writer->Finish(), address_);
+  const absl::Status status = ToStatus(writer->Finish(), caller_->address());
   if (!status.ok()) return status;
   return dataset;
 }
 
 absl::StatusOr<v1::Dataset> Connection::GetDataset(const v1::GetDatasetRequest& request) {
-  return Call(&v1::Datasets::Stub::GetDataset, stubs_->datasets, request, address_, sleep_);
+  return caller_->Call(&v1::Datasets::Stub::GetDataset, request);
 }
 
 absl::StatusOr<v1::ListDatasetsResponse> Connection::ListDatasets(
     const v1::ListDatasetsRequest& request) {
-  return Call(&v1::Datasets::Stub::ListDatasets, stubs_->datasets, request, address_, sleep_);
+  return caller_->Call(&v1::Datasets::Stub::ListDatasets, request);
 }
 
 absl::Status Connection::DeleteDataset(const v1::DeleteDatasetRequest& request) {
-  return Call(&v1::Datasets::Stub::DeleteDataset, stubs_->datasets, request, address_, sleep_,
-              {kUsual, false})
-      .status();
+  return caller_->Call(&v1::Datasets::Stub::DeleteDataset, request, kOnce).status();
 }
 
 absl::StatusOr<v1::ListArtifactsResponse> Connection::ListArtifacts(
     const v1::ListArtifactsRequest& request) {
-  return Call(&v1::Artifacts::Stub::ListArtifacts, stubs_->artifacts, request, address_, sleep_);
+  return caller_->Call(&v1::Artifacts::Stub::ListArtifacts, request);
 }
 
-absl::Status Connection::ReadArtifact(
-    const v1::ReadArtifactRequest& request,
-    const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk) {
-  return Stream(&v1::Artifacts::Stub::ReadArtifact, stubs_->artifacts, request, on_chunk, address_);
+absl::Status Connection::ReadArtifact(const v1::ReadArtifactRequest& request,
+                                      const OnMessage<v1::ArtifactChunk>& on_chunk) {
+  return caller_->Stream(&v1::Artifacts::Stub::ReadArtifact, request, on_chunk);
 }
 
 absl::Status Connection::Export(const v1::ExportRequest& request,
-                                const std::function<absl::Status(const v1::FileChunk&)>& on_chunk) {
-  return Stream(&v1::Reports::Stub::Export, stubs_->reports, request, on_chunk, address_);
+                                const OnMessage<v1::FileChunk>& on_chunk) {
+  return caller_->Stream(&v1::Reports::Stub::Export, request, on_chunk);
 }
 
-absl::Status Connection::RenderReport(
-    const v1::RenderReportRequest& request,
-    const std::function<absl::Status(const v1::FileChunk&)>& on_chunk) {
-  return Stream(&v1::Reports::Stub::RenderReport, stubs_->reports, request, on_chunk, address_);
+absl::Status Connection::RenderReport(const v1::RenderReportRequest& request,
+                                      const OnMessage<v1::FileChunk>& on_chunk) {
+  return caller_->Stream(&v1::Reports::Stub::RenderReport, request, on_chunk);
 }
 
-absl::Status Connection::Generate(
-    const v1::GenerateRequest& request,
-    const std::function<absl::Status(const v1::GenerateResponse&)>& on_message) {
-  return Stream(&v1::Models::Stub::Generate, stubs_->models, request, on_message, address_);
+absl::Status Connection::Generate(const v1::GenerateRequest& request,
+                                  const OnMessage<v1::GenerateResponse>& on_message) {
+  return caller_->Stream(&v1::Models::Stub::Generate, request, on_message);
 }
 
 absl::StatusOr<v1::RenderTableResponse> Connection::RenderTable(
     const v1::RenderTableRequest& request) {
-  return Call(&v1::Reports::Stub::RenderTable, stubs_->reports, request, address_, sleep_,
-              {kLong, true});
+  return caller_->Call(&v1::Reports::Stub::RenderTable, request, kLong);
 }
 
 absl::StatusOr<v1::RenderFigureResponse> Connection::RenderFigure(
     const v1::RenderFigureRequest& request) {
-  return Call(&v1::Reports::Stub::RenderFigure, stubs_->reports, request, address_, sleep_,
-              {kLong, true});
+  return caller_->Call(&v1::Reports::Stub::RenderFigure, request, kLong);
 }
 
-absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(absl::Duration patience) {
-  return Call(&v1::Workers::Stub::ListWorkers, stubs_->workers, v1::ListWorkersRequest(), address_,
-              sleep_, {patience, false});
+absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkersWithin(absl::Duration timeout) {
+  return caller_->Call(&v1::Workers::Stub::ListWorkers, v1::ListWorkersRequest(), {timeout, false});
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(
     const v1::ListWorkersRequest& request) {
-  return Call(&v1::Workers::Stub::ListWorkers, stubs_->workers, request, address_, sleep_);
+  return caller_->Call(&v1::Workers::Stub::ListWorkers, request);
 }
 
 }  // namespace ablate::client

@@ -1,10 +1,12 @@
-// The server's methods as plain calls: deadlines, retries, and errors as absl::Status.
+// The server's methods as plain calls: deadlines, retries, lists page by page, and errors as
+// absl::Status.
 #ifndef ABLATE_CLIENT_CONNECTION_H_
 #define ABLATE_CLIENT_CONNECTION_H_
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/comparison.pb.h"
@@ -18,16 +20,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "google/protobuf/repeated_ptr_field.h"
 
 namespace ablate::client {
 
 using Sleep = std::function<void(absl::Duration)>;
 
+// Is given each message of a stream, and ends the stream by returning an error, which is then the
+// call's result.
+template <typename Message>
+using OnMessage = std::function<absl::Status(const Message&)>;
+
 // Unary calls have a deadline of 30 s (5 min where a large grid is expanded or compared); those
 // that may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams
-// have no deadline and are not repeated: `on_…` is called for each message and ends the stream by
-// returning an error, which is then the call's result. Errors carry the server's message. Not
-// thread-safe.
+// have no deadline and are not repeated. Errors carry the server's message; UNAVAILABLE, if the
+// server gave no answer, says what to do. Not thread-safe.
 class Connection {
  public:
   // `address` as FindServer gives it. Connects with the first call.
@@ -41,16 +48,15 @@ class Connection {
       const v1::ListExperimentsRequest& request);
   absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
   absl::Status DeleteExperiment(const v1::DeleteExperimentRequest& request);
-  absl::Status WatchExperiment(
-      const v1::WatchExperimentRequest& request,
-      const std::function<absl::Status(const v1::ExperimentEvent&)>& on_event);
+  absl::Status WatchExperiment(const v1::WatchExperimentRequest& request,
+                               const OnMessage<v1::ExperimentEvent>& on_event);
 
   absl::StatusOr<v1::ListRunsResponse> ListRuns(const v1::ListRunsRequest& request);
   absl::StatusOr<v1::ListRunEventsResponse> ListRunEvents(const v1::ListRunEventsRequest& request);
 
   absl::StatusOr<v1::ListMetricsResponse> ListMetrics(const v1::ListMetricsRequest& request);
   absl::Status QueryMetrics(const v1::QueryMetricsRequest& request,
-                            const std::function<absl::Status(const v1::Series&)>& on_series);
+                            const OnMessage<v1::Series>& on_series);
   absl::StatusOr<v1::Comparison> Compare(const v1::CompareRequest& request);
 
   // `first` has the name and the hash; `next_chunk` gives the bytes in order, an empty string at
@@ -64,28 +70,41 @@ class Connection {
 
   absl::StatusOr<v1::ListArtifactsResponse> ListArtifacts(const v1::ListArtifactsRequest& request);
   absl::Status ReadArtifact(const v1::ReadArtifactRequest& request,
-                            const std::function<absl::Status(const v1::ArtifactChunk&)>& on_chunk);
+                            const OnMessage<v1::ArtifactChunk>& on_chunk);
 
   absl::Status RenderReport(const v1::RenderReportRequest& request,
-                            const std::function<absl::Status(const v1::FileChunk&)>& on_chunk);
-  absl::Status Export(const v1::ExportRequest& request,
-                      const std::function<absl::Status(const v1::FileChunk&)>& on_chunk);
+                            const OnMessage<v1::FileChunk>& on_chunk);
+  absl::Status Export(const v1::ExportRequest& request, const OnMessage<v1::FileChunk>& on_chunk);
   absl::Status Generate(const v1::GenerateRequest& request,
-                        const std::function<absl::Status(const v1::GenerateResponse&)>& on_message);
+                        const OnMessage<v1::GenerateResponse>& on_message);
   absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
   absl::StatusOr<v1::RenderFigureResponse> RenderFigure(const v1::RenderFigureRequest& request);
 
-  // `patience` replaces the usual deadline and there is no second try: for asking whether a server
-  // is there.
-  absl::StatusOr<v1::ListWorkersResponse> ListWorkers(absl::Duration patience);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
+  // Without a second try: for asking whether a server is there.
+  absl::StatusOr<v1::ListWorkersResponse> ListWorkersWithin(absl::Duration timeout);
 
  private:
-  struct Stubs;
-  std::string address_;
-  Sleep sleep_;
-  std::unique_ptr<Stubs> stubs_;
+  class Caller;  // gRPC's headers are heavy: only connection.cc has them
+  std::unique_ptr<Caller> caller_;
 };
+
+// All pages of a list from `request`'s on, as one response without a token: `list` fetches a page,
+// `rows` is where its rows are.
+template <typename Request, typename Response, typename Row>
+absl::StatusOr<Response> ListAll(Connection* connection,
+                                 absl::StatusOr<Response> (Connection::*list)(const Request&),
+                                 google::protobuf::RepeatedPtrField<Row>* (Response::*rows)(),
+                                 Request request) {
+  Response all;
+  do {
+    absl::StatusOr<Response> page = (connection->*list)(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (Row& row : *((*page).*rows)()) *(all.*rows)()->Add() = std::move(row);
+  } while (!request.page_token().empty());
+  return all;
+}
 
 }  // namespace ablate::client
 

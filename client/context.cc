@@ -1,11 +1,65 @@
-// What a command has to do with the world.
 #include "client/context.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
 #include <string>
 
-#include "client/exit_code.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
 
 namespace ablate::client {
+namespace {
+
+constexpr int kMinWidth = 40;
+constexpr int kDefaultWidth = 80;
+constexpr const char* kRed = "\x1b[31m";
+constexpr const char* kYellow = "\x1b[33m";
+constexpr const char* kResetColor = "\x1b[0m";
+
+// Columns of the first terminal among the standard streams.
+int TerminalWidth() {
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    winsize size{};
+    if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col >= kMinWidth) return size.ws_col;
+  }
+  return kDefaultWidth;
+}
+
+void PrintLabelled(const Console& console, absl::string_view label, const char* color,
+                   absl::string_view message) {
+  if (console.color) *console.err << color;
+  *console.err << label << ':';
+  if (console.color) *console.err << kResetColor;
+  *console.err << ' ' << Printable(message) << std::endl;
+}
+
+}  // namespace
+
+void Console::Error(absl::string_view message) const {
+  PrintLabelled(*this, "error", kRed, message);
+}
+
+void Console::Note(absl::string_view message) const {
+  PrintLabelled(*this, "note", kYellow, message);
+}
+
+void Console::Info(absl::string_view message) const { *err << Printable(message) << std::endl; }
+
+Console ProcessConsole(bool no_color) {
+  Console console;
+  console.in = &std::cin;
+  console.out = &std::cout;
+  console.err = &std::cerr;
+  console.in_is_terminal = isatty(STDIN_FILENO) == 1;
+  console.out_is_terminal = isatty(STDOUT_FILENO) == 1;
+  console.err_is_terminal = isatty(STDERR_FILENO) == 1;
+  console.color = console.err_is_terminal && !no_color;
+  console.width = TerminalWidth();
+  return console;
+}
 
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context) {
   const absl::StatusOr<std::string> address = FindServer(context.environment);
@@ -17,6 +71,16 @@ int Fail(const Context& context, const absl::Status& status) {
   context.console.Error(status.message().empty() ? absl::StatusCodeToString(status.code())
                                                  : std::string(status.message()));
   return absl::IsUnavailable(status) ? kNoServer : kFailure;
+}
+
+int PrintJson(const Context& context, const google::protobuf::Message& message) {
+  *context.console.out << ToJson(message);
+  return kSuccess;
+}
+
+int PrintTable(const Context& context, const Table& table) {
+  *context.console.out << table.Render(context.console.table_width());
+  return kSuccess;
 }
 
 }  // namespace ablate::client

@@ -1,18 +1,56 @@
-// What a command has to do with the world: the console, the environment, the clock, the server.
+// What a command has to do with the world (the console, the environment, the clock, the server) and
+// what it tells the shell when it ends.
 #ifndef ABLATE_CLIENT_CONTEXT_H_
 #define ABLATE_CLIENT_CONTEXT_H_
 
 #include <functional>
+#include <istream>
 #include <memory>
+#include <ostream>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/connection.h"
-#include "client/console.h"
-#include "client/home.h"
+#include "client/personal_server.h"
+#include "google/protobuf/message.h"
 
 namespace ablate::client {
+
+class Table;
+
+// Exit codes.
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;      // a problem with the request, or a run FAILED
+inline constexpr int kCancelled = 2;    // what was waited for was cancelled
+inline constexpr int kUsage = 64;       // EX_USAGE of sysexits.h
+inline constexpr int kNoServer = 69;    // EX_UNAVAILABLE
+inline constexpr int kWaitFailed = 70;  // EX_SOFTWARE: waiting failed, which says nothing of runs
+
+// The terminal, or whatever stands in its place: results go to `out`, messages to `err`.
+struct Console {
+  std::istream* in = nullptr;
+  std::ostream* out = nullptr;
+  std::ostream* err = nullptr;
+  bool in_is_terminal = false;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool color = false;  // err may be coloured: a terminal, and NO_COLOR is not set
+  int width = 80;      // columns of the terminal
+
+  // A line on `err` behind a word that says what kind it is; made fit for a terminal.
+  void Error(absl::string_view message) const;
+  void Note(absl::string_view message) const;
+  // A line on `err` without such a word.
+  void Info(absl::string_view message) const;
+
+  // How wide a table on `out` may be, 0 if it may be as wide as it is: it goes to a program.
+  int table_width() const { return out_is_terminal ? width : 0; }
+};
+
+// The process's own streams. `no_color` is whether NO_COLOR is set.
+Console ProcessConsole(bool no_color);
 
 struct Context {
   Console console;
@@ -26,6 +64,10 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context);
 
 // Says what went wrong; the result is the exit code for it.
 int Fail(const Context& context, const absl::Status& status);
+
+// Prints a result on `out`; the result is kSuccess, with which most commands end.
+int PrintJson(const Context& context, const google::protobuf::Message& message);
+int PrintTable(const Context& context, const Table& table);
 
 }  // namespace ablate::client
 

@@ -1,28 +1,23 @@
-// Watches an experiment until it has ended, through restarts of the server.
 #include "client/follow.h"
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "client/exit_code.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/progress.h"
-#include "text/decimal.h"
+#include "client/output/experiment_text.h"
+#include "client/output/progress.h"
 
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
-constexpr absl::Duration kPause = absl::Milliseconds(500);
-// Longer than gRPC tries to connect to a server that hangs (20 s).
-constexpr absl::Duration kSignOfLife = absl::Seconds(30);
+constexpr absl::Duration kTimeout = absl::Seconds(60);
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
+// A watch that lasts so long had a server: gRPC tries to connect to one that hangs for 20 s only.
+constexpr absl::Duration kMinLiveWatch = absl::Seconds(30);
 
 // A server that is away, or too busy for one more watch.
-bool MayPass(const absl::Status& status) {
+bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
@@ -71,12 +66,12 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
           lost = absl::InfiniteFuture();
           on_event(event);
         });
-    if (!MayPass(ended.status())) return ended;
+    if (!IsTransient(ended.status())) return ended;
     // A watch that went on for long had a server, though nothing happened.
-    if (context.now() - began >= kSignOfLife) lost = absl::InfiniteFuture();
+    if (context.now() - began >= kMinLiveWatch) lost = absl::InfiniteFuture();
     lost = std::min(lost, context.now());
-    if (context.now() - lost >= kPatience) return ended;
-    context.sleep(kPause);
+    if (context.now() - lost >= kTimeout) return ended;
+    context.sleep(kRetryDelay);
   }
 }
 
@@ -98,10 +93,6 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
   return ended;
 }
 
-std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
-  return spec.report().has_primary() ? spec.report().primary() : "eval/loss";
-}
-
 int ExitCodeOf(const v1::Experiment& experiment) {
   if (experiment.counts().failed() > 0) return kFailure;
   const bool cancelled =
@@ -109,36 +100,19 @@ int ExitCodeOf(const v1::Experiment& experiment) {
   return cancelled ? kCancelled : kSuccess;
 }
 
-std::string StateText(const v1::Experiment& experiment) {
-  if (!experiment.stalled().empty()) return absl::StrCat("STALLED: ", experiment.stalled());
-  return v1::ExperimentState::Value_Name(experiment.state());
-}
-
-std::string CountsText(const v1::RunCounts& counts) {
-  std::vector<std::string> parts;
-  const std::pair<uint32_t, const char*> all[] = {
-      {counts.done(), "done"},     {counts.diverged(), "diverged"},
-      {counts.failed(), "failed"}, {counts.running(), "training"},
-      {counts.queued(), "queued"}, {counts.cancelled(), "cancelled"}};
-  for (const auto& [count, word] : all) {
-    if (count > 0) parts.push_back(absl::StrCat(text::Grouped(count), " ", word));
-  }
-  return parts.empty() ? "no runs" : absl::StrJoin(parts, ", ");
-}
-
 int FailToWait(const Context& context, const absl::Status& status) {
   const int code = Fail(context, status);
   return code == kFailure ? kWaitFailed : code;
 }
 
-void SayHowItEnded(const Context& context, const v1::Experiment& experiment) {
+void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
   const std::string id = Id(experiment.name());
   std::string line = absl::StrCat(id, ": ", CountsText(experiment.counts()));
   if (experiment.counts().failed() > 0) {
     absl::StrAppend(&line, "; `ablate runs ", id, "` shows why, `ablate logs ", id,
                     "/CELL` what happened");
   }
-  context.console.Say(line);
+  context.console.Info(line);
 }
 
 }  // namespace ablate::client

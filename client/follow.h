@@ -1,10 +1,9 @@
-// Watches an experiment until it has ended, through restarts of the server.
+// Watches an experiment until it has ended, through restarts of the server, and says how it ended.
 #ifndef ABLATE_CLIENT_FOLLOW_H_
 #define ABLATE_CLIENT_FOLLOW_H_
 
 #include <functional>
 #include <ostream>
-#include <string>
 
 #include "ablate/v1/experiment.pb.h"
 #include "absl/status/statusor.h"
@@ -26,23 +25,14 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
                                                   const v1::Experiment& experiment,
                                                   std::ostream* out, bool live);
 
-// The metric that an experiment is about.
-std::string PrimaryMetric(const v1::ExperimentSpec& spec);
-
 // kFailure if a run FAILED, kCancelled if the experiment or a run was cancelled, else kSuccess.
 int ExitCodeOf(const v1::Experiment& experiment);
 
 // Says why waiting failed; the result is the exit code for it, which is none of ExitCodeOf.
 int FailToWait(const Context& context, const absl::Status& status);
 
-// Such as "ACTIVE", or "STALLED: disk full".
-std::string StateText(const v1::Experiment& experiment);
-
-// Such as "178 done, 2 diverged".
-std::string CountsText(const v1::RunCounts& counts);
-
 // A line about how it ended, with what to do about failed runs.
-void SayHowItEnded(const Context& context, const v1::Experiment& experiment);
+void PrintOutcome(const Context& context, const v1::Experiment& experiment);
 
 }  // namespace ablate::client
 

@@ -1,4 +1,3 @@
-// Names of resources as people type them.
 #include "client/names.h"
 
 #include <utility>
@@ -7,11 +6,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "client/pages.h"
 #include "proto/reflect/from_value.h"
 
 namespace ablate::client {
 namespace {
+
+constexpr int kRunsPerPage = 1000;
 
 std::string WithPrefix(absl::string_view prefix, absl::string_view text) {
   return absl::StartsWith(text, prefix) ? std::string(text) : absl::StrCat(prefix, text);
@@ -45,14 +45,14 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::stri
       absl::StrCat(experiment.status().message(), "; `ablate ls` lists those there are"));
 }
 
-absl::StatusOr<std::string> WholeExperimentName(Connection* connection, absl::string_view text) {
+absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text) {
   if (absl::StartsWith(text, "experiments/")) return std::string(text);
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
   if (!experiment.ok()) return experiment.status();
   return experiment->name();
 }
 
-absl::StatusOr<std::string> WholeDatasetName(Connection* connection, absl::string_view text) {
+absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text) {
   if (absl::StartsWith(text, "datasets/")) return std::string(text);
   v1::GetDatasetRequest request;
   request.set_name(DatasetName(text));
@@ -65,9 +65,9 @@ absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment) {
   v1::ListRunsRequest request;
   request.set_experiment(experiment);
-  request.set_page_size(1000);
-  return AllPages(&v1::ListRunsResponse::mutable_rows, request,
-                  [&](const v1::ListRunsRequest& page) { return connection->ListRuns(page); });
+  request.set_page_size(kRunsPerPage);
+  return ListAll(connection, &Connection::ListRuns, &v1::ListRunsResponse::mutable_rows,
+                 std::move(request));
 }
 
 absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name) {

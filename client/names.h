@@ -35,9 +35,9 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::stri
 // `experiments/ID` for a call that changes or removes, which takes nothing shorter.
 // `experiments/ID` is taken as it is, so that a script that runs twice can't reach another
 // experiment; everything else is looked up.
-absl::StatusOr<std::string> WholeExperimentName(Connection* connection, absl::string_view text);
+absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text);
 // `datasets/ID` in the same way; `text` may be a display name.
-absl::StatusOr<std::string> WholeDatasetName(Connection* connection, absl::string_view text);
+absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text);
 
 // Every row of an experiment, over all pages.
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,

@@ -1,8 +1,8 @@
-// The whole program but for main.
 #include "client/program.h"
 
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
+#include <map>
+
+#include "client/command_table.h"
 
 namespace ablate::client {
 namespace {
@@ -28,16 +28,27 @@ Environment:
   ABLATE_HOME      the personal server's folder (else $XDG_DATA_HOME/ablate, ~/.local/share/ablate)
   NO_COLOR         no colours)";
 
+Command AddGroup(const CommandGroup& group, Command root) {
+  Command added = root.Add(group.name, group.help);
+  added.Footer(group.footer);
+  return added;
+}
+
 }  // namespace
 
 int RunProgram(const std::vector<std::string>& arguments, const Context& context) {
   CommandLine line("ablate", ABLATE_VERSION,
                    "An ablation lab: experiment files in, trained grids and their numbers out.");
-  for (const auto add :
-       {AddUp,     AddDown,   AddSubmit, AddLs,       AddShow,    AddRuns,     AddWatch,
-        AddWait,   AddCancel, AddRm,     AddLogs,     AddMetrics, AddCompare,  AddTable,
-        AddFigure, AddReport, AddExport, AddGenerate, AddData,    AddArtifact, AddWorkers}) {
-    add(line.root());
+  std::map<const CommandGroup*, Command> groups;
+  for (const CommandRow& row : CommandTable()) {
+    Command parent = line.root();
+    if (row.group != nullptr) {
+      const auto found = groups.find(row.group);
+      parent = found != groups.end() ? found->second : AddGroup(*row.group, parent);
+      groups.emplace(row.group, parent);
+    }
+    Command command = parent.Add(row.name, row.help);
+    command.Do(row.define(&command));
   }
   line.root().Footer(kFooter);
   const int code = line.Run(arguments, context);

@@ -9,7 +9,7 @@
 
 namespace ablate::client {
 
-// `arguments` without the program's name; the result is the exit code (exit_code.h).
+// `arguments` without the program's name; the result is the exit code (context.h).
 int RunProgram(const std::vector<std::string>& arguments, const Context& context);
 
 }  // namespace ablate::client

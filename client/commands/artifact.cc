@@ -1,22 +1,26 @@
 // `ablate artifact ls | get`: the checkpoints of a run, as safetensors files.
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/artifact_download.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/table.h"
+#include "client/output/format.h"
+#include "client/output/part_file.h"
+#include "client/output/table.h"
+#include "storage/sha256.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
+
+constexpr int kMaxTriesWithoutProgress = 5;
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 
 struct Options {
   std::string run;
@@ -36,22 +40,16 @@ absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std
   return list;
 }
 
-int Ls(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection->get(), options.run);
-  if (!list.ok()) return Fail(context, list.status());
-  if (options.json) {
-    *context.console.out << ToJson(*list);
-    return kSuccess;
-  }
+absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection, options.run);
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
   Table table({{"kind"}, {"step", true}, {"size", true}, {"sha256"}});
   for (const v1::Artifact& artifact : list->artifacts()) {
     table.Add({artifact.kind(), text::Grouped(artifact.step()), Bytes(artifact.bytes()),
                artifact.sha256()});
   }
-  *context.console.out << table.Render(context.console.table_width());
-  return kSuccess;
+  return PrintTable(context, table);
 }
 
 // The artifact of the wanted kind at the wanted step, by default the last one.
@@ -71,47 +69,73 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list, const
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));
 }
 
-int Get(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection->get(), options.run);
-  if (!list.ok()) return Fail(context, list.status());
-  const absl::StatusOr<v1::Artifact> artifact = Choose(*list, options);
-  if (!artifact.ok()) return Fail(context, artifact.status());
-  const absl::Status status = Download(connection->get(), *artifact, options.output, context.sleep);
-  if (!status.ok()) return Fail(context, status);
-  if (options.json) {
-    *context.console.out << ToJson(*artifact);
-  } else {
-    context.console.Say(absl::StrCat(options.output, ": ", artifact->kind(), " at step ",
-                                     artifact->step(), ", ", Bytes(artifact->bytes())));
+// Writes the artifact beside `path` and renames it when size and hash are right: `path` is either
+// the whole artifact or what it was before. A stream that breaks is read on from where it broke, as
+// long as something comes; `sleep` is called before each new try.
+absl::Status Download(Connection* connection, const v1::Artifact& artifact, const std::string& path,
+                      const Sleep& sleep) {
+  PartFile file(path);
+  if (const absl::Status status = file.Open(); !status.ok()) return status;
+  storage::Sha256 hash;
+  uint64_t received = 0;
+  for (int tries = 0; received < artifact.bytes() || tries == 0; ++tries) {
+    if (tries > 0) sleep(kRetryDelay);
+    v1::ReadArtifactRequest request;
+    request.set_name(artifact.name());
+    request.set_offset(received);
+    const uint64_t before = received;
+    absl::Status status = connection->ReadArtifact(request, [&](const v1::ArtifactChunk& chunk) {
+      hash.Add(chunk.data());
+      received += chunk.data().size();
+      return file.Write(chunk.data());
+    });
+    if (received > before) tries = 0;
+    const bool may_retry = status.ok() || absl::IsUnavailable(status);
+    if (!may_retry || (tries >= kMaxTriesWithoutProgress && received < artifact.bytes())) {
+      return status.ok() ? absl::DataLossError("the server sends less than the artifact's size")
+                         : status;
+    }
   }
+  if (received != artifact.bytes() || hash.Hex() != artifact.sha256()) {
+    return absl::DataLossError(absl::StrCat(
+        artifact.name(), " arrived damaged: size or SHA-256 differ from the server's"));
+  }
+  return file.Commit();
+}
+
+absl::StatusOr<int> Get(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection, options.run);
+  if (!list.ok()) return list.status();
+  const absl::StatusOr<v1::Artifact> artifact = Choose(*list, options);
+  if (!artifact.ok()) return artifact.status();
+  const absl::Status status = Download(connection, *artifact, options.output, context.sleep);
+  if (!status.ok()) return status;
+  if (options.json) return PrintJson(context, *artifact);
+  context.console.Info(absl::StrCat(options.output, ": ", artifact->kind(), " at step ",
+                                    artifact->step(), ", ", Bytes(artifact->bytes())));
   return kSuccess;
 }
 
 }  // namespace
 
-void AddArtifact(Command root) {
+Action DefineArtifactLs(Command* command) {
   auto options = std::make_shared<Options>();
-  Command group = root.Add("artifact", "List and fetch what runs leave: checkpoints");
-  group.Footer(
-      "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors");
+  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate artifact ls names-norm/pre-lr0.01-s42");
+  return WithServer(options, Ls);
+}
 
-  Command ls = group.Add("ls", "List a run's artifacts");
-  ls.Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  ls.Flag(&options->json, "--json", "print the server's message");
-  ls.Footer("Example:\n  ablate artifact ls names-norm/pre-lr0.01-s42");
-  ls.Do([options](const Context& context) { return Ls(*options, context); });
-
-  Command get = group.Add("get", "Fetch an artifact into a file");
-  get.Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  get.Argument(&options->kind, "KIND", "checkpoint");
-  get.Option(&options->step, "--step", "N", "at this step [the last]");
-  get.RequiredOption(&options->output, "--output,-o", "FILE", "file to write, in safetensors");
-  get.Flag(&options->json, "--json", "print what the artifact is");
-  get.Footer(
+Action DefineArtifactGet(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
+  command->Argument(&options->kind, "KIND", "checkpoint");
+  command->Option(&options->step, "--step", "N", "at this step [the last]");
+  command->RequiredOption(&options->output, "--output,-o", "FILE", "file to write, in safetensors");
+  command->Flag(&options->json, "--json", "print what the artifact is");
+  command->Footer(
       "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors");
-  get.Do([options](const Context& context) { return Get(*options, context); });
+  return WithServer(options, Get);
 }
 
 }  // namespace ablate::client

@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/follow.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
+#include "client/output/experiment_text.h"
 
 namespace ablate::client {
 namespace {
@@ -19,45 +17,40 @@ struct Options {
   bool json = false;
 };
 
-int CancelOne(Connection* connection, const Context& context, const Options& options,
-              const std::string& text) {
-  const absl::StatusOr<std::string> name = WholeExperimentName(connection, text);
-  if (!name.ok()) return Fail(context, name.status());
+absl::StatusOr<v1::Experiment> CancelOne(Connection* connection, const std::string& text) {
+  const absl::StatusOr<std::string> name = ResolveExperimentName(connection, text);
+  if (!name.ok()) return name.status();
   v1::CancelExperimentRequest request;
   request.set_name(*name);
-  const absl::StatusOr<v1::Experiment> experiment = connection->CancelExperiment(request);
-  if (!experiment.ok()) return Fail(context, experiment.status());
-  if (options.json) {
-    *context.console.out << ToJson(*experiment);
-  } else {
-    context.console.Say(
-        absl::StrCat(Id(experiment->name()), ": ", CountsText(experiment->counts())));
-  }
-  return kSuccess;
+  return connection->CancelExperiment(request);
 }
 
-int Cancel(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
+absl::StatusOr<int> Cancel(const Options& options, const Context& context, Connection* connection) {
   int code = kSuccess;
   for (const std::string& text : options.experiments) {
-    code = std::max(code, CancelOne(connection->get(), context, options, text));
+    const absl::StatusOr<v1::Experiment> experiment = CancelOne(connection, text);
+    if (!experiment.ok()) {
+      code = std::max(code, Fail(context, experiment.status()));
+    } else if (options.json) {
+      PrintJson(context, *experiment);
+    } else {
+      context.console.Info(
+          absl::StrCat(Id(experiment->name()), ": ", CountsText(experiment->counts())));
+    }
   }
   return code;
 }
 
 }  // namespace
 
-void AddCancel(Command root) {
+Action DefineCancel(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command =
-      root.Add("cancel", "Cancel experiments; runs that others share go on for those");
-  command.Arguments(&options->experiments, "EXP", "experiments");
-  command.Flag(&options->json, "--json", "print the server's message, one for each experiment");
-  command.Footer(
+  command->Arguments(&options->experiments, "EXP", "experiments");
+  command->Flag(&options->json, "--json", "print the server's message, one for each experiment");
+  command->Footer(
       "The beginning of a name will do if it is the only one; experiments/ID is taken as it is.\n\n"
       "Example:\n  ablate cancel names-norm-7f3k");
-  command.Do([options](const Context& context) { return Cancel(*options, context); });
+  return WithServer(options, Cancel);
 }
 
 }  // namespace ablate::client

@@ -1,49 +1,97 @@
 // `ablate compare EXP`: what the settings of an experiment came to against their baseline.
+#include "client/commands/compare.h"
+
 #include <memory>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/comparison_options.h"
-#include "client/exit_code.h"
-#include "client/json.h"
-#include "client/utf8.h"
+#include "client/command_table.h"
+#include "client/names.h"
+#include "client/output/terminal_text.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
+
+constexpr int32_t kEnd = -1;
+
+absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--baseline: ", reflect::Quoted(text), " is not AXIS=LABEL"));
+  }
+  const std::string axis = text.substr(0, equals);
+  if (!request->mutable_baseline()->insert({axis, text.substr(equals + 1)}).second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--baseline: ", reflect::Quoted(axis), " is given twice"));
+  }
+  return absl::OkStatus();
+}
 
 struct Options {
   ComparisonOptions comparison;
   bool json = false;
 };
 
-int Compare(const Options& options, const Context& context) {
-  const absl::StatusOr<v1::CompareRequest> request = ToRequest(options.comparison);
-  if (!request.ok()) {
-    context.console.Error(absl::StrCat("ablate compare: ", request.status().message()));
-    return kUsage;
-  }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::Comparison> comparison = (*connection)->Compare(*request);
-  if (!comparison.ok()) return Fail(context, comparison.status());
-  *context.console.out << (options.json ? ToJson(*comparison) : PrintableLines(comparison->text()));
+absl::StatusOr<v1::CompareRequest> MakeRequest(const Options& options) {
+  return MakeCompareRequest(options.comparison);
+}
+
+absl::StatusOr<int> Compare(const Options& options, const v1::CompareRequest& request,
+                            const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::Comparison> comparison = connection->Compare(request);
+  if (!comparison.ok()) return comparison.status();
+  if (options.json) return PrintJson(context, *comparison);
+  *context.console.out << PrintableLines(comparison->text());
   return kSuccess;
 }
 
 }  // namespace
 
-void AddCompare(Command root) {
+void AddComparisonChoices(Command* command, ComparisonOptions* options) {
+  command->Option(&options->key, "--key,-k", "KEY", "the metric [report.primary of the spec]");
+  command->Option(&options->by, "--by", "AXIS",
+                  "compare along this axis, within each combination of the others");
+  command->Options(&options->baseline, "--baseline", "AXIS=LABEL",
+                   "compare with this label; repeatable [the first of each axis]");
+  command->Option(&options->at, "--at", "STEP", "the metric at this step [-1, the end]");
+}
+
+void AddComparisonOptions(Command* command, ComparisonOptions* options) {
+  command->Argument(&options->experiment, "EXP", "experiment");
+  AddComparisonChoices(command, options);
+}
+
+absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& options) {
+  v1::CompareRequest request;
+  request.set_experiment(ExperimentName(options.experiment));
+  request.set_key(options.key);
+  request.set_by(options.by);
+  for (const std::string& baseline : options.baseline) {
+    if (absl::Status added = AddBaseline(baseline, &request); !added.ok()) return added;
+  }
+  if (options.at.empty()) return request;
+  int32_t at = 0;
+  if (!absl::SimpleAtoi(options.at, &at) || at < kEnd) {
+    return absl::InvalidArgumentError(absl::StrCat("--at: ", reflect::Quoted(options.at),
+                                                   " is not a step from 0 on, or -1 for the end"));
+  }
+  request.set_at(at);
+  return request;
+}
+
+Action DefineCompare(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("compare", "Compare an experiment's settings with their baseline");
-  AddComparisonOptions(&command, &options->comparison);
-  command.Flag(&options->json, "--json", "print the server's message: every number, in full");
-  command.Footer(
+  AddComparisonOptions(command, &options->comparison);
+  command->Flag(&options->json, "--json", "print the server's message: every number, in full");
+  command->Footer(
       "Runs of equal seed are paired. Tuned axes are chosen for each setting on its other seeds;\n"
       "a diverged run counts and loses, and is in no mean. docs/comparison.md has the formulas.\n\n"
       "Example:\n  ablate compare names-norm\n"
       "  ablate compare names-norm --by placement --baseline placement=none --at 100\n"
       "  ablate compare names-norm --json | jq '.rows[] | {label, n, mean, difference}'");
-  command.Do([options](const Context& context) { return Compare(*options, context); });
+  return WithServer(*command, options, MakeRequest, Compare);
 }
 
 }  // namespace ablate::client

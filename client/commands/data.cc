@@ -5,14 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/dataset_upload.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/pages.h"
-#include "client/table.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
+#include "client/submit/dataset_files.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
@@ -23,21 +20,12 @@ struct Options {
   bool json = false;
 };
 
-absl::StatusOr<v1::ListDatasetsResponse> ListAll(Connection* connection) {
-  return AllPages(
-      &v1::ListDatasetsResponse::mutable_datasets, v1::ListDatasetsRequest(),
-      [&](const v1::ListDatasetsRequest& page) { return connection->ListDatasets(page); });
-}
-
-int Ls(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::ListDatasetsResponse> list = ListAll(connection->get());
-  if (!list.ok()) return Fail(context, list.status());
-  if (options.json) {
-    *context.console.out << ToJson(*list);
-    return kSuccess;
-  }
+absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::ListDatasetsResponse> list =
+      ListAll(connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::mutable_datasets,
+              v1::ListDatasetsRequest());
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
   Table table({{"data set"},
                {"file"},
                {"size", true},
@@ -49,65 +37,57 @@ int Ls(const Options& options, const Context& context) {
                text::Grouped(dataset.documents()), text::Grouped(dataset.characters()),
                Ago(absl::FromUnixSeconds(dataset.create_time().seconds()), context.now())});
   }
-  *context.console.out << table.Render(context.console.table_width());
-  return kSuccess;
+  return PrintTable(context, table);
 }
 
-int Add(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<Upload> upload = UploadFile(connection->get(), options.name);
-  if (!upload.ok()) return Fail(context, upload.status());
+absl::StatusOr<int> Add(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<Upload> upload = UploadFile(connection, options.name);
+  if (!upload.ok()) return upload.status();
   const v1::Dataset& dataset = upload->dataset;
-  if (options.json) {
-    *context.console.out << ToJson(dataset);
-    return kSuccess;
-  }
+  if (options.json) return PrintJson(context, dataset);
   *context.console.out << dataset.name() << "\n";
-  context.console.Say(absl::StrCat(
+  context.console.Info(absl::StrCat(
       upload->sent ? "uploaded " : "the server has it already: ", Bytes(dataset.bytes()), ", ",
       Count(dataset.documents(), "document"), ", ", Count(dataset.characters(), "character")));
   return kSuccess;
 }
 
-int Rm(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<std::string> name = WholeDatasetName(connection->get(), options.name);
-  if (!name.ok()) return Fail(context, name.status());
+absl::StatusOr<int> Rm(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<std::string> name = ResolveDatasetName(connection, options.name);
+  if (!name.ok()) return name.status();
   v1::DeleteDatasetRequest request;
   request.set_name(*name);
-  const absl::Status status = (*connection)->DeleteDataset(request);
-  if (!status.ok()) return Fail(context, status);
-  if (options.json) *context.console.out << ToJson(google::protobuf::Empty());
-  context.console.Say(absl::StrCat("removed ", Id(request.name())));
+  const absl::Status status = connection->DeleteDataset(request);
+  if (!status.ok()) return status;
+  if (options.json) PrintJson(context, google::protobuf::Empty());
+  context.console.Info(absl::StrCat("removed ", Id(request.name())));
   return kSuccess;
 }
 
 }  // namespace
 
-void AddData(Command root) {
+Action DefineDataLs(Command* command) {
   auto options = std::make_shared<Options>();
-  Command group = root.Add("data", "List, add and remove data sets");
-  group.Footer("Example:\n  ablate data add examples/data/names.txt");
+  command->Flag(&options->json, "--json", "print the server's message, all pages as one");
+  command->Footer("Example:\n  ablate data ls");
+  return WithServer(options, Ls);
+}
 
-  Command ls = group.Add("ls", "List data sets");
-  ls.Flag(&options->json, "--json", "print the server's message, all pages as one");
-  ls.Footer("Example:\n  ablate data ls");
-  ls.Do([options](const Context& context) { return Ls(*options, context); });
+Action DefineDataAdd(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->Argument(&options->name, "FILE", "text in UTF-8");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate data add examples/data/names.txt");
+  return WithServer(options, Add);
+}
 
-  Command add = group.Add("add", "Upload a text with one document a line");
-  add.Argument(&options->name, "FILE", "text in UTF-8");
-  add.Flag(&options->json, "--json", "print the server's message");
-  add.Footer("Example:\n  ablate data add examples/data/names.txt");
-  add.Do([options](const Context& context) { return Add(*options, context); });
-
-  Command rm = group.Add("rm", "Remove a data set that no run needs");
-  rm.Argument(&options->name, "NAME",
-              "data set: datasets/ID, an ID, or a file's name that only one has");
-  rm.Flag(&options->json, "--json", "print the server's message");
-  rm.Footer("Example:\n  ablate data rm names-1a2b3c");
-  rm.Do([options](const Context& context) { return Rm(*options, context); });
+Action DefineDataRm(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->Argument(&options->name, "NAME",
+                    "data set: datasets/ID, an ID, or a file's name that only one has");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate data rm names-1a2b3c");
+  return WithServer(options, Rm);
 }
 
 }  // namespace ablate::client

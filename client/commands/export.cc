@@ -1,18 +1,14 @@
 // `ablate export EXP`: every point in a file, or a folder of files, for other programs.
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/part_folder.h"
+#include "client/output/format.h"
+#include "client/output/part_file.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
@@ -28,7 +24,7 @@ struct Options {
 };
 
 // What arrived.
-struct Arrived {
+struct Received {
   uint64_t files = 0;
   uint64_t bytes = 0;
   std::string path;  // of the last chunk
@@ -36,118 +32,119 @@ struct Arrived {
   absl::Status damage;
 };
 
-void Count(const v1::FileChunk& chunk, Arrived* arrived) {
-  if (arrived->files == 0 || chunk.path() != arrived->path) ++arrived->files;
-  arrived->path = chunk.path();
-  arrived->bytes += chunk.data().size();
+void Count(const v1::FileChunk& chunk, Received* received) {
+  if (received->files == 0 || chunk.path() != received->path) ++received->files;
+  received->path = chunk.path();
+  received->bytes += chunk.data().size();
 }
 
 // Receives the export and hands each chunk to `write`.
-absl::StatusOr<Arrived> Receive(Connection* connection, const v1::ExportRequest& request,
-                                const std::function<absl::Status(const v1::FileChunk&)>& write) {
-  Arrived arrived;
+absl::StatusOr<Received> Receive(Connection* connection, const v1::ExportRequest& request,
+                                 const OnMessage<v1::FileChunk>& write) {
+  Received received;
   absl::Status written;
   const absl::Status status = connection->Export(request, [&](const v1::FileChunk& chunk) {
-    Count(chunk, &arrived);
+    Count(chunk, &received);
     return written = write(chunk);
   });
   if (!written.ok()) return written;
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
-  arrived.damage = status;
-  return arrived;
+  received.damage = status;
+  return received;
 }
 
-absl::StatusOr<Arrived> ReceiveFile(Connection* connection, const v1::ExportRequest& request,
-                                    const std::string& path, Existing existing) {
-  PartFile file(path, existing);
+absl::StatusOr<Received> ReceiveFile(Connection* connection, const v1::ExportRequest& request,
+                                     const std::string& path, IfExists if_exists) {
+  PartFile file(path, if_exists);
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
-  const auto arrived =
+  const auto received =
       Receive(connection, request, [&](const v1::FileChunk& chunk) -> absl::Status {
         if (chunk.path().empty()) return file.Write(chunk.data());
         return absl::DataLossError("the server sends several files where one is due");
       });
-  if (!arrived.ok()) return arrived;
-  const absl::Status kept = file.Keep();
-  return kept.ok() ? arrived : kept;
+  if (!received.ok()) return received;
+  const absl::Status committed = file.Commit();
+  return committed.ok() ? received : committed;
 }
 
-absl::StatusOr<Arrived> ReceiveFolder(Connection* connection, const v1::ExportRequest& request,
-                                      const std::string& path, Existing existing) {
-  PartFolder folder(path, existing, [](const std::string& name) {
+absl::StatusOr<Received> ReceiveFolder(Connection* connection, const v1::ExportRequest& request,
+                                       const std::string& path, IfExists if_exists) {
+  PartFolder folder(path, if_exists, [](const std::string& name) {
     return absl::StartsWith(name, "events.out.tfevents.");
   });
   if (const absl::Status opened = folder.Open(); !opened.ok()) return opened;
-  const auto arrived = Receive(connection, request, [&](const v1::FileChunk& chunk) {
+  const auto received = Receive(connection, request, [&](const v1::FileChunk& chunk) {
     return folder.Write(chunk.path(), chunk.data());
   });
-  if (!arrived.ok()) return arrived;
-  const absl::Status kept = folder.Keep();
-  return kept.ok() ? arrived : kept;
+  if (!received.ok()) return received;
+  const absl::Status committed = folder.Commit();
+  return committed.ok() ? received : committed;
 }
 
-void Tell(const Options& options, const Context& context, const Arrived& arrived) {
+void PrintResult(const Options& options, const Context& context, const Received& received) {
   if (!options.json) {
-    context.console.Say(absl::StrCat(options.output, ": ", client::Count(arrived.files, "file"),
-                                     ", ", Bytes(arrived.bytes)));
+    context.console.Info(absl::StrCat(options.output, ": ", client::Count(received.files, "file"),
+                                      ", ", Bytes(received.bytes)));
     return;
   }
   google::protobuf::Struct result;
   auto& fields = *result.mutable_fields();
   fields["path"].set_string_value(options.output);
-  fields["files"].set_number_value(static_cast<double>(arrived.files));
-  fields["bytes"].set_number_value(static_cast<double>(arrived.bytes));
-  *context.console.out << ToJson(result);
+  fields["files"].set_number_value(static_cast<double>(received.files));
+  fields["bytes"].set_number_value(static_cast<double>(received.bytes));
+  PrintJson(context, result);
 }
 
-int Export(const Options& options, const Context& context) {
+absl::StatusOr<v1::ExportRequest> MakeRequest(const Options& options) {
   v1::ExportRequest request;
   v1::ExportFormat::Value format = v1::ExportFormat::unspecified;
   if (!v1::ExportFormat::Value_Parse(options.format, &format) ||
       format == v1::ExportFormat::unspecified) {
-    context.console.Error(absl::StrCat("ablate export: --format ", options.format,
-                                       " is none of csv, jsonl, tensorboard"));
-    return kUsage;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--format ", options.format, " is none of csv, jsonl, tensorboard"));
   }
   request.set_experiment(ExperimentName(options.experiment));
   request.set_format(format);
   for (const std::string& key : options.keys) request.add_keys(key);
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const Existing existing = options.force ? Existing::kReplace : Existing::kRefuse;
+  return request;
+}
+
+absl::StatusOr<int> Export(const Options& options, const v1::ExportRequest& request,
+                           const Context& context, Connection* connection) {
+  const IfExists if_exists = options.force ? IfExists::kReplace : IfExists::kRefuse;
   std::string path = options.output;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const bool folder = format == v1::ExportFormat::tensorboard;
-  const auto arrived =
-      (folder ? ReceiveFolder : ReceiveFile)(connection->get(), request, path, existing);
-  if (absl::IsAlreadyExists(arrived.status())) {
-    return Fail(context, absl::AlreadyExistsError(
-                             absl::StrCat(arrived.status().message(), ": --force replaces it")));
+  const bool folder = request.format() == v1::ExportFormat::tensorboard;
+  const auto received =
+      (folder ? ReceiveFolder : ReceiveFile)(connection, request, path, if_exists);
+  if (absl::IsAlreadyExists(received.status())) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(received.status().message(), ": --force replaces it"));
   }
-  if (!arrived.ok()) return Fail(context, arrived.status());
-  Tell(options, context, *arrived);
-  if (!arrived->damage.ok()) return Fail(context, arrived->damage);
+  if (!received.ok()) return received.status();
+  PrintResult(options, context, *received);
+  if (!received->damage.ok()) return received->damage;
   return kSuccess;
 }
 
 }  // namespace
 
-void AddExport(Command root) {
+Action DefineExport(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("export", "Write every point into a file for other programs");
-  command.Argument(&options->experiment, "EXP", "experiment");
-  command.RequiredOption(&options->format, "--format", "FORMAT", "csv, jsonl or tensorboard");
-  command.RequiredOption(&options->output, "--output,-o", "PATH",
-                         "file to write; with tensorboard a folder, with a folder for each cell");
-  command.Options(&options->keys, "--key,-k", "KEY", "only this metric; repeatable [all]");
-  command.Flag(&options->force, "--force",
-               "replace the file, or the folder of an earlier tensorboard export");
-  command.Flag(&options->json, "--json", "print path, number of files and bytes");
-  command.Footer(
+  command->Argument(&options->experiment, "EXP", "experiment");
+  command->RequiredOption(&options->format, "--format", "FORMAT", "csv, jsonl or tensorboard");
+  command->RequiredOption(&options->output, "--output,-o", "PATH",
+                          "file to write; with tensorboard a folder, with a folder for each cell");
+  command->Options(&options->keys, "--key,-k", "KEY", "only this metric; repeatable [all]");
+  command->Flag(&options->force, "--force",
+                "replace the file, or the folder of an earlier tensorboard export");
+  command->Flag(&options->json, "--json", "print path, number of files and bytes");
+  command->Footer(
       "Values in csv and jsonl are exact; tensorboard's are rounded to float32.\n\n"
       "Examples:\n  ablate export names-norm --format csv -o names-norm.csv\n"
       "  ablate export names-norm --format tensorboard -o logs/names-norm && tensorboard --logdir "
       "logs");
-  command.Do([options](const Context& context) { return Export(*options, context); });
+  return WithServer(*command, options, MakeRequest, Export);
 }
 
 }  // namespace ablate::client

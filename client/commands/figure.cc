@@ -1,16 +1,15 @@
 // `ablate figure EXP KIND -o FILE`: a picture of a comparison, and the numbers in it.
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/comparison_options.h"
-#include "client/exit_code.h"
-#include "client/json.h"
-#include "client/number_text.h"
-#include "client/part_file.h"
+#include "client/command_table.h"
+#include "client/commands/compare.h"
+#include "client/output/format.h"
+#include "client/output/part_file.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -43,8 +42,7 @@ absl::StatusOr<double> Width(const std::string& text) {
       "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches"));
 }
 
-// The request, or what is wrong with the command line.
-absl::StatusOr<v1::RenderFigureRequest> ToRequest(const Options& options) {
+absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
   v1::RenderFigureRequest request;
   v1::FigureFormat::Value format = v1::FigureFormat::unspecified;
   if (!v1::FigureFormat::Value_Parse(Extension(options.output), &format) ||
@@ -54,7 +52,7 @@ absl::StatusOr<v1::RenderFigureRequest> ToRequest(const Options& options) {
   }
   const absl::StatusOr<double> width = Width(options.width);
   if (!width.ok()) return width.status();
-  absl::StatusOr<v1::CompareRequest> comparison = ToRequest(options.comparison);
+  absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   // What is drawn; a tuned axis is chosen by the primary metric all the same.
   request.set_key(comparison->key());
@@ -66,11 +64,11 @@ absl::StatusOr<v1::RenderFigureRequest> ToRequest(const Options& options) {
   return request;
 }
 
-int Save(const Context& context, const std::string& path, const std::string& data) {
+absl::Status Save(const Context& context, const std::string& path, const std::string& data) {
   const absl::Status written = WriteFile(path, data);
-  if (!written.ok()) return Fail(context, written);
-  context.console.Say(absl::StrCat(path, ": ", Bytes(data.size())));
-  return kSuccess;
+  if (!written.ok()) return written;
+  context.console.Info(absl::StrCat(path, ": ", Bytes(data.size())));
+  return absl::OkStatus();
 }
 
 v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
@@ -78,48 +76,44 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
   return figure;
 }
 
-int Figure(const Options& options, const Context& context) {
-  const absl::StatusOr<v1::RenderFigureRequest> request = ToRequest(options);
-  if (!request.ok()) {
-    context.console.Error(absl::StrCat("ablate figure: ", request.status().message()));
-    return kUsage;
-  }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::RenderFigureResponse> figure = (*connection)->RenderFigure(*request);
-  if (!figure.ok()) return Fail(context, figure.status());
-  const int saved = Save(context, options.output, figure->data());
-  if (saved == kSuccess && options.json) *context.console.out << ToJson(WithoutPicture(*figure));
-  if (saved != kSuccess || !options.csv) return saved;
+absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest& request,
+                           const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::RenderFigureResponse> figure = connection->RenderFigure(request);
+  if (!figure.ok()) return figure.status();
+  if (absl::Status saved = Save(context, options.output, figure->data()); !saved.ok()) return saved;
+  if (options.json) PrintJson(context, WithoutPicture(*figure));
+  if (!options.csv) return kSuccess;
   if (figure->csv().empty()) {
-    return Fail(context, absl::ResourceExhaustedError(
-                             "the figure's numbers are too many for an answer; `ablate metrics EXP "
-                             "--csv` has all points"));
+    return absl::ResourceExhaustedError(
+        "the figure's numbers are too many for an answer; `ablate metrics EXP --csv` has all "
+        "points");
   }
   const size_t stem = options.output.size() - Extension(options.output).size();
-  return Save(context, absl::StrCat(options.output.substr(0, stem), "csv"), figure->csv());
+  const std::string csv_file = absl::StrCat(options.output.substr(0, stem), "csv");
+  if (absl::Status saved = Save(context, csv_file, figure->csv()); !saved.ok()) return saved;
+  return kSuccess;
 }
 
 }  // namespace
 
-void AddFigure(Command root) {
+Action DefineFigure(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("figure", "Draw an experiment: curves, differences, sensitivity");
-  AddComparisonOptions(&command, &options->comparison);
-  command.Argument(&options->kind, "KIND", "loss, windows, curves, forest, sensitivity or summary");
-  command.RequiredOption(&options->output, "--output,-o", "FILE",
-                         "file to write; its name ends in .svg, .pdf or .png");
-  command.Option(&options->width, "--width", "WIDTH",
-                 "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
-  command.Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
-  command.Flag(&options->json, "--json", "print the server's message, without the picture");
-  command.Footer(
+  AddComparisonOptions(command, &options->comparison);
+  command->Argument(&options->kind, "KIND",
+                    "loss, windows, curves, forest, sensitivity or summary");
+  command->RequiredOption(&options->output, "--output,-o", "FILE",
+                          "file to write; its name ends in .svg, .pdf or .png");
+  command->Option(&options->width, "--width", "WIDTH",
+                  "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
+  command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
+  command->Flag(&options->json, "--json", "print the server's message, without the picture");
+  command->Footer(
       "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"
       "compared one [report.primary of the spec]. docs/figures.md says what each kind shows.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
       "  ablate figure names-norm loss --key eval/loss -o eval.png");
-  command.Do([options](const Context& context) { return Figure(*options, context); });
+  return WithServer(*command, options, MakeRequest, Figure);
 }
 
 }  // namespace ablate::client

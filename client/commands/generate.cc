@@ -5,12 +5,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/utf8.h"
+#include "client/output/format.h"
+#include "client/output/terminal_text.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
@@ -28,9 +26,12 @@ struct Options {
   bool json = false;
 };
 
-v1::GenerateRequest RequestOf(const Options& options, const std::string& run) {
+// The request, but for the run.
+absl::StatusOr<v1::GenerateRequest> MakeRequest(const Options& options) {
+  if (options.step && *options.step > INT32_MAX) {
+    return absl::InvalidArgumentError("--step is at most 2147483647");
+  }
   v1::GenerateRequest request;
-  request.set_run(run);
   if (options.step) request.set_step(static_cast<int32_t>(*options.step));
   if (options.count) request.set_count(*options.count);
   if (options.temperature) request.set_temperature(*options.temperature);
@@ -43,8 +44,8 @@ v1::GenerateRequest RequestOf(const Options& options, const std::string& run) {
 
 std::string Percent(double share) { return absl::StrCat(std::lround(share * 100), " %"); }
 
-void SaySummary(const v1::GenerateSummary& summary, const Context& context) {
-  context.console.Say(
+void PrintSummary(const v1::GenerateSummary& summary, const Context& context) {
+  context.console.Info(
       absl::StrCat(Count(summary.samples(), "sample"), " at step ", text::Grouped(summary.step()),
                    ": ", Percent(summary.distinct_share()), " distinct, ",
                    Percent(summary.in_training_data_share()), " found in the training data"));
@@ -53,53 +54,50 @@ void SaySummary(const v1::GenerateSummary& summary, const Context& context) {
 void Print(const v1::GenerateResponse& message, const Options& options, const Context& context) {
   std::ostream* const out = context.console.out;
   if (options.json) *out << ToJsonLine(message);
-  if (message.has_summary()) SaySummary(message.summary(), context);
+  if (message.has_summary()) PrintSummary(message.summary(), context);
   if (options.json || !message.has_sample()) return;
   const std::string& text = message.sample().text();
   *out << (context.console.out_is_terminal ? Printable(text) : text) << "\n";
 }
 
-int Generate(const Options& options, const Context& context) {
-  if (options.step && *options.step > INT32_MAX) {
-    context.console.Error("ablate generate: --step is at most 2147483647");
-    return kUsage;
-  }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<std::string> run = FindRun(connection->get(), options.run);
-  if (!run.ok()) return Fail(context, run.status());
+absl::StatusOr<int> Generate(const Options& options, const v1::GenerateRequest& request,
+                             const Context& context, Connection* connection) {
+  const absl::StatusOr<std::string> run = FindRun(connection, options.run);
+  if (!run.ok()) return run.status();
   const auto on_message = [&](const v1::GenerateResponse& message) {
     Print(message, options, context);
     const bool good = context.console.out->good();
     return good ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   };
-  const absl::Status status = (*connection)->Generate(RequestOf(options, *run), on_message);
-  return status.ok() ? kSuccess : Fail(context, ExplainRunError(status, options.run));
+  v1::GenerateRequest of_run = request;
+  of_run.set_run(*run);
+  const absl::Status status = connection->Generate(of_run, on_message);
+  if (!status.ok()) return ExplainRunError(status, options.run);
+  return kSuccess;
 }
 
 }  // namespace
 
-void AddGenerate(Command root) {
+Action DefineGenerate(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("generate", "Let a trained model write: one sample a line");
-  command.Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command.Option(&options->step, "--step", "N", "from the checkpoint of this step [the last]");
-  command.Option(&options->count, "--count,-n", "N", "samples, 1 to 1,000 [20]");
-  command.Option(&options->temperature, "--temperature,-t", "X",
-                 "scores are divided by it; 0: always the most likely token [1]");
-  command.Option(&options->top_k, "--top-k", "N",
-                 "draw from the N most likely tokens only; 0: from all [0]");
-  command.Option(&options->top_p, "--top-p", "P",
-                 "draw from the fewest tokens that have this probability together [1]");
-  command.Option(&options->seed, "--seed", "N",
-                 "of the draws: with the same seed, models get the same luck [0]");
-  command.Option(&options->prompt, "--prompt", "TEXT", "how every sample begins");
-  command.Flag(&options->json, "--json", "print the server's messages, one a line");
-  command.Footer(
+  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
+  command->Option(&options->step, "--step", "N", "from the checkpoint of this step [the last]");
+  command->Option(&options->count, "--count,-n", "N", "samples, 1 to 1,000 [20]");
+  command->Option(&options->temperature, "--temperature,-t", "X",
+                  "scores are divided by it; 0: always the most likely token [1]");
+  command->Option(&options->top_k, "--top-k", "N",
+                  "draw from the N most likely tokens only; 0: from all [0]");
+  command->Option(&options->top_p, "--top-p", "P",
+                  "draw from the fewest tokens that have this probability together [1]");
+  command->Option(&options->seed, "--seed", "N",
+                  "of the draws: with the same seed, models get the same luck [0]");
+  command->Option(&options->prompt, "--prompt", "TEXT", "how every sample begins");
+  command->Flag(&options->json, "--json", "print the server's messages, one a line");
+  command->Footer(
       "It answers while runs train. How many samples differ, and how many are documents of the\n"
       "training part of the run's data, read by the run or not, is said on standard error.\n\n"
       "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
-  command.Do([options](const Context& context) { return Generate(*options, context); });
+  return WithServer(*command, options, MakeRequest, Generate);
 }
 
 }  // namespace ablate::client

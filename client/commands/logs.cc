@@ -3,11 +3,9 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/table.h"
+#include "client/output/table.h"
 
 namespace ablate::client {
 namespace {
@@ -17,19 +15,14 @@ struct Options {
   bool json = false;
 };
 
-int Logs(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<std::string> run = FindRun(connection->get(), options.run);
-  if (!run.ok()) return Fail(context, run.status());
+absl::StatusOr<int> Logs(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<std::string> run = FindRun(connection, options.run);
+  if (!run.ok()) return run.status();
   v1::ListRunEventsRequest request;
   request.set_run(*run);
-  const absl::StatusOr<v1::ListRunEventsResponse> events = (*connection)->ListRunEvents(request);
-  if (!events.ok()) return Fail(context, ExplainRunError(events.status(), options.run));
-  if (options.json) {
-    *context.console.out << ToJson(*events);
-    return kSuccess;
-  }
+  const absl::StatusOr<v1::ListRunEventsResponse> events = connection->ListRunEvents(request);
+  if (!events.ok()) return ExplainRunError(events.status(), options.run);
+  if (options.json) return PrintJson(context, *events);
   Table table({{"time"}, {"what"}, {"step", true}, {"worker"}, {"message"}});
   for (const v1::RunEvent& event : events->events()) {
     const absl::Time time = absl::FromUnixSeconds(event.time().seconds());
@@ -43,13 +36,12 @@ int Logs(const Options& options, const Context& context) {
 
 }  // namespace
 
-void AddLogs(Command root) {
+Action DefineLogs(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("logs", "Show a run's history: queued, granted, lost, failed and why");
-  command.Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command.Flag(&options->json, "--json", "print the server's message");
-  command.Footer("Example:\n  ablate logs names-norm/post-lr0.01-s42");
-  command.Do([options](const Context& context) { return Logs(*options, context); });
+  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate logs names-norm/post-lr0.01-s42");
+  return WithServer(options, Logs);
 }
 
 }  // namespace ablate::client

@@ -1,17 +1,16 @@
 // `ablate ls`: the experiments, newest first.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/follow.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/table.h"
+#include "client/output/experiment_text.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
 
 namespace ablate::client {
 namespace {
@@ -42,19 +41,14 @@ absl::StatusOr<v1::ListExperimentsResponse> List(Connection* connection, uint32_
   return all;
 }
 
-int Ls(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
+absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
   const bool everything = options.limit == 0u;
   const uint32_t limit = everything ? std::numeric_limits<int32_t>::max() : *options.limit;
-  const absl::StatusOr<v1::ListExperimentsResponse> list = List(connection->get(), limit);
-  if (!list.ok()) return Fail(context, list.status());
-  if (options.json) {
-    *context.console.out << ToJson(*list);
-    return kSuccess;
-  }
+  const absl::StatusOr<v1::ListExperimentsResponse> list = List(connection, limit);
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
   if (list->experiments().empty()) {
-    context.console.Say("no experiments yet: `ablate submit FILE` creates one");
+    context.console.Info("no experiments yet: `ablate submit FILE` creates one");
     return kSuccess;
   }
   Table table({{"experiment"}, {"state"}, {"runs"}, {"created"}, {"question"}});
@@ -63,20 +57,19 @@ int Ls(const Options& options, const Context& context) {
                Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
                experiment.spec().question()});
   }
-  *context.console.out << table.Render(context.console.table_width());
+  PrintTable(context, table);
   if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
   return kSuccess;
 }
 
 }  // namespace
 
-void AddLs(Command root) {
+Action DefineLs(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("ls", "List experiments, newest first");
-  command.Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
-  command.Flag(&options->json, "--json", "print the server's message");
-  command.Footer("Example:\n  ablate ls --json | jq -r '.experiments[].name'");
-  command.Do([options](const Context& context) { return Ls(*options, context); });
+  command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate ls --json | jq -r '.experiments[].name'");
+  return WithServer(options, Ls);
 }
 
 }  // namespace ablate::client

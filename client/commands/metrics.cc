@@ -10,14 +10,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/pages.h"
-#include "client/table.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
 #include "proto/reflect/from_value.h"
+#include "text/csv.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
@@ -34,18 +32,22 @@ struct Options {
   bool list = false;
 };
 
-// Quoted if a reader of CSV would otherwise see several fields or lines.
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
+// What EXP or EXP/CELL names.
+struct Target {
+  std::string experiment;
+  std::optional<CellName> cell;
+};
+
+Target ParseTarget(const std::string& text) {
+  std::optional<CellName> cell = ParseCellName(text);
+  std::string experiment = cell ? cell->experiment : ExperimentName(text);
+  return {std::move(experiment), std::move(cell)};
 }
 
 void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
   fmt::memory_buffer lines;
-  std::string front = CsvField(series.cell()) + ',';
-  if (with_key) front += CsvField(series.key()) + ',';
+  std::string front = text::CsvField(series.cell()) + ',';
+  if (with_key) front += text::CsvField(series.key()) + ',';
   const int points = std::min(series.steps_size(), series.values_size());
   for (int i = 0; i < points; ++i) {
     fmt::format_to(std::back_inserter(lines), "{}{},{}\n", front, series.steps(i),
@@ -59,9 +61,8 @@ absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
                                                  const std::string& parent) {
   v1::ListMetricsRequest request;
   request.set_parent(parent);
-  return AllPages(
-      &v1::ListMetricsResponse::mutable_metrics, request,
-      [&](const v1::ListMetricsRequest& page) { return connection->ListMetrics(page); });
+  return ListAll(connection, &Connection::ListMetrics, &v1::ListMetricsResponse::mutable_metrics,
+                 std::move(request));
 }
 
 // Says which of the wanted keys have no points, and what they may have meant.
@@ -79,39 +80,33 @@ void NoteMissing(Connection* connection, const Context& context, const std::stri
   }
 }
 
-// All rows of the experiment, or the one that `cell` names.
-absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const std::string& experiment,
-                                          const std::optional<CellName>& cell) {
-  if (!cell) return ListAllRuns(connection, experiment);
-  absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
+// All rows of the experiment, or the one of the cell.
+absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const Target& target) {
+  if (!target.cell) return ListAllRuns(connection, target.experiment);
+  absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
   if (!row.ok()) return row.status();
   v1::ListRunsResponse rows;
   *rows.add_rows() = *std::move(row);
   return rows;
 }
 
-int PrintPoints(Connection* connection, const Context& context, const Options& options,
-                const std::string& experiment, const std::optional<CellName>& cell) {
-  v1::QueryMetricsRequest request;
-  if (cell) {
-    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
-    if (!row.ok()) return Fail(context, row.status());
+absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
+                                v1::QueryMetricsRequest request, const Context& context,
+                                Connection* connection) {
+  if (target.cell) {
+    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
+    if (!row.ok()) return row.status();
     request.add_runs(row->run());
   } else {
-    request.set_experiment(experiment);
+    request.set_experiment(target.experiment);
   }
-  for (const std::string& key : options.keys) request.add_keys(key);
-  if (options.first_step) request.set_first_step(*options.first_step);
-  if (options.last_step) request.set_last_step(*options.last_step);
-  if (options.max_points) request.set_max_points(*options.max_points);
-
   std::ostream* out = context.console.out;
   const bool with_key = options.keys.size() != 1;
   if (options.csv) *out << (with_key ? "cell,key,step,value\n" : "cell,step,value\n");
   std::set<std::string> seen;
   const absl::Status status = connection->QueryMetrics(request, [&](const v1::Series& series) {
     v1::Series named = series;
-    if (cell) named.set_cell(cell->cell);
+    if (target.cell) named.set_cell(target.cell->cell);
     seen.insert(named.key());
     if (options.csv) {
       PrintCsv(named, with_key, out);
@@ -120,17 +115,17 @@ int PrintPoints(Connection* connection, const Context& context, const Options& o
     }
     return out->good() ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   });
-  if (!status.ok()) return Fail(context, status);
-  NoteMissing(connection, context, experiment, options.keys, seen);
+  if (!status.ok()) return status;
+  NoteMissing(connection, context, target.experiment, options.keys, seen);
   return kSuccess;
 }
 
 std::string OptionalText(bool has, double value) { return has ? Short(value) : "—"; }
 
-int PrintSummaries(Connection* connection, const Context& context, const Options& options,
-                   const std::string& experiment, const std::optional<CellName>& cell) {
-  const absl::StatusOr<v1::ListRunsResponse> rows = Rows(connection, experiment, cell);
-  if (!rows.ok()) return Fail(context, rows.status());
+absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
+                                   const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::ListRunsResponse> rows = Rows(connection, target);
+  if (!rows.ok()) return rows.status();
   Table table({{"cell"},
                {"key"},
                {"points", true},
@@ -164,81 +159,85 @@ int PrintSummaries(Connection* connection, const Context& context, const Options
                  text::Grouped(summary.nonfinite())});
     }
   }
-  *context.console.out << table.Render(context.console.table_width());
-  NoteMissing(connection, context, experiment, options.keys, seen);
+  PrintTable(context, table);
+  NoteMissing(connection, context, target.experiment, options.keys, seen);
   return damaged > 0 ? kFailure : kSuccess;
 }
 
-int PrintKeys(Connection* connection, const Context& context, const Options& options,
-              const std::string& experiment, const std::optional<CellName>& cell) {
-  std::string parent = experiment;
-  if (cell) {
-    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
-    if (!row.ok()) return Fail(context, row.status());
+absl::StatusOr<int> PrintKeys(const Options& options, const Target& target, const Context& context,
+                              Connection* connection) {
+  std::string parent = target.experiment;
+  if (target.cell) {
+    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
+    if (!row.ok()) return row.status();
     parent = row->run();
   }
   const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, parent);
-  if (!list.ok()) return Fail(context, list.status());
-  if (options.json) {
-    *context.console.out << ToJson(*list);
-    return kSuccess;
-  }
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
   Table table({{"key"}, {"points", true}});
   for (const v1::MetricInfo& metric : list->metrics()) {
     table.Add({metric.key(), text::Grouped(metric.count())});
   }
-  *context.console.out << table.Render(context.console.table_width());
-  return kSuccess;
+  return PrintTable(context, table);
 }
 
-// Why these options make no sense together; empty if they do.
-const char* Contradiction(const Options& options) {
+// INVALID_ARGUMENT if these options make no sense together.
+absl::Status CheckOptions(const Options& options) {
   if (options.csv && (options.json || options.list)) {
-    return "--csv is for points, without --json or --list";
+    return absl::InvalidArgumentError("--csv is for points, without --json or --list");
   }
-  if (options.list && !options.keys.empty()) return "--list lists every metric, without --key";
+  if (options.list && !options.keys.empty()) {
+    return absl::InvalidArgumentError("--list lists every metric, without --key");
+  }
   const bool of_points = options.first_step || options.last_step || options.max_points;
   if (of_points && (options.list || !(options.csv || options.json))) {
-    return "--first-step, --last-step and --max-points are for points: add --csv or --json, "
-           "without --list";
+    return absl::InvalidArgumentError(
+        "--first-step, --last-step and --max-points are for points: add --csv or --json, "
+        "without --list");
   }
-  return "";
+  return absl::OkStatus();
 }
 
-int Metrics(const Options& options, const Context& context) {
-  if (const std::string problem = Contradiction(options); !problem.empty()) {
-    context.console.Error(absl::StrCat("ablate metrics: ", problem));
-    return kUsage;
-  }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const std::optional<CellName> cell = ParseCellName(options.target);
-  const std::string experiment = cell ? cell->experiment : ExperimentName(options.target);
-  const bool points = options.csv || options.json;
-  const auto print = options.list ? PrintKeys : points ? PrintPoints : PrintSummaries;
-  return print(connection->get(), context, options, experiment, cell);
+// The request for points, but for what they are of.
+absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const Options& options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  v1::QueryMetricsRequest request;
+  for (const std::string& key : options.keys) request.add_keys(key);
+  if (options.first_step) request.set_first_step(*options.first_step);
+  if (options.last_step) request.set_last_step(*options.last_step);
+  if (options.max_points) request.set_max_points(*options.max_points);
+  return request;
+}
+
+absl::StatusOr<int> Metrics(const Options& options, const v1::QueryMetricsRequest& request,
+                            const Context& context, Connection* connection) {
+  const Target target = ParseTarget(options.target);
+  if (options.list) return PrintKeys(options, target, context, connection);
+  if (!options.csv && !options.json) return PrintSummaries(options, target, context, connection);
+  return PrintPoints(options, target, request, context, connection);
 }
 
 }  // namespace
 
-void AddMetrics(Command root) {
+Action DefineMetrics(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("metrics", "Print an experiment's metrics: summaries, or all points");
-  command.Argument(&options->target, "EXP", "experiment, or EXP/CELL for one cell");
-  command.Options(&options->keys, "--key,-k", "KEY", "only this metric; repeatable [all]");
-  command.Flag(&options->csv, "--csv",
-               "all points: cell,step,value, or cell,key,step,value unless one --key is given");
-  command.Flag(&options->json, "--json", "all points: one series a line, as the server sends them");
-  command.Flag(&options->list, "--list", "only which metrics there are");
-  command.Option(&options->first_step, "--first-step", "N", "points from this step on");
-  command.Option(&options->last_step, "--last-step", "N", "points up to this step");
-  command.Option(&options->max_points, "--max-points", "N",
-                 "at most so many points a series, extremes kept (4 or more) [all]");
-  command.Footer(
+  command->Argument(&options->target, "EXP", "experiment, or EXP/CELL for one cell");
+  command->Options(&options->keys, "--key,-k", "KEY", "only this metric; repeatable [all]");
+  command->Flag(&options->csv, "--csv",
+                "all points: cell,step,value, or cell,key,step,value unless one --key is given");
+  command->Flag(&options->json, "--json",
+                "all points: one series a line, as the server sends them");
+  command->Flag(&options->list, "--list", "only which metrics there are");
+  command->Option(&options->first_step, "--first-step", "N", "points from this step on");
+  command->Option(&options->last_step, "--last-step", "N", "points up to this step");
+  command->Option(&options->max_points, "--max-points", "N",
+                  "at most so many points a series, extremes kept (4 or more) [all]");
+  command->Footer(
       "Numbers in CSV and JSON are exact; --first-step, --last-step and --max-points need "
       "one of the two.\n\n"
       "Example:\n  ablate metrics names-norm --key train/loss --csv > loss.csv");
-  command.Do([options](const Context& context) { return Metrics(*options, context); });
+  return WithServer(*command, options, MakeRequest, Metrics);
 }
 
 }  // namespace ablate::client

@@ -4,13 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/comparison_options.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
+#include "client/commands/compare.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/part_file.h"
+#include "client/output/format.h"
+#include "client/output/part_file.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
@@ -23,8 +21,8 @@ struct Options {
   bool json = false;
 };
 
-absl::StatusOr<v1::RenderReportRequest> RequestOf(const Options& options) {
-  const auto comparison = ToRequest(options.comparison);
+absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
+  const auto comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   v1::RenderReportRequest request;
   for (const std::string& experiment : options.experiments) {
@@ -48,46 +46,38 @@ absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportR
     return file.Write(chunk.data());
   });
   if (!received.ok()) return received;
-  if (const absl::Status kept = file.Keep(); !kept.ok()) return kept;
+  if (const absl::Status committed = file.Commit(); !committed.ok()) return committed;
   return bytes;
 }
 
-int Report(const Options& options, const Context& context) {
-  const auto request = RequestOf(options);
-  if (!request.ok()) {
-    context.console.Error(absl::StrCat("ablate report: ", request.status().message()));
-    return kUsage;
-  }
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const auto bytes = Receive(connection->get(), *request, options);
-  if (!bytes.ok()) return Fail(context, bytes.status());
+absl::StatusOr<int> Report(const Options& options, const v1::RenderReportRequest& request,
+                           const Context& context, Connection* connection) {
+  const auto bytes = Receive(connection, request, options);
+  if (!bytes.ok()) return bytes.status();
   if (!options.json) {
-    context.console.Say(absl::StrCat(options.output, ": ", Bytes(*bytes)));
+    context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes)));
     return kSuccess;
   }
   google::protobuf::Struct result;
   (*result.mutable_fields())["path"].set_string_value(options.output);
   (*result.mutable_fields())["bytes"].set_number_value(static_cast<double>(*bytes));
-  *context.console.out << ToJson(result);
-  return kSuccess;
+  return PrintJson(context, result);
 }
 
 }  // namespace
 
-void AddReport(Command root) {
+Action DefineReport(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("report", "Write what experiments came to as one HTML page");
-  command.Arguments(&options->experiments, "EXP", "experiments, a section each");
-  AddComparisonChoices(&command, &options->comparison);
-  command.RequiredOption(&options->output, "--output,-o", "FILE", "page to write");
-  command.Flag(&options->json, "--json", "print path and bytes");
-  command.Footer(
+  command->Arguments(&options->experiments, "EXP", "experiments, a section each");
+  AddComparisonChoices(command, &options->comparison);
+  command->RequiredOption(&options->output, "--output,-o", "FILE", "page to write");
+  command->Flag(&options->json, "--json", "print path and bytes");
+  command->Footer(
       "The page needs no network and no script: verdict, table, differences of the specs, "
       "figures,\n"
       "samples, methods and provenance. docs/report.md says what stands where.\n\n"
       "Example:\n  ablate report names-norm -o report.html");
-  command.Do([options](const Context& context) { return Report(*options, context); });
+  return WithServer(*command, options, MakeRequest, Report);
 }
 
 }  // namespace ablate::client

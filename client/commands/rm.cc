@@ -10,11 +10,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/utf8.h"
+#include "client/output/terminal_text.h"
 
 namespace ablate::client {
 namespace {
@@ -26,7 +24,7 @@ struct Options {
 };
 
 // Asks whoever sits at the terminal; scripts are taken to know what they do.
-bool IsMeant(const std::vector<std::string>& names, const Context& context) {
+bool IsConfirmed(const std::vector<std::string>& names, const Context& context) {
   const auto add_id = [](std::string* text, const std::string& name) { text->append(Id(name)); };
   *context.console.err << "remove " << Printable(absl::StrJoin(names, ", ", add_id))
                        << " and the runs that no other experiment has? [y/N] " << std::flush;
@@ -36,28 +34,26 @@ bool IsMeant(const std::vector<std::string>& names, const Context& context) {
   return answer == "y" || answer == "yes";
 }
 
-int Remove(Connection* connection, const Context& context, const Options& options,
-           const std::string& name) {
+absl::Status Remove(Connection* connection, const Context& context, const Options& options,
+                    const std::string& name) {
   v1::DeleteExperimentRequest request;
   request.set_name(name);
   const absl::Status status = connection->DeleteExperiment(request);
-  if (!status.ok()) return Fail(context, status);
+  if (!status.ok()) return status;
   if (options.json) {
-    *context.console.out << ToJson(google::protobuf::Empty());
+    PrintJson(context, google::protobuf::Empty());
   } else {
-    context.console.Say(absl::StrCat("removed ", Id(name)));
+    context.console.Info(absl::StrCat("removed ", Id(name)));
   }
-  return kSuccess;
+  return absl::OkStatus();
 }
 
-int Rm(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
+absl::StatusOr<int> Rm(const Options& options, const Context& context, Connection* connection) {
   // What the beginnings of names stand for is looked up first, so that one sees what goes.
   std::vector<std::string> names;
   int code = kSuccess;
   for (const std::string& text : options.experiments) {
-    absl::StatusOr<std::string> name = WholeExperimentName(connection->get(), text);
+    absl::StatusOr<std::string> name = ResolveExperimentName(connection, text);
     if (name.ok()) {
       names.push_back(*std::move(name));
     } else {
@@ -65,29 +61,29 @@ int Rm(const Options& options, const Context& context) {
     }
   }
   const bool ask = context.console.in_is_terminal && !options.yes;
-  if (!names.empty() && ask && !IsMeant(names, context)) {
-    context.console.Say("nothing was removed");
+  if (!names.empty() && ask && !IsConfirmed(names, context)) {
+    context.console.Info("nothing was removed");
     return kFailure;
   }
   for (const std::string& name : names) {
-    code = std::max(code, Remove(connection->get(), context, options, name));
+    const absl::Status removed = Remove(connection, context, options, name);
+    if (!removed.ok()) code = std::max(code, Fail(context, removed));
   }
   return code;
 }
 
 }  // namespace
 
-void AddRm(Command root) {
+Action DefineRm(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("rm", "Remove ended or cancelled experiments and their runs");
-  command.Arguments(&options->experiments, "EXP", "experiments");
-  command.Flag(&options->yes, "--yes,-y", "do not ask, also on a terminal");
-  command.Flag(&options->json, "--json", "print the server's message");
-  command.Footer(
+  command->Arguments(&options->experiments, "EXP", "experiments");
+  command->Flag(&options->yes, "--yes,-y", "do not ask, also on a terminal");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
       "The beginning of a name will do if it is the only one; experiments/ID is taken as it is,\n"
       "which is what a script should give.\n\n"
       "Example:\n  ablate rm names-norm-7f3k --yes");
-  command.Do([options](const Context& context) { return Rm(*options, context); });
+  return WithServer(options, Rm);
 }
 
 }  // namespace ablate::client

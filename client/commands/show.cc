@@ -4,14 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/follow.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/setting_table.h"
-#include "client/utf8.h"
+#include "client/output/experiment_text.h"
+#include "client/output/format.h"
+#include "client/output/terminal_text.h"
 
 namespace ablate::client {
 namespace {
@@ -60,42 +57,33 @@ void Print(const Context& context, const v1::Experiment& experiment,
     out << Printable(experiment.spec().question()) << "\n";
   }
   const std::string primary = PrimaryMetric(experiment.spec());
-  const std::vector<SettingResult> results = SettingResults(runs, primary);
-  out << "\n" << SettingTable(experiment.spec(), results, primary, context.console.table_width());
+  out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
   const std::vector<std::string> steps = NextSteps(experiment, runs);
   if (steps.empty()) return;
   out << "\nnext:\n";
   for (const std::string& step : steps) out << "  " << Printable(step) << "\n";
 }
 
-int Show(const Options& options, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::Experiment> experiment =
-      FindExperiment(connection->get(), options.experiment);
-  if (!experiment.ok()) return Fail(context, experiment.status());
-  if (options.json) {
-    *context.console.out << ToJson(*experiment);
-    return kSuccess;
-  }
-  const absl::StatusOr<v1::ListRunsResponse> runs =
-      ListAllRuns(connection->get(), experiment->name());
-  if (!runs.ok()) return Fail(context, runs.status());
+absl::StatusOr<int> Show(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
+  if (!experiment.ok()) return experiment.status();
+  if (options.json) return PrintJson(context, *experiment);
+  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
+  if (!runs.ok()) return runs.status();
   Print(context, *experiment, *runs);
   return kSuccess;
 }
 
 }  // namespace
 
-void AddShow(Command root) {
+Action DefineShow(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("show", "Show an experiment: question, state, results per setting");
-  command.Argument(&options->experiment, "EXP", "experiment");
-  command.Flag(&options->json, "--json", "print the server's message");
-  command.Footer(
+  command->Argument(&options->experiment, "EXP", "experiment");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
       "The mean is over the DONE cells of a setting, of the last value of report.primary.\n\n"
       "Example:\n  ablate show names-norm");
-  command.Do([options](const Context& context) { return Show(*options, context); });
+  return WithServer(options, Show);
 }
 
 }  // namespace ablate::client

@@ -1,17 +1,13 @@
 // `ablate submit FILE`: create an experiment, or say what it would be.
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
+#include "client/command_table.h"
 #include "client/follow.h"
-#include "client/json.h"
-#include "client/names.h"
-#include "client/number_text.h"
-#include "client/submission.h"
-#include "client/submit_text.h"
+#include "client/output/experiment_text.h"
+#include "client/output/format.h"
+#include "client/submit/submission.h"
 
 namespace ablate::client {
 namespace {
@@ -19,7 +15,7 @@ namespace {
 // Every problem on a line of its own, then how many there are.
 int ReportProblems(const Context& context, const std::string& file,
                    const std::vector<Diagnostic>& problems) {
-  for (const Diagnostic& problem : problems) context.console.Say(ToString(problem, file));
+  for (const Diagnostic& problem : problems) context.console.Info(ToString(problem, file));
   context.console.Error(absl::StrCat(Count(problems.size(), "problem"), "; nothing was created"));
   return kFailure;
 }
@@ -38,7 +34,7 @@ int Explain(Connection* connection, const Context& context, const Submission& su
 
 int ShowDryRun(const Context& context, const SubmitOptions& options, const Submission& submission,
                const v1::CreateExperimentResponse& response) {
-  if (options.json) *context.console.out << ToJson(response);
+  if (options.json) PrintJson(context, response);
   if (!response.problems().empty()) {
     return ReportProblems(context, submission.file.name, Locate(response.problems(), submission));
   }
@@ -69,7 +65,7 @@ int Wait(Connection* connection, const Context& context, const v1::Experiment& e
   const absl::StatusOr<v1::Experiment> ended = FollowWithProgress(
       connection, context, experiment, context.console.err, context.console.err_is_terminal);
   if (!ended.ok()) return FailToWait(context, ended.status());
-  SayHowItEnded(context, *ended);
+  PrintOutcome(context, *ended);
   return ExitCodeOf(*ended);
 }
 
@@ -99,25 +95,25 @@ int Submit(const SubmitOptions& options, const Context& context) {
 
 }  // namespace
 
-void AddSubmit(Command root) {
+Action DefineSubmit(Command* command) {
   auto options = std::make_shared<SubmitOptions>();
-  Command command = root.Add("submit", "Create an experiment from a file and queue its runs");
-  command.Argument(&options->file, "FILE",
-                   "experiment file (.yaml, .json, .textproto); - is YAML or JSON from stdin");
-  command.Options(&options->set, "--set", "PATH=VALUE",
-                  "change a field of base, such as training.steps=100; null clears; repeatable");
-  command.Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
-  command.Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
-  command.Flag(&options->dry_run, "--dry-run",
-               "create nothing: print the grid, what is reused, an estimate and all problems; data "
-               "sets are uploaded, for the server checks against them");
-  command.Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
-  command.Flag(&options->json, "--json", "print the server's message");
-  command.Footer(
+  command->Argument(&options->file, "FILE",
+                    "experiment file (.yaml, .json); - is YAML or JSON from stdin");
+  command->Options(&options->set, "--set", "PATH=VALUE",
+                   "change a field of base, such as training.steps=100; null clears; repeatable");
+  command->Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
+  command->Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
+  command->Flag(
+      &options->dry_run, "--dry-run",
+      "create nothing: print the grid, what is reused, an estimate and all problems; data "
+      "sets are uploaded, for the server checks against them");
+  command->Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
       "Paths of data sets are relative to the file, also those of --set; files that the server "
       "lacks are uploaded.\n\n"
       "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
-  command.Do([options](const Context& context) { return Submit(*options, context); });
+  return [options](const Context& context) { return Submit(*options, context); };
 }
 
 }  // namespace ablate::client

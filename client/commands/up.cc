@@ -1,28 +1,41 @@
 // `ablate up`: a personal server in the background.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
-#include "client/server_process.h"
+#include "absl/strings/str_split.h"
+#include "client/command_table.h"
+#include "client/personal_server.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
+
+extern char** environ;
 
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(10);
+namespace fs = std::filesystem;
+
+constexpr const char* kServerName = "ablated";
+constexpr absl::Duration kTimeout = absl::Seconds(10);
 constexpr absl::Duration kGrace = absl::Seconds(1);  // for another one that starts just now
-constexpr absl::Duration kPause = absl::Milliseconds(50);
-constexpr absl::Duration kAnswerTime = absl::Seconds(1);
-constexpr size_t kLogLines = 15;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
+constexpr size_t kMaxLogLines = 15;
 
 struct Options {
   std::string home;
@@ -36,7 +49,98 @@ struct Options {
 absl::StatusOr<v1::ListWorkersResponse> Ask(const Home& home, const Context& context) {
   const absl::StatusOr<std::string> address = ReadAddress(home);
   if (!address.ok()) return address.status();
-  return Connection(*address, context.sleep).ListWorkers(kAnswerTime);
+  return Connection(*address, context.sleep).ListWorkersWithin(kAnswerTimeout);
+}
+
+bool IsProgram(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+}
+
+// `ablated` beside this program, else on $PATH. NOT_FOUND says where it was looked for.
+absl::StatusOr<std::string> FindServerProgram(const Environment& environment) {
+  std::error_code error;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / kServerName;
+  if (IsProgram(beside)) return beside.string();
+  for (const absl::string_view folder :
+       absl::StrSplit(environment("PATH").value_or(""), ':', absl::SkipEmpty())) {
+    const fs::path candidate = fs::path(std::string(folder)) / kServerName;
+    if (IsProgram(candidate)) return candidate.string();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no program ", kServerName, ", neither ", beside.string(), " nor on PATH"));
+}
+
+// Attributes and file actions of posix_spawn, freed at the end.
+struct SpawnSettings {
+  SpawnSettings() {
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_init(&actions);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+};
+
+void DetachFromTerminal(int log, SpawnSettings* settings) {
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&settings->attributes, &none);
+  posix_spawnattr_setsigdefault(&settings->attributes, &all);
+  posix_spawnattr_setflags(&settings->attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawn_file_actions_t* actions = &settings->actions;
+  posix_spawn_file_actions_adddup2(actions, log, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
+  // Last, for the log's descriptor may be this one where the caller has no standard input.
+  posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+}
+
+// A process of our own that may have ended.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+
+  // How it ended, such as "exit code 1" or "killed by signal 9"; nothing while it runs.
+  std::optional<std::string> Ended() {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+    return WIFEXITED(status) ? absl::StrCat("exit code ", WEXITSTATUS(status))
+                             : absl::StrCat("killed by signal ", WTERMSIG(status));
+  }
+
+ private:
+  pid_t pid_;
+};
+
+// Starts `program` in a session of its own, without this process's standard streams and other
+// files; what it prints is appended to `log`, an open file.
+absl::StatusOr<Child> SpawnServer(const std::string& program,
+                                  const std::vector<std::string>& arguments, int log) {
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  SpawnSettings settings;
+  DetachFromTerminal(log, &settings);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
+                                argv.data(), environ);
+  if (error != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(program, " can't be started: ", std::strerror(error)));
+  }
+  return Child(pid);
 }
 
 absl::StatusOr<Child> Start(const Home& home, const Options& options, const Context& context) {
@@ -64,17 +168,30 @@ absl::Status PrepareFolders(const Home& home) {
   return folder.ok() ? process::MakePrivateFolder(home.log_folder) : folder.status();
 }
 
-void ShowLog(const Home& home, uint64_t from, const Context& context) {
-  for (const std::string& line : LastLines(home.log_file, from, kLogLines)) {
-    context.console.Say(absl::StrCat("  ", line));
+// The last lines, at most `max_lines`, of what a file holds behind its first `offset` bytes.
+std::vector<std::string> LastLines(const std::string& path, uint64_t offset, size_t max_lines) {
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(offset));
+  std::vector<std::string> lines;
+  std::string line;
+  while (std::getline(in, line)) {
+    if (lines.size() == max_lines) lines.erase(lines.begin());
+    lines.push_back(line);
   }
-  context.console.Say(absl::StrCat("its log: ", home.log_file));
+  return lines;
+}
+
+void ShowLog(const Home& home, uint64_t from, const Context& context) {
+  for (const std::string& line : LastLines(home.log_file, from, kMaxLogLines)) {
+    context.console.Info(absl::StrCat("  ", line));
+  }
+  context.console.Info(absl::StrCat("its log: ", home.log_file));
 }
 
 // Waits until the server answers; `child` is empty if someone else started it.
 absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Context& context,
                                                       std::optional<Child> child) {
-  absl::Time give_up = context.now() + kPatience;
+  absl::Time give_up = context.now() + kTimeout;
   std::optional<std::string> end;
   while (true) {
     absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home, context);
@@ -87,9 +204,9 @@ absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Co
     if (context.now() >= give_up) {
       if (end) return absl::FailedPreconditionError("ablated ended with " + *end);
       return absl::DeadlineExceededError(absl::StrCat(
-          "ablated has not answered for ", absl::FormatDuration(kPatience), "; it still runs"));
+          "ablated has not answered for ", absl::FormatDuration(kTimeout), "; it still runs"));
     }
-    context.sleep(kPause);
+    context.sleep(kPollInterval);
   }
 }
 
@@ -117,8 +234,8 @@ int Up(const Options& options, const Context& context) {
     ShowLog(*home, log_before, context);
     return code;
   }
-  if (options.json) *context.console.out << ToJson(*answer);
-  context.console.Say(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
+  if (options.json) PrintJson(context, *answer);
+  context.console.Info(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
   if (was_up &&
       (options.lanes || !options.resume_every.empty() || !options.worker_silence.empty())) {
     context.console.Note("it keeps the options it was started with: `ablate down` first");
@@ -131,20 +248,19 @@ int Up(const Options& options, const Context& context) {
 
 }  // namespace
 
-void AddUp(Command root) {
+Action DefineUp(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("up", "Start a personal server in the background, if none runs");
-  command.Option(&options->home, "--home", "FOLDER", kHomeHelp);
-  command.Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
-  command.Option(&options->resume_every, "--resume-every", "SECONDS",
-                 "how often a run's state is saved, to continue after a crash [30]");
-  command.Option(&options->worker_silence, "--worker-silence", "SECONDS",
-                 "without a sign of life for so long a worker is killed and replaced [30]");
-  command.Flag(&options->json, "--json", "print the server's workers");
-  command.Footer(
+  command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
+  command->Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
+  command->Option(&options->resume_every, "--resume-every", "SECONDS",
+                  "how often a run's state is saved, to continue after a crash [30]");
+  command->Option(&options->worker_silence, "--worker-silence", "SECONDS",
+                  "without a sign of life for so long a worker is killed and replaced [30]");
+  command->Flag(&options->json, "--json", "print the server's workers");
+  command->Footer(
       "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "
       "ablated.log.old.\n\nExample:\n  ablate up --lanes 2");
-  command.Do([options](const Context& context) { return Up(*options, context); });
+  return [options](const Context& context) { return Up(*options, context); };
 }
 
 }  // namespace ablate::client

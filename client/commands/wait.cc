@@ -2,10 +2,10 @@
 #include <memory>
 #include <string>
 
-#include "client/commands/commands.h"
+#include "client/command_table.h"
 #include "client/follow.h"
-#include "client/json.h"
 #include "client/names.h"
+#include "client/output/format.h"
 
 namespace ablate::client {
 namespace {
@@ -28,23 +28,22 @@ int Wait(const Options& options, const Context& context) {
   }
   if (!experiment.ok()) return FailToWait(context, experiment.status());
   if (options.json) *context.console.out << ToJson(*experiment);
-  SayHowItEnded(context, *experiment);
+  PrintOutcome(context, *experiment);
   return ExitCodeOf(*experiment);
 }
 
 }  // namespace
 
-void AddWait(Command root) {
+Action DefineWait(Command* command) {
   auto options = std::make_shared<Options>();
-  Command command = root.Add("wait", "Wait until an experiment has ended");
-  command.Argument(&options->experiment, "EXP", "experiment");
-  command.Flag(&options->json, "--json", "print the experiment as it ended");
-  command.Footer(
+  command->Argument(&options->experiment, "EXP", "experiment");
+  command->Flag(&options->json, "--json", "print the experiment as it ended");
+  command->Footer(
       "Exit codes: 0 every run is DONE or DIVERGED, 1 a run FAILED, 2 it was cancelled, 69 no "
       "server answers, 70 waiting failed otherwise, such as for an experiment that there is "
       "not.\n\n"
       "Example:\n  ablate wait names-norm && ablate show names-norm");
-  command.Do([options](const Context& context) { return Wait(*options, context); });
+  return [options](const Context& context) { return Wait(*options, context); };
 }
 
 }  // namespace ablate::client

@@ -2,34 +2,26 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "client/commands/commands.h"
-#include "client/exit_code.h"
-#include "client/json.h"
+#include "client/command_table.h"
 #include "client/names.h"
-#include "client/number_text.h"
-#include "client/pages.h"
-#include "client/table.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
 
-absl::StatusOr<v1::ListWorkersResponse> ListAll(Connection* connection) {
-  return AllPages(
-      &v1::ListWorkersResponse::mutable_workers, v1::ListWorkersRequest(),
-      [&](const v1::ListWorkersRequest& page) { return connection->ListWorkers(page); });
-}
+struct Options {
+  bool json = false;
+};
 
-int Workers(bool json, const Context& context) {
-  const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
-  const absl::StatusOr<v1::ListWorkersResponse> list = ListAll(connection->get());
-  if (!list.ok()) return Fail(context, list.status());
-  if (json) {
-    *context.console.out << ToJson(*list);
-    return kSuccess;
-  }
+absl::StatusOr<int> Workers(const Options& options, const Context& context,
+                            Connection* connection) {
+  const absl::StatusOr<v1::ListWorkersResponse> list =
+      ListAll(connection, &Connection::ListWorkers, &v1::ListWorkersResponse::mutable_workers,
+              v1::ListWorkersRequest());
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
   Table table({{"worker"},
                {"role"},
                {"state"},
@@ -50,18 +42,16 @@ int Workers(bool json, const Context& context) {
                text::Grouped(worker.lanes()),
                text::Grouped(static_cast<uint64_t>(worker.runs_size())), since, worker.build()});
   }
-  *context.console.out << table.Render(context.console.table_width());
-  return kSuccess;
+  return PrintTable(context, table);
 }
 
 }  // namespace
 
-void AddWorkers(Command root) {
-  auto json = std::make_shared<bool>(false);
-  Command command = root.Add("workers", "List the workers: what they are for, and what they do");
-  command.Flag(json.get(), "--json", "print the server's message, all pages as one");
-  command.Footer("Example:\n  ablate workers");
-  command.Do([json](const Context& context) { return Workers(*json, context); });
+Action DefineWorkers(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->Flag(&options->json, "--json", "print the server's message, all pages as one");
+  command->Footer("Example:\n  ablate workers");
+  return WithServer(options, Workers);
 }
 
 }  // namespace ablate::client

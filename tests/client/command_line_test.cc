@@ -1,7 +1,10 @@
 // The shape of the command line: help, mistakes, exit codes.
-#include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
-#include "client/exit_code.h"
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "client/command_table.h"
+#include "client/context.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -10,33 +13,35 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class CommandLineTest : public ClientTest {};
 
-const std::vector<std::vector<std::string>>& Commands() {
-  static const auto* commands = new std::vector<std::vector<std::string>>{{"up"},
-                                                                          {"down"},
-                                                                          {"submit"},
-                                                                          {"ls"},
-                                                                          {"show"},
-                                                                          {"runs"},
-                                                                          {"watch"},
-                                                                          {"wait"},
-                                                                          {"cancel"},
-                                                                          {"rm"},
-                                                                          {"logs"},
-                                                                          {"metrics"},
-                                                                          {"compare"},
-                                                                          {"table"},
-                                                                          {"data", "ls"},
-                                                                          {"data", "add"},
-                                                                          {"data", "rm"},
-                                                                          {"artifact", "ls"},
-                                                                          {"artifact", "get"},
-                                                                          {"generate"},
-                                                                          {"workers"}};
-  return *commands;
+// What is typed for each command, such as {"data", "ls"}.
+std::vector<std::vector<std::string>> Commands() {
+  std::vector<std::vector<std::string>> commands;
+  for (const CommandRow& row : CommandTable()) {
+    commands.emplace_back();
+    if (row.group != nullptr) commands.back().emplace_back(row.group->name);
+    commands.back().emplace_back(row.name);
+  }
+  return commands;
+}
+
+TEST(CommandTableTest, HasACommandForEveryFileAndAnActionForEveryCommand) {
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(COMMANDS)) {
+    if (entry.path().extension() == ".cc") files.insert(entry.path().stem().string());
+  }
+  std::set<std::string> commands;
+  for (const CommandRow& row : CommandTable()) {
+    commands.insert(row.group != nullptr ? row.group->name : row.name);
+    CommandLine line("ablate", "0", "");
+    Command command = line.root().Add(row.name, row.help);
+    EXPECT_TRUE(row.define(&command) != nullptr) << row.name;
+  }
+  EXPECT_EQ(commands, files);
 }
 
 TEST_F(CommandLineTest, HasHelpWithAnExampleForEveryCommand) {
@@ -48,8 +53,8 @@ TEST_F(CommandLineTest, HasHelpWithAnExampleForEveryCommand) {
     const Outcome help = Run(arguments);
     EXPECT_EQ(help.code, kSuccess) << command[0];
     EXPECT_EQ(help.err, "");
-    EXPECT_THAT(help.out, HasSubstr("Usage: ablate " + command[0]));
-    EXPECT_THAT(help.out, HasSubstr("Example:\n  ablate " + command[0]));
+    EXPECT_THAT(help.out, HasSubstr("Usage: ablate " + absl::StrJoin(command, " ")));
+    EXPECT_THAT(help.out, ContainsRegex("Examples?:\n  ablate " + absl::StrJoin(command, " ")));
     EXPECT_THAT(all.out, HasSubstr("\n  " + command[0] + " "));
   }
   for (const char* code : {"0", "1", "2", "64", "69", "70"}) {

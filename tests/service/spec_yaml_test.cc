@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "client/experiment_file.h"
+#include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/report/clean_text.h"

@@ -1,0 +1,189 @@
+#include "client/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "proto/reflect/from_value.h"
+
+namespace ablate::client {
+namespace {
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// The names of all that was chosen so far, such as "ablate data".
+std::string FullName(const CLI::App& app) {
+  return app.get_parent() == nullptr
+             ? app.get_name()
+             : absl::StrCat(FullName(*app.get_parent()), " ", app.get_name());
+}
+
+std::string ParentName(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "" : FullName(*app.get_parent());
+}
+
+// The innermost command that `arguments` choose; `*problem` is set if one of them is none.
+CLI::App* Innermost(CLI::App* app, const std::vector<std::string>& arguments,
+                    std::string* problem) {
+  for (const std::string& word : arguments) {
+    const std::vector<std::string> names = CommandNames(*app);
+    if (names.empty() || absl::StartsWith(word, "-")) return app;
+    if (std::find(names.begin(), names.end(), word) == names.end()) {
+      *problem = absl::StrCat("\"", word, "\" is no command of ", FullName(*app),
+                              reflect::DidYouMean(word, names));
+      return app;
+    }
+    app = app->get_subcommand(word);
+  }
+  return app;
+}
+
+// CLI11's account of a mistake, with a suggestion where an option is unknown.
+std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CLI::App& command) {
+  const std::vector<std::string> extras = root.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || extras.empty()) {
+    return absl::StrCat(FullName(command), ": ", error.what());
+  }
+  std::string problem =
+      absl::StrCat(FullName(command), ": unexpected argument \"", extras.front(), "\"");
+  if (!absl::StartsWith(extras.front(), "-")) return problem;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return problem + reflect::DidYouMean(extras.front().substr(0, extras.front().find('=')), names);
+}
+
+// Of an option's value: what is wrong with it.
+std::string RefuseEmpty(const std::string& value) {
+  return value.empty() ? "the value is empty" : "";
+}
+
+// An option whose text `read` turns into a number; `what` such a number is.
+template <typename Number, typename Read>
+CLI::Option* AddNumber(CLI::App* app, std::optional<Number>* value, const std::string& flags,
+                       const std::string& help, Read read, const char* what) {
+  const auto store = [value, read](const std::string& text) {
+    Number number = 0;
+    if (read(text, &number)) *value = number;
+  };
+  const auto check = [read, what](const std::string& text) {
+    Number number = 0;
+    return read(text, &number) ? std::string() : absl::StrCat("\"", text, "\" is not ", what);
+  };
+  return app->add_option_function<std::string>(flags, store, help)->check(check);
+}
+
+}  // namespace
+
+Command Command::Add(const std::string& name, const std::string& help) {
+  return Command(app_->add_subcommand(name, help), chosen_);
+}
+
+void Command::Argument(std::string* value, const std::string& name, const std::string& help) {
+  app_->add_option(name, *value, help)->required()->type_name("");
+}
+
+void Command::Arguments(std::vector<std::string>* values, const std::string& name,
+                        const std::string& help) {
+  app_->add_option(name, *values, help)->required()->type_name("");
+}
+
+void Command::Option(std::string* value, const std::string& flags, const std::string& placeholder,
+                     const std::string& help) {
+  app_->add_option(flags, *value, help)->check(RefuseEmpty)->type_name(placeholder);
+}
+
+void Command::RequiredOption(std::string* value, const std::string& flags,
+                             const std::string& placeholder, const std::string& help) {
+  app_->add_option(flags, *value, help)->required()->check(RefuseEmpty)->type_name(placeholder);
+}
+
+void Command::Option(std::optional<uint32_t>* value, const std::string& flags,
+                     const std::string& placeholder, const std::string& help) {
+  AddNumber<uint32_t>(
+      app_, value, flags, help,
+      [](const auto& text, auto* to) { return absl::SimpleAtoi(text, to); },
+      "a whole number from 0 to 4294967295")
+      ->type_name(placeholder);
+}
+
+void Command::Option(std::optional<double>* value, const std::string& flags,
+                     const std::string& placeholder, const std::string& help) {
+  AddNumber<double>(
+      app_, value, flags, help,
+      [](const auto& text, auto* to) { return absl::SimpleAtod(text, to); }, "a number")
+      ->type_name(placeholder);
+}
+
+void Command::Options(std::vector<std::string>* values, const std::string& flags,
+                      const std::string& placeholder, const std::string& help) {
+  app_->add_option(flags, *values, help)
+      ->check(RefuseEmpty)
+      ->type_name(placeholder)
+      ->allow_extra_args(false);  // --key A B must not take B, which may be a positional
+}
+
+void Command::Flag(bool* value, const std::string& flags, const std::string& help) {
+  app_->add_flag(flags, *value, help);
+}
+
+void Command::Footer(const std::string& text) { app_->footer(text); }
+
+std::string Command::FullName() const { return client::FullName(*app_); }
+
+void Command::Do(Action action) {
+  app_->callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+}
+
+CommandLine::CommandLine(const std::string& program, const std::string& version,
+                         const std::string& help)
+    : app_(std::make_unique<CLI::App>(help, program)) {
+  app_->set_version_flag("--version", absl::StrCat(program, " ", version));
+  app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::root() { return Command(app_.get(), &chosen_); }
+
+int CommandLine::Run(const std::vector<std::string>& arguments, const Context& context) {
+  std::string problem;
+  const CLI::App* command = Innermost(app_.get(), arguments, &problem);
+  const std::string advice = absl::StrCat("see ", FullName(*command), " --help");
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 wants them so
+  if (problem.empty()) {
+    try {
+      app_->parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+      *context.console.out << command->help(ParentName(*command));
+      return kSuccess;
+    } catch (const CLI::CallForVersion& version) {
+      *context.console.out << version.what() << "\n";
+      return kSuccess;
+    } catch (const CLI::ParseError& error) {  // the library's way to report a mistake
+      problem = Explain(error, *app_, *command);
+    }
+  }
+  if (problem.empty() && !chosen_) {
+    *context.console.err << command->help(ParentName(*command));
+    return kUsage;
+  }
+  if (!problem.empty()) {
+    context.console.Error(problem);
+    context.console.Info(advice);
+    return kUsage;
+  }
+  return chosen_(context);
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,50 @@
+#include "client/command_table.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr CommandGroup kData = {"data", "List, add and remove data sets",
+                                "Example:\n  ablate data add examples/data/names.txt"};
+constexpr CommandGroup kArtifact = {
+    "artifact", "List and fetch what runs leave: checkpoints",
+    "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors"};
+
+constexpr CommandRow kCommands[] = {
+    {nullptr, "up", "Start a personal server in the background, if none runs", DefineUp},
+    {nullptr, "down", "Stop the personal server; its runs go on after the next up", DefineDown},
+    {nullptr, "submit", "Create an experiment from a file and queue its runs", DefineSubmit},
+    {nullptr, "ls", "List experiments, newest first", DefineLs},
+    {nullptr, "show", "Show an experiment: question, state, results per setting", DefineShow},
+    {nullptr, "runs", "List an experiment's cells and their runs", DefineRuns},
+    {nullptr, "watch", "Follow an experiment until it has ended", DefineWatch},
+    {nullptr, "wait", "Wait until an experiment has ended", DefineWait},
+    {nullptr, "cancel", "Cancel experiments; runs that others share go on for those", DefineCancel},
+    {nullptr, "rm", "Remove ended or cancelled experiments and their runs", DefineRm},
+    {nullptr, "logs", "Show a run's history: queued, granted, lost, failed and why", DefineLogs},
+    {nullptr, "metrics", "Print an experiment's metrics: summaries, or all points", DefineMetrics},
+    {nullptr, "compare", "Compare an experiment's settings with their baseline", DefineCompare},
+    {nullptr, "table", "Print a comparison's main table as text, CSV or LaTeX", DefineTable},
+    {nullptr, "figure", "Draw an experiment: curves, differences, sensitivity", DefineFigure},
+    {nullptr, "report", "Write what experiments came to as one HTML page", DefineReport},
+    {nullptr, "export", "Write every point into a file for other programs", DefineExport},
+    {nullptr, "generate", "Let a trained model write: one sample a line", DefineGenerate},
+    {&kData, "ls", "List data sets", DefineDataLs},
+    {&kData, "add", "Upload a text with one document a line", DefineDataAdd},
+    {&kData, "rm", "Remove a data set that no run needs", DefineDataRm},
+    {&kArtifact, "ls", "List a run's artifacts", DefineArtifactLs},
+    {&kArtifact, "get", "Fetch an artifact into a file", DefineArtifactGet},
+    {nullptr, "workers", "List the workers: what they are for, and what they do", DefineWorkers}};
+
+}  // namespace
+
+absl::Span<const CommandRow> CommandTable() { return kCommands; }
+
+int CallServer(const Context& context,
+               absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return Fail(context, connection.status());
+  const absl::StatusOr<int> code = run(connection->get());
+  return code.ok() ? *code : Fail(context, code.status());
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,98 @@
+// The commands, each in a file of commands/, and the one table that they are in. A new command has
+// a function here, a row in the table, and its file.
+#ifndef ABLATE_CLIENT_COMMAND_TABLE_H_
+#define ABLATE_CLIENT_COMMAND_TABLE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/command_line.h"
+#include "client/connection.h"
+#include "client/context.h"
+
+namespace ablate::client {
+
+// What several commands have in front of their name, such as data of `ablate data ls`.
+struct CommandGroup {
+  const char* name;
+  const char* help;
+  const char* footer;
+};
+
+struct CommandRow {
+  const CommandGroup* group;  // null if it has none
+  const char* name;
+  const char* help;
+  // Adds the command's arguments, options and footer; the result is what it does with them.
+  Action (*define)(Command* command);
+};
+
+// In the order of the help. The commands of a group follow each other.
+absl::Span<const CommandRow> CommandTable();
+
+Action DefineUp(Command* command);
+Action DefineDown(Command* command);
+Action DefineSubmit(Command* command);
+Action DefineLs(Command* command);
+Action DefineShow(Command* command);
+Action DefineRuns(Command* command);
+Action DefineWatch(Command* command);
+Action DefineWait(Command* command);
+Action DefineCancel(Command* command);
+Action DefineRm(Command* command);
+Action DefineLogs(Command* command);
+Action DefineMetrics(Command* command);
+Action DefineCompare(Command* command);
+Action DefineTable(Command* command);
+Action DefineFigure(Command* command);
+Action DefineReport(Command* command);
+Action DefineExport(Command* command);
+Action DefineGenerate(Command* command);
+Action DefineDataLs(Command* command);
+Action DefineDataAdd(Command* command);
+Action DefineDataRm(Command* command);
+Action DefineArtifactLs(Command* command);
+Action DefineArtifactGet(Command* command);
+Action DefineWorkers(Command* command);
+
+// Calls `run` with a connection to the server. `run` returns the exit code, or what went wrong.
+int CallServer(const Context& context,
+               absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run);
+
+// The action of a command that asks the server.
+template <typename Options>
+Action WithServer(const std::shared_ptr<Options>& options,
+                  absl::StatusOr<int> (*run)(const Options&, const Context&, Connection*)) {
+  return [options, run](const Context& context) {
+    return CallServer(context,
+                      [&](Connection* connection) { return run(*options, context, connection); });
+  };
+}
+
+// The same for a command whose options `make_request` first turns into the request; its error says
+// what makes no sense about them.
+template <typename Options, typename Request>
+Action WithServer(const Command& command, const std::shared_ptr<Options>& options,
+                  absl::StatusOr<Request> (*make_request)(const Options&),
+                  absl::StatusOr<int> (*run)(const Options&, const Request&, const Context&,
+                                             Connection*)) {
+  const std::string name = command.FullName();
+  return [name, options, make_request, run](const Context& context) {
+    const absl::StatusOr<Request> request = make_request(*options);
+    if (!request.ok()) {
+      context.console.Error(absl::StrCat(name, ": ", request.status().message()));
+      return kUsage;
+    }
+    return CallServer(context, [&](Connection* connection) {
+      return run(*options, *request, context, connection);
+    });
+  };
+}
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_COMMAND_TABLE_H_

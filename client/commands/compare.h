@@ -1,0 +1,31 @@
+// What `ablate compare`, and other commands that compare settings, have on the command line.
+#ifndef ABLATE_CLIENT_COMMANDS_COMPARE_H_
+#define ABLATE_CLIENT_COMMANDS_COMPARE_H_
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/comparison.pb.h"
+#include "absl/status/statusor.h"
+#include "client/command_line.h"
+
+namespace ablate::client {
+
+struct ComparisonOptions {
+  std::string experiment;
+  std::string key;
+  std::string by;
+  std::string at;
+  std::vector<std::string> baseline;
+};
+
+// --key, --by, --baseline and --at of `command`; with AddComparisonOptions EXP before them.
+void AddComparisonChoices(Command* command, ComparisonOptions* options);
+void AddComparisonOptions(Command* command, ComparisonOptions* options);
+
+// INVALID_ARGUMENT names the option that makes no sense.
+absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& options);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_COMMANDS_COMPARE_H_

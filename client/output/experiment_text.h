@@ -1,0 +1,43 @@
+// What is printed of an experiment: its state, what its settings came to, and what submitting it
+// would create.
+#ifndef ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
+#define ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
+
+#include <string>
+
+#include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/run.pb.h"
+#include "ablate/v1/spec.pb.h"
+
+namespace ablate::client {
+
+// The metric that an experiment is about.
+std::string PrimaryMetric(const v1::ExperimentSpec& spec);
+
+// Such as "ACTIVE", or "STALLED: disk full".
+std::string StateText(const v1::Experiment& experiment);
+
+// Such as "178 done, 2 diverged".
+std::string CountsText(const v1::RunCounts& counts);
+
+// A metric's summary of a run, or null.
+const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key);
+
+// A line per combination of settings: labels, how many cells are in the mean, how many diverged,
+// and the mean of the last value of the metric `key` over DONE cells.
+std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsResponse& runs,
+                         const std::string& key, int width);
+
+// `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40 MB`.
+std::string Headline(const v1::CreateExperimentResponse& response);
+
+// A table of the combinations of settings: parameters, cells and reused cells, which are counted
+// only if the answer has all cells.
+std::string GridTable(const v1::CreateExperimentResponse& response, int width);
+
+// Which cells are stored but for their evaluation or checkpoints; empty if none is.
+std::string EvaluationText(const v1::CreateExperimentResponse& response);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_

@@ -1,0 +1,225 @@
+#include "client/output/part_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/output/terminal_text.h"
+
+namespace ablate::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxAttempts = 100;  // to find a free name for a file beside
+
+absl::Status AlreadyThere(const std::string& path) {
+  return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+}
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0;
+}
+
+// The error that errno says about `path`.
+absl::Status SystemError(const std::string& path) {
+  return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
+}
+
+// Writes all of `data` to an open file that is called `path`.
+absl::Status WriteAll(int file, const std::string& path, absl::string_view data) {
+  while (!data.empty()) {
+    const ssize_t written = write(file, data.data(), data.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return SystemError(path);
+    data.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+// `from` becomes `to`. ALREADY_EXISTS if there is something and it is to be refused.
+absl::Status Rename(const std::string& from, const std::string& to, IfExists if_exists) {
+  if (if_exists == IfExists::kRefuse) {
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+      return absl::OkStatus();
+    }
+    if (errno == EEXIST) return AlreadyThere(to);
+    // Some file systems can't refuse by themselves.
+    if (errno != EINVAL && errno != ENOSYS) return SystemError(to);
+    if (Exists(to)) return AlreadyThere(to);
+  }
+  return std::rename(from.c_str(), to.c_str()) == 0 ? absl::OkStatus() : SystemError(to);
+}
+
+// One call for thousands of files.
+absl::Status SyncFileSystemOf(const std::string& folder) {
+  const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return SystemError(folder);
+  const int synced = syncfs(opened);
+  close(opened);
+  return synced == 0 ? absl::OkStatus() : SystemError(folder);
+}
+
+}  // namespace
+
+PartFile::PartFile(std::string path, IfExists if_exists)
+    : path_(std::move(path)), if_exists_(if_exists), target_(path_) {}
+
+PartFile::~PartFile() {
+  if (file_ < 0) return;
+  close(file_);
+  if (!part_.empty()) unlink(part_.c_str());
+}
+
+absl::Status PartFile::FindTarget() {
+  struct stat status;
+  if (lstat(path_.c_str(), &status) != 0) return absl::OkStatus();  // nothing, or open says what
+  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
+  const bool link = S_ISLNK(status.st_mode);
+  if (link && stat(path_.c_str(), &status) != 0) return SystemError(path_);
+  if (S_ISDIR(status.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path_, " is a folder"));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    return file_ < 0 ? SystemError(path_) : absl::OkStatus();
+  }
+  if (!link) return absl::OkStatus();
+  std::error_code error;
+  target_ = fs::canonical(path_, error).string();
+  return error ? absl::FailedPreconditionError(absl::StrCat(path_, ": ", error.message()))
+               : absl::OkStatus();
+}
+
+absl::Status PartFile::Create() {
+  // Names that were left behind, or laid out by someone else, are passed over.
+  for (int attempt = 0; attempt < kMaxAttempts && file_ < 0; ++attempt) {
+    part_ = absl::StrCat(target_, ".", getpid(), ".", attempt, ".part");
+    file_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file_ < 0 && errno != EEXIST) break;
+  }
+  return file_ < 0 ? SystemError(part_) : absl::OkStatus();
+}
+
+absl::Status PartFile::Open() {
+  if (const absl::Status found = FindTarget(); !found.ok()) return found;
+  return file_ >= 0 ? absl::OkStatus() : Create();
+}
+
+absl::Status PartFile::Write(absl::string_view data) {
+  return WriteAll(file_, part_.empty() ? path_ : part_, data);
+}
+
+absl::Status PartFile::Commit() {
+  if (!part_.empty()) {
+    if (fsync(file_) != 0) return SystemError(part_);
+    const absl::Status renamed = Rename(part_, target_, if_exists_);
+    if (!renamed.ok()) return renamed;
+  }
+  const int file = std::exchange(file_, -1);
+  return close(file) == 0 ? absl::OkStatus() : SystemError(path_);
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view data) {
+  PartFile file(path);
+  if (absl::Status opened = file.Open(); !opened.ok()) return opened;
+  if (absl::Status written = file.Write(data); !written.ok()) return written;
+  return file.Commit();
+}
+
+bool IsPathBelow(absl::string_view path) {
+  for (const absl::string_view name : absl::StrSplit(path, '/')) {
+    if (name.empty() || name == "." || name == "..") return false;
+  }
+  return Printable(path) == path;
+}
+
+PartFolder::PartFolder(std::string path, IfExists if_exists, IsOurs ours)
+    : path_(std::move(path)),
+      part_(absl::StrCat(path_, ".", getpid(), ".part")),
+      if_exists_(if_exists),
+      ours_(std::move(ours)) {}
+
+PartFolder::~PartFolder() {
+  if (file_ >= 0) close(file_);
+  std::error_code ignored;
+  if (open_) fs::remove_all(part_, ignored);
+}
+
+absl::Status PartFolder::CheckReplaceable() const {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path_, error);
+  if (!fs::exists(status)) return absl::OkStatus();
+  if (if_exists_ == IfExists::kRefuse) {
+    return absl::AlreadyExistsError(absl::StrCat(path_, " exists already"));
+  }
+  if (!fs::is_directory(status)) {
+    return absl::FailedPreconditionError(absl::StrCat(path_, " is no folder"));
+  }
+  for (auto at = fs::recursive_directory_iterator(path_, error);
+       !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const bool folder = fs::is_directory(at->symlink_status());
+    if (folder || (at->is_regular_file() && ours_(at->path().filename().string()))) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(at->path().string(), " is not from an export: ", path_, " is not replaced"));
+  }
+  return error ? absl::FailedPreconditionError(absl::StrCat(path_, ": ", error.message()))
+               : absl::OkStatus();
+}
+
+absl::Status PartFolder::Open() {
+  if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
+  if (mkdir(part_.c_str(), 0777) != 0) return SystemError(part_);
+  open_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status PartFolder::StartFile(const std::string& path) {
+  if (!IsPathBelow(path)) {
+    return absl::DataLossError(absl::StrCat("the server sends a file named ", Printable(path)));
+  }
+  const std::string whole = absl::StrCat(part_, "/", path);
+  std::error_code error;
+  fs::create_directories(fs::path(whole).parent_path(), error);
+  if (error) return absl::FailedPreconditionError(absl::StrCat(whole, ": ", error.message()));
+  if (file_ >= 0) close(std::exchange(file_, -1));
+  file_ = open(whole.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file_ < 0) return SystemError(whole);
+  current_ = path;
+  return absl::OkStatus();
+}
+
+absl::Status PartFolder::Write(const std::string& path, absl::string_view data) {
+  if (file_ < 0 || path != current_) {
+    if (const absl::Status begun = StartFile(path); !begun.ok()) return begun;
+  }
+  return WriteAll(file_, absl::StrCat(part_, "/", path), data);
+}
+
+absl::Status PartFolder::Commit() {
+  if (const absl::Status synced = SyncFileSystemOf(part_); !synced.ok()) return synced;
+  if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
+  const std::string old = absl::StrCat(path_, ".", getpid(), ".old");
+  std::error_code error;
+  const bool replaces = fs::exists(path_, error);
+  if (replaces && std::rename(path_.c_str(), old.c_str()) != 0) return SystemError(path_);
+  if (const absl::Status renamed = Rename(part_, path_, IfExists::kRefuse); !renamed.ok()) {
+    if (replaces) std::rename(old.c_str(), path_.c_str());
+    return renamed;
+  }
+  open_ = false;
+  if (replaces) fs::remove_all(old, error);
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,86 @@
+// Files, and folders of files, that appear under their name only when they are whole.
+#ifndef ABLATE_CLIENT_OUTPUT_PART_FILE_H_
+#define ABLATE_CLIENT_OUTPUT_PART_FILE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::client {
+
+// What may stand at the final name.
+enum class IfExists { kReplace, kRefuse };
+
+// Written beside its final name, and removed again unless it is committed. A symbolic link at that
+// name stays, and what it points to is replaced; a device or a pipe is written to as it is.
+class PartFile {
+ public:
+  explicit PartFile(std::string path, IfExists if_exists = IfExists::kReplace);
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+  ~PartFile();
+
+  // Before anything is written: ALREADY_EXISTS if there is something and it is to be refused,
+  // FAILED_PRECONDITION for what can't be replaced, such as a folder.
+  absl::Status Open();
+  absl::Status Write(absl::string_view data);
+  // The last call: the bytes are on disk and have the final name.
+  absl::Status Commit();
+
+ private:
+  // Looks at what stands at the final name.
+  absl::Status FindTarget();
+  absl::Status Create();
+
+  const std::string path_;
+  const IfExists if_exists_;
+  std::string target_;  // the path, or what the link there points to
+  std::string part_;    // what is renamed to it; empty: the target itself is written to
+  int file_ = -1;
+};
+
+// The whole of a small file in one go.
+absl::Status WriteFile(const std::string& path, absl::string_view data);
+
+// Whether `path`, which a server sent, stays below the folder that it is relative to: names between
+// single slashes, none of them "." or "..", without control characters.
+bool IsPathBelow(absl::string_view path);
+
+// Written beside its final name, and removed again unless it is committed.
+class PartFolder {
+ public:
+  // Whether a file of this name may be deleted together with a folder that is replaced.
+  using IsOurs = std::function<bool(const std::string& name)>;
+
+  // With kReplace a folder may stand at the final name if it holds nothing but folders and files
+  // that are `ours`.
+  PartFolder(std::string path, IfExists if_exists, IsOurs ours);
+  PartFolder(const PartFolder&) = delete;
+  PartFolder& operator=(const PartFolder&) = delete;
+  ~PartFolder();
+
+  // ALREADY_EXISTS or FAILED_PRECONDITION if what is there is not to be replaced.
+  absl::Status Open();
+  // Appends to a file below the folder. The writes of one file follow each other.
+  absl::Status Write(const std::string& path, absl::string_view data);
+  // The last call: everything is on disk and has its final name.
+  absl::Status Commit();
+
+ private:
+  absl::Status StartFile(const std::string& path);
+  absl::Status CheckReplaceable() const;
+
+  const std::string path_;
+  const std::string part_;
+  const IfExists if_exists_;
+  const IsOurs ours_;
+  bool open_ = false;
+  std::string current_;  // path of the file that is being written
+  int file_ = -1;
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_PART_FILE_H_

@@ -1,0 +1,120 @@
+#include "client/output/progress.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/output/format.h"
+#include "client/output/terminal_text.h"
+#include "text/decimal.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr absl::Duration kLiveInterval = absl::Milliseconds(100);
+constexpr absl::Duration kPlainInterval = absl::Seconds(30);
+constexpr absl::Duration kRateWindow = absl::Seconds(20);
+constexpr absl::Duration kMinRateTime = absl::Seconds(1);
+constexpr const char* kClearLine = "\r\x1b[K";
+
+bool HasEnded(v1::RunState::Value state) {
+  return state != v1::RunState::unspecified && state != v1::RunState::QUEUED &&
+         state != v1::RunState::RUNNING;
+}
+
+}  // namespace
+
+Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
+  drawn_ = options_.live ? absl::InfinitePast() : options_.now();
+}
+
+void Progress::Count(const v1::ExperimentEvent& event) {
+  const auto [found, is_new] = runs_.try_emplace(event.run());
+  RunProgress& run = found->second;
+  const auto left = [](const RunProgress& r) -> int64_t {
+    return r.ended || r.step > r.steps ? 0 : r.steps - r.step;
+  };
+  const RunProgress before = run;
+  run = {event.step(), event.steps(), HasEnded(event.state())};
+  remaining_ += left(run) - (is_new ? 0 : left(before));
+  if (!is_new) made_ += int64_t{run.step} - int64_t{before.step};
+  const absl::Time now = options_.now();
+  samples_.emplace_back(now, made_);
+  // One sample older than the window stays: the window is never shorter than what is known.
+  while (samples_.size() > 2 && now - samples_[1].first >= kRateWindow) samples_.pop_front();
+}
+
+void Progress::Update(const v1::ExperimentEvent& event) {
+  counts_ = event.counts();
+  if (std::exchange(stalled_, event.stalled()) != event.stalled()) Draw();
+  if (event.cell().empty()) return;
+  Count(event);
+  for (const std::string& key : {options_.primary, std::string("train/loss")}) {
+    const auto value = event.last().find(key);
+    if (value == event.last().end()) continue;
+    latest_metric_ = absl::StrCat(key, " ", Short(value->second));
+    break;
+  }
+  const auto [cell, is_new] = cells_.try_emplace(event.cell(), event.state());
+  const bool ended = !is_new && HasEnded(event.state()) && !HasEnded(cell->second);
+  cell->second = event.state();
+  if (!options_.live && ended) PrintEnd(event);
+  const absl::Duration interval = options_.live ? kLiveInterval : kPlainInterval;
+  if (options_.now() - drawn_ >= interval) Draw();
+}
+
+void Progress::PrintEnd(const v1::ExperimentEvent& event) {
+  std::string line = absl::StrCat(event.cell(), "  ", v1::RunState::Value_Name(event.state()));
+  const auto value = event.last().find(options_.primary);
+  if (value != event.last().end()) {
+    absl::StrAppend(&line, "  ", options_.primary, " ", Short(value->second));
+  }
+  *options_.out << Printable(line) << std::endl;
+}
+
+void Progress::Draw() {
+  drawn_ = options_.now();
+  const std::string line = Printable(absl::StrCat(options_.name, "  ", Line()));
+  if (options_.live) {
+    *options_.out << kClearLine << Truncate(line, options_.width - 1) << std::flush;
+  } else {
+    *options_.out << line << std::endl;
+  }
+}
+
+void Progress::Finish() {
+  if (cells_.empty()) return;
+  Draw();
+  if (options_.live) *options_.out << std::endl;
+}
+
+double Progress::Rate() const {
+  if (samples_.empty()) return 0;
+  const absl::Duration time = samples_.back().first - samples_.front().first;
+  const int64_t steps = samples_.back().second - samples_.front().second;
+  if (time < kMinRateTime || steps <= 0) return 0;
+  return static_cast<double>(steps) / absl::ToDoubleSeconds(time);
+}
+
+std::string Progress::Line() const {
+  const uint64_t ended =
+      uint64_t{counts_.done()} + counts_.diverged() + counts_.failed() + counts_.cancelled();
+  const uint64_t all = ended + counts_.queued() + counts_.running();
+  std::string line = absl::StrCat(ended, "/", all, " ended");
+  const std::pair<uint32_t, const char*> parts[] = {{counts_.running(), "training"},
+                                                    {counts_.diverged(), "diverged"},
+                                                    {counts_.failed(), "failed"},
+                                                    {counts_.cancelled(), "cancelled"}};
+  for (const auto& [count, word] : parts) {
+    if (count > 0) absl::StrAppend(&line, ", ", count, " ", word);
+  }
+  if (!stalled_.empty()) absl::StrAppend(&line, "   STALLED: ", stalled_);
+  const double rate = Rate();
+  if (rate > 0 && remaining_ > 0 && stalled_.empty()) {
+    absl::StrAppend(&line, "   ", text::Grouped(static_cast<uint64_t>(rate)), " steps/s   ETA ",
+                    Duration(absl::Seconds(static_cast<double>(remaining_) / rate)));
+  }
+  if (!latest_metric_.empty()) absl::StrAppend(&line, "   ", latest_metric_);
+  return line;
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,68 @@
+// How far an experiment is: a live line on a terminal, plain lines elsewhere.
+#ifndef ABLATE_CLIENT_OUTPUT_PROGRESS_H_
+#define ABLATE_CLIENT_OUTPUT_PROGRESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "ablate/v1/experiment.pb.h"
+#include "absl/time/time.h"
+
+namespace ablate::client {
+
+struct ProgressOptions {
+  std::string name;     // of the experiment, as shown
+  std::string primary;  // the metric that is shown
+  bool live = false;    // rewrite one line; else a line for each cell that ends
+  int width = 80;       // of the terminal
+  std::ostream* out = nullptr;
+  std::function<absl::Time()> now;
+};
+
+// Not thread-safe.
+class Progress {
+ public:
+  explicit Progress(ProgressOptions options);
+
+  // An event of the experiment. The first one of a cell is where it stood when watching began.
+  void Update(const v1::ExperimentEvent& event);
+  // Draws the last state and leaves the line.
+  void Finish();
+
+  // Such as "42/180 ended, 2 training, 1 failed   2,315 steps/s   ETA 1 min 20 s   eval/loss 2.41".
+  std::string Line() const;
+
+ private:
+  struct RunProgress {
+    uint32_t step = 0;
+    uint32_t steps = 0;
+    bool ended = false;
+  };
+
+  // Takes account of where the event's run is now.
+  void Count(const v1::ExperimentEvent& event);
+  void Draw();
+  void PrintEnd(const v1::ExperimentEvent& event);
+  // Steps a second over the last seconds; 0 if too little is known.
+  double Rate() const;
+
+  ProgressOptions options_;
+  v1::RunCounts counts_;
+  std::map<std::string, RunProgress> runs_;  // by run: cells may share one
+  std::map<std::string, v1::RunState::Value> cells_;
+  std::deque<std::pair<absl::Time, int64_t>> samples_;  // steps made since watching began
+  int64_t made_ = 0;
+  int64_t remaining_ = 0;
+  std::string latest_metric_;
+  std::string stalled_;  // why; empty while it goes on
+  absl::Time drawn_ = absl::InfinitePast();
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_PROGRESS_H_

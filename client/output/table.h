@@ -1,0 +1,35 @@
+// Tables in plain text, aligned by what a terminal shows.
+#ifndef ABLATE_CLIENT_OUTPUT_TABLE_H_
+#define ABLATE_CLIENT_OUTPUT_TABLE_H_
+
+#include <string>
+#include <vector>
+
+namespace ablate::client {
+
+struct Column {
+  std::string title;
+  bool right = false;  // numbers
+};
+
+class Table {
+ public:
+  // Titles and texts are made fit for a terminal.
+  explicit Table(std::vector<Column> columns);
+
+  // One text per column.
+  void Add(std::vector<std::string> row);
+
+  // A line of titles and one a row, two spaces between columns. `width` > 0 is the terminal's: the
+  // widest columns that are not numbers give way, with an ellipsis, until it fits or they are eight
+  // columns wide.
+  std::string Render(int width) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_TABLE_H_

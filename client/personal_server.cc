@@ -1,0 +1,121 @@
+#include "client/personal_server.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+extern "C" {
+#include <sys/pidfd.h>  // glibc 2.36 forgot to say that these are C functions
+}
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "process/identity.h"
+
+namespace ablate::client {
+namespace {
+
+bool IsLocal(absl::string_view address) {
+  return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "localhost:") ||
+         absl::StartsWith(address, "127.0.0.1:") || absl::StartsWith(address, "[::1]:");
+}
+
+}  // namespace
+
+absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment) {
+  std::filesystem::path path = folder;
+  if (path.empty()) path = environment("ABLATE_HOME").value_or("");
+  if (path.empty()) {
+    const std::string data = environment("XDG_DATA_HOME").value_or("");
+    if (absl::StartsWith(data, "/")) {  // XDG has relative ones ignored
+      path = std::filesystem::path(data) / "ablate";
+    } else if (const auto user = environment("HOME")) {
+      path = std::filesystem::path(*user) / ".local/share/ablate";
+    } else {
+      return absl::FailedPreconditionError(
+          "no folder for the personal server: set ABLATE_HOME or HOME");
+    }
+  }
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error).lexically_normal();
+  if (error) {
+    return absl::FailedPreconditionError(absl::StrCat(path.string(), ": ", error.message()));
+  }
+  Home home;
+  home.folder = absolute.string();
+  home.address_file = absolute / "run/address";
+  home.pid_file = absolute / "run/ablated.pid";
+  home.log_folder = absolute / "log";
+  home.log_file = absolute / "log/ablated.log";
+  return home;
+}
+
+absl::StatusOr<std::string> ReadAddress(const Home& home) {
+  std::ifstream in(home.address_file);
+  std::string line;
+  std::getline(in, line);
+  const absl::string_view address = absl::StripAsciiWhitespace(line);
+  if (!IsLocal(address)) {
+    return absl::UnavailableError(
+        absl::StrCat("no server runs in ", home.folder, ": run `ablate up`"));
+  }
+  return std::string(address);
+}
+
+absl::StatusOr<std::string> FindServer(const Environment& environment) {
+  if (const auto address = environment("ABLATE_SERVER")) {
+    if (IsLocal(*address)) return *address;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ABLATE_SERVER is \"", *address,
+        "\"; allowed: unix:PATH or localhost:PORT (servers elsewhere need TLS, which this version "
+        "does not have)"));
+  }
+  const absl::StatusOr<Home> home = FindHome("", environment);
+  if (!home.ok()) return home.status();
+  return ReadAddress(*home);
+}
+
+absl::StatusOr<ServerProcess> ServerProcess::Find(const Home& home) {
+  std::ifstream in(home.pid_file);
+  std::string line;
+  std::getline(in, line);
+  const absl::Status none = absl::NotFoundError(absl::StrCat("no server runs in ", home.folder));
+  const auto written = process::FromLine(line);
+  if (!written) return none;
+  const int descriptor = pidfd_open(written->pid, 0);
+  if (descriptor < 0) return none;
+  // Looked at after the descriptor holds on to the process: it can't become another one.
+  ServerProcess process(written->pid, descriptor);
+  if (process::Identify(written->pid) != written) return none;
+  return process;
+}
+
+ServerProcess::ServerProcess(ServerProcess&& other) noexcept
+    : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+ServerProcess::~ServerProcess() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+absl::Status ServerProcess::Terminate() {
+  if (pidfd_send_signal(descriptor_, SIGTERM, nullptr, 0) == 0 || errno == ESRCH) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat("process ", pid_, " can't be ended: ", std::strerror(errno)));
+}
+
+bool ServerProcess::WaitForExit(absl::Duration timeout) {
+  pollfd ended{descriptor_, POLLIN, 0};
+  return poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) == 1;
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,68 @@
+// The personal server: where it lives, how to reach it (files that it writes and clients read), and
+// its process. Not thread-safe.
+#ifndef ABLATE_CLIENT_PERSONAL_SERVER_H_
+#define ABLATE_CLIENT_PERSONAL_SERVER_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace ablate::client {
+
+// The value of an environment variable, nothing if it is unset or empty.
+using Environment = std::function<std::optional<std::string>(const char* name)>;
+
+inline constexpr char kHomeHelp[] =
+    "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
+
+struct Home {
+  std::string folder;        // absolute
+  std::string address_file;  // holds "unix:PATH"
+  std::string pid_file;
+  std::string log_folder;
+  std::string log_file;  // of the server
+};
+
+// `folder` if it is not empty, else $ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate.
+// FAILED_PRECONDITION if none of these says where.
+absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment);
+
+// The address in the home's file. UNAVAILABLE, with what to do, if there is none.
+absl::StatusOr<std::string> ReadAddress(const Home& home);
+
+// $ABLATE_SERVER, else the address of the personal server. INVALID_ARGUMENT if $ABLATE_SERVER is
+// neither a unix socket nor on this machine: without TLS nothing else is safe.
+absl::StatusOr<std::string> FindServer(const Environment& environment);
+
+// A running server: a descriptor of the process, so that a number used anew is never mistaken
+// for it.
+class ServerProcess {
+ public:
+  // The process that the home's pid file names. NOT_FOUND if it has ended; its number may have
+  // become another's, also another server's.
+  static absl::StatusOr<ServerProcess> Find(const Home& home);
+  ServerProcess(ServerProcess&& other) noexcept;
+  ServerProcess& operator=(ServerProcess&&) = delete;
+  ~ServerProcess();
+
+  pid_t pid() const { return pid_; }
+  // Sends SIGTERM.
+  absl::Status Terminate();
+  // Whether it ended within `timeout`.
+  bool WaitForExit(absl::Duration timeout);
+
+ private:
+  ServerProcess(pid_t pid, int descriptor) : pid_(pid), descriptor_(descriptor) {}
+  pid_t pid_;
+  int descriptor_;
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_PERSONAL_SERVER_H_

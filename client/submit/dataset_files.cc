@@ -1,0 +1,249 @@
+#include "client/submit/dataset_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/names.h"
+#include "proto/reflect/from_value.h"
+#include "storage/sha256.h"
+
+namespace ablate::client {
+namespace {
+
+namespace fs = std::filesystem;
+using google::protobuf::Value;
+
+constexpr size_t kChunkBytes = 256 << 10;
+constexpr uintmax_t kMaxBytes = uintmax_t{1} << 30;
+constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kHashInId = 6;
+// So that an ID, which is a label on an axis of data sets, has at most 40.
+constexpr size_t kMaxStemBytes = 33;
+
+absl::Status NoSuchFile(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return absl::NotFoundError(absl::StrCat("no file ", path.string(),
+                                          reflect::DidYouMean(path.filename().string(), names)));
+}
+
+absl::Status CheckFile(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return NoSuchFile(path);
+  if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
+  if (!fs::is_regular_file(status)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a file"));
+  }
+  const uintmax_t bytes = fs::file_size(path, error);
+  if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
+  if (bytes > kMaxBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has ", bytes, " bytes; a data set has at most ", kMaxBytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> NextChunk(std::ifstream* in, const std::string& path) {
+  std::string chunk(kChunkBytes, '\0');
+  in->read(chunk.data(), kChunkBytes);
+  chunk.resize(static_cast<size_t>(in->gcount()));
+  if (in->bad()) return absl::DataLossError(absl::StrCat(path, ": reading failed"));
+  return chunk;
+}
+
+absl::StatusOr<std::string> Hash(std::ifstream* in, const std::string& path) {
+  storage::Sha256 hash;
+  while (true) {
+    const absl::StatusOr<std::string> chunk = NextChunk(in, path);
+    if (!chunk.ok()) return chunk.status();
+    if (chunk->empty()) return hash.Hex();
+    hash.Add(*chunk);
+  }
+}
+
+// The data set if the server has it under the name that this upload would get.
+absl::StatusOr<v1::Dataset> GetUploaded(Connection* connection, const std::string& display_name,
+                                        const std::string& sha256) {
+  v1::GetDatasetRequest request;
+  const std::string stem = display_name.substr(0, display_name.rfind('.'));
+  request.set_name(DatasetName(absl::StrCat(stem, "-", sha256.substr(0, kHashInId))));
+  absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
+  if (found.ok() && found->sha256() != sha256) return absl::NotFoundError("another data set");
+  return found;
+}
+
+// The last part of a dotted path.
+absl::string_view LastPart(absl::string_view path) {
+  const size_t dot = path.rfind('.');
+  return dot == absl::string_view::npos ? path : path.substr(dot + 1);
+}
+
+// Adds the paths in `value`, which is written to `path` below base. `place` says where it stands.
+void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value,
+                  std::vector<DatasetPath>* found) {
+  DatasetPath here = place;
+  if (value->kind_case() == Value::kStructValue) {
+    for (auto& [name, member] : *value->mutable_struct_value()->mutable_fields()) {
+      here.field = absl::StrCat(place.field, ".", name);
+      CollectPaths(name, here, &member, found);
+    }
+  } else if (value->kind_case() == Value::kStringValue && LastPart(path) == "dataset") {
+    here.name = value->mutable_string_value();
+    if (IsPath(*here.name)) found->push_back(here);
+  }
+}
+
+DatasetPath InFile(std::string field) { return {std::move(field), nullptr, false, false}; }
+DatasetPath AsLabel(std::string field) { return {std::move(field), nullptr, false, true}; }
+DatasetPath OfOption(std::string field) { return {std::move(field), nullptr, true, false}; }
+
+// Axes that vary a data set, by name.
+std::set<std::string> CollectPathsOfAxes(v1::ExperimentSpec* spec,
+                                         std::vector<DatasetPath>* found) {
+  std::set<std::string> dataset_axes;
+  for (int i = 0; i < spec->axes_size(); ++i) {
+    v1::Axis& axis = *spec->mutable_axes(i);
+    const std::string last(LastPart(axis.field()));
+    if (last == "dataset") dataset_axes.insert(axis.has_name() ? axis.name() : last);
+    for (int j = 0; j < axis.values_size(); ++j) {
+      CollectPaths(axis.field(), AsLabel(absl::StrCat("axes[", i, "].values[", j, "]")),
+                   axis.mutable_values(j), found);
+    }
+    for (int j = 0; j < axis.settings_size(); ++j) {
+      for (auto& [path, value] : *axis.mutable_settings(j)->mutable_set()) {
+        CollectPaths(
+            path,
+            InFile(absl::StrCat("axes[", i, "].settings[", j, "].set", reflect::Subscript(path))),
+            &value, found);
+      }
+    }
+  }
+  return dataset_axes;
+}
+
+std::string Resolve(const std::string& folder, const std::string& path) {
+  return (fs::path(folder) / path).lexically_normal().string();
+}
+
+// Whether the command line replaces what base says of the data set, or the task that has one.
+bool IsOverridden(const Overrides& overrides) {
+  return std::any_of(overrides.begin(), overrides.end(), [](const auto& override) {
+    const auto& [path, value] = override;
+    const bool replaced =
+        path == "task" || path == "task.documents" || path == "task.documents.dataset";
+    const bool other_task =
+        path == "task.legacy_recall" || absl::StartsWith(path, "task.legacy_recall.");
+    return replaced || (other_task && !value.has_null_value());
+  });
+}
+
+// Errors that are about the file and not about the connection.
+bool IsAboutFile(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
+         absl::IsInvalidArgument(status) || absl::IsDataLoss(status);
+}
+
+}  // namespace
+
+std::string DisplayName(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(c) && c != '.' && c != '_') c = '-';
+  }
+  const size_t stem = std::min(name.rfind('.'), name.size());
+  if (stem > kMaxStemBytes) name.erase(0, stem - kMaxStemBytes);
+  if (name.size() > kMaxNameBytes) name.resize(kMaxNameBytes);
+  const auto first = std::find_if(name.begin(), name.end(), absl::ascii_isalnum);
+  name.erase(name.begin(), first);
+  return name.empty() ? "data" : name;
+}
+
+absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path) {
+  if (const absl::Status status = CheckFile(path); !status.ok()) return status;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
+  const absl::StatusOr<std::string> sha256 = Hash(&in, path);
+  if (!sha256.ok()) return sha256.status();
+
+  v1::UploadDatasetRequest first;
+  first.set_display_name(DisplayName(path));
+  first.set_sha256(*sha256);
+  absl::StatusOr<v1::Dataset> dataset = GetUploaded(connection, first.display_name(), *sha256);
+  if (dataset.ok()) return Upload{*std::move(dataset), false};
+  if (!absl::IsNotFound(dataset.status())) return dataset.status();
+
+  in.clear();
+  in.seekg(0);
+  dataset = connection->UploadDataset(first, [&] { return NextChunk(&in, path); });
+  if (!dataset.ok()) {
+    return absl::Status(dataset.status().code(),
+                        absl::StrCat(path, ": ", dataset.status().message()));
+  }
+  return Upload{*std::move(dataset), true};
+}
+
+bool IsPath(const std::string& dataset) {
+  return !absl::StartsWith(dataset, "datasets/") &&
+         dataset.find_first_of("/.") != std::string::npos;
+}
+
+std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides) {
+  std::vector<DatasetPath> found;
+  if (spec->base().task().documents().has_dataset() && !IsOverridden(*overrides)) {
+    DatasetPath base = InFile("base.task.documents.dataset");
+    base.name = spec->mutable_base()->mutable_task()->mutable_documents()->mutable_dataset();
+    if (IsPath(*base.name)) found.push_back(base);
+  }
+  const std::set<std::string> dataset_axes = CollectPathsOfAxes(spec, &found);
+  for (int i = 0; i < spec->exclude_size(); ++i) {
+    for (auto& [axis, value] : *spec->mutable_exclude(i)->mutable_where()) {
+      if (dataset_axes.count(axis) == 0) continue;
+      const std::string field = absl::StrCat("exclude[", i, "].where", reflect::Subscript(axis));
+      CollectPaths("dataset", AsLabel(field), &value, &found);
+    }
+  }
+  for (auto& [path, value] : *overrides) CollectPaths(path, OfOption(path), &value, &found);
+  return found;
+}
+
+absl::Status ReplaceDatasetPaths(
+    ExperimentFile* file, Overrides* overrides,
+    const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload) {
+  std::map<std::string, absl::StatusOr<std::string>> uploads;
+  for (const DatasetPath& place : FindDatasetPaths(&file->spec, overrides)) {
+    const std::string path = Resolve(file->folder, *place.name);
+    auto done = uploads.find(path);
+    if (done == uploads.end()) done = uploads.emplace(path, upload(path)).first;
+    const absl::StatusOr<std::string>& name = done->second;
+    if (name.ok()) {
+      *place.name = place.is_label ? Id(*name) : *name;
+      continue;
+    }
+    if (!IsAboutFile(name.status())) return name.status();
+    const std::string message(name.status().message());
+    if (place.from_command_line) {
+      file->problems.push_back({{}, message, absl::StrCat("--set ", place.field)});
+    } else {
+      file->problems.push_back(
+          {file->positions.Find(place.field), absl::StrCat(place.field, ": ", message), ""});
+    }
+  }
+  SortByPosition(&file->problems);
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::client

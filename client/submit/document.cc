@@ -1,0 +1,207 @@
+#include "client/submit/document.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace ablate::client {
+namespace {
+
+using google::protobuf::Value;
+
+template <size_t N>
+bool IsOneOf(absl::string_view text, const std::array<absl::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+constexpr std::array<absl::string_view, 5> kNull = {"", "~", "null", "Null", "NULL"};
+constexpr std::array<absl::string_view, 3> kTrue = {"true", "True", "TRUE"};
+constexpr std::array<absl::string_view, 3> kFalse = {"false", "False", "FALSE"};
+constexpr std::array<absl::string_view, 3> kInfinity = {".inf", ".Inf", ".INF"};
+constexpr std::array<absl::string_view, 3> kNan = {".nan", ".NaN", ".NAN"};
+
+// How many decimal digits `text` begins with.
+size_t Digits(absl::string_view text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), absl::ascii_isdigit);
+  return static_cast<size_t>(end - text.begin());
+}
+
+// Whether `text` is empty or an exponent such as e-3.
+bool IsExponentOrEmpty(absl::string_view text) {
+  if (text.empty()) return true;
+  if (text[0] != 'e' && text[0] != 'E') return false;
+  text.remove_prefix(1);
+  if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
+  return !text.empty() && Digits(text) == text.size();
+}
+
+// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
+bool IsDecimal(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
+  const size_t whole = Digits(text);
+  text.remove_prefix(whole);
+  size_t fraction = 0;
+  if (absl::ConsumePrefix(&text, ".")) {
+    fraction = Digits(text);
+    text.remove_prefix(fraction);
+  }
+  return whole + fraction > 0 && IsExponentOrEmpty(text);
+}
+
+// -? ( 0 | [1-9] [0-9]* ) ( \. [0-9]+ )? ( [eE] [-+]? [0-9]+ )?
+bool IsJsonNumber(absl::string_view text) {
+  absl::ConsumePrefix(&text, "-");
+  const size_t whole = Digits(text);
+  if (whole == 0 || (whole > 1 && text[0] == '0')) return false;
+  text.remove_prefix(whole);
+  if (absl::ConsumePrefix(&text, ".")) {
+    const size_t fraction = Digits(text);
+    if (fraction == 0) return false;
+    text.remove_prefix(fraction);
+  }
+  return IsExponentOrEmpty(text);
+}
+
+std::optional<double> InBase(absl::string_view digits, int base) {
+  if (digits.empty()) return std::nullopt;
+  double number = 0;
+  for (const char c : digits) {
+    const int digit = absl::ascii_isdigit(c)    ? c - '0'
+                      : absl::ascii_isxdigit(c) ? absl::ascii_tolower(c) - 'a' + 10
+                                                : base;
+    if (digit >= base) return std::nullopt;
+    number = number * base + digit;
+  }
+  return number;
+}
+
+std::optional<double> Number(absl::string_view text) {
+  absl::string_view rest = text;
+  if (absl::ConsumePrefix(&rest, "0o")) return InBase(rest, 8);
+  if (absl::ConsumePrefix(&rest, "0x")) return InBase(rest, 16);
+  if (IsOneOf(text, kNan)) return std::numeric_limits<double>::quiet_NaN();
+  const bool negative = absl::ConsumePrefix(&rest, "-");
+  if (!negative) absl::ConsumePrefix(&rest, "+");
+  if (IsOneOf(rest, kInfinity)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return negative ? -infinity : infinity;
+  }
+  double number = 0;
+  if (!IsDecimal(text) || !absl::SimpleAtod(text, &number)) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Value PlainScalar(absl::string_view text) {
+  Value value;
+  if (IsOneOf(text, kNull)) {
+    value.set_null_value(google::protobuf::NULL_VALUE);
+  } else if (IsOneOf(text, kTrue) || IsOneOf(text, kFalse)) {
+    value.set_bool_value(IsOneOf(text, kTrue));
+  } else if (const std::optional<double> number = Number(text)) {
+    value.set_number_value(*number);
+  } else {
+    return StringValue(text);
+  }
+  return value;
+}
+
+Value StringValue(absl::string_view text) {
+  Value value;
+  value.set_string_value(std::string(text));
+  return value;
+}
+
+bool ParseJsonNumber(absl::string_view text, double* number) {
+  return IsJsonNumber(text) && absl::SimpleAtod(text, number);
+}
+
+void TreeBuilder::Problem(Position position, std::string message) {
+  document_->problems.push_back({position, std::move(message), ""});
+}
+
+bool TreeBuilder::ExpectsKey() const {
+  if (ignored_levels_ > 0 || levels_.empty()) return false;
+  return levels_.back().is_map && levels_.back().next == nullptr;
+}
+
+void TreeBuilder::Key(const std::string& key, Position position) {
+  if (ignored_levels_ > 0) return;
+  Level& level = levels_.back();
+  const auto [first, is_new] = level.keys.emplace(key, position);
+  if (!is_new) {
+    Problem(position, absl::StrCat("duplicate key \"", key, "\": it is already at line ",
+                                   first->second.line, ", column ", first->second.column));
+  }
+  level.next = &(*level.value->mutable_struct_value()->mutable_fields())[key];
+  path_.push_back(key);
+  if (is_new) document_->positions.Add(path_, position);
+}
+
+Value* TreeBuilder::NextSlot(Position position) {
+  if (levels_.empty()) return &document_->root;
+  Level& level = levels_.back();
+  if (level.is_map) return level.next;
+  google::protobuf::ListValue* list = level.value->mutable_list_value();
+  path_.push_back(absl::StrCat(list->values_size()));
+  document_->positions.Add(path_, position);
+  return list->add_values();
+}
+
+void TreeBuilder::FinishValue() {
+  if (levels_.empty()) return;
+  levels_.back().next = nullptr;
+  path_.pop_back();
+}
+
+void TreeBuilder::Scalar(Value value, Position position) {
+  if (ignored_levels_ > 0) return;
+  *NextSlot(position) = std::move(value);
+  FinishValue();
+}
+
+void TreeBuilder::Skip() {
+  if (ignored_levels_ > 0 || levels_.empty()) return;
+  Level& level = levels_.back();
+  if (!level.is_map) return;
+  level.value->mutable_struct_value()->mutable_fields()->erase(path_.back());
+  FinishValue();
+}
+
+void TreeBuilder::Begin(Position position, bool is_map) {
+  if (ignored_levels_ > 0 || levels_.size() == kMaxDepth) {
+    if (!std::exchange(too_deep_, true)) {
+      Problem(position, absl::StrCat("nested deeper than ", kMaxDepth, " levels"));
+    }
+    ++ignored_levels_;
+    return;
+  }
+  Value* slot = NextSlot(position);
+  slot->Clear();
+  if (is_map) {
+    slot->mutable_struct_value();
+  } else {
+    slot->mutable_list_value();
+  }
+  levels_.push_back({slot, is_map, nullptr, {}});
+}
+
+void TreeBuilder::End() {
+  if (ignored_levels_ > 0) {
+    --ignored_levels_;
+    Skip();
+    return;
+  }
+  levels_.pop_back();
+  FinishValue();
+}
+
+}  // namespace ablate::client

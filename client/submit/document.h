@@ -1,0 +1,84 @@
+// YAML and JSON texts → a tree of values with the position of every field, and what their two
+// readers (yaml_document.cc, json_document.cc) share.
+#ifndef ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
+#define ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "client/submit/source_text.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace ablate::client {
+
+// What a YAML or JSON text holds. With `syntax_error` the tree ends where the parser gave up.
+struct Document {
+  google::protobuf::Value root;
+  SourceMap positions;
+  std::vector<Diagnostic> problems;
+  bool syntax_error = false;
+};
+
+// YAML 1.2, one document. Anchors, aliases, tags and tabs in the indentation are refused: none is
+// needed to say what an experiment is, and each has a way to make a small file mean something
+// unexpected.
+Document ParseYaml(const SourceText& source);
+
+// Strict JSON (RFC 8259); the first syntax error ends it.
+Document ParseJson(const SourceText& source);
+
+// What a plain YAML scalar means by the core schema of YAML 1.2, in which `no` and `off` are words:
+// null, a bool, a number (decimal, 0o17, 0x1f, .inf, .nan) or else the text itself.
+google::protobuf::Value PlainScalar(absl::string_view text);
+
+google::protobuf::Value StringValue(absl::string_view text);
+
+// A JSON number, or false if `text` is none.
+bool ParseJsonNumber(absl::string_view text, double* number);
+
+// Builds a Document from a parser's events. Duplicate keys and nesting beyond kMaxDepth become
+// problems; what is nested too deeply is left out.
+class TreeBuilder {
+ public:
+  explicit TreeBuilder(Document* document) : document_(document) {}
+
+  void BeginMap(Position position) { Begin(position, true); }
+  void BeginList(Position position) { Begin(position, false); }
+  void Key(const std::string& key, Position position);
+  void Scalar(google::protobuf::Value value, Position position);
+  // Of the innermost map or list.
+  void End();
+  // Leaves out the value that should come next.
+  void Skip();
+  void Problem(Position position, std::string message);
+
+  // Whether the next scalar is a key.
+  bool ExpectsKey() const;
+  bool InList() const { return !levels_.empty() && !levels_.back().is_map; }
+
+ private:
+  struct Level {
+    google::protobuf::Value* value = nullptr;
+    bool is_map = false;
+    google::protobuf::Value* next = nullptr;  // of a map, after its key
+    std::map<std::string, Position> keys;
+  };
+
+  void Begin(Position position, bool is_map);
+  // Where the next value goes; its list item is noted.
+  google::protobuf::Value* NextSlot(Position position);
+  // A value has been put where one was expected.
+  void FinishValue();
+
+  Document* document_;
+  std::vector<Level> levels_;
+  FieldPath path_;
+  int ignored_levels_ = 0;
+  bool too_deep_ = false;
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_SUBMIT_DOCUMENT_H_

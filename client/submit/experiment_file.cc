@@ -1,0 +1,142 @@
+#include "client/submit/experiment_file.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/submit/document.h"
+#include "proto/reflect/from_value.h"
+
+namespace ablate::client {
+namespace {
+
+enum class Format { kYaml, kJson, kUnknown };
+
+// A JSON object's first key is in quotes; YAML's rarely is.
+bool LooksLikeJson(absl::string_view text) {
+  text = absl::StripLeadingAsciiWhitespace(text);
+  if (!absl::StartsWith(text, "{")) return false;
+  text = absl::StripLeadingAsciiWhitespace(text.substr(1));
+  return absl::StartsWith(text, "\"");
+}
+
+Format FormatOf(const std::string& path, absl::string_view text) {
+  if (path == "-") return LooksLikeJson(text) ? Format::kJson : Format::kYaml;
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
+  if (ending == ".yaml" || ending == ".yml") return Format::kYaml;
+  if (ending == ".json") return Format::kJson;
+  return Format::kUnknown;
+}
+
+void Report(std::vector<reflect::FieldProblem> problems, ExperimentFile* file) {
+  for (reflect::FieldProblem& problem : problems) {
+    file->problems.push_back({file->positions.Find(problem.field), std::move(problem.message), ""});
+  }
+}
+
+// The typed message of a tree of values, with the problems of both.
+void Convert(Document document, ExperimentFile* file) {
+  using google::protobuf::Value;
+  file->positions = std::move(document.positions);
+  file->problems = std::move(document.problems);
+  if (document.syntax_error) return;
+  if (document.root.kind_case() != Value::kStructValue) {
+    const bool empty = document.root.kind_case() == Value::kNullValue ||
+                       document.root.kind_case() == Value::KIND_NOT_SET;
+    file->problems.push_back({{},
+                              empty ? "the file is empty: an experiment has at least name and base"
+                                    : "an experiment is a mapping: name, base, axes, seeds, …",
+                              ""});
+    return;
+  }
+  std::vector<reflect::FieldProblem> problems;
+  reflect::FromValue(document.root, "", &file->spec, &problems);
+  Report(std::move(problems), file);
+}
+
+void Parse(const SourceText& source, Format format, ExperimentFile* file) {
+  file->problems = source.Check();
+  if (!file->problems.empty()) return;
+  switch (format) {
+    case Format::kYaml:
+      return Convert(ParseYaml(source), file);
+    case Format::kJson:
+      return Convert(ParseJson(source), file);
+    case Format::kUnknown:
+      file->problems = {{{}, "an experiment file ends in .yaml, .yml or .json", ""}};
+      return;
+  }
+}
+
+// Sets `path` on an empty base; `field` is where the file says so.
+void CheckValue(const std::string& path, const google::protobuf::Value& value,
+                const std::string& field, std::vector<reflect::FieldProblem>* problems) {
+  v1::BaseSpec scratch;
+  reflect::SetPath(path, value, field, &scratch, problems);
+}
+
+// The field that an axis varies, and its values.
+void CheckAxisValues(const v1::Axis& axis, const std::string& name,
+                     std::vector<reflect::FieldProblem>* problems) {
+  google::protobuf::Value clear;
+  clear.set_null_value(google::protobuf::NULL_VALUE);
+  const size_t before = problems->size();
+  CheckValue(axis.field(), clear, absl::StrCat(name, ".field"), problems);
+  if (problems->size() > before) return;  // the values could only repeat it
+  for (int j = 0; j < axis.values_size(); ++j) {
+    CheckValue(axis.field(), axis.values(j), absl::StrCat(name, ".values[", j, "]"), problems);
+  }
+}
+
+// What can be wrong with axes before a server sees them: paths that do not exist, values that do
+// not fit. Tries every setting and value of every axis on an empty base. The server checks them
+// again, and what they mean together.
+std::vector<reflect::FieldProblem> CheckAxes(const v1::ExperimentSpec& spec) {
+  std::vector<reflect::FieldProblem> problems;
+  for (int i = 0; i < spec.axes_size(); ++i) {
+    const v1::Axis& axis = spec.axes(i);
+    const std::string name = absl::StrCat("axes[", i, "]");
+    if (axis.has_field()) CheckAxisValues(axis, name, &problems);
+    for (int j = 0; j < axis.settings_size(); ++j) {
+      for (const auto& [path, value] : axis.settings(j).set()) {
+        CheckValue(path, value,
+                   absl::StrCat(name, ".settings[", j, "].set", reflect::Subscript(path)),
+                   &problems);
+      }
+    }
+  }
+  return problems;
+}
+
+// A message that nests too deeply can be sent but not received.
+void CheckDepth(ExperimentFile* file) {
+  v1::ExperimentSpec received;
+  if (!received.ParseFromString(file->spec.SerializeAsString())) {
+    file->problems.push_back({{}, "nested deeper than a request can carry", ""});
+  }
+}
+
+}  // namespace
+
+ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
+  ExperimentFile file;
+  file.name = path == "-" ? "<stdin>" : path;
+  file.folder = path == "-" ? "" : std::filesystem::path(path).parent_path().string();
+  absl::StatusOr<std::string> text = path == "-" ? ReadText(in) : ReadText(path);
+  if (!text.ok()) {
+    file.problems = {{{}, std::string(text.status().message()), ""}};
+    return file;
+  }
+  const Format format = FormatOf(path, *text);
+  Parse(SourceText(*std::move(text)), format, &file);
+  Report(CheckAxes(file.spec), &file);
+  if (file.problems.empty()) CheckDepth(&file);
+  SortByPosition(&file.problems);
+  return file;
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,179 @@
+#include "client/submit/source_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/output/terminal_text.h"
+#include "text/utf8.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+constexpr size_t kMarkInterval = 256;
+
+absl::Status TooLarge() {
+  return absl::InvalidArgumentError("the file is larger than 1 MiB, the most an experiment may be");
+}
+
+// The text between the quotes at the front of `*text`, which is left behind them. Control
+// characters are written as \xNN there, other escapes are a backslash before the character itself.
+std::string TakeQuoted(absl::string_view* text) {
+  std::string out;
+  size_t i = 1;
+  for (; i < text->size() && (*text)[i] != '"'; ++i) {
+    uint32_t code = 0;
+    if ((*text)[i] != '\\' || i + 1 == text->size()) {
+      out += (*text)[i];
+    } else if ((*text)[i + 1] == 'x' && absl::SimpleHexAtoi(text->substr(i + 2, 2), &code)) {
+      out += static_cast<char>(code);
+      i += 3;
+    } else {
+      out += (*text)[++i];
+    }
+  }
+  text->remove_prefix(std::min(i + 1, text->size()));
+  return out;
+}
+
+// Names never hold the separator: files with control characters are refused.
+std::string Key(const FieldPath& path) { return absl::StrJoin(path, "\x1f"); }
+
+}  // namespace
+
+std::string ToString(const Diagnostic& diagnostic, absl::string_view file) {
+  const std::string message = Printable(diagnostic.message);
+  if (!diagnostic.where.empty()) return absl::StrCat(Printable(diagnostic.where), ": ", message);
+  if (diagnostic.position.line == 0) return absl::StrCat(Printable(file), ": ", message);
+  return absl::StrCat(Printable(file), ":", diagnostic.position.line, ":",
+                      diagnostic.position.column, ": ", message);
+}
+
+void SortByPosition(std::vector<Diagnostic>* diagnostics) {
+  std::stable_sort(diagnostics->begin(), diagnostics->end(),
+                   [](const Diagnostic& a, const Diagnostic& b) {
+                     return std::tie(a.where, a.position.line, a.position.column, a.message) <
+                            std::tie(b.where, b.position.line, b.position.column, b.message);
+                   });
+}
+
+SourceText::SourceText(std::string text) : text_(std::move(text)) {
+  if (absl::StartsWith(text_, kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
+  Position position{1, 1};
+  for (size_t i = 0; i < text_.size();) {
+    if (position.column == 1) line_starts_.push_back(i);
+    if (position.column == 1 || i >= marks_.back().offset + kMarkInterval) {
+      marks_.push_back({i, position});
+    }
+    const bool ends = text_[i] == '\n';
+    i += FirstCharacter(absl::string_view(text_).substr(i)).bytes;
+    position = ends ? Position{position.line + 1, 1} : Position{position.line, position.column + 1};
+  }
+  if (position.column == 1) {  // an empty line is a line, too
+    line_starts_.push_back(text_.size());
+    marks_.push_back({text_.size(), position});
+  }
+}
+
+Position SourceText::At(size_t offset) const {
+  offset = std::min(offset, text_.size());
+  const auto next =
+      std::upper_bound(marks_.begin(), marks_.end(), offset,
+                       [](size_t value, const Mark& mark) { return value < mark.offset; });
+  const auto& [start, known] = *std::prev(next);
+  Position position = known;
+  absl::string_view rest = absl::string_view(text_).substr(start, offset - start);
+  while (!rest.empty()) {
+    rest.remove_prefix(FirstCharacter(rest).bytes);
+    ++position.column;
+  }
+  return position;
+}
+
+size_t SourceText::Offset(int line, int byte_column) const {
+  if (line < 0 || static_cast<size_t>(line) >= line_starts_.size()) return text_.size();
+  return std::min(line_starts_[line] + static_cast<size_t>(std::max(byte_column, 0)), text_.size());
+}
+
+std::vector<Diagnostic> SourceText::Check() const {
+  if (text_.size() > kMaxFileBytes) return {{{}, std::string(TooLarge().message()), ""}};
+  for (size_t i = 0; i < text_.size();) {
+    const Character c = FirstCharacter(absl::string_view(text_).substr(i));
+    if (!c.valid) {
+      return {
+          {At(i), absl::StrFormat("byte 0x%02x is not UTF-8: save the file as UTF-8", c.code), ""}};
+    }
+    const bool allowed = c.code == '\t' || c.code == '\n' || c.code == '\r';
+    if (text::IsControl(c.code) && !allowed) {
+      return {{At(i), absl::StrFormat("control character U+%04X is not allowed", c.code), ""}};
+    }
+    i += c.bytes;
+  }
+  return {};
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError("no such file");
+  }
+  if (error) return absl::PermissionDeniedError(error.message());
+  if (std::filesystem::is_directory(status)) return absl::InvalidArgumentError("is a folder");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return absl::PermissionDeniedError(absl::StrCat("can't be read: ", std::strerror(errno)));
+  }
+  return ReadText(in);
+}
+
+absl::StatusOr<std::string> ReadText(std::istream& in) {
+  std::string text(kMaxFileBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (in.bad()) return absl::DataLossError("reading failed");
+  if (text.size() > kMaxFileBytes) return TooLarge();
+  return text;
+}
+
+FieldPath ParseFieldPath(absl::string_view text) {
+  FieldPath path;
+  while (!text.empty()) {
+    if (text[0] == '.' || text[0] == '[' || text[0] == ']') {
+      text.remove_prefix(1);
+    } else if (text[0] == '"') {
+      path.push_back(TakeQuoted(&text));
+    } else {
+      const size_t end = std::min(text.find_first_of(".[]"), text.size());
+      path.emplace_back(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+  }
+  return path;
+}
+
+void SourceMap::Add(const FieldPath& path, Position position) { positions_[Key(path)] = position; }
+
+Position SourceMap::Find(absl::string_view field) const {
+  for (FieldPath path = ParseFieldPath(field); !path.empty(); path.pop_back()) {
+    const auto found = positions_.find(Key(path));
+    if (found != positions_.end()) return found->second;
+  }
+  return {};
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,51 @@
+// From a file and the command line to a request that the server understands, and from the server's
+// problems back to the lines that cause them.
+#ifndef ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
+#define ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/experiment.pb.h"
+#include "absl/status/status.h"
+#include "client/connection.h"
+#include "client/context.h"
+#include "client/submit/experiment_file.h"
+#include "client/submit/overrides.h"
+
+namespace ablate::client {
+
+struct SubmitOptions {
+  std::string file;
+  std::vector<std::string> set;
+  std::string seeds;
+  bool fresh = false;
+  bool dry_run = false;
+  bool wait = false;
+  bool json = false;
+};
+
+struct Submission {
+  ExperimentFile file;
+  Overrides overrides;
+  bool seeds_given = false;  // on the command line
+};
+
+// Reads the file and applies the command line; `file.problems` has what is wrong. INVALID_ARGUMENT
+// if --seeds or --set makes no sense, whatever the file.
+absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
+
+// Uploads the data sets that the submission names by a path and says so. Problems with files are
+// added to `file.problems`; other errors are returned.
+absl::Status UploadDatasets(Connection* connection, const Context& context, Submission* submission);
+
+// With a new request id unless it is a dry run.
+v1::CreateExperimentRequest MakeRequest(const Submission& submission, const SubmitOptions& options);
+
+// The server's problems at their lines, or at the option of the command line that causes them.
+std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Problem>& problems,
+                               const Submission& submission);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_SUBMIT_SUBMISSION_H_

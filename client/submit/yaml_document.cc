@@ -1,0 +1,275 @@
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/submit/document.h"
+
+namespace ablate::client {
+namespace {
+
+// What the parser says, in words that say what to do.
+struct Wording {
+  absl::string_view parser;
+  const char* ours;
+};
+const Wording kWordings[] = {
+    {YAML::ErrorMsg::END_OF_MAP,
+     "this does not belong to the mapping above it: indent it like the other fields"},
+    {YAML::ErrorMsg::END_OF_MAP_FLOW, "expected ',' or '}': a '{' is not closed before this"},
+    {YAML::ErrorMsg::END_OF_SEQ,
+     "this does not belong to the list above it: begin it with '- ' in the same column"},
+    {YAML::ErrorMsg::END_OF_SEQ_FLOW, "expected ',' or ']': a '[' is not closed before this"},
+    {YAML::ErrorMsg::MAP_VALUE,
+     "a ':' where no field can begin: check the indentation, or put the text in quotes"},
+    {YAML::ErrorMsg::MAP_KEY, "a '?' where no field can begin: check the indentation"},
+    {YAML::ErrorMsg::BLOCK_ENTRY, "a '- ' where no list can begin: check the indentation"},
+    {YAML::ErrorMsg::FLOW_END, "a ']' or '}' that closes nothing"},
+    {YAML::ErrorMsg::UNKNOWN_TOKEN, "a text that begins with @, ` or % must be in quotes"},
+    {YAML::ErrorMsg::UNKNOWN_ANCHOR,
+     "anchors and aliases (&name, *name) are not supported: write the value out"},
+    {"bad file", "nested too deeply"}};
+
+std::string InOurWords(absl::string_view message) {
+  const auto* found = std::find_if(std::begin(kWordings), std::end(kWordings),
+                                   [&](const Wording& w) { return w.parser == message; });
+  return found == std::end(kWordings) ? std::string(message) : found->ours;
+}
+
+// Whether the quoted text that begins at the front of `text` ends.
+bool IsClosed(absl::string_view text) {
+  const char quote = text[0];
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      const bool doubled = quote == '\'' && i + 1 < text.size() && text[i + 1] == '\'';
+      if (!doubled) return true;
+      ++i;
+    }
+  }
+  return false;
+}
+
+// Passes the parser's events to a TreeBuilder and reports what is not allowed.
+class Handler : public YAML::EventHandler {
+ public:
+  Handler(const SourceText& source, Document* document)
+      : source_(source), document_(*document), builder_(document) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ == 0) return;
+    const bool stray = absl::StartsWith(Raw(mark), ",");
+    Stop(mark, stray ? "a ',' where no value can begin"
+                     : "a second document: a file holds one experiment");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (stopped_) return;
+    RefuseExtras(mark, "", anchor);
+    if (builder_.ExpectsKey()) return Stop(mark, "a field's name is missing");
+    const absl::string_view raw = Raw(mark);
+    const bool written = absl::StartsWith(raw, "~") || absl::StartsWithIgnoreCase(raw, "null");
+    if (builder_.InList() && !written) {
+      return Refuse(mark, "an empty list item: write null or a value");
+    }
+    if (!builder_.InList() && lone_key_) {
+      Refuse(key_mark_, absl::StrCat("\"", key_, "\" has no value: write ", key_, ": and a value"));
+    }
+    builder_.Scalar(PlainScalar(""), At(mark));
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (stopped_) return;
+    RefuseExtras(mark, "", anchor);
+    builder_.Skip();
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (stopped_) return;
+    RefuseExtras(mark, tag, anchor);
+    const absl::string_view raw = Raw(mark);
+    const bool quoted = absl::StartsWith(raw, "\"") || absl::StartsWith(raw, "'");
+    if (quoted && !IsClosed(raw)) return Stop(mark, "a quote that is never closed");
+    if (builder_.ExpectsKey()) return TakeKey(mark, text, quoted);
+    builder_.Scalar(tag == "?" ? PlainScalar(text) : StringValue(text), At(mark));
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    if (MayNest(mark, tag, anchor)) builder_.BeginList(At(mark));
+  }
+  void OnSequenceEnd() override {
+    if (!stopped_) builder_.End();
+  }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    if (MayNest(mark, tag, anchor)) builder_.BeginMap(At(mark));
+  }
+  void OnMapEnd() override {
+    if (!stopped_) builder_.End();
+  }
+
+  // The parser gave up. Its word counts more than a suspicion.
+  void GiveUp(const YAML::Mark& mark, absl::string_view message) {
+    if (stopped_ && !suspicion_) return;
+    suspicion_.reset();
+    const bool at_end = Raw(mark).empty();
+    const bool early =
+        message == YAML::ErrorMsg::END_OF_MAP_FLOW || message == YAML::ErrorMsg::END_OF_SEQ_FLOW;
+    if (at_end && early) {
+      Refuse(mark, "the file ends, but a '{' or '[' is not closed");
+    } else {
+      Refuse(mark, InOurWords(message));
+    }
+    document_.syntax_error = true;
+  }
+
+  // The parser reached the end.
+  void Finish() {
+    if (suspicion_) document_.problems.push_back(*suspicion_);
+  }
+
+ private:
+  Position At(const YAML::Mark& mark) const {
+    return source_.At(source_.Offset(mark.line, mark.column));
+  }
+
+  absl::string_view Raw(const YAML::Mark& mark) const {
+    return source_.text().substr(source_.Offset(mark.line, mark.column));
+  }
+
+  void Stop(const YAML::Mark& mark, std::string message) {
+    Refuse(mark, std::move(message));
+    stopped_ = document_.syntax_error = true;
+  }
+
+  void Refuse(const YAML::Mark& mark, std::string message) {
+    builder_.Problem(At(mark), std::move(message));
+  }
+
+  void TakeKey(const YAML::Mark& mark, const std::string& text, bool quoted) {
+    absl::string_view after = Raw(mark);
+    after.remove_prefix(std::min(text.size(), after.size()));
+    after.remove_prefix(std::min(after.find_first_not_of(' '), after.size()));
+    lone_key_ = !quoted && !absl::StartsWith(after, ":");
+    key_ = text;
+    key_mark_ = mark;
+    builder_.Key(text, At(mark));
+  }
+
+  void RefuseExtras(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (anchor != 0 && !std::exchange(anchor_seen_, true)) {
+      Refuse(mark, InOurWords(YAML::ErrorMsg::UNKNOWN_ANCHOR));
+    }
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      absl::string_view raw = Raw(mark);
+      raw = raw.substr(0, raw.find_first_of(" \n"));
+      Refuse(mark, absl::StrCat("tags such as ", raw, " are not supported: write the value alone"));
+    }
+  }
+
+  bool MayNest(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (stopped_) return false;
+    RefuseExtras(mark, tag, anchor);
+    if (!builder_.ExpectsKey()) return true;
+    // Or a '{' that is never closed, which only the parser can tell.
+    suspicion_ = Diagnostic{At(mark), "a field's name must be a word", ""};
+    stopped_ = document_.syntax_error = true;
+    return false;
+  }
+
+  const SourceText& source_;
+  Document& document_;
+  TreeBuilder builder_;
+  int documents_ = 0;
+  bool stopped_ = false;
+  std::optional<Diagnostic> suspicion_;
+  bool anchor_seen_ = false;  // one complaint is enough
+  bool lone_key_ = false;     // the newest key has no ':' behind it
+  std::string key_;
+  YAML::Mark key_mark_;
+};
+
+// Whether a text of its own, | or >, begins behind `line`.
+bool OpensBlockText(absl::string_view line) {
+  if (absl::StartsWith(line, "#")) return false;
+  line = absl::StripTrailingAsciiWhitespace(line.substr(0, line.find(" #")));
+  const size_t space = line.rfind(' ');
+  const absl::string_view last = space == line.npos ? line : line.substr(space + 1);
+  return (absl::StartsWith(last, "|") || absl::StartsWith(last, ">")) &&
+         last.find_first_not_of("+-123456789", 1) == last.npos;
+}
+
+// Tells lines of a text of its own, in which a tab is a character like others, from the rest. Goes
+// by indentation, as YAML does.
+class BlockTexts {
+ public:
+  // Whether the next line, `indent` spaces and then `rest`, is within such a text.
+  bool Contain(size_t indent, absl::string_view rest) {
+    const bool blank = rest.find_first_not_of(" \r") == rest.npos;
+    if (min_indent_ > 0 && (blank || indent >= min_indent_)) {
+      if (!blank && !std::exchange(begun_, true)) min_indent_ = indent;
+      return true;
+    }
+    min_indent_ = OpensBlockText(rest) ? indent + 1 : 0;
+    begun_ = false;
+    return false;
+  }
+
+ private:
+  size_t min_indent_ = 0;  // indentation of the text's lines; 0 outside of any
+  bool begun_ = false;     // a first line has said how much that is
+};
+
+// YAML forbids tabs in the indentation; parsers differ in what they make of them.
+void RefuseTabs(const SourceText& source, Document* document) {
+  const absl::string_view text = source.text();
+  BlockTexts block_texts;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    const size_t first = std::min(text.find_first_not_of(' ', start), end);
+    const absl::string_view rest = text.substr(first, end - first);
+    if (!block_texts.Contain(first - start, rest) && absl::StartsWith(rest, "\t")) {
+      document->problems.push_back(
+          {source.At(first), "a tab in the indentation: YAML wants spaces", ""});
+      document->syntax_error = true;
+      return;
+    }
+    start = end + 1;
+  }
+}
+
+}  // namespace
+
+Document ParseYaml(const SourceText& source) {
+  Document document;
+  RefuseTabs(source, &document);
+  if (document.syntax_error) return document;
+  // Without a line break at the end the parser misplaces what is wrong there.
+  std::istringstream in(absl::StrCat(source.text(), "\n"));
+  Handler handler(source, &document);
+  try {
+    YAML::Parser parser(in);
+    // Not more than two: on a stray ',' the parser would find empty documents without end.
+    for (int i = 0; i < 2 && parser.HandleNextDocument(handler); ++i) {
+    }
+    handler.Finish();
+  } catch (const YAML::Exception& exception) {  // the library's only way to report a syntax error
+    handler.GiveUp(exception.mark, exception.msg);
+  }
+  return document;
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,162 @@
+// `ablate artifact`: which checkpoint, whole files only, streams that break.
+#include <filesystem>
+
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "storage/sha256.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ArtifactTest : public ClientTest {
+ protected:
+  using Write = std::function<bool(const v1::ArtifactChunk&)>;
+
+  ArtifactTest() {
+    for (int i = 0; i < 1000; ++i) content_ += "0123456789abcdef";
+    answers_.artifacts = [this](const v1::ListArtifactsRequest& request,
+                                v1::ListArtifactsResponse* response) {
+      EXPECT_EQ(request.run(), "runs/r");
+      for (const uint32_t step : {0u, 100u, 1000u}) {
+        v1::Artifact* artifact = response->add_artifacts();
+        artifact->set_name("runs/r/checkpoints/" + std::to_string(step));
+        artifact->set_kind("checkpoint");
+        artifact->set_step(step);
+        artifact->set_bytes(content_.size());
+        artifact->set_sha256(storage::Sha256Hex(content_));
+      }
+      return absl::OkStatus();
+    };
+    answers_.read_artifact = [this](const v1::ReadArtifactRequest& request, const Write& write) {
+      reads_.push_back(request.name() + "@" + std::to_string(request.offset()));
+      return read_(request.offset(), write);
+    };
+    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+      v1::RunRow* row = response->add_rows();
+      row->set_cell("pre-s1");
+      row->set_run("runs/r");
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  // Sends up to `most` bytes from `offset` on, in chunks.
+  void Send(uint64_t offset, size_t most, const Write& write) const {
+    const size_t end = std::min(content_.size(), static_cast<size_t>(offset) + most);
+    for (size_t at = offset; at < end; at += 1000) {
+      v1::ArtifactChunk chunk;
+      chunk.set_data(content_.substr(at, std::min<size_t>(1000, end - at)));
+      write(chunk);
+    }
+  }
+
+  Outcome Get(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"artifact",   "get", "small/pre-s1",
+                                          "checkpoint", "-o",  target_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments);
+  }
+
+  size_t FilesInFolder() const {
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.is_regular_file()) ++files;
+    }
+    return files;
+  }
+
+  std::string content_;
+  std::string target_ = folder_ + "/model.safetensors";
+  std::vector<std::string> reads_;
+  std::function<absl::Status(uint64_t, const Write&)> read_ = [this](uint64_t offset,
+                                                                     const Write& write) {
+    Send(offset, content_.size(), write);
+    return absl::OkStatus();
+  };
+};
+
+TEST_F(ArtifactTest, FetchesTheLastCheckpoint) {
+  const Outcome outcome = Get();
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(Read(target_), content_);
+  EXPECT_THAT(reads_, ElementsAre("runs/r/checkpoints/1000@0"));
+  EXPECT_EQ(outcome.err, target_ + ": checkpoint at step 1000, 16 kB\n");
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
+TEST_F(ArtifactTest, FetchesTheCheckpointOfAStep) {
+  EXPECT_EQ(Get({"--step", "100"}).code, kSuccess);
+  EXPECT_THAT(reads_, ElementsAre("runs/r/checkpoints/100@0"));
+  const Outcome none = Get({"--step", "7"});
+  EXPECT_EQ(none.code, kFailure);
+  EXPECT_EQ(none.err, "error: small/pre-s1 has no checkpoint at step 7; steps: 0, 100, 1000\n");
+}
+
+TEST_F(ArtifactTest, ReadsABrokenStreamOnFromWhereItBroke) {
+  read_ = [this](uint64_t offset, const Write& write) {
+    Send(offset, 6000, write);
+    return offset + 6000 < content_.size() ? absl::UnavailableError("broken") : absl::OkStatus();
+  };
+  EXPECT_EQ(Get().code, kSuccess);
+  EXPECT_EQ(Read(target_), content_);
+  EXPECT_THAT(reads_, ElementsAre("runs/r/checkpoints/1000@0", "runs/r/checkpoints/1000@6000",
+                                  "runs/r/checkpoints/1000@12000"));
+}
+
+TEST_F(ArtifactTest, LeavesTheOldFileWhenNothingMoreComes) {
+  ClientTest::Write("model.safetensors", "old");
+  read_ = [this](uint64_t offset, const Write& write) {
+    if (offset == 0) Send(0, 6000, write);
+    return absl::UnavailableError("gone");
+  };
+  const Outcome outcome = Get();
+  EXPECT_EQ(outcome.code, kNoServer);
+  EXPECT_EQ(Read(target_), "old");
+  EXPECT_EQ(FilesInFolder(), 1u);
+  EXPECT_LE(reads_.size(), 8u);
+}
+
+TEST_F(ArtifactTest, RefusesWhatArrivesDamaged) {
+  read_ = [this](uint64_t, const Write& write) {
+    v1::ArtifactChunk chunk;
+    chunk.set_data(std::string(content_.size(), 'x'));
+    write(chunk);
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Get();
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("arrived damaged"));
+  EXPECT_EQ(FilesInFolder(), 0u);
+}
+
+TEST_F(ArtifactTest, RefusesAStreamThatEndsEarlyWithoutAnError) {
+  read_ = [this](uint64_t offset, const Write& write) {
+    if (offset == 0) Send(0, 6000, write);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Get().err, HasSubstr("less than the artifact's size"));
+  EXPECT_EQ(FilesInFolder(), 0u);
+}
+
+TEST_F(ArtifactTest, SaysWhyTheFileCantBeWritten) {
+  target_ = folder_ + "/no/such/folder/model.safetensors";
+  const Outcome outcome = Get();
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("No such file or directory"));
+  EXPECT_TRUE(reads_.empty());
+}
+
+TEST_F(ArtifactTest, ListsARunsArtifacts) {
+  const Outcome outcome = Run({"artifact", "ls", "runs/r"});
+  EXPECT_THAT(outcome.out, ::testing::StartsWith("kind         step   size  sha256\n"
+                                                 "checkpoint      0  16 kB  "));
+  EXPECT_THAT(Run({"artifact", "ls", "small/pre-s1", "--json"}).out,
+              HasSubstr("\"name\": \"runs/r/checkpoints/1000\""));
+}
+
+}  // namespace
+}  // namespace ablate::client

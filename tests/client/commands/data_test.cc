@@ -1,0 +1,102 @@
+// `ablate data`: list, add, remove.
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DataTest : public ClientTest {
+ protected:
+  DataTest() {
+    answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
+      return absl::NotFoundError("no such data set");
+    };
+    answers_.upload = [](const std::vector<v1::UploadDatasetRequest>& messages,
+                         v1::Dataset* dataset) {
+      dataset->set_name("datasets/names-1a2b3c");
+      dataset->set_display_name(messages[0].display_name());
+      dataset->set_documents(2);
+      dataset->set_characters(1);
+      for (const auto& message : messages) {
+        dataset->set_bytes(dataset->bytes() + message.data().size());
+      }
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+};
+
+TEST_F(DataTest, AddsAFile) {
+  const std::string path = Write("names.txt", "a\nb\n");
+  const Outcome outcome = Run({"data", "add", path});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out, "datasets/names-1a2b3c\n");
+  EXPECT_EQ(outcome.err, "uploaded 4 B, 2 documents, 1 character\n");
+  EXPECT_THAT(Run({"data", "add", path, "--json"}).out,
+              HasSubstr("\"display_name\": \"names.txt\""));
+}
+
+TEST_F(DataTest, AddsAnEmptyFileOnlyIfTheServerTakesIt) {
+  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>& messages, v1::Dataset*) {
+    EXPECT_EQ(messages.size(), 1u);
+    return absl::InvalidArgumentError("a data set has at least 1 document");
+  };
+  const std::string path = Write("none.txt", "");
+  const Outcome outcome = Run({"data", "add", path});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: " + path + ": a data set has at least 1 document\n");
+}
+
+TEST_F(DataTest, SaysWhyAFileCantBeAdded) {
+  EXPECT_EQ(Run({"data", "add", folder_ + "/gone"}).err, "error: no file " + folder_ + "/gone\n");
+  EXPECT_EQ(Run({"data", "add", folder_}).err, "error: " + folder_ + " is not a file\n");
+}
+
+TEST_F(DataTest, ListsAllPages) {
+  answers_.datasets = [this](const v1::ListDatasetsRequest& request,
+                             v1::ListDatasetsResponse* response) {
+    const bool first = request.page_token().empty();
+    v1::Dataset* dataset = response->add_datasets();
+    dataset->set_name(first ? "datasets/a-1" : "datasets/b-2");
+    dataset->set_display_name(first ? "a.txt" : "b.txt");
+    dataset->set_bytes(228145);
+    dataset->set_documents(32033);
+    dataset->set_characters(26);
+    dataset->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 60);
+    if (first) response->set_next_page_token("next");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"data", "ls"}).out,
+            "data set  file     size  documents  characters  created\n"
+            "a-1       a.txt  228 kB     32,033          26  1 min ago\n"
+            "b-2       b.txt  228 kB     32,033          26  1 min ago\n");
+  EXPECT_THAT(Run({"data", "ls", "--json"}).out, HasSubstr("\"name\": \"datasets/b-2\""));
+}
+
+TEST_F(DataTest, RemovesByName) {
+  std::string removed;
+  answers_.dataset = [](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
+    const bool is_file = request.name() == "datasets/a.txt";
+    dataset->set_name(is_file ? "datasets/a-1" : request.name());
+    return absl::OkStatus();
+  };
+  answers_.remove_dataset = [&](const v1::DeleteDatasetRequest& request, google::protobuf::Empty*) {
+    removed = request.name();
+    return removed == "datasets/used" ? absl::FailedPreconditionError("3 runs need it")
+                                      : absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"data", "rm", "a-1"}).code, kSuccess);
+  EXPECT_EQ(removed, "datasets/a-1");
+  removed.clear();
+  EXPECT_EQ(Run({"data", "rm", "a.txt"}).code, kSuccess);
+  EXPECT_EQ(removed, "datasets/a-1");
+  const Outcome used = Run({"data", "rm", "datasets/used"});
+  EXPECT_EQ(used.code, kFailure);
+  EXPECT_EQ(used.err, "error: 3 runs need it\n");
+}
+
+}  // namespace
+}  // namespace ablate::client

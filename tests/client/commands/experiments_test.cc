@@ -1,0 +1,318 @@
+// `ls`, `show`, `runs`, `cancel`, `rm`, `logs` and `workers` against a server of the test's own.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class ExperimentsTest : public ClientTest {
+ protected:
+  ExperimentsTest() {
+    answers_.get = [this](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+      names_.push_back(request.name());
+      if (request.name() == "experiments/x") return absl::NotFoundError("no experiment \"x\"");
+      const bool is_small = absl::StartsWith(request.name(), "experiments/s");
+      experiment->set_name(is_small ? "experiments/small-1a2b" : request.name() + "-full");
+      experiment->set_state(v1::ExperimentState::ACTIVE);
+      experiment->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 120);
+      experiment->mutable_counts()->set_done(2);
+      experiment->mutable_counts()->set_failed(1);
+      experiment->mutable_spec()->set_question("Is it\nso?\x1b[2J");
+      experiment->mutable_spec()->add_axes()->set_name("norm");
+      return absl::OkStatus();
+    };
+    // Three cells on two pages.
+    answers_.runs = [this](const v1::ListRunsRequest& request, v1::ListRunsResponse* response) {
+      names_.push_back(request.experiment());
+      const int first = request.page_token().empty() ? 0 : 2;
+      const int last = first == 0 ? 2 : 3;
+      for (int i = first; i < last; ++i) AddRow(i, response);
+      if (first == 0) response->set_next_page_token("more");
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  static void AddRow(int i, v1::ListRunsResponse* response) {
+    v1::RunRow* row = response->add_rows();
+    row->set_cell(absl::StrCat(i == 1 ? "none" : "pre", "-s", i));
+    (*row->mutable_labels())["norm"] = i == 1 ? "none" : "pre";
+    row->set_seed(i);
+    row->set_run(absl::StrCat("runs/r", i));
+    row->set_state(i == 2 ? v1::RunState::FAILED : v1::RunState::DONE);
+    row->set_step(i == 2 ? 40 : 100);
+    row->set_steps(100);
+    if (i == 2) row->set_failure("out of memory");
+    v1::Summary* summary = row->add_summaries();
+    summary->set_key("eval/loss");
+    summary->set_last(2.5 + i);
+  }
+
+  std::vector<std::string> names_;
+};
+
+TEST_F(ExperimentsTest, ShowsQuestionStateMeansAndWhatToDoNext) {
+  const Outcome outcome = Run({"show", "small"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out,
+            "small-1a2b   ACTIVE   2 done, 1 failed   created 2 min ago\n"
+            "Is it so?\\x1b[2J\n"
+            "\n"
+            "norm  mean eval/loss  n  diverged  failed\n"
+            "pre              2.5  1         0       1\n"
+            "none             3.5  1         0       0\n"
+            "\n"
+            "next:\n"
+            "  ablate logs small-1a2b/pre-s2\n"
+            "  ablate watch small-1a2b\n"
+            "  ablate compare small-1a2b\n"
+            "  ablate report small-1a2b -o report.html\n"
+            "  ablate runs small-1a2b\n"
+            "  ablate metrics small-1a2b --key eval/loss --csv\n"
+            "  ablate artifact get small-1a2b/pre-s0 checkpoint -o model.safetensors\n");
+  EXPECT_THAT(names_,
+              ElementsAre("experiments/small", "experiments/small-1a2b", "experiments/small-1a2b"));
+}
+
+TEST_F(ExperimentsTest, TakesResourceNamesIdsAndPrefixes) {
+  for (const char* name : {"experiments/small-1a2b", "small-1a2b", "sm"}) {
+    EXPECT_EQ(Run({"show", name, "--json"}).code, kSuccess);
+  }
+  EXPECT_THAT(names_,
+              ElementsAre("experiments/small-1a2b", "experiments/small-1a2b", "experiments/sm"));
+}
+
+TEST_F(ExperimentsTest, ListsACellALine) {
+  const Outcome outcome = Run({"runs", "small"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out,
+            "cell     run  state      step  eval/loss  failure\n"
+            "pre-s0   r0   DONE    100/100        2.5\n"
+            "none-s1  r1   DONE    100/100        3.5\n"
+            "pre-s2   r2   FAILED   40/100        4.5  out of memory\n");
+}
+
+TEST_F(ExperimentsTest, MergesThePagesOfRunsInJson) {
+  const Outcome outcome = Run({"runs", "small", "--json"});
+  v1::ListRunsResponse runs;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(outcome.out, &runs).ok());
+  ASSERT_EQ(runs.rows_size(), 3);
+  EXPECT_EQ(runs.rows(2).cell(), "pre-s2");
+  EXPECT_EQ(runs.rows(1).labels().at("norm"), "none");
+  EXPECT_EQ(runs.next_page_token(), "");
+  EXPECT_THAT(outcome.out, HasSubstr("\"rows\": ["));
+}
+
+TEST_F(ExperimentsTest, ListsExperimentsUpToTheLimit) {
+  std::vector<uint32_t> sizes;
+  answers_.list = [&](const v1::ListExperimentsRequest& request,
+                      v1::ListExperimentsResponse* response) {
+    sizes.push_back(request.page_size());
+    const int first = request.page_token().empty() ? 0 : std::stoi(request.page_token());
+    const int last = std::min<int>(first + std::min<uint32_t>(request.page_size(), 2), 5);
+    for (int i = first; i < last; ++i) {
+      v1::Experiment* experiment = response->add_experiments();
+      experiment->set_name(absl::StrCat("experiments/e", i));
+      experiment->set_state(v1::ExperimentState::ENDED);
+      experiment->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 7200);
+      experiment->mutable_counts()->set_done(1000);
+      experiment->mutable_spec()->set_question("why?");
+    }
+    if (last < 5) response->set_next_page_token(std::to_string(last));
+    return absl::OkStatus();
+  };
+  const Outcome three = Run({"ls", "-n", "3"});
+  EXPECT_EQ(three.out,
+            "experiment  state  runs        created  question\n"
+            "e0          ENDED  1,000 done  2 h ago  why?\n"
+            "e1          ENDED  1,000 done  2 h ago  why?\n"
+            "e2          ENDED  1,000 done  2 h ago  why?\n");
+  EXPECT_EQ(three.err, "note: there are more: --limit 0 lists all\n");
+  EXPECT_THAT(sizes, ElementsAre(3, 1));
+
+  const Outcome all = Run({"ls", "--limit", "0", "--json"});
+  v1::ListExperimentsResponse list;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(all.out, &list).ok());
+  EXPECT_EQ(list.experiments_size(), 5);
+  EXPECT_EQ(list.next_page_token(), "");
+}
+
+TEST_F(ExperimentsTest, SaysThatThereAreNoExperiments) {
+  answers_.list = [](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"ls"});
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "no experiments yet: `ablate submit FILE` creates one\n");
+  EXPECT_THAT(Run({"ls", "--json"}).out, HasSubstr("\"experiments\": []"));
+}
+
+TEST_F(ExperimentsTest, FitsTablesToTheTerminal) {
+  console_.out_is_terminal = true;
+  console_.width = 50;
+  EXPECT_THAT(Run({"runs", "small"}).out, HasSubstr("…\n"));
+}
+
+TEST_F(ExperimentsTest, CancelsSeveralAndFailsIfOneCantBe) {
+  answers_.cancel = [](const v1::CancelExperimentRequest& request, v1::Experiment* experiment) {
+    if (request.name() == "experiments/b-full") {
+      return absl::NotFoundError("no experiment \"b\"; did you mean \"bb\"?");
+    }
+    experiment->set_name(request.name());
+    experiment->mutable_counts()->set_cancelled(3);
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"cancel", "a", "b", "c"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err,
+            "a-full: 3 cancelled\nerror: no experiment \"b\"; did you mean \"bb\"?\n"
+            "c-full: 3 cancelled\n");
+}
+
+TEST_F(ExperimentsTest, TakesAFullNameAsItIsWhenItCancelsOrRemoves) {
+  std::vector<std::string> named;
+  answers_.cancel = [&](const v1::CancelExperimentRequest& request, v1::Experiment* experiment) {
+    named.push_back(request.name());
+    experiment->set_name(request.name());
+    return absl::OkStatus();
+  };
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    named.push_back(request.name());
+    return absl::NotFoundError("there is no experiment \"small\"");
+  };
+  EXPECT_EQ(Run({"cancel", "experiments/small"}).code, kSuccess);
+  EXPECT_EQ(Run({"rm", "experiments/small"}).code, kFailure);
+  EXPECT_THAT(named, ElementsAre("experiments/small", "experiments/small"));
+  EXPECT_THAT(names_, ::testing::IsEmpty());  // nothing was looked up
+}
+
+TEST_F(ExperimentsTest, RemovesWithoutAskingInScripts) {
+  std::vector<std::string> removed;
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    removed.push_back(request.name());
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"rm", "a", "b", "--json"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out, "{}\n{}\n");
+  EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/b-full"));
+
+  const Outcome some = Run({"rm", "x", "c"});
+  EXPECT_EQ(some.code, kFailure);
+  EXPECT_EQ(some.err,
+            "error: no experiment \"x\"; `ablate ls` lists those there are\nremoved c-full\n");
+}
+
+TEST_F(ExperimentsTest, AsksBeforeItRemovesOnATerminal) {
+  std::vector<std::string> removed;
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    removed.push_back(request.name());
+    return absl::OkStatus();
+  };
+  console_.in_is_terminal = true;
+  const Outcome no = Run({"rm", "a"}, "\n");
+  EXPECT_EQ(no.code, kFailure);
+  EXPECT_EQ(no.err,
+            "remove a-full and the runs that no other experiment has? [y/N] nothing was removed\n");
+  EXPECT_TRUE(removed.empty());
+  EXPECT_EQ(Run({"rm", "a"}, "Yes\n").code, kSuccess);
+  EXPECT_EQ(Run({"rm", "b", "-y"}).code, kSuccess);
+  EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/b-full"));
+}
+
+TEST_F(ExperimentsTest, ShowsTheHistoryOfACellOrRun) {
+  std::vector<std::string> runs;
+  answers_.run_events = [&](const v1::ListRunEventsRequest& request,
+                            v1::ListRunEventsResponse* response) {
+    runs.push_back(request.run());
+    v1::RunEvent* event = response->add_events();
+    event->set_kind("granted");
+    event->set_worker("workers/cpu-train");
+    event = response->add_events();
+    event->set_kind("failed");
+    event->set_step(40);
+    event->set_message("out of\nmemory");
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"logs", "small/pre-s2"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("  granted     0  cpu-train\n"));
+  EXPECT_THAT(outcome.out, EndsWith("  failed     40             out of memory\n"));
+  EXPECT_EQ(Run({"logs", "runs/abc"}).code, kSuccess);
+  EXPECT_EQ(Run({"logs", "abc"}).code, kSuccess);
+  EXPECT_EQ(Run({"logs", "experiments/small/none-s1"}).code, kSuccess);
+  EXPECT_THAT(runs, ElementsAre("runs/r2", "runs/abc", "runs/abc", "runs/r1"));
+}
+
+TEST_F(ExperimentsTest, SuggestsTheCellThatWasMeant) {
+  const Outcome outcome = Run({"logs", "small/pre-s3"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: no cell \"pre-s3\" in small; did you mean pre-s0?\n");
+  EXPECT_EQ(Run({"logs", "small/whatever"}).err,
+            "error: no cell \"whatever\" in small; `ablate runs small` lists them\n");
+}
+
+TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
+  answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
+    return absl::NotFoundError("there is no run \"small\"");
+  };
+  EXPECT_EQ(Run({"logs", "small"}).err,
+            "error: there is no run \"small\"; a cell is written EXP/CELL, and `ablate runs small` "
+            "lists them if that is an experiment\n");
+  EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: there is no run \"small\"\n");
+}
+
+TEST_F(ExperimentsTest, SaysWhatStalls) {
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
+    experiment->set_name("experiments/small-1a2b");
+    experiment->set_state(v1::ExperimentState::ACTIVE);
+    experiment->set_stalled("disk full");
+    return absl::OkStatus();
+  };
+  answers_.list = [this](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse* list) {
+    return answers_.get({}, list->add_experiments());
+  };
+  answers_.workers = [](const v1::ListWorkersRequest&, v1::ListWorkersResponse* response) {
+    response->add_workers()->set_state(v1::WorkerState::BUSY);
+    response->mutable_workers(0)->set_stalled("disk full");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"show", "small"}).out, HasSubstr("small-1a2b   STALLED: disk full   "));
+  EXPECT_THAT(Run({"ls"}).out, HasSubstr("small-1a2b  STALLED: disk full  "));
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("STALLED: disk full"));
+}
+
+TEST_F(ExperimentsTest, ListsWorkers) {
+  answers_.workers = [this](const v1::ListWorkersRequest& request,
+                            v1::ListWorkersResponse* response) {
+    if (request.page_token().empty()) {
+      response->set_next_page_token("more");
+      return absl::OkStatus();
+    }
+    v1::Worker* worker = response->add_workers();
+    worker->set_name("workers/cpu-train");
+    worker->set_device("cpu, 2 lanes");
+    worker->set_lanes(2);
+    worker->set_role(v1::WorkerRole::train);
+    worker->set_state(v1::WorkerState::BUSY);
+    worker->add_runs("runs/a");
+    worker->set_build("ablate 0.1.0");
+    worker->mutable_attach_time()->set_seconds(absl::ToUnixSeconds(now_) - 30);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"workers"}).out,
+            "worker     role   state  device        lanes  runs  since     build\n"
+            "cpu-train  train  BUSY   cpu, 2 lanes      2     1  30 s ago  ablate 0.1.0\n");
+  EXPECT_THAT(Run({"workers", "--json"}).out, HasSubstr("\"state\": \"BUSY\""));
+}
+
+}  // namespace
+}  // namespace ablate::client

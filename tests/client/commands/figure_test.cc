@@ -1,0 +1,82 @@
+// `figure`: what is asked for, what is written, and mistakes on the command line.
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FigureTest : public ClientTest {
+ protected:
+  FigureTest() {
+    answers_.figure = [this](const v1::RenderFigureRequest& request,
+                             v1::RenderFigureResponse* response) {
+      request_ = request;
+      response->set_data(data_);
+      response->set_media_type("image/png");
+      response->set_csv(csv_);
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  v1::RenderFigureRequest request_;
+  std::string data_ = std::string("\x89PNG\0\xFF", 6);
+  std::string csv_ = "step,value\n0,1\n";
+};
+
+TEST_F(FigureTest, WritesThePictureByteForByte) {
+  const std::string path = folder_ + "/forest.png";
+  const Outcome outcome = Run({"figure", "small", "forest", "-o", path, "--key", "eval/accuracy",
+                               "--by", "placement", "--baseline", "placement=none", "--at", "100"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, path + ": 6 B\n");
+  EXPECT_EQ(Read(path), data_);
+  EXPECT_EQ(request_.kind(), "forest");
+  EXPECT_EQ(request_.format(), v1::FigureFormat::png);
+  EXPECT_EQ(request_.width(), 3.25);
+  EXPECT_EQ(request_.key(), "eval/accuracy");
+  EXPECT_EQ(request_.comparison().key(), "");
+  EXPECT_EQ(request_.comparison().by(), "placement");
+  EXPECT_EQ(request_.comparison().at(), 100);
+}
+
+TEST_F(FigureTest, WritesTheNumbersBesideIt) {
+  const std::string path = folder_ + "/loss.v2.SVG";
+  const Outcome outcome =
+      Run({"figure", "small", "loss", "-o", path, "--csv", "--width", "double"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(Read(folder_ + "/loss.v2.csv"), csv_);
+  EXPECT_EQ(request_.format(), v1::FigureFormat::svg);
+  EXPECT_EQ(request_.width(), 6.75);
+  csv_.clear();
+  const Outcome without = Run({"figure", "small", "loss", "-o", path, "--csv"});
+  EXPECT_EQ(without.code, kFailure);
+  EXPECT_THAT(without.err, HasSubstr("too many"));
+}
+
+TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {
+  const Outcome outcome =
+      Run({"figure", "small", "loss", "-o", folder_ + "/a.pdf", "--width", "4.5", "--json"});
+  EXPECT_EQ(request_.width(), 4.5);
+  EXPECT_THAT(outcome.out, HasSubstr("\"media_type\": \"image/png\""));
+  EXPECT_THAT(outcome.out, HasSubstr("\"data\": \"\""));
+}
+
+TEST_F(FigureTest, SaysWhatMakesNoSense) {
+  EXPECT_EQ(Run({"figure", "small", "loss"}).code, kUsage);
+  for (const char* output : {"loss", "loss.gif", "a.svg/loss", "loss.unspecified"}) {
+    const Outcome outcome = Run({"figure", "small", "loss", "-o", output});
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_THAT(outcome.err, HasSubstr("does not end in .svg, .pdf or .png"));
+  }
+  const Outcome width = Run({"figure", "small", "loss", "-o", "x.svg", "--width", "wide"});
+  EXPECT_EQ(width.code, kUsage);
+  EXPECT_THAT(width.err, HasSubstr("\"wide\" is none of column, double"));
+}
+
+}  // namespace
+}  // namespace ablate::client

@@ -1,0 +1,117 @@
+// `ablate generate`: what is asked, one sample a line, the closing line, errors.
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GenerateTest : public ClientTest {
+ protected:
+  using Write = std::function<bool(const v1::GenerateResponse&)>;
+
+  GenerateTest() {
+    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+      v1::RunRow* row = response->add_rows();
+      row->set_cell("pre-s1");
+      row->set_run("runs/r");
+      return absl::OkStatus();
+    };
+    answers_.generate = [this](const v1::GenerateRequest& request, const Write& write) {
+      asked_ = request;
+      for (const std::string& text : texts_) {
+        v1::GenerateResponse message;
+        message.mutable_sample()->set_text(text);
+        write(message);
+      }
+      v1::GenerateResponse message;
+      message.mutable_summary()->set_run("runs/r");
+      message.mutable_summary()->set_step(1000);
+      message.mutable_summary()->set_samples(20);
+      message.mutable_summary()->set_distinct_share(.95);
+      message.mutable_summary()->set_in_training_data_share(.1);
+      write(message);
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  std::vector<std::string> texts_ = {"anna", "", "zoé"};
+  v1::GenerateRequest asked_;
+};
+
+TEST_F(GenerateTest, PrintsOneSampleALineAndTheSharesBesides) {
+  const Outcome outcome = Run({"generate", "small/pre-s1"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.out, "anna\n\nzoé\n");
+  EXPECT_EQ(outcome.err,
+            "20 samples at step 1,000: 95 % distinct, 10 % found in the training data\n");
+  EXPECT_EQ(asked_.run(), "runs/r");
+  EXPECT_FALSE(asked_.has_step() || asked_.has_count() || asked_.has_temperature() ||
+               asked_.has_top_k() || asked_.has_top_p() || asked_.has_seed())
+      << "defaults are the server's";
+}
+
+TEST_F(GenerateTest, PassesEveryOptionOn) {
+  const Outcome outcome =
+      Run({"generate", "runs/r", "--step", "100", "--count", "5", "--temperature", "0.5", "--top-k",
+           "40", "--top-p", "0.9", "--seed", "7", "--prompt", "an"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(asked_.step(), 100);
+  EXPECT_EQ(asked_.count(), 5u);
+  EXPECT_EQ(asked_.temperature(), .5);
+  EXPECT_EQ(asked_.top_k(), 40u);
+  EXPECT_EQ(asked_.top_p(), .9);
+  EXPECT_EQ(asked_.seed(), 7u);
+  EXPECT_EQ(asked_.prompt(), "an");
+}
+
+TEST_F(GenerateTest, PrintsTheMessagesAsJsonOneALine) {
+  const Outcome outcome = Run({"generate", "runs/r", "--json"});
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
+  EXPECT_THAT(outcome.out, HasSubstr("\"in_training_data\":false"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"distinct_share\":0.95"));
+}
+
+TEST_F(GenerateTest, KeepsATerminalSafe) {
+  texts_ = {
+      "a\xE2\x80\xAE"
+      "b"};  // turns the direction of writing
+  console_.out_is_terminal = true;
+  EXPECT_EQ(Run({"generate", "runs/r"}).out, "a\\u202eb\n");
+  console_.out_is_terminal = false;
+  EXPECT_EQ(Run({"generate", "runs/r"}).out, texts_[0] + "\n") << "files get what there is";
+}
+
+TEST_F(GenerateTest, SaysWhatTheServerRefuses) {
+  answers_.generate = [](const v1::GenerateRequest&, const Write&) {
+    return absl::InvalidArgumentError("count: 0 is out of range; allowed: 1 to 1,000");
+  };
+  const Outcome outcome = Run({"generate", "runs/r", "--count", "0"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("count: 0 is out of range"));
+}
+
+TEST_F(GenerateTest, RefusesWhatIsNoNumber) {
+  for (const auto& [option, value, what] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"--temperature", "hot", "\"hot\" is not a number"},
+           {"--top-k", "1.5", "\"1.5\" is not a whole number"},
+           {"--step", "3000000000", "--step is at most 2147483647"}}) {
+    const Outcome outcome = Run({"generate", "runs/r", option, value});
+    EXPECT_EQ(outcome.code, kUsage) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+  }
+}
+
+TEST_F(GenerateTest, SaysHowACellIsNamed) {
+  answers_.generate = [](const v1::GenerateRequest&, const Write&) {
+    return absl::NotFoundError("there is no run \"small\"");
+  };
+  EXPECT_THAT(Run({"generate", "small"}).err, HasSubstr("a cell is written EXP/CELL"));
+}
+
+}  // namespace
+}  // namespace ablate::client

@@ -1,0 +1,73 @@
+// `ablate report`: what is asked for, whole pages only, nothing overwritten unasked.
+#include <filesystem>
+
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ReportTest : public ClientTest {
+ protected:
+  ReportTest() {
+    answers_.report = [this](const v1::RenderReportRequest& request,
+                             const std::function<bool(const v1::FileChunk&)>& write) {
+      request_ = request.ShortDebugString();
+      for (const char* data : {"<!DOCTYPE html>\n", "<html>"}) {
+        v1::FileChunk chunk;
+        chunk.set_data(data);
+        write(chunk);
+      }
+      return result_;
+    };
+    StartServer();
+  }
+
+  Outcome Report(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"report", "a", "b", "-o", target_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments);
+  }
+
+  std::string target_ = folder_ + "/report.html";
+  std::string request_;
+  absl::Status result_;
+};
+
+TEST_F(ReportTest, WritesThePage) {
+  const Outcome outcome = Report({"--by", "lr", "--key", "k", "--at", "5", "--baseline", "p=x"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
+  EXPECT_THAT(outcome.err, HasSubstr("report.html: 22 B"));
+  EXPECT_EQ(request_,
+            "experiments: \"experiments/a\" experiments: \"experiments/b\" key: \"k\" by: \"lr\" "
+            "baseline { key: \"p\" value: \"x\" } at: 5");
+}
+
+TEST_F(ReportTest, ReplacesAnEarlierPage) {
+  Write("report.html", "yesterday's");
+  EXPECT_THAT(Report({"--json"}).out, HasSubstr("\"bytes\": 22"));
+  EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
+}
+
+TEST_F(ReportTest, LeavesNothingBehindWhenItFails) {
+  result_ = absl::InvalidArgumentError("by: \"lr\" is tuned");
+  const Outcome outcome = Report();
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("\"lr\" is tuned"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    EXPECT_FALSE(entry.is_regular_file()) << entry.path();
+  }
+}
+
+TEST_F(ReportTest, NamesAnOptionThatMakesNoSense) {
+  const Outcome outcome = Report({"--at", "-7"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--at"));
+}
+
+}  // namespace
+}  // namespace ablate::client

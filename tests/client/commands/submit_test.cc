@@ -1,0 +1,236 @@
+// `ablate submit` against a server of the test's own.
+#include <algorithm>
+
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "storage/sha256.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kFile = R"(name: small
+base:
+  task: {legacy_recall: {}}
+  model: {width: 30, heads: 4}
+axes:
+  - {field: training.batch, values: [1, 2]}
+seeds: {first: 1, count: 3}
+)";
+
+class SubmitTest : public ClientTest {
+ protected:
+  SubmitTest() {
+    answers_.create = [this](const v1::CreateExperimentRequest& request,
+                             v1::CreateExperimentResponse* response) {
+      requests_.push_back(request);
+      *response->mutable_experiment()->mutable_spec() = request.spec();
+      if (!request.validate_only())
+        response->mutable_experiment()->set_name("experiments/small-1a2b");
+      for (int i = 0; i < 6; ++i) response->add_cells()->set_run("runs/" + std::to_string(i));
+      response->mutable_estimate()->mutable_wall_time()->set_seconds(7);
+      response->mutable_estimate()->set_measured(true);
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  std::vector<v1::CreateExperimentRequest> requests_;
+};
+
+TEST_F(SubmitTest, PrintsOneLineAndNotes) {
+  const auto create = answers_.create;
+  answers_.create = [create](const v1::CreateExperimentRequest& request,
+                             v1::CreateExperimentResponse* response) {
+    response->add_notes("post also changes model.norm.final");
+    response->add_differs_only_in_evaluation("1-s1");
+    return create(request, response);
+  };
+  const Outcome outcome = Run({"submit", Write("small.yaml", kFile)});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out, "small-1a2b   2 batch × 3 seeds = 6 runs (0 reused)   about 7 s, 0 B\n");
+  EXPECT_EQ(outcome.err,
+            "note: post also changes model.norm.final\n"
+            "note: 1 cell would be trained again only for another evaluation or other checkpoints: "
+            "1-s1\n");
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].request_id().size(), 32u);
+}
+
+TEST_F(SubmitTest, PassesSetSeedsAndFreshOn) {
+  const Outcome outcome = Run({"submit", "-", "--set", "training.steps=5", "--set",
+                               "training.betas=[0.1,0.2]", "--seeds", "4,9", "--fresh"},
+                              kFile);
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].overrides().at("training.steps").number_value(), 5);
+  EXPECT_EQ(requests_[0].overrides().at("training.betas").list_value().values_size(), 2);
+  EXPECT_THAT(requests_[0].spec().seeds().list(), ElementsAre(4, 9));
+  EXPECT_TRUE(requests_[0].fresh());
+}
+
+TEST_F(SubmitTest, PrintsTheResponseAsJson) {
+  const Outcome outcome = Run({"submit", "-", "--json"}, kFile);
+  v1::CreateExperimentResponse response;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(outcome.out, &response).ok());
+  EXPECT_EQ(response.experiment().name(), "experiments/small-1a2b");
+  EXPECT_EQ(response.cells_size(), 6);
+  EXPECT_THAT(outcome.out, HasSubstr("\"differs_only_in_evaluation\": []"));
+}
+
+TEST_F(SubmitTest, ReportsProblemsOfTheFileWithoutAskingTheServer) {
+  const std::string path = Write("bad.yaml", "name: a\nbase: {tsk: {}}\n");
+  const Outcome outcome = Run({"submit", path, "--set", "model.wdth=1"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, StartsWith(path + ":2:8: base.tsk: there is no such field (did you mean "
+                                             "task?); allowed: task, "));
+  EXPECT_THAT(outcome.err, HasSubstr("\n--set model.wdth: model.wdth: \"wdth\" is no field (did "
+                                     "you mean width?)"));
+  EXPECT_THAT(outcome.err, EndsWith("error: 2 problems; nothing was created\n"));
+  EXPECT_TRUE(requests_.empty());
+}
+
+TEST_F(SubmitTest, AsksForAllProblemsWhenTheServerRefuses) {
+  answers_.create = [this](const v1::CreateExperimentRequest& request,
+                           v1::CreateExperimentResponse* response) {
+    requests_.push_back(request);
+    if (!request.validate_only()) return absl::InvalidArgumentError("2 problems");
+    v1::Problem* problem = response->add_problems();
+    problem->set_field("base.training.steps");
+    problem->set_message("base.training.steps is 0; allowed: 1 to 10,000,000");
+    problem = response->add_problems();
+    problem->set_field("base.model.heads");
+    problem->set_message("base.model.heads is 4; \x1b[31mallowed: a divisor of width");
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"submit", "-", "--set", "training.steps=0"}, kFile);
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err,
+            "<stdin>:4:22: base.model.heads is 4; \\x1b[31mallowed: a divisor of width\n"
+            "--set training.steps: base.training.steps is 0; allowed: 1 to 10,000,000\n"
+            "error: 2 problems; nothing was created\n");
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_EQ(requests_[1].request_id(), "");
+}
+
+TEST_F(SubmitTest, PassesOtherRefusalsOn) {
+  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse*) {
+    return absl::ResourceExhaustedError("the disk is full");
+  };
+  const Outcome outcome = Run({"submit", "-"}, kFile);
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: the disk is full\n");
+}
+
+TEST_F(SubmitTest, CreatesNothingInADryRun) {
+  const auto create = answers_.create;
+  answers_.create = [create](const v1::CreateExperimentRequest& request,
+                             v1::CreateExperimentResponse* response) {
+    for (const char* batch : {"1", "2"}) {
+      v1::SettingParameters* setting = response->add_parameters();
+      (*setting->mutable_labels())["batch"] = batch;
+      setting->set_parameters(1234);
+    }
+    return create(request, response);
+  };
+  const Outcome outcome = Run({"submit", "-", "--dry-run", "--wait"}, kFile);
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out,
+            "small   2 batch × 3 seeds = 6 runs (0 reused)   about 7 s, 0 B\n"
+            "\n"
+            "batch  parameters  cells  reused\n"
+            "1           1,234      0       0\n"
+            "2           1,234      0       0\n");
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_TRUE(requests_[0].validate_only());
+  EXPECT_EQ(requests_[0].request_id(), "");
+}
+
+TEST_F(SubmitTest, FailsADryRunThatFindsProblems) {
+  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
+    v1::Problem* problem = response->add_problems();
+    problem->set_field("name");
+    problem->set_message("name is \"small\"; allowed: larger");
+    return absl::OkStatus();
+  };
+  const Outcome text = Run({"submit", "-", "--dry-run"}, kFile);
+  EXPECT_EQ(text.code, kFailure);
+  EXPECT_EQ(text.out, "");
+  EXPECT_EQ(text.err,
+            "<stdin>:1:1: name is \"small\"; allowed: larger\n"
+            "error: 1 problem; nothing was created\n");
+  const Outcome json = Run({"submit", "-", "--dry-run", "--json"}, kFile);
+  EXPECT_EQ(json.code, kFailure);
+  EXPECT_THAT(json.out, HasSubstr("\"field\": \"name\""));
+}
+
+TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
+  const std::string text = "anna\nbert\n" + std::string(600'000, 'x') + "\n";
+  Write("data/my names.txt", text);
+  const std::string path =
+      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: data/my names.txt}}}\n");
+  const std::string sha256 = storage::Sha256Hex(text);
+  std::vector<std::string> looked_for;
+  std::string received;
+  bool stored = false;
+  answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
+    looked_for.push_back(request.name());
+    if (!stored) return absl::NotFoundError("no such data set");
+    dataset->set_name(request.name());
+    dataset->set_sha256(sha256);
+    return absl::OkStatus();
+  };
+  answers_.upload = [&](const std::vector<v1::UploadDatasetRequest>& messages,
+                        v1::Dataset* dataset) {
+    EXPECT_EQ(messages[0].display_name(), "my-names.txt");
+    EXPECT_EQ(messages[0].sha256(), sha256);
+    for (const auto& message : messages) received += message.data();
+    stored = true;
+    dataset->set_name("datasets/my-names-" + sha256.substr(0, 6));
+    dataset->set_bytes(text.size());
+    return absl::OkStatus();
+  };
+  const Outcome first = Run({"submit", path});
+  EXPECT_EQ(first.code, kSuccess) << first.err;
+  EXPECT_EQ(received, text);
+  EXPECT_THAT(first.err, HasSubstr("note: uploaded " + folder_ + "/data/my names.txt as my-names-" +
+                                   sha256.substr(0, 6) + " (600 kB)"));
+  EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(),
+            "datasets/my-names-" + sha256.substr(0, 6));
+  EXPECT_THAT(looked_for, ElementsAre("datasets/my-names-" + sha256.substr(0, 6)));
+
+  received.clear();
+  const Outcome second = Run({"submit", path});
+  EXPECT_EQ(second.code, kSuccess);
+  EXPECT_EQ(second.err, "");
+  EXPECT_EQ(received, "");
+}
+
+TEST_F(SubmitTest, PutsAMissingDataSetAtItsLine) {
+  Write("names.txt", "a\n");
+  const std::string path =
+      Write("e.yaml", "name: e\nbase:\n  task: {documents: {dataset: nmes.txt}}\n");
+  const Outcome outcome = Run({"submit", path});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, path + ":3:22: base.task.documents.dataset: no file " + folder_ +
+                             "/nmes.txt; did you mean names.txt?\n"
+                             "error: 1 problem; nothing was created\n");
+  EXPECT_TRUE(requests_.empty());
+}
+
+TEST_F(SubmitTest, RefusesAFolderAsADataSet) {
+  const std::string path = Write("e.yaml", "name: e\nbase:\n  task: {documents: {dataset: ./}}\n");
+  EXPECT_THAT(
+      Run({"submit", path}).err,
+      StartsWith(path + ":3:22: base.task.documents.dataset: " + folder_ + "/ is not a file\n"));
+}
+
+}  // namespace
+}  // namespace ablate::client

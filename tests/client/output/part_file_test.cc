@@ -1,0 +1,105 @@
+// Files that appear when they are whole, and what may stand at their name before.
+#include "client/output/part_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PartFileTest : public ::testing::Test {
+ protected:
+  PartFileTest() { fs::create_directories(folder_); }
+  ~PartFileTest() override { fs::remove_all(folder_); }
+
+  std::string In(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  size_t Names() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  const std::string folder_ =
+      absl::StrCat(::testing::TempDir(), "part-", getpid(), "-",
+                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(PartFileTest, ReplacesAFileOnceItIsWhole) {
+  std::ofstream(In("page")) << "old";
+  {
+    PartFile file(In("page"));
+    ASSERT_TRUE(file.Open().ok());
+    ASSERT_TRUE(file.Write("half").ok());
+    EXPECT_EQ(Read(In("page")), "old");
+  }
+  EXPECT_EQ(Read(In("page")), "old");
+  ASSERT_TRUE(WriteFile(In("page"), "new").ok());
+  EXPECT_EQ(Read(In("page")), "new");
+  EXPECT_EQ(Names(), 1u);
+}
+
+TEST_F(PartFileTest, WritesToWhatALinkPointsTo) {
+  std::ofstream(In("page")) << "old";
+  fs::create_symlink("page", In("link"));
+  ASSERT_TRUE(WriteFile(In("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(In("link")));
+  EXPECT_EQ(Read(In("page")), "new");
+}
+
+TEST_F(PartFileTest, LeavesADeviceADevice) {
+  fs::create_symlink("/dev/null", In("null"));  // so that not the real one is lost
+  ASSERT_TRUE(WriteFile(In("null"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(In("null")));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(PartFileTest, WritesIntoAPipe) {
+  ASSERT_EQ(mkfifo(In("pipe").c_str(), 0600), 0);
+  std::fstream reader(In("pipe"));  // open both ways, so that nothing waits
+  ASSERT_TRUE(WriteFile(In("pipe"), "new\n").ok());
+  std::string line;
+  std::getline(reader, line);
+  EXPECT_EQ(line, "new");
+  EXPECT_TRUE(fs::is_fifo(In("pipe")));
+}
+
+TEST_F(PartFileTest, RefusesAFolder) {
+  fs::create_directory(In("page"));
+  EXPECT_THAT(std::string(WriteFile(In("page"), "new").message()),
+              ::testing::HasSubstr("is a folder"));
+  EXPECT_EQ(Names(), 1u);
+}
+
+// Whoever may write there could else have us write through a link of theirs.
+TEST_F(PartFileTest, PassesOverANameThatIsTaken) {
+  std::ofstream(In("precious")) << "old";
+  fs::create_symlink("precious", absl::StrCat(In("page"), ".", getpid(), ".0.part"));
+  ASSERT_TRUE(WriteFile(In("page"), "new").ok());
+  EXPECT_EQ(Read(In("page")), "new");
+  EXPECT_EQ(Read(In("precious")), "old");
+}
+
+TEST(PathTest, StaysBelowItsFolder) {
+  for (const char* path : {"a", "a/b", "..a/b..", "pre-s1/events.out.tfevents.1"}) {
+    EXPECT_TRUE(IsPathBelow(path)) << path;
+  }
+  for (const char* path : {"", "/", "a/", "/a", ".", "..", "a/..", "../a", "a/./b", "a\nb"}) {
+    EXPECT_FALSE(IsPathBelow(path)) << path;
+  }
+}
+
+}  // namespace
+}  // namespace ablate::client

@@ -1,0 +1,152 @@
+// Progress on a terminal and elsewhere, with a clock of the test's own.
+#include "client/output/progress.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  Progress Make(bool live, int width = 200) {
+    ProgressOptions options;
+    options.name = "exp-1";
+    options.primary = "eval/loss";
+    options.live = live;
+    options.width = width;
+    options.out = &out_;
+    options.now = [this] { return now_; };
+    return Progress(options);
+  }
+
+  v1::ExperimentEvent Event(const std::string& cell, v1::RunState::Value state, uint32_t step,
+                            const std::string& run = "") {
+    v1::ExperimentEvent event;
+    event.set_cell(cell);
+    event.set_run("runs/" + (run.empty() ? cell : run));
+    event.set_state(state);
+    event.set_step(step);
+    event.set_steps(1000);
+    *event.mutable_counts() = counts_;
+    return event;
+  }
+
+  std::ostringstream out_;
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  v1::RunCounts counts_;
+};
+
+TEST_F(ProgressTest, ShowsCountsRateTimeLeftAndMetric) {
+  Progress progress = Make(true);
+  counts_.set_queued(1);
+  counts_.set_running(1);
+  counts_.set_done(2);
+  counts_.set_failed(1);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500));
+  progress.Update(Event("b", v1::RunState::QUEUED, 0));
+  progress.Update(Event("c", v1::RunState::DONE, 1000));
+  EXPECT_EQ(progress.Line(), "3/5 ended, 1 training, 1 failed");
+  now_ += absl::Seconds(2);
+  v1::ExperimentEvent event = Event("a", v1::RunState::RUNNING, 700);
+  (*event.mutable_last())["train/loss"] = 2.123456;
+  progress.Update(event);
+  // 200 steps in 2 s; 300 + 1000 to go.
+  EXPECT_EQ(progress.Line(),
+            "3/5 ended, 1 training, 1 failed   100 steps/s   ETA 13 s   train/loss 2.123");
+  (*event.mutable_last())["eval/loss"] = 3;
+  progress.Update(event);
+  EXPECT_THAT(progress.Line(), ::testing::EndsWith("   eval/loss 3"));
+}
+
+TEST_F(ProgressTest, SaysAtOnceThatAnExperimentStallsAndGoesOn) {
+  Progress progress = Make(false);
+  counts_.set_running(1);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500));
+  EXPECT_EQ(out_.str(), "");
+  v1::ExperimentEvent stall;
+  stall.set_stalled("disk full");
+  *stall.mutable_counts() = counts_;
+  progress.Update(stall);
+  progress.Update(stall);
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training   STALLED: disk full\n"));
+  const std::string text = out_.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  progress.Update(Event("a", v1::RunState::RUNNING, 600));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("0/1 ended, 1 training\n"));
+}
+
+TEST_F(ProgressTest, CountsARunThatCellsShareOnce) {
+  Progress progress = Make(true);
+  counts_.set_running(2);
+  progress.Update(Event("a", v1::RunState::RUNNING, 0, "r"));
+  progress.Update(Event("b", v1::RunState::RUNNING, 0, "r"));
+  now_ += absl::Seconds(10);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500, "r"));
+  progress.Update(Event("b", v1::RunState::RUNNING, 500, "r"));
+  EXPECT_THAT(progress.Line(), ::testing::HasSubstr("50 steps/s   ETA 10 s"));
+}
+
+TEST_F(ProgressTest, ShowsNoRateWhenARunWasRewound) {
+  Progress progress = Make(true);
+  progress.Update(Event("a", v1::RunState::RUNNING, 800));
+  now_ += absl::Seconds(5);
+  progress.Update(Event("a", v1::RunState::QUEUED, 300));
+  EXPECT_THAT(progress.Line(), ::testing::Not(::testing::HasSubstr("steps/s")));
+}
+
+TEST_F(ProgressTest, ForgetsRatesOfLongAgo) {
+  Progress progress = Make(true);
+  progress.Update(Event("a", v1::RunState::RUNNING, 0));
+  now_ += absl::Seconds(1);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500));
+  for (int i = 1; i <= 30; ++i) {
+    now_ += absl::Seconds(1);
+    progress.Update(Event("a", v1::RunState::RUNNING, 500 + i));
+  }
+  EXPECT_THAT(progress.Line(), ::testing::HasSubstr("   1 steps/s"));
+}
+
+TEST_F(ProgressTest, RewritesOneLineAtMostTenTimesASecondOnATerminal) {
+  Progress progress = Make(true, 20);
+  counts_.set_running(1);
+  for (int i = 0; i < 100; ++i) {
+    progress.Update(Event("a", v1::RunState::RUNNING, i));
+    now_ += absl::Milliseconds(10);
+  }
+  const std::string text = out_.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 10);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0);
+  EXPECT_THAT(text, ::testing::StartsWith("\r\x1b[Kexp-1  0/1 ended, …"));
+  progress.Finish();
+  EXPECT_THAT(out_.str(), ::testing::EndsWith(" ended, …\n"));
+}
+
+TEST_F(ProgressTest, PrintsALineForEachCellThatEndsElsewhere) {
+  Progress progress = Make(false);
+  counts_.set_running(2);
+  progress.Update(Event("a", v1::RunState::DONE, 1000));  // ended before watching began
+  progress.Update(Event("b", v1::RunState::RUNNING, 10));
+  EXPECT_EQ(out_.str(), "");
+  v1::ExperimentEvent event = Event("b", v1::RunState::DIVERGED, 20);
+  (*event.mutable_last())["eval/loss"] = 7.5;
+  progress.Update(event);
+  progress.Update(event);
+  EXPECT_EQ(out_.str(), "b  DIVERGED  eval/loss 7.5\n");
+}
+
+TEST_F(ProgressTest, PrintsASummaryEveryHalfMinuteElsewhere) {
+  Progress progress = Make(false);
+  counts_.set_running(1);
+  for (int i = 0; i < 61; ++i) {
+    progress.Update(Event("a", v1::RunState::RUNNING, 0));
+    now_ += absl::Seconds(1);
+  }
+  EXPECT_EQ(out_.str(), "exp-1  0/1 ended, 1 training\nexp-1  0/1 ended, 1 training\n");
+}
+
+}  // namespace
+}  // namespace ablate::client

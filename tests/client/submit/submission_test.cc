@@ -1,0 +1,97 @@
+// The server's problems, at the line or the option that causes them.
+#include "client/submit/submission.h"
+
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr const char* kText = R"(name: a
+base:
+  task: {legacy_recall: {}}
+  model: {width: 30, heads: 4}
+axes:
+  - name: norm
+    settings:
+      - {label: pre}
+      - {label: pre, set: {model.norm.placement: none}}
+seeds: {first: 1, count: 2}
+)";
+
+std::vector<std::string> Located(const SubmitOptions& options,
+                                 const std::vector<std::pair<std::string, std::string>>& problems) {
+  std::istringstream in(kText);
+  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
+  EXPECT_TRUE(submission.ok());
+  v1::CreateExperimentResponse response;
+  for (const auto& [field, message] : problems) {
+    v1::Problem* problem = response.add_problems();
+    problem->set_field(field);
+    problem->set_message(message);
+  }
+  std::vector<std::string> lines;
+  for (const Diagnostic& line : Locate(response.problems(), *submission)) {
+    lines.push_back(ToString(line, "f"));
+  }
+  return lines;
+}
+
+SubmitOptions FromStdin() {
+  SubmitOptions options;
+  options.file = "-";
+  return options;
+}
+
+TEST(LocateTest, FindsLinesInTheFilesOrder) {
+  EXPECT_THAT(Located(FromStdin(), {{"axes[0].settings[1].set[\"model.norm.placement\"]", "E"},
+                                    {"axes[0].settings[1].label", "D"},
+                                    {"base.model.heads", "C"},
+                                    {"spec.base.model.width", "B"},
+                                    {"limits", "A"}}),
+              ElementsAre("f: A", "f:4:11: B", "f:4:22: C", "f:9:10: D", "f:9:28: E"));
+}
+
+TEST(LocateTest, BlamesTheCommandLineForWhatItSets) {
+  SubmitOptions options = FromStdin();
+  options.set = {"model.width=31", "training.betas=[1]"};
+  options.seeds = "5";
+  EXPECT_THAT(Located(options, {{"base.model.width", "A"},
+                                {"base.model.heads", "B"},
+                                {"base.training.betas[0]", "D"},
+                                {"overrides[\"training.betas\"]", "C"},
+                                {"seeds.count", "E"}}),
+              ElementsAre("f:4:22: B", "--seeds: E", "--set model.width: A",
+                          "--set training.betas: C", "--set training.betas: D"));
+}
+
+TEST(MakeRequestTest, CarriesAllThatWasAsked) {
+  SubmitOptions options = FromStdin();
+  options.set = {"model.width=32"};
+  options.seeds = "5..6";
+  options.fresh = true;
+  std::istringstream in(kText);
+  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
+  ASSERT_TRUE(submission.ok());
+  const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
+  EXPECT_EQ(request.spec().name(), "a");
+  EXPECT_EQ(request.spec().base().model().width(), 30u);  // the server applies overrides
+  EXPECT_EQ(request.overrides().at("model.width").number_value(), 32);
+  EXPECT_EQ(request.spec().seeds().first(), 5u);
+  EXPECT_EQ(request.spec().seeds().count(), 2u);
+  EXPECT_TRUE(request.fresh());
+  EXPECT_FALSE(request.validate_only());
+  EXPECT_EQ(request.request_id().size(), 32u);
+  EXPECT_NE(request.request_id(), MakeRequest(*submission, options).request_id());
+
+  options.dry_run = true;
+  EXPECT_TRUE(MakeRequest(*submission, options).validate_only());
+  EXPECT_EQ(MakeRequest(*submission, options).request_id(), "");
+}
+
+}  // namespace
+}  // namespace ablate::client
