@@ -245,8 +245,7 @@ void Withhold(const std::vector<GridRow>& grid_rows, std::vector<ComparisonRow>*
   }
 }
 
-// Compares each row with its baseline; `runs` are by row. `baselines` index both. Leaves off
-// where it is cancelled.
+// Compares each row with its baseline; `runs` are by row. Leaves off where it is cancelled.
 void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
                  const CompareOptions& options, std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {

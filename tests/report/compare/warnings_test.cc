@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -215,6 +216,15 @@ TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
       Texts(Tuned(2, 2, 1), WarningKind::kTunedOnSameSeed),
       ElementsAre("lr chosen on the very run that is judged, for want of other seeds: a and b"));
   EXPECT_THAT(Texts(Tuned(2, 2, 2), WarningKind::kTunedOnSameSeed), IsEmpty());
+}
+
+TEST(WarningNameTest, NamesEachKindOnce) {
+  std::set<absl::string_view> names;
+  for (int i = 0; i <= static_cast<int>(WarningKind::kDamagedRuns); ++i) {
+    const absl::string_view name = WarningName(static_cast<WarningKind>(i));
+    EXPECT_NE(name, "");
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
 }
 
 }  // namespace
