@@ -9,8 +9,8 @@
 
 #include "ablate/v1/comparison.pb.h"
 #include "absl/status/statusor.h"
-#include "server/report/comparison.h"
-#include "server/report/window_summary.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/windows.h"
 #include "server/service/trained_grid.h"
 
 namespace ablate::service {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/table/comparison_text.h"
-#include "server/report/verdict.h"
+#include "server/report/compare/verdict.h"
+#include "server/report/table/comparison_tables.h"
 #include "server/service/compare.h"
 #include "server/service/limits.h"
 #include "server/service/names.h"

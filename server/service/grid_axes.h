@@ -8,7 +8,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/status/status.h"
-#include "server/report/comparison.h"
+#include "server/report/compare/comparison.h"
 
 namespace ablate::service {
 

@@ -48,10 +48,10 @@ absl::StatusOr<figure::Format> FormatOf(v1::FigureFormat::Value format) {
 
 absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
   const double width = request.width();
-  const bool fits = width >= figure::kNarrowest && width <= figure::kWidest;
+  const bool fits = width >= figure::kMinWidth && width <= figure::kMaxWidth;
   if (!request.has_width() || fits) return absl::OkStatus();
   return InvalidField("width", absl::StrCat(width, " is out of range"),
-                      absl::StrCat("inches from ", figure::kNarrowest, " to ", figure::kWidest));
+                      absl::StrCat("inches from ", figure::kMinWidth, " to ", figure::kMaxWidth));
 }
 
 absl::Status TooManyPoints(const std::string& setting, const std::string& key) {

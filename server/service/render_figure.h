@@ -7,8 +7,8 @@
 #include "ablate/v1/report.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/report/figure/frame.h"
 #include "server/report/figure/kinds.h"
+#include "server/report/figure/layout.h"
 #include "server/service/backend.h"
 #include "server/service/compare.h"
 

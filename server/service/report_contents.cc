@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
-#include "server/report/window_summary.h"
+#include "server/report/compare/windows.h"
 #include "server/service/names.h"
 #include "server/service/spec_yaml.h"
 #include "storage/blobs.h"

@@ -9,10 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "server/report/figure/frame.h"
 #include "server/report/figure/kinds.h"
-#include "server/report/figure/palette.h"
-#include "server/report/html/figure_words.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/style.h"
 #include "server/service/render_figure.h"
 
 namespace ablate::service {
@@ -20,7 +19,6 @@ namespace {
 
 // A figure on its way.
 struct Plan {
-  const html::FigureKind* words = nullptr;
   const figure::Kind* kind = nullptr;
   figure::Input input;
   absl::Status curves;  // why they can't be drawn
@@ -29,17 +27,14 @@ struct Plan {
 std::vector<Plan> PlansOf(const ComparedGrid& compared) {
   std::vector<Plan> plans;
   const report::Comparison& comparison = compared.comparison;
-  const bool many = comparison.rows.size() > figure::kMostInOnePanel;
-  for (const html::FigureKind& words : html::ReportKinds()) {
-    const figure::Kind* kind = figure::FindKind(words.name);
-    if (kind == nullptr || !words.wanted(comparison)) continue;
+  const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
+  for (const figure::Kind* kind : figure::KindsInReport(comparison)) {
     Plan plan;
-    plan.words = &words;
     plan.kind = kind;
     plan.input = InputOf(compared, *kind);
     const bool multiples = many && kind->reduce != nullptr;
     // Small multiples need the width.
-    if (words.wide || multiples) plan.input.width = figure::kDoubleWidth;
+    if (kind->wide || multiples) plan.input.width = figure::kDoubleWidth;
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -71,8 +66,11 @@ std::string Missing(const absl::Status& status) {
 }
 
 html::Figure DrawFigure(const Plan& plan, const FigureWish& wish, const Cancelled& cancelled) {
-  html::Figure figure = html::WordsOf(*plan.words, plan.input);
+  html::Figure figure;
   figure.name = std::string(plan.kind->name);
+  figure.title = std::string(plan.kind->title);
+  figure.caption = plan.kind->caption(plan.input);
+  figure.description = plan.kind->description(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
   auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input)
                                   : absl::StatusOr<figure::Drawing>(plan.curves);

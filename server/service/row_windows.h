@@ -3,7 +3,7 @@
 #define ABLATE_SERVER_SERVICE_ROW_WINDOWS_H_
 
 #include "absl/status/statusor.h"
-#include "server/report/window_summary.h"
+#include "server/report/compare/windows.h"
 #include "server/service/trained_grid.h"
 
 namespace ablate::service {

@@ -16,7 +16,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "proto/reflect/text.h"
-#include "server/report/clean_text.h"
+#include "text/clean.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
 
@@ -61,7 +61,7 @@ bool IsPlain(const std::string& text) {
 
 // What a page would not show as it is: its readers could not make the same spec of it.
 std::string Escaped(absl::string_view character) {
-  const auto code = static_cast<uint32_t>(report::TakeCharacter(&character));
+  const auto code = static_cast<uint32_t>(text::TakeCharacter(&character));
   if (code <= 0xFF) return absl::StrFormat("\\x%02x", code);
   return code <= 0xFFFF ? absl::StrFormat("\\u%04X", code) : absl::StrFormat("\\U%08X", code);
 }
@@ -74,7 +74,7 @@ std::string Quoted(const std::string& text) {
     const absl::string_view character = rest.substr(0, length);
     if (character == "\"" || character == "\\") {
       absl::StrAppend(&quoted, "\\", character);
-    } else if (report::CleanText(character) != character) {
+    } else if (text::CleanText(character) != character) {
       quoted.append(Escaped(character));
     } else {
       absl::StrAppend(&quoted, character);

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
-#include "server/report/text.h"
+#include "server/report/compare/wording.h"
 #include "server/service/document_facts.h"
 #include "server/service/errors.h"
 #include "server/service/grid_axes.h"

@@ -13,7 +13,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/report/comparison.h"
+#include "server/report/compare/comparison.h"
 #include "server/service/damages.h"
 #include "server/service/downsample.h"
 #include "server/spec/field_values.h"

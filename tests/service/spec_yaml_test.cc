@@ -9,7 +9,7 @@
 #include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/report/clean_text.h"
+#include "text/clean.h"
 
 namespace ablate::service {
 namespace {
@@ -75,7 +75,7 @@ TEST(SpecYamlTest, IsShownOnAPageAsItIs) {
   spec.set_name("small");
   spec.set_question("a\x01\x7f\u0085b\u202E\u2028c\uFEFF\uFDD0\U0001FFFF\uFFFD é🦊");
   for (const absl::string_view line : absl::StrSplit(SpecYaml(spec), '\n')) {
-    EXPECT_EQ(report::CleanText(line), line);
+    EXPECT_EQ(text::CleanText(line), line);
   }
   EXPECT_THAT(SpecYaml(spec), HasSubstr("b\\u202E"));
   ExpectRoundTrip(spec);

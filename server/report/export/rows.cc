@@ -1,4 +1,3 @@
-// One line a point: CSV and JSON lines.
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -7,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
-#include "server/report/clean_text.h"
+#include "server/report/compare/wording.h"
 #include "server/report/export/encoder.h"
-#include "server/report/text.h"
+#include "text/clean.h"
 #include "text/csv.h"
 #include "text/decimal.h"
 

@@ -1,20 +1,53 @@
-// TensorBoard's event files: one scalar an event.
+#include "server/report/export/tensorboard.h"
+
+#include <boost/crc.hpp>
 #include <cmath>
 #include <limits>
 
 #include "ablate/tensorboard/event.pb.h"
 #include "absl/strings/str_cat.h"
 #include "server/report/export/encoder.h"
-#include "server/report/export/record.h"
 
 namespace ablate::report {
 namespace {
 
-constexpr size_t kMostFolderBytes = 200;  // file systems allow 255
+// The polynomial of Castagnoli; begins and ends inverted, bits reflected.
+using Castagnoli = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
+
+template <typename Integer>
+std::string LittleEndian(Integer value) {
+  std::string bytes;
+  for (size_t i = 0; i < sizeof value; ++i) {
+    bytes.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+uint32_t Crc32c(absl::string_view bytes) {
+  Castagnoli crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
+uint32_t Masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
+
+void AppendRecord(absl::string_view data, std::string* bytes) {
+  const std::string length = LittleEndian(uint64_t{data.size()});
+  bytes->append(length);
+  bytes->append(LittleEndian(Masked(Crc32c(length))));
+  bytes->append(data.data(), data.size());
+  bytes->append(LittleEndian(Masked(Crc32c(data))));
+}
+
+namespace {
+
+constexpr size_t kMaxFolderBytes = 200;  // file systems allow 255
 
 std::string Folder(const ExportedCell& cell) {
-  if (cell.name.size() <= kMostFolderBytes) return cell.name;
-  return absl::StrCat(cell.name.substr(0, kMostFolderBytes - 12), "..", cell.index);
+  if (cell.name.size() <= kMaxFolderBytes) return cell.name;
+  return absl::StrCat(cell.name.substr(0, kMaxFolderBytes - 12), "..", cell.index);
 }
 
 // Infinite beyond what a float holds: a cast alone would do anything there.

@@ -1,37 +1,147 @@
-// Panels with curves over steps: one or two side by side, or small multiples where there are many
-// settings.
 #include "server/report/figure/curve_panels.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/curve_layers.h"
-#include "server/report/figure/curve_text.h"
-#include "server/report/figure/frame.h"
-#include "server/report/figure/metric_name.h"
-#include "server/report/figure/multiples.h"
-#include "server/report/figure/ticks.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/curves.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/small_multiples.h"
+#include "server/report/figure/style.h"
 
 namespace ablate::figure {
 namespace {
 
-constexpr double kMean = 1.2, kOwnMean = 1;
-constexpr size_t kOwnPoints = 200, kOtherPoints = 80;  // of a line in small multiples
+constexpr double kBreak = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSeedWidth = 0.35, kMean = 1.2, kOwnMean = 1;  // of lines, in points
+constexpr size_t kOwnPoints = 200, kOtherPoints = 80;           // of a line in small multiples
 
-std::vector<const Track*> TracksOf(const Input& input, size_t index) {
-  std::vector<const Track*> tracks;
-  for (const SettingTracks& setting : input.settings) tracks.push_back(&setting.tracks[index]);
-  return tracks;
+// The last finite point of a line; false if there is none.
+bool LastPoint(const std::vector<double>& xs, const std::vector<double>& ys, double* x, double* y) {
+  for (size_t i = ys.size(); i-- > 0;) {
+    if (!std::isfinite(ys[i])) continue;
+    *x = xs[i];
+    *y = ys[i];
+    return true;
+  }
+  return false;
 }
 
-void SetAxes(const std::vector<const Track*>& tracks, const CurvePanel& shown, size_t x_ticks,
-             Panel* panel) {
+// Adds the middle of the seeds' values, `tail` of them left out at each end.
+void AddQuantiles(const std::vector<const ReducedCurve*>& curves, bool diverged, double tail,
+                  Extent* extent) {
+  std::vector<double> values;
+  for (const ReducedCurve* curve : curves) {
+    for (const ThinLine& line : curve->seeds) {
+      if (line.diverged != diverged) continue;
+      std::copy_if(line.y.begin(), line.y.end(), std::back_inserter(values),
+                   [](double y) { return std::isfinite(y); });
+    }
+  }
+  if (values.empty()) return;
+  std::sort(values.begin(), values.end());
+  extent->Add(report::SortedQuantile(values, tail));
+  extent->Add(report::SortedQuantile(values, 1 - tail));
+}
+
+// Behind everything: thin lines of the seeds.
+void AddSeedLines(const ReducedCurve& curve, Color color, Panel* panel) {
+  Line lines;
+  lines.color = SeedLineOf(color);
+  lines.width = kSeedWidth;
+  for (const ThinLine& line : curve.seeds) {
+    lines.x.insert(lines.x.end(), line.x.begin(), line.x.end());
+    lines.y.insert(lines.y.end(), line.y.begin(), line.y.end());
+    lines.x.push_back(kBreak);
+    lines.y.push_back(kBreak);
+  }
+  if (!lines.x.empty()) panel->layers.push_back(std::move(lines));
+}
+
+void AddBand(const ReducedCurve& curve, Color color, Panel* panel) {
+  if (curve.x.size() < 2 || curve.converged < 2) return;
+  panel->layers.push_back(Band{curve.x, curve.low, curve.high, BandOf(color)});
+}
+
+// A curve of a single point is a dot.
+void AddMean(const ReducedCurve& curve, Color color, const Dash& dash, double width, Panel* panel) {
+  if (curve.x.size() == 1) {
+    panel->layers.push_back(Points{curve.x, curve.mean, color});
+  } else if (!curve.x.empty()) {
+    panel->layers.push_back(Line{curve.x, curve.mean, color, width, dash});
+  }
+}
+
+// In front: a cross at the last point of each diverged seed.
+void AddDivergences(const ReducedCurve& curve, Color color, Panel* panel) {
+  Points crosses;
+  crosses.color = color;
+  crosses.marker = Marker::kCross;
+  crosses.size = 0.4;
+  for (const ThinLine& line : curve.seeds) {
+    double x = 0, y = 0;
+    if (!line.diverged || line.cut || !LastPoint(line.x, line.y, &x, &y)) continue;
+    crosses.x.push_back(x);
+    // What left the panel is marked at its edge: just inside, or gnuplot would leave it out.
+    const double inside = 1e-4 * (panel->y.high - panel->y.low);
+    crosses.y.push_back(std::clamp(y, panel->y.low + inside, panel->y.high - inside));
+  }
+  if (!crosses.x.empty()) panel->layers.push_back(std::move(crosses));
+}
+
+// The range of values to show. Seeds may leave it: one that explodes must not flatten the others.
+Extent ValuesOf(const std::vector<const ReducedCurve*>& curves) {
+  Extent extent;
+  for (const ReducedCurve* curve : curves) {
+    for (size_t i = 0; i < curve->x.size(); ++i) {
+      extent.Add(curve->mean[i]);
+      extent.Add(curve->low[i]);
+      extent.Add(curve->high[i]);
+    }
+  }
+  AddQuantiles(curves, false, 0.001, &extent);
+  if (extent.empty()) AddQuantiles(curves, true, 0.05, &extent);
+  return extent;
+}
+
+// Where the setting's label points to: the mean's last point, else a diverged seed's.
+bool EndOf(const ReducedCurve& curve, double* x, double* y) {
+  if (LastPoint(curve.x, curve.mean, x, y)) return true;
+  // The longest of the others.
+  bool found = false;
+  for (const ThinLine& line : curve.seeds) {
+    double end_x = 0, end_y = 0;
+    if (!LastPoint(line.x, line.y, &end_x, &end_y) || (found && end_x <= *x)) continue;
+    found = true;
+    *x = end_x;
+    *y = end_y;
+  }
+  return found;
+}
+
+std::vector<const ReducedCurve*> CurvesOf(const Input& input, size_t index) {
+  std::vector<const ReducedCurve*> curves;
+  for (const ReducedSetting& setting : input.settings) curves.push_back(&setting.panels[index]);
+  return curves;
+}
+
+void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& shown,
+             size_t x_ticks, Panel* panel) {
   Extent steps;
-  for (const Track* track : tracks) {
-    if (track->converged + track->diverged == 0) continue;
-    steps.Add(track->first_step);
-    steps.Add(track->last_step);
+  for (const ReducedCurve* curve : curves) {
+    if (curve->converged + curve->diverged == 0) continue;
+    steps.Add(curve->first_step);
+    steps.Add(curve->last_step);
   }
   if (shown.last_steps > 0 && !steps.empty()) {
     const double first = steps.high() - shown.last_steps + 1;
@@ -41,41 +151,45 @@ void SetAxes(const std::vector<const Track*>& tracks, const CurvePanel& shown, s
     steps.Add(last);
   }
   panel->x = StepAxis(steps, x_ticks);
-  panel->y = ValueAxis(ValuesOf(tracks), 0.04, TicksOver(panel->top - panel->bottom));
+  panel->y = ValueAxis(ValuesOf(curves), 0.04, TicksOver(panel->top - panel->bottom));
   panel->y.grid = true;
 }
 
 // Lines of seeds are left out of a panel where they would be a thicket.
-bool ShowSeeds(const std::vector<const Track*>& tracks) {
+bool ShowSeeds(const std::vector<const ReducedCurve*>& curves) {
   size_t lines = 0;
-  for (const Track* track : tracks) lines += track->seeds.size();
-  return lines <= kMostSeedLines;
+  for (const ReducedCurve* curve : curves) lines += curve->seeds.size();
+  return lines <= kMaxSeedLines;
 }
 
 void AddAllSettings(const Input& input, size_t index, Panel* panel) {
-  const std::vector<const Track*> tracks = TracksOf(input, index);
-  const bool seeds = ShowSeeds(tracks);
+  const std::vector<const ReducedCurve*> curves = CurvesOf(input, index);
+  const bool seeds = ShowSeeds(curves);
   const auto each = [&](auto add) {
-    for (size_t s = 0; s < tracks.size(); ++s) add(*tracks[s], StyleOf(input.settings[s].style));
+    for (size_t s = 0; s < curves.size(); ++s) add(*curves[s], StyleOf(input.settings[s].style));
   };
   if (seeds) {
-    each([&](const Track& track, const Style& style) { AddSeedLines(track, style.line, panel); });
+    each([&](const ReducedCurve& curve, const Style& style) {
+      AddSeedLines(curve, style.line, panel);
+    });
   }
-  each([&](const Track& track, const Style& style) { AddBand(track, style.line, panel); });
+  each([&](const ReducedCurve& curve, const Style& style) { AddBand(curve, style.line, panel); });
   // The baseline last: it is what the others are compared with.
-  for (size_t s = tracks.size(); s-- > 0;) {
+  for (size_t s = curves.size(); s-- > 0;) {
     const Style style = StyleOf(input.settings[s].style);
-    AddMean(*tracks[s], style.line, style.dash, kMean, panel);
+    AddMean(*curves[s], style.line, style.dash, kMean, panel);
   }
-  each([&](const Track& track, const Style& style) { AddDivergences(track, style.line, panel); });
+  each([&](const ReducedCurve& curve, const Style& style) {
+    AddDivergences(curve, style.line, panel);
+  });
 }
 
 void AddLabels(const Input& input, size_t index, const Panel& panel, double room, Figure* figure) {
   std::vector<EndLabel> labels;
-  for (const SettingTracks& setting : input.settings) {
+  for (const ReducedSetting& setting : input.settings) {
     const Style style = StyleOf(setting.style);
     EndLabel label{setting.label, 0, 0, style.line, style.text};
-    const bool ends = EndOf(setting.tracks[index], &label.x, &label.y);
+    const bool ends = EndOf(setting.panels[index], &label.x, &label.y);
     if (ends && label.x >= panel.x.low) labels.push_back(std::move(label));
   }
   AddEndLabels(panel, labels, room, figure);
@@ -95,7 +209,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   const double pitch = tall + title + kBottom;
   figure.height = foot + pitch * static_cast<double>(rows) - kBottom;
   std::vector<std::string> labels;
-  for (const SettingTracks& setting : input.settings) labels.push_back(setting.label);
+  for (const ReducedSetting& setting : input.settings) labels.push_back(setting.label);
   const double room = EndLabelRoom(labels, input.width);
   const size_t across = beside ? panels.size() : 1;
   const double wide = (input.width - room - 0.03) / static_cast<double>(across);
@@ -106,7 +220,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
     panel.right = wide * static_cast<double>(column + 1);
     panel.bottom = foot + pitch * static_cast<double>(rows - 1 - row);
     panel.top = panel.bottom + tall;
-    SetAxes(TracksOf(input, i), panels[i], beside && across == 1 ? 10 : 5, &panel);
+    SetAxes(CurvesOf(input, i), panels[i], beside && across == 1 ? 10 : 5, &panel);
     AddAllSettings(input, i, &panel);
     if (titled) {
       AddPanelTitle(panel.left, panel.right, panel.top, panels[i].title, panels[i].remark, &figure);
@@ -133,28 +247,28 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   while (baseline < input.settings.size() && !IsBlack(input, baseline)) ++baseline;
   for (size_t s = 0; s < input.settings.size(); ++s) {
     if (s == own || s == baseline) continue;
-    AddMean(ThinTrack(input.settings[s].tracks[index], kOtherPoints), kOthers, {}, 0.4, panel);
+    AddMean(Thinned(input.settings[s].panels[index], kOtherPoints), kOthers, {}, 0.4, panel);
   }
-  const Track track = ThinTrack(input.settings[own].tracks[index], kOwnPoints);
+  const ReducedCurve curve = Thinned(input.settings[own].panels[index], kOwnPoints);
   const Color color = own == baseline ? kInk : kOwn;
-  if (ShowSeeds({&track})) AddSeedLines(track, color, panel);
-  AddBand(track, color, panel);
+  if (ShowSeeds({&curve})) AddSeedLines(curve, color, panel);
+  AddBand(curve, color, panel);
   if (baseline < input.settings.size()) {
-    AddMean(ThinTrack(input.settings[baseline].tracks[index], kOwnPoints), kInk, {}, 0.9, panel);
+    AddMean(Thinned(input.settings[baseline].panels[index], kOwnPoints), kInk, {}, 0.9, panel);
   }
-  AddMean(track, color, {}, kOwnMean, panel);
-  AddDivergences(track, color, panel);
+  AddMean(curve, color, {}, kOwnMean, panel);
+  AddDivergences(curve, color, panel);
 }
 
 Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
                      const std::vector<std::string>& footnote) {
-  Multiples grid(input.width, input.settings.size(), panels.size(), !panels[0].title.empty(),
-                 footnote);
+  SmallMultiples grid(input.width, input.settings.size(), panels.size(), !panels[0].title.empty(),
+                      footnote);
   for (size_t block = 0; block < panels.size(); ++block) {
     grid.TitleBlock(block, panels[block].title, panels[block].remark);
     for (size_t s = 0; s < input.settings.size(); ++s) {
       Panel panel = grid.PanelAt(block, s);
-      SetAxes(TracksOf(input, block), panels[block], 2, &panel);
+      SetAxes(CurvesOf(input, block), panels[block], 2, &panel);
       AddOneSetting(input, block, s, &panel);
       grid.Add(std::move(panel), s, input.settings[s].label, IsBlack(input, s) ? kInk : kOwnText);
     }
@@ -163,17 +277,98 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
   return grid.Finish();
 }
 
-}  // namespace
+// "mean of 12 seeds", "mean of 10 to 12 seeds", "one seed", over the settings.
+std::string SeedsText(const Input& input) {
+  size_t least = SIZE_MAX, most = 0;
+  for (const ReducedSetting& setting : input.settings) {
+    const size_t n = setting.panels[0].converged;
+    if (n > 0) least = std::min(least, n);
+    most = std::max(most, n);
+  }
+  if (most == 0) return "no seed converged";
+  if (most == 1) return "one seed, no interval";
+  return absl::StrCat("mean of ", least < most ? absl::StrCat(least, " to ") : "",
+                      report::Counted(most, "seed"));
+}
+
+// "× diverged, not in the mean: none 2 of 12"; empty if none did.
+std::string DivergedText(const Input& input) {
+  std::vector<std::string> settings;
+  for (const ReducedSetting& setting : input.settings) {
+    const ReducedCurve& curve = setting.panels[0];
+    if (curve.diverged == 0) continue;
+    settings.push_back(absl::StrCat(ElideMiddle(setting.label, 0.8, kSmallSize), " ",
+                                    curve.diverged, " of ", curve.diverged + curve.converged));
+  }
+  if (settings.empty()) return "";
+  return absl::StrCat("× diverged, not in the mean: ", report::Enumerated(settings, 6));
+}
+
+bool AnyInterval(const Input& input) {
+  return std::any_of(input.settings.begin(), input.settings.end(),
+                     [](const ReducedSetting& s) { return s.panels[0].converged > 1; });
+}
+
+// What is drawn: means of how many seeds, the average (unless it is said in the panels), the band,
+// who diverged; with `multiples`, what the colours mean.
+std::string CurveFootnote(const Input& input, bool average_in_titles, bool multiples) {
+  std::vector<std::string> parts;
+  parts.push_back(SeedsText(input));
+  const std::string average = average_in_titles ? "" : SmoothingText(input, 0);
+  if (!average.empty()) parts.push_back(average);
+  if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
+  const std::string diverged = DivergedText(input);
+  return absl::StrCat(multiples ? MultiplesText(*input.comparison) : "", absl::StrJoin(parts, ", "),
+                      diverged.empty() ? "" : "; ", diverged);
+}
+
+std::string CurveTitle(const Input& input) {
+  std::vector<std::string> labels;
+  for (const ReducedSetting& setting : input.settings) labels.push_back(setting.label);
+  return absl::StrCat(input.title, ": ", NameOf(input.key).text, " over steps of ",
+                      report::Enumerated(labels, 12));
+}
+
+// panel,setting,seed,step,value,low,high: means without a seed, seeds' lines without an interval;
+// thinned as drawn.
+std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) {
+  std::string csv = "panel,setting,seed,step,value,low,high\n";
+  for (size_t p = 0; p < panels.size(); ++p) {
+    const std::string panel = CsvText(panels[p].title.empty() ? input.key : panels[p].title);
+    for (const ReducedSetting& setting : input.settings) {
+      const std::string label = CsvText(setting.label);
+      const ReducedCurve& curve = setting.panels[p];
+      for (size_t i = 0; i < curve.x.size(); ++i) {
+        AddCsvRow({panel, label, "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
+                   CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
+                  &csv);
+      }
+      for (const ThinLine& line : curve.seeds) {
+        for (size_t i = 0; i < line.x.size(); ++i) {
+          AddCsvRow({panel, label, absl::StrCat(line.seed), CsvNumber(line.x[i]),
+                     CsvNumber(line.y[i]), "", ""},
+                    &csv);
+        }
+      }
+    }
+  }
+  return csv;
+}
+
+// Which runs have a thin line of their own in some panel: not all where it would be a thicket.
+struct ShownSeeds {
+  bool converged = false, diverged = false;
+};
 
 ShownSeeds SeedsShown(const Input& input) {
   ShownSeeds shown;
-  const bool many = input.settings.size() > kMostInOnePanel;
-  const size_t panels = input.settings.empty() ? 0 : input.settings[0].tracks.size();
+  const bool many = input.settings.size() > kMaxInOnePanel;
+  const size_t panels = input.settings.empty() ? 0 : input.settings[0].panels.size();
   for (size_t panel = 0; panel < panels; ++panel) {
-    const std::vector<const Track*> tracks = TracksOf(input, panel);
-    for (const Track* track : tracks) {
-      if (!ShowSeeds(many ? std::vector<const Track*>{track} : tracks)) continue;
-      for (const ThinLine& line : track->seeds) {
+    const std::vector<const ReducedCurve*> curves = CurvesOf(input, panel);
+    for (const ReducedCurve* curve : curves) {
+      if (!ShowSeeds(many ? std::vector<const ReducedCurve*>{curve} : curves)) continue;
+      for (const ThinLine& line : curve->seeds) {
         (line.diverged ? shown.diverged : shown.converged) = true;
       }
     }
@@ -181,24 +376,61 @@ ShownSeeds SeedsShown(const Input& input) {
   return shown;
 }
 
-absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::string& name,
-                                   const std::vector<CurvePanel>& panels) {
+std::string SeedLinesText(const Input& input) {
+  const ShownSeeds shown = SeedsShown(input);
+  if (!shown.converged) return shown.diverged ? "; thin lines are runs that diverged" : "";
+  return absl::StrCat("; thin lines are single runs",
+                      shown.diverged ? ", those that diverged included" : "");
+}
+
+}  // namespace
+
+std::string SmoothingText(const Input& input, size_t panel) {
+  uint32_t most = 1;
+  for (const ReducedSetting& setting : input.settings) {
+    most = std::max(most, setting.panels[panel].smoothed);
+  }
+  return most > 1 ? absl::StrCat(most, "-step average") : "";
+}
+
+absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
   Drawing drawing;
-  const bool many = input.settings.size() > kMostInOnePanel;
+  const bool many = input.settings.size() > kMaxInOnePanel;
   const bool titled = !panels[0].title.empty();
   const std::vector<std::string> footnote =
       FootnoteLines(CurveFootnote(input, titled, many), input.width);
   if (many) {
-    const absl::Status fits = Multiples::Check(input.width, input.settings.size(), panels.size(),
-                                               titled, footnote.size());
+    const absl::Status fits = SmallMultiples::Check(input.width, input.settings.size(),
+                                                    panels.size(), titled, footnote.size());
     if (!fits.ok()) return fits;
   }
   drawing.figure =
       many ? DrawMultiples(input, panels, footnote) : DrawTogether(input, panels, footnote);
-  drawing.figure.name = name;
   drawing.figure.title = CurveTitle(input);
   drawing.csv = CurveCsv(input, panels);
   return drawing;
+}
+
+std::string CurvesCaption(const Input& input, absl::string_view what) {
+  return absl::StrCat(
+      input.key, " by step, ", what,
+      " The line is the mean over the seeds that converged, the band its 95 % interval",
+      SeedLinesText(input), ".", ChosenText(*input.comparison));
+}
+
+std::string CurvesDescription(const Input& input) {
+  std::vector<std::string> ends;
+  for (const ReducedSetting& setting : input.settings) {
+    if (setting.panels.empty()) continue;
+    const std::vector<double>& mean = setting.panels.back().mean;
+    double last = NAN;
+    for (const double value : mean) last = std::isfinite(value) ? value : last;
+    ends.push_back(
+        std::isfinite(last)
+            ? absl::StrCat(setting.label, " at ", report::Plain(last, report::DecimalsFor(last)))
+            : absl::StrCat(setting.label, " without a mean"));
+  }
+  return absl::StrCat("Curves of ", input.key, ". They end: ", report::Enumerated(ends), ".");
 }
 
 }  // namespace ablate::figure

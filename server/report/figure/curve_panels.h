@@ -1,5 +1,5 @@
-// Panels with curves over steps: one or two side by side, or small multiples where there are many
-// settings.
+// Figures of curves over steps: one or two panels side by side, or small multiples where there are
+// many settings; and the words about them.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_CURVE_PANELS_H_
 #define ABLATE_SERVER_REPORT_FIGURE_CURVE_PANELS_H_
 
@@ -8,27 +8,31 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/report/figure/input.h"
+#include "absl/strings/string_view.h"
+#include "server/report/figure/kinds.h"
 
 namespace ablate::figure {
 
 struct CurvePanel {
   std::string title;   // may be empty if it is the only panel
   std::string remark;  // behind the title, in grey
-  // Shows the last so many steps of what the settings have together; 0: all that their tracks have.
+  // Shows the last so many steps of what the settings have together; 0: all that their curves have.
   uint32_t last_steps = 0;
 };
 
-// Which runs have a thin line of their own in some panel: not all where it would be a thicket.
-struct ShownSeeds {
-  bool converged = false, diverged = false;
-};
-ShownSeeds SeedsShown(const Input& input);
+// "20-step average"; empty where nothing was averaged.
+std::string SmoothingText(const Input& input, size_t panel);
 
-// `panels` are in the order of the settings' tracks; `input.settings` is not empty.
+// `panels` are in the order of the settings' own; `input.settings` is not empty.
 // INVALID_ARGUMENT if there are more settings than fit on a page.
-absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::string& name,
-                                   const std::vector<CurvePanel>& panels);
+absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels);
+
+// A caption; `what` says in a sentence what is at which place and over how many steps it is
+// averaged.
+std::string CurvesCaption(const Input& input, absl::string_view what);
+
+// Where each setting's mean ends.
+std::string CurvesDescription(const Input& input);
 
 }  // namespace ablate::figure
 

@@ -1,21 +1,18 @@
-// The kind `forest`: paired differences to the baseline, each setting at its own choice of the
-// tuned axes, and beside them all at one.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/report/decision.h"
-#include "server/report/figure/csv.h"
-#include "server/report/figure/dot_rows.h"
-#include "server/report/figure/dot_text.h"
-#include "server/report/figure/draw.h"
-#include "server/report/figure/metric_name.h"
-#include "server/report/text.h"
-#include "server/report/verdict.h"
+#include "server/report/compare/verdict.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/dot_plot.h"
+#include "server/report/figure/kinds.h"
 
 namespace ablate::figure {
 namespace {
@@ -143,8 +140,7 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
   }
 }
 
-void AddWords(const Comparison& comparison, const std::set<std::string>& baselines,
-              DotFigure* dots) {
+void AddWords(const Comparison& comparison, const std::set<std::string>& baselines, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
   dots->zero = true;
   dots->below = lower ? "← better" : "← worse";
@@ -163,8 +159,6 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
   }
 }
 
-}  // namespace
-
 absl::StatusOr<Drawing> DrawForest(const Input& input) {
   const Comparison& comparison = *input.comparison;
   std::map<std::string, size_t> styles;
@@ -174,7 +168,7 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) baselines.insert(comparison.rows[*row.baseline].label);
   }
-  DotFigure dots;
+  DotPlot dots;
   Drawing drawing;
   drawing.csv =
       "group,setting,baseline,seed,difference,low,high,n,pairs,wins,ended,planned,verdict\n";
@@ -190,13 +184,66 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
         "kind: forest compares settings with a baseline, and here nothing is compared");
   }
   AddWords(comparison, baselines, &dots);
-  absl::StatusOr<Figure> figure = DrawDotRows(dots, input.width);
+  absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);
-  drawing.figure.name = "forest";
   drawing.figure.title =
       absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by seed");
   return drawing;
 }
+
+std::string ForestCaption(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const bool groups = comparison.reference.has_value() && !comparison.tuned_axes.empty();
+  return absl::StrCat(
+      "Difference in ", comparison.key,
+      " to the baseline: mean and 95 % t-interval over the seeds on which both converged; dots are "
+      "single seeds. An interval that crosses 0 decides nothing.",
+      groups ? absl::StrCat(" First each setting at its own best ",
+                            absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
+                            absl::StrJoin(comparison.matched[*comparison.reference].labels, ", "),
+                            ": each group has a scale of its own.")
+             : "");
+}
+
+std::string DifferencesText(const std::vector<ComparisonRow>& rows) {
+  std::vector<std::string> differences;
+  for (const ComparisonRow& row : rows) {
+    if (!row.compared()) continue;
+    differences.push_back(absl::StrCat(
+        row.label, " ", report::SignedWithInterval(row.difference.mean, row.difference.interval),
+        row.in_family() ? "" : " (scored on other data)"));
+  }
+  return report::Enumerated(differences, 12);
+}
+
+std::string ForestDescription(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  std::string text =
+      absl::StrCat("Differences in ", comparison.key, ": ", DifferencesText(comparison.rows), ".");
+  if (!comparison.reference.has_value()) return text;
+  const report::MatchedBlock& block = comparison.matched[*comparison.reference];
+  return absl::StrCat(text, " All at ", absl::StrJoin(block.labels, ", "), ": ",
+                      DifferencesText(block.rows), ".");
+}
+
+}  // namespace
+
+// Paired differences to the baseline, each setting at its own choice of the tuned axes, and beside
+// them all at one.
+constexpr Kind kForest = {
+    .name = "forest",
+    .title = "Paired differences",
+    .help =
+        "paired differences to the baseline: mean, interval, one dot a seed; n and wins as text",
+    .key = "",
+    .wide = false,
+    .row_windows = false,
+    .wanted = [](const Comparison& comparison) { return comparison.family > 0; },
+    .reduce = nullptr,
+    .draw = DrawForest,
+    .caption = ForestCaption,
+    .description = ForestDescription,
+};
 
 }  // namespace ablate::figure

@@ -1,4 +1,4 @@
-// Figures drawn by gnuplot.
+// Figures drawn by gnuplot: the only file that knows it.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_GNUPLOT_H_
 #define ABLATE_SERVER_REPORT_FIGURE_GNUPLOT_H_
 
@@ -8,11 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/report/figure/description.h"
+#include "server/report/figure/figure.h"
 #include "server/report/figure/process.h"
-#include "server/report/figure/script.h"
 
 namespace ablate::figure {
+
+enum class Format { kSvg, kPdf, kPng };
+
+// Commands hold only numbers and indices: every text stands in one data block, on a line that
+// begins with "|", where gnuplot reads nothing into it. The picture goes to stdout.
+std::string GnuplotScript(const Figure& figure, Format format);
 
 // The program called `name` on `search_path` (folders with colons between them, as in PATH);
 // a name with a slash is itself. Empty if there is none.

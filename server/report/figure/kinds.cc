@@ -1,59 +1,85 @@
-// The kinds of figures there are.
 #include "server/report/figure/kinds.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/report/clean_text.h"
-#include "server/report/figure/draw.h"
+#include "server/report/compare/wording.h"
+#include "text/clean.h"
+#include "text/csv.h"
+#include "text/decimal.h"
 
 namespace ablate::figure {
 namespace {
 
-constexpr absl::string_view kTrain = "train/loss";
-
-constexpr Kind kKinds[] = {
-    {"loss", kTrain, ReduceLoss, DrawLoss},
-    {"windows", kTrain, ReduceWindows, DrawWindows},
-    {"curves", kTrain, ReduceCumulative, DrawCumulative},
-    {"forest", "", nullptr, DrawForest},
-    {"sensitivity", "", nullptr, DrawSensitivity},
-    {"summary", "", nullptr, DrawSummary, true},
-};
+constexpr const Kind* kKinds[] = {&kLoss, &kWindows, &kCurves, &kForest, &kSensitivity, &kSummary};
 
 }  // namespace
 
-absl::Span<const Kind> Kinds() { return kKinds; }
+absl::Span<const Kind* const> Kinds() { return kKinds; }
+
+std::vector<const Kind*> KindsInReport(const report::Comparison& comparison) {
+  std::vector<const Kind*> kinds;
+  for (const bool wide : {false, true}) {
+    for (const Kind* kind : kKinds) {
+      if (kind->wide == wide && kind->wanted(comparison)) kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
 
 const Kind* FindKind(absl::string_view name) {
-  for (const Kind& kind : kKinds) {
-    if (kind.name == name) return &kind;
+  for (const Kind* kind : kKinds) {
+    if (kind->name == name) return kind;
   }
   return nullptr;
 }
 
 std::string KindNames() {
-  const auto append = [](std::string* out, const Kind& kind) { absl::StrAppend(out, kind.name); };
+  const auto append = [](std::string* out, const Kind* kind) { absl::StrAppend(out, kind->name); };
   return absl::StrJoin(kKinds, ", ", append);
 }
 
-SettingTracks ReduceSetting(const Kind& kind, const SettingCurves& curves,
-                            const CurveOptions& options) {
+ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
+                             const CurveOptions& options) {
   return {curves.label, curves.style, kind.reduce(curves, options)};
 }
 
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
   const bool points =
-      std::any_of(input.settings.begin(), input.settings.end(), [](const SettingTracks& setting) {
-        return std::any_of(setting.tracks.begin(), setting.tracks.end(),
-                           [](const Track& track) { return track.converged + track.diverged > 0; });
+      std::any_of(input.settings.begin(), input.settings.end(), [](const ReducedSetting& setting) {
+        return std::any_of(
+            setting.panels.begin(), setting.panels.end(),
+            [](const ReducedCurve& curve) { return curve.converged + curve.diverged > 0; });
       });
   if (kind.reduce != nullptr && !points) {
     return absl::FailedPreconditionError(
-        absl::StrCat("key: no run has points of ", report::CleanText(input.key), " yet"));
+        absl::StrCat("key: no run has points of ", text::CleanText(input.key), " yet"));
   }
-  return kind.draw(input);
+  absl::StatusOr<Drawing> drawing = kind.draw(input);
+  if (drawing.ok()) drawing->figure.name = std::string(kind.name);
+  return drawing;
+}
+
+std::string ChosenText(const report::Comparison& comparison) {
+  if (comparison.tuned_axes.empty()) return "";
+  return absl::StrCat(" Each setting's runs are those at its chosen ",
+                      absl::StrJoin(comparison.tuned_axes, " and "), ".");
+}
+
+std::string CsvText(const std::string& text) { return text::CsvField(text::CleanText(text)); }
+
+std::string CsvNumber(double value) {
+  if (!std::isfinite(value)) return "";
+  std::string text;
+  text::AppendDecimal(value, &text);
+  return text;
+}
+
+void AddCsvRow(const std::vector<std::string>& fields, std::string* csv) {
+  csv->append(absl::StrJoin(fields, ","));
+  csv->push_back('\n');
 }
 
 }  // namespace ablate::figure

@@ -1,28 +1,77 @@
-// The kinds of figures there are.
+// The kinds of figures: what they are drawn from, what they give, and the table of all there are.
+// Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_KINDS_H_
 #define ABLATE_SERVER_REPORT_FIGURE_KINDS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/report/figure/input.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/windows.h"
+#include "server/report/figure/curves.h"
+#include "server/report/figure/figure.h"
 
 namespace ablate::figure {
 
-struct Kind {
-  absl::string_view name;
-  absl::string_view key;  // the curves' default metric; empty: draws no curves
-  // Reduces one setting's curves to what Draw needs of it, so that only one setting's are in memory
-  // at a time. Null if it draws no curves.
-  std::vector<Track> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
-  absl::StatusOr<Drawing> (*draw)(const Input& input);
-  bool row_windows = false;  // shows Input::windows
+// How curves are reduced, in steps.
+struct CurveOptions {
+  uint32_t smooth = 20;                          // of the trailing mean
+  uint32_t first_steps = 100, last_steps = 200;  // of the kind `windows`
 };
 
-absl::Span<const Kind> Kinds();
+struct Input {
+  const report::Comparison* comparison = nullptr;  // never null
+  // Axes of the grid that it compares; read by `sensitivity`.
+  std::vector<report::Axis> axes;
+  std::string key;  // of the curves
+  CurveOptions curves;
+  std::vector<ReducedSetting> settings;  // of kinds that draw curves: reduced by the kind
+  // Of the kind `summary`; null or without windows: the comparison's metric.
+  const report::RowWindows* windows = nullptr;
+  double width = 3.25;  // inches
+  std::string title;    // of the experiment, for those who can't see the figure
+};
+
+struct Drawing {
+  Figure figure;
+  std::string csv;  // the numbers that are drawn
+};
+
+// All that there is to say about a kind. No member has a default, so that one that is forgotten is
+// an error of the compiler.
+struct Kind {
+  absl::string_view name;
+  absl::string_view title;  // in a report
+  absl::string_view help;   // what it shows, in a line: the row of docs/figures.md
+  absl::string_view key;    // the curves' default metric; empty: draws no curves
+  bool wide;                // takes the width of two columns in a report, behind all that do not
+  bool row_windows;         // shows Input::windows
+  // Whether a report shows it: whether the comparison has anything for it.
+  bool (*wanted)(const report::Comparison& comparison);
+  // Reduces one setting's curves to what `draw` needs of it, so that only one setting's are in
+  // memory at a time. Null if it draws no curves.
+  std::vector<ReducedCurve> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
+  // Called by Draw, which names the figure.
+  absl::StatusOr<Drawing> (*draw)(const Input& input);
+  // Sentences for a report: what is drawn and how; and what can be seen, for those who can't.
+  std::string (*caption)(const Input& input);
+  std::string (*description)(const Input& input);
+};
+
+// To add a kind: a constant like these in a file of its own, and its place in the table of
+// kinds.cc.
+extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary;
+
+// All kinds; none is null.
+absl::Span<const Kind* const> Kinds();
+
+// Those that a report on the comparison shows, in its order.
+std::vector<const Kind*> KindsInReport(const report::Comparison& comparison);
 
 // Null if there is none of that name.
 const Kind* FindKind(absl::string_view name);
@@ -30,15 +79,29 @@ const Kind* FindKind(absl::string_view name);
 // "loss, windows, …".
 std::string KindNames();
 
-inline constexpr double kNarrowest = 2, kWidest = 12;  // inches
+inline constexpr double kMinWidth = 2, kMaxWidth = 12;  // inches
 
 // Reduces with the setting's label and colour.
-SettingTracks ReduceSetting(const Kind& kind, const SettingCurves& curves,
-                            const CurveOptions& options);
+ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
+                             const CurveOptions& options);
 
-// `input.width` is from kNarrowest to kWidest. INVALID_ARGUMENT if there is more than fits on a
-// page, FAILED_PRECONDITION if there is nothing to show in this kind. Pure, safe from any thread.
+// `input.width` is from kMinWidth to kMaxWidth. INVALID_ARGUMENT if there is more than fits on a
+// page, FAILED_PRECONDITION if there is nothing to show in this kind.
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
+
+// What kinds share.
+
+// " Each setting's runs are those at its chosen lr."; "" where nothing is tuned.
+std::string ChosenText(const report::Comparison& comparison);
+
+// Quoted where it must be, cleaned as everything that leaves.
+std::string CsvText(const std::string& text);
+
+// The shortest decimal that reads back as the same number; empty for what is not finite.
+std::string CsvNumber(double value);
+
+// Appends a line of fields, which are CSV already.
+void AddCsvRow(const std::vector<std::string>& fields, std::string* csv);
 
 }  // namespace ablate::figure
 

@@ -1,4 +1,3 @@
-// Runs a program to its end: text in, bytes out, within limits.
 #include "server/report/figure/process.h"
 
 #include <fcntl.h>
@@ -17,13 +16,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "server/report/clean_text.h"
+#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {
 
 constexpr int kPollMilliseconds = 50;
-constexpr size_t kMostErrorBytes = 2000;  // of stderr, in a message
+constexpr size_t kMaxErrorBytes = 2000;  // of stderr, in a message
 
 class Descriptor {
  public:
@@ -159,7 +158,7 @@ absl::Status Converse(std::array<Ends, 3>* ends, absl::string_view input,
     if (wanted[0].revents != 0) Feed(&in.ours, &input);
     if (wanted[1].revents != 0) Drain(&out.ours, output);
     if (wanted[2].revents != 0) Drain(&err.ours, errors);
-    if (errors->size() > kMostErrorBytes) errors->erase(0, errors->size() - kMostErrorBytes);
+    if (errors->size() > kMaxErrorBytes) errors->erase(0, errors->size() - kMaxErrorBytes);
     if (output->size() > limits.output_bytes) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the output is larger than ", limits.output_bytes, " bytes"));
@@ -211,7 +210,7 @@ absl::StatusOr<std::string> RunProcess(const std::string& program,
   }
   if (*status != 0) {
     return absl::InternalError(
-        absl::StrCat(program, ": ", HowItEnded(*status), ": ", report::CleanText(errors)));
+        absl::StrCat(program, ": ", HowItEnded(*status), ": ", text::CleanText(errors)));
   }
   return output;
 }

@@ -1,28 +1,149 @@
-// The kind `sensitivity`: the metric over the values of a tuned axis, divergences counted above.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/curve_text.h"
-#include "server/report/figure/draw.h"
-#include "server/report/figure/frame.h"
-#include "server/report/figure/measure.h"
-#include "server/report/figure/metric_name.h"
-#include "server/report/figure/multiples.h"
-#include "server/report/figure/response.h"
-#include "server/report/figure/ticks.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/small_multiples.h"
+#include "server/report/figure/style.h"
 
 namespace ablate::figure {
 namespace {
+
+using report::Comparison;
+using report::MatchedBlock;
+
+// One setting at one value of the axis.
+struct ResponsePoint {
+  bool present = false;
+  report::Summary own;                 // over the seeds that converged
+  std::vector<report::SeedRun> seeds;  // that converged
+  size_t n = 0, diverged = 0;
+};
+
+struct Response {
+  std::string label;
+  size_t style = 0;
+  std::vector<ResponsePoint> points;  // one a label of the axis
+  size_t diverged = 0;                // in all
+};
+
+struct SensitivityData {
+  std::string axis;
+  std::vector<std::string> labels;
+  std::vector<double> values;  // numbers of the labels; empty if they are not numbers
+  std::vector<Response> settings;
+  // At which values of the other tuned axes: "warmup 100"; empty if there are none.
+  std::string others;
+};
+
+// Values of the tuned axes but the first that all points share: the base spec's.
+std::vector<std::string> SharedLabels(const Comparison& comparison) {
+  const MatchedBlock& block = comparison.matched[comparison.reference.value_or(0)];
+  return {block.labels.begin() + 1, block.labels.end()};
+}
+
+ResponsePoint PointOf(const report::ComparisonRow& row) {
+  ResponsePoint point;
+  point.present = row.n > 0;
+  point.own = row.own;
+  point.n = row.n;
+  point.diverged = row.diverged;
+  for (const report::SeedRun& run : row.runs) {
+    if (!run.diverged) point.seeds.push_back(run);
+  }
+  return point;
+}
+
+void AddBlock(const MatchedBlock& block, size_t position, SensitivityData* sensitivity) {
+  for (const report::ComparisonRow& row : block.rows) {
+    for (Response& setting : sensitivity->settings) {
+      if (setting.label != row.label) continue;
+      setting.points[position] = PointOf(row);
+      setting.diverged += row.diverged;
+    }
+  }
+}
+
+std::string OthersText(const Comparison& comparison, const std::vector<std::string>& labels) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    parts.push_back(absl::StrCat(comparison.tuned_axes[i + 1], " ", labels[i]));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// FAILED_PRECONDITION if no axis is tuned.
+absl::StatusOr<SensitivityData> DataOf(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const auto axis =
+      std::find_if(input.axes.begin(), input.axes.end(), [&](const report::Axis& one) {
+        return !comparison.tuned_axes.empty() && one.name == comparison.tuned_axes[0];
+      });
+  if (axis == input.axes.end() || comparison.matched.empty()) {
+    return absl::FailedPreconditionError(
+        "kind: sensitivity is drawn over a tuned axis, and the experiment has none; an axis is "
+        "tuned with `tune: true`");
+  }
+  SensitivityData sensitivity;
+  sensitivity.axis = axis->name;
+  sensitivity.labels = axis->labels;
+  sensitivity.values = axis->values;
+  const std::vector<size_t> styles = StyleIndices(comparison);
+  for (size_t i = 0; i < comparison.rows.size(); ++i) {
+    sensitivity.settings.push_back(
+        {comparison.rows[i].label, styles[i], std::vector<ResponsePoint>(axis->labels.size()), 0});
+  }
+  const std::vector<std::string> shared = SharedLabels(comparison);
+  for (const MatchedBlock& block : comparison.matched) {
+    if (!std::equal(shared.begin(), shared.end(), block.labels.begin() + 1)) continue;
+    const auto label = std::find(axis->labels.begin(), axis->labels.end(), block.labels[0]);
+    if (label == axis->labels.end()) continue;
+    AddBlock(block, static_cast<size_t>(label - axis->labels.begin()), &sensitivity);
+  }
+  sensitivity.others = OthersText(comparison, shared);
+  return sensitivity;
+}
+
+// axis,setting,value,seed,metric,low,high,n,diverged
+std::string SensitivityCsv(const SensitivityData& sensitivity) {
+  std::string csv = "axis,setting,value,seed,metric,low,high,n,diverged\n";
+  const std::string axis = CsvText(sensitivity.axis);
+  for (const Response& setting : sensitivity.settings) {
+    for (size_t i = 0; i < setting.points.size(); ++i) {
+      const ResponsePoint& point = setting.points[i];
+      if (!point.present) continue;
+      const std::string label = CsvText(setting.label), value = CsvText(sensitivity.labels[i]);
+      AddCsvRow({axis, label, value, "", CsvNumber(point.own.mean.value),
+                 CsvNumber(point.own.interval.low), CsvNumber(point.own.interval.high),
+                 absl::StrCat(point.n), absl::StrCat(point.diverged)},
+                &csv);
+      for (const report::SeedRun& run : point.seeds) {
+        AddCsvRow(
+            {axis, label, value, absl::StrCat(run.seed), CsvNumber(run.value), "", "", "", ""},
+            &csv);
+      }
+    }
+  }
+  return csv;
+}
 
 constexpr double kCountLine = 0.115;  // inches, of a line of counts
 constexpr double kDodge = 0.03;       // inches between settings at one value
 
 // Places of the axis's values: numbers, on a logarithmic axis where they span a factor of 5; else
 // 1, 2, 3, ….
-Axis ValueAxisOf(const Sensitivity& sensitivity, std::vector<double>* places) {
+Axis ValueAxisOf(const SensitivityData& sensitivity, std::vector<double>* places) {
   *places = sensitivity.values;
   if (places->size() != sensitivity.labels.size()) {
     places->clear();
@@ -57,7 +178,7 @@ void ThinTickLabels(Panel* panel) {
   }
 }
 
-Axis MetricAxis(const Sensitivity& sensitivity, size_t ticks) {
+Axis MetricAxis(const SensitivityData& sensitivity, size_t ticks) {
   Extent extent;
   for (const Response& setting : sensitivity.settings) {
     for (const ResponsePoint& point : setting.points) {
@@ -122,7 +243,7 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
 }
 
 // The lines of a table above the panel: how many seeds diverged at each value.
-void AddCounts(const Sensitivity& sensitivity, const std::vector<double>& places,
+void AddCounts(const SensitivityData& sensitivity, const std::vector<double>& places,
                const Panel& panel, double room, Figure* figure) {
   double y = panel.top + 0.1;
   bool first = true;
@@ -150,7 +271,7 @@ void AddCounts(const Sensitivity& sensitivity, const std::vector<double>& places
 }
 
 // `colours`: what they mean in small multiples; else empty.
-std::string FootnoteOf(const Sensitivity& sensitivity, const std::string& colours) {
+std::string FootnoteOf(const SensitivityData& sensitivity, const std::string& colours) {
   bool hollow = false;
   size_t n = 0, diverged = 0;
   for (const Response& setting : sensitivity.settings) {
@@ -169,7 +290,7 @@ std::string FootnoteOf(const Sensitivity& sensitivity, const std::string& colour
   return text;
 }
 
-void AddLabels(const Sensitivity& sensitivity, const std::vector<double>& places,
+void AddLabels(const SensitivityData& sensitivity, const std::vector<double>& places,
                const Panel& panel, double room, Figure* figure) {
   std::vector<EndLabel> labels;
   for (const Response& setting : sensitivity.settings) {
@@ -188,7 +309,7 @@ void AddLabels(const Sensitivity& sensitivity, const std::vector<double>& places
   AddEndLabels(panel, labels, room, figure);
 }
 
-absl::StatusOr<Figure> DrawTogether(const Input& input, const Sensitivity& sensitivity) {
+absl::StatusOr<Figure> DrawTogether(const Input& input, const SensitivityData& sensitivity) {
   Figure figure;
   figure.width = input.width;
   const auto footnote = FootnoteLines(FootnoteOf(sensitivity, ""), input.width);
@@ -235,15 +356,15 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   panel->layers.push_back(std::move(line));
 }
 
-absl::StatusOr<Figure> DrawMultiples(const Input& input, const Sensitivity& sensitivity) {
+absl::StatusOr<Figure> DrawMultiples(const Input& input, const SensitivityData& sensitivity) {
   const auto footnote =
       FootnoteLines(FootnoteOf(sensitivity, MultiplesText(*input.comparison)), input.width);
   const std::vector<Response>& settings = sensitivity.settings;
   const absl::Status fits =
-      Multiples::Check(input.width, settings.size(), 1, false, footnote.size());
+      SmallMultiples::Check(input.width, settings.size(), 1, false, footnote.size());
   if (!fits.ok()) return fits;
   const bool one_baseline = HasOneBaseline(*input.comparison);
-  Multiples grid(input.width, settings.size(), 1, false, footnote);
+  SmallMultiples grid(input.width, settings.size(), 1, false, footnote);
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
@@ -265,21 +386,87 @@ absl::StatusOr<Figure> DrawMultiples(const Input& input, const Sensitivity& sens
   return grid.Finish();
 }
 
-}  // namespace
-
 absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
-  const absl::StatusOr<Sensitivity> sensitivity = ResponsesOf(input);
+  const absl::StatusOr<SensitivityData> sensitivity = DataOf(input);
   if (!sensitivity.ok()) return sensitivity.status();
-  const bool many = sensitivity->settings.size() > kMostInOnePanel;
+  const bool many = sensitivity->settings.size() > kMaxInOnePanel;
   Drawing drawing;
   auto figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);
-  drawing.figure.name = "sensitivity";
   drawing.figure.title = absl::StrCat(input.title, ": ", NameOf(input.comparison->key).text,
                                       " over ", sensitivity->axis);
   drawing.csv = SensitivityCsv(*sensitivity);
   return drawing;
 }
+
+// The axis that a sensitivity figure is over; it is drawn only where there is one.
+std::string FirstTuned(const Comparison& comparison) {
+  return comparison.tuned_axes.empty() ? "" : comparison.tuned_axes[0];
+}
+
+std::string SensitivityCaption(const Input& input) {
+  std::string text = absl::StrCat(input.comparison->key, " over ", FirstTuned(*input.comparison));
+  const auto sensitivity = DataOf(input);
+  if (!sensitivity.ok()) return absl::StrCat(text, ".");
+  if (!sensitivity->others.empty()) absl::StrAppend(&text, " at ", sensitivity->others);
+  absl::StrAppend(&text, ": mean and 95 % interval at each value tried");
+  bool diverged = false, hollow = false;
+  for (const Response& setting : sensitivity->settings) {
+    for (const ResponsePoint& point : setting.points) {
+      diverged = diverged || point.diverged > 0;
+      hollow = hollow || (point.diverged > 0 && point.own.mean.defined());
+    }
+  }
+  if (diverged && sensitivity->settings.size() <= kMaxInOnePanel) {
+    absl::StrAppend(&text, "; the numbers above count runs that diverged");
+  }
+  return absl::StrCat(
+      text, hollow ? ". A hollow point has no interval because a run there diverged." : ".");
+}
+
+// "pre 2.40 at 0.004, 2.45 at 0.01".
+std::string SensitivityDescription(const Input& input) {
+  std::string text =
+      absl::StrCat("Means of ", input.comparison->key, " over ", FirstTuned(*input.comparison));
+  const auto sensitivity = DataOf(input);
+  if (!sensitivity.ok()) return absl::StrCat(text, ".");
+  std::vector<std::string> settings;
+  for (const Response& setting : sensitivity->settings) {
+    std::vector<std::string> means;
+    for (size_t i = 0; i < setting.points.size(); ++i) {
+      const report::Number& mean = setting.points[i].own.mean;
+      if (!mean.defined()) continue;
+      means.push_back(absl::StrCat(report::Plain(mean.value, report::DecimalsFor(mean.value)),
+                                   " at ", sensitivity->labels[i]));
+    }
+    settings.push_back(
+        absl::StrCat(setting.label, " ", means.empty() ? "none" : report::Enumerated(means, 12)));
+  }
+  const size_t shown = std::min<size_t>(settings.size(), 12);
+  const size_t more = settings.size() - shown;
+  settings.resize(shown);
+  return absl::StrCat(text, ": ", absl::StrJoin(settings, "; "),
+                      more > 0 ? absl::StrCat("; and ", more, " more") : "", ".");
+}
+
+}  // namespace
+
+// The metric over the values of the first tuned axis, divergences counted above.
+constexpr Kind kSensitivity = {
+    .name = "sensitivity",
+    .title = "Sensitivity to the tuned axis",
+    .help =
+        "the compared metric over the values of the first tuned axis; divergences counted above, "
+        "of more than six settings in the footnote",
+    .key = "",
+    .wide = false,
+    .row_windows = false,
+    .wanted = [](const Comparison& comparison) { return !comparison.tuned_axes.empty(); },
+    .reduce = nullptr,
+    .draw = DrawSensitivity,
+    .caption = SensitivityCaption,
+    .description = SensitivityDescription,
+};
 
 }  // namespace ablate::figure

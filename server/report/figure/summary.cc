@@ -1,15 +1,14 @@
-// The kind `summary`: each setting's value as a dot with its interval and seeds, for the compared
-// metric or for each of the spec's summaries.
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/csv.h"
-#include "server/report/figure/dot_rows.h"
-#include "server/report/figure/dot_text.h"
-#include "server/report/figure/draw.h"
-#include "server/report/figure/metric_name.h"
-#include "server/report/statistics.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/dot_plot.h"
+#include "server/report/figure/kinds.h"
 
 namespace ablate::figure {
 namespace {
@@ -88,10 +87,12 @@ DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
   return group.Take();
 }
 
-}  // namespace
+bool HasWindows(const Input& input) {
+  return input.windows != nullptr && !input.windows->windows.empty();
+}
 
 absl::StatusOr<Drawing> DrawSummary(const Input& input) {
-  DotFigure dots;
+  DotPlot dots;
   Drawing drawing;
   drawing.csv = "value,setting,mean,low,high,n,diverged\n";
   const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
@@ -103,12 +104,71 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   dots.value_title = "mean [95 % interval]";
   dots.column_titles = {"n"};
   dots.footnote = "small dots: seeds; bar: 95 % t interval of the mean of those that converged";
-  absl::StatusOr<Figure> figure = DrawDotRows(dots, input.width);
+  absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);
-  drawing.figure.name = "summary";
   drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, " by setting");
   return drawing;
 }
+
+std::string SummaryCaption(const Input& input) {
+  return absl::StrCat(HasWindows(input) ? "Windows of curves" : input.comparison->key,
+                      " of each setting: mean and 95 % interval over its own converged runs; dots "
+                      "are single runs.",
+                      ChosenText(*input.comparison));
+}
+
+// "pre 2.40, post 2.43".
+std::string MeansText(const std::vector<std::string>& labels,
+                      const std::vector<const report::Summary*>& summaries) {
+  std::vector<std::string> means;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const report::Summary& own = *summaries[i];
+    if (!own.mean.defined()) continue;
+    means.push_back(absl::StrCat(
+        labels[i], " ",
+        report::Plain(own.mean.value, report::DecimalsFor(own.mean.value, own.interval))));
+  }
+  return means.empty() ? "none" : report::Enumerated(means, 12);
+}
+
+std::string SummaryDescription(const Input& input) {
+  std::vector<std::string> labels;
+  std::vector<const report::Summary*> own;
+  for (const ComparisonRow& row : input.comparison->rows) {
+    labels.push_back(row.label);
+    own.push_back(&row.own);
+  }
+  if (!HasWindows(input)) {
+    return absl::StrCat("Means of ", input.comparison->key, ": ", MeansText(labels, own), ".");
+  }
+  std::string text;
+  for (size_t window = 0; window < input.windows->windows.size(); ++window) {
+    for (size_t row = 0; row < own.size(); ++row) own[row] = &input.windows->rows[row][window].over;
+    absl::StrAppend(&text, text.empty() ? "" : " ", "Means of ",
+                    report::WindowName(input.windows->windows[window]), ": ",
+                    MeansText(labels, own), ".");
+  }
+  return text;
+}
+
+}  // namespace
+
+// Each setting's metric as a dot with its interval and seeds, or the spec's summaries.
+constexpr Kind kSummary = {
+    .name = "summary",
+    .title = "Settings",
+    .help =
+        "each setting's value with its interval and seeds: one group a window of "
+        "`report.summaries`, or else the compared metric",
+    .key = "",
+    .wide = false,
+    .row_windows = true,
+    .wanted = [](const Comparison&) { return true; },
+    .reduce = nullptr,
+    .draw = DrawSummary,
+    .caption = SummaryCaption,
+    .description = SummaryDescription,
+};
 
 }  // namespace ablate::figure

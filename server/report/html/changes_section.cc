@@ -1,9 +1,6 @@
-// What else than its label tells a setting from its baseline, and what must be known before
-// believing the numbers.
 #include "absl/strings/str_cat.h"
-#include "server/report/html/cells.h"
+#include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "server/report/text.h"
 
 namespace ablate::html {
 namespace {

@@ -1,8 +1,7 @@
-// Figures as inline SVG, each with what is drawn in words and as CSV.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/report/clean_text.h"
 #include "server/report/html/sections.h"
+#include "text/clean.h"
 
 namespace ablate::html {
 namespace {
@@ -23,7 +22,7 @@ std::string AsPicture(const Figure& figure, const std::string& id) {
     body = without_title;
   }
   const auto escaped = [](const std::string& text) {
-    return report::EscapeMarkup(report::CleanText(text));
+    return text::EscapeMarkup(text::CleanText(text));
   };
   const std::string tag = absl::StrReplaceAll(figure.svg.substr(begin, end - begin),
                                               {{" role=\"img\"", ""}});  // not twice

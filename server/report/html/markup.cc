@@ -1,4 +1,3 @@
-// Writes HTML in which nothing dynamic can become markup.
 #include "server/report/html/markup.h"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/report/clean_text.h"
+#include "text/clean.h"
 
 namespace ablate::html {
 namespace {
@@ -24,9 +23,7 @@ bool IsBlock(absl::string_view tag) {
   return std::find(std::begin(kBlocks), std::end(kBlocks), tag) != std::end(kBlocks);
 }
 
-std::string Escaped(absl::string_view text) {
-  return report::EscapeMarkup(report::CleanText(text));
-}
+std::string Escaped(absl::string_view text) { return text::EscapeMarkup(text::CleanText(text)); }
 
 }  // namespace
 

@@ -28,7 +28,7 @@ struct Attribute {
 };
 
 // A tree of elements as text, in order. Texts and values of attributes are cleaned
-// (report::CleanText) and escaped. Not thread-safe.
+// (text::CleanText) and escaped. Not thread-safe.
 class Markup {
  public:
   using Attributes = std::initializer_list<Attribute>;

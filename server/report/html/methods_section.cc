@@ -1,11 +1,10 @@
-// How the numbers were computed, as far as it concerns this experiment.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "server/report/statistics.h"
-#include "server/report/text.h"
 
 namespace ablate::html {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/report/comparison.h"
-#include "server/report/number.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/statistics.h"
 
 namespace ablate::html {
 

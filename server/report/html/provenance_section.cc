@@ -1,10 +1,9 @@
-// Where the numbers come from, and how to make them again.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "server/report/text.h"
 #include "text/decimal.h"
 
 namespace ablate::html {

@@ -1,8 +1,6 @@
-// What the models of each setting write.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/html/cells.h"
 #include "server/report/html/sections.h"
 
 namespace ablate::html {

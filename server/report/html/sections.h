@@ -1,10 +1,13 @@
-// The sections of an experiment's report, in the page's order; each writes one <section>.
+// The sections of an experiment's report, and what they share: headings, boxes that scroll, cells
+// of tables. Functions that append to a page's markup; they keep nothing.
 #ifndef ABLATE_SERVER_REPORT_HTML_SECTIONS_H_
 #define ABLATE_SERVER_REPORT_HTML_SECTIONS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/report/compare/statistics.h"
 #include "server/report/html/markup.h"
 #include "server/report/html/page.h"
 
@@ -25,17 +28,44 @@ void OpenScroll(absl::string_view label, Markup* out);
 // Another element that scrolls, of the class `kind`: what scrolls must be reachable by keyboard.
 void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out);
 
-void VerdictSection(const Place& place, const Experiment& experiment, Markup* out);
-void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);
-// Parts of the results: each setting at each shared combination of tuned values, and the windows;
-// nothing where there is none.
-void MatchedTable(const Place& place, const Experiment& experiment, Markup* out);
-void WindowTable(const Place& place, const Experiment& experiment, Markup* out);
+struct TableCell {
+  std::string text;   // "": a dash
+  std::string below;  // an interval, or the reason of the dash
+};
 
+// Decimals as report::DecimalsFor chooses them.
+TableCell NumberCell(const report::Number& number);
+// About pairs, with two decimals.
+TableCell PairNumberCell(const report::Number& number);
+// A mean above its interval; with a sign for differences.
+TableCell MeanCell(const report::Number& mean, const report::Interval& interval);
+TableCell DifferenceCell(const report::Number& mean, const report::Interval& interval);
+// ".031", "< .001".
+TableCell PCell(const report::Number& p);
+
+// Writes it as <td>.
+void WriteCell(const TableCell& cell, Markup* out);
+
+// The table's caption; on a phone it stays in view while the table scrolls.
+void Caption(absl::string_view text, Markup* out);
+
+// A line of column heads, each of one column.
+void HeadRow(const std::vector<std::string>& titles, Markup* out);
+
+// In the order of the page; each writes one <section>, or nothing where it has nothing to say.
+// The answer: what the intervals say, how sure that is, and what would change it.
+void VerdictSection(const Place& place, const Experiment& experiment, Markup* out);
+// The main table, and the tables beside it: settings at shared tuned values, windows of curves.
+void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);
+// What else than its label tells a setting from its baseline, and the warnings.
 void ChangesSection(const Place& place, const Experiment& experiment, Markup* out);
+// Figures as inline SVG, each with what is drawn in words and as CSV.
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out);
+// What the models of each setting write.
 void SamplesSection(const Place& place, const Experiment& experiment, Markup* out);
+// How the numbers were computed, as far as it concerns this experiment.
 void MethodsSection(const Place& place, const Experiment& experiment, Markup* out);
+// Where the numbers come from, and how to make them again.
 void ProvenanceSection(const Place& place, const Experiment& experiment, Markup* out);
 
 }  // namespace ablate::html

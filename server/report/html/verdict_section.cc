@@ -1,14 +1,13 @@
-// The answer: what the intervals say, how sure that is, and what would change it.
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/report/decision.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/verdict.h"
+#include "server/report/compare/warnings.h"
+#include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "server/report/statistics.h"
-#include "server/report/text.h"
-#include "server/report/verdict.h"
 
 namespace ablate::html {
 namespace {
@@ -19,41 +18,7 @@ using report::Verdict;
 using report::WarningKind;
 
 // Rows whose own sentence is shown; of more, the overall sentence counts.
-constexpr size_t kMostSentences = 24;
-
-std::string WarningName(WarningKind kind) {
-  switch (kind) {
-    case WarningKind::kScoredDifferently:
-      return "settings scored on different data";
-    case WarningKind::kMissingCells:
-      return "missing results";
-    case WarningKind::kFailedCells:
-      return "failed runs";
-    case WarningKind::kNonFiniteValues:
-      return "values that are not finite";
-    case WarningKind::kUnbalancedSeeds:
-      return "unequal seeds";
-    case WarningKind::kTooFewSeeds:
-      return "too few seeds";
-    case WarningKind::kNoBaseline:
-      return "no baseline";
-    case WarningKind::kUnequalParameters:
-      return "unequal parameters";
-    case WarningKind::kSeveralChanges:
-      return "several things changed";
-    case WarningKind::kMixedProvenance:
-      return "mixed versions, trainers, devices or environments";
-    case WarningKind::kContendedThroughput:
-      return "throughput measured on shared cores";
-    case WarningKind::kGridEdge:
-      return "a tuned value at the edge of its grid";
-    case WarningKind::kTunedOnSameSeed:
-      return "a choice made on the run it is judged by";
-    case WarningKind::kDamagedRuns:
-      return "damaged runs";
-  }
-  return "";
-}
+constexpr size_t kMaxSentences = 24;
 
 // A sentence a compared row, where there are several.
 void RowSentences(const Place& place, const Comparison& comparison, Markup* out) {
@@ -64,7 +29,7 @@ void RowSentences(const Place& place, const Comparison& comparison, Markup* out)
   Subheading(place, "Setting by setting", out);
   out->Open("ul", {{"class", "rows"}});
   size_t shown = 0;
-  for (size_t row = 0; row < comparison.rows.size() && shown < kMostSentences; ++row) {
+  for (size_t row = 0; row < comparison.rows.size() && shown < kMaxSentences; ++row) {
     if (!comparison.rows[row].compared()) continue;
     const Verdict verdict = report::RowVerdict(comparison, row);
     out->Open("li", {{"class", std::string(report::OutcomeName(verdict.outcome))}})
@@ -129,7 +94,7 @@ std::string WarningsText(const Comparison& comparison) {
   std::vector<std::string> names;
   std::set<WarningKind> seen;
   for (const report::Warning& warning : comparison.warnings) {
-    if (seen.insert(warning.kind).second) names.push_back(WarningName(warning.kind));
+    if (seen.insert(warning.kind).second) names.emplace_back(report::WarningName(warning.kind));
   }
   return report::Enumerated(names);
 }

@@ -1,4 +1,3 @@
-// What a comparison's numbers look like in a table, one function a kind of cell.
 #include "server/report/table/cells.h"
 
 #include <algorithm>
@@ -7,14 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "server/report/text.h"
+#include "server/report/compare/wording.h"
 #include "text/decimal.h"
 
 namespace ablate::report {
 namespace {
 
-constexpr int kMostDecimals = 6;
-constexpr size_t kMostChoices = 3;
+constexpr int kMaxDecimals = 6;
+constexpr size_t kMaxChoices = 3;
 
 // "lr 0.004, wd 0.1", or the labels alone.
 std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axes) {
@@ -38,7 +37,7 @@ bool Hides(double mean, const Interval& interval, int decimals) {
 // What the row's mean takes by itself: scientific where six decimals are too few.
 int OwnDecimals(const ComparisonRow& row) {
   const int decimals = DecimalsFor(row.mean.value, row.interval);
-  return decimals > kMostDecimals ? -1 : decimals;
+  return decimals > kMaxDecimals ? -1 : decimals;
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ int MeanDecimals(const Comparison& comparison) {
           std::max(decimals, DecimalsFor(row.difference.mean.value, row.difference.interval));
     }
   }
-  return std::min(decimals, kMostDecimals);
+  return std::min(decimals, kMaxDecimals);
 }
 
 std::string MeanCell(const ComparisonRow& row, int decimals, bool interval) {
@@ -111,13 +110,13 @@ std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>&
   for (const Choice& choice : choices) seeds += choice.seeds;
   std::vector<std::string> parts;
   const std::vector<std::string> unnamed;
-  for (size_t i = 0; i < std::min(choices.size(), kMostChoices); ++i) {
+  for (size_t i = 0; i < std::min(choices.size(), kMaxChoices); ++i) {
     const bool named = i == 0 || axes.size() > 1;  // one axis is named once
     parts.push_back(absl::StrCat(ChoiceText(choices[i], named ? axes : unnamed), " (",
                                  choices[i].seeds, "/", seeds, ")"));
   }
-  if (choices.size() > kMostChoices) {
-    parts.push_back(absl::StrCat(choices.size() - kMostChoices, " more"));
+  if (choices.size() > kMaxChoices) {
+    parts.push_back(absl::StrCat(choices.size() - kMaxChoices, " more"));
   }
   return absl::StrJoin(parts, ", ");
 }

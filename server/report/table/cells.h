@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "server/report/comparison.h"
+#include "server/report/compare/comparison.h"
 
 namespace ablate::report {
 

@@ -1,4 +1,5 @@
-// A comparison as tables: for people, in short, and for programs.
+// A comparison as tables: for people, in short, and for programs; and as a terminal shows it. Pure
+// functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_
 #define ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_
 
@@ -6,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "server/report/comparison.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/windows.h"
 #include "server/report/table/table.h"
-#include "server/report/window_summary.h"
 
 namespace ablate::report {
 
@@ -28,6 +29,12 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows);
 // Every number in its shortest decimal that reads back, empty where undefined; titles are fixed
 // names, and an axis of such a name is called axis_NAME. docs/comparison.md lists them.
 Table DataTable(const Comparison& comparison);
+
+// How many runs have ended, where that is not all; the brief table, the note about matched values,
+// the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal. `at` is
+// the step that the metric was read at, if it was not the end.
+std::string ComparisonText(const Comparison& comparison, const RowWindows& windows,
+                           std::optional<uint32_t> at);
 
 }  // namespace ablate::report
 

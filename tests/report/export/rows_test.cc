@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "server/report/compare/wording.h"
 #include "server/report/export/encoder.h"
-#include "server/report/text.h"
 #include "text/decimal.h"
 
 namespace ablate::report {

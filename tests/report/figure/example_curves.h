@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/report/comparison.h"
-#include "server/report/figure/input.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/paired.h"
 #include "server/report/figure/kinds.h"
-#include "server/report/random_stream.h"
 
 namespace ablate::figure {
 

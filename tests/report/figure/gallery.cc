@@ -66,7 +66,8 @@ int DrawText(const std::string& text, Gnuplot* gnuplot) {
 int DrawAll(const std::string& folder, Gnuplot* gnuplot) {
   for (const Example& example : Examples()) {
     const auto comparison = report::Compare(example.grid);
-    for (const Kind& kind : Kinds()) {
+    for (const Kind* each : Kinds()) {
+      const Kind& kind = *each;
       for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
         const auto drawing =
             Draw(kind, MakeInput(kind, example.grid, *comparison, example.shapes, width));

@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/report/figure/gnuplot.h"
-#include "server/report/figure/measure.h"
+#include "server/report/figure/layout.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -121,7 +124,8 @@ class KindsTest : public testing::TestWithParam<size_t> {
 
 TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
   ASSERT_TRUE(comparison_.ok()) << comparison_.status();
-  for (const Kind& kind : Kinds()) {
+  for (const Kind* each : Kinds()) {
+    const Kind& kind = *each;
     for (const double width : kWidths) {
       SCOPED_TRACE(absl::StrCat(example_.name, " ", std::string(kind.name), " ", width));
       const auto drawing = DrawOne(kind, width);
@@ -141,6 +145,37 @@ TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
       EXPECT_THAT(*svg, testing::Not(HasSubstr("Arial\"")));
     }
   }
+}
+
+// One text of the repository.
+std::string FileText(const std::string& path) {
+  std::ifstream file(absl::StrCat(ABLATE_SOURCE, "/", path));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(KindTest, LacksNothing) {
+  for (const Kind* kind : Kinds()) {
+    SCOPED_TRACE(kind->name);
+    EXPECT_EQ(FindKind(kind->name), kind);
+    for (const absl::string_view text : {kind->name, kind->title, kind->help}) EXPECT_NE(text, "");
+    EXPECT_TRUE(kind->wanted && kind->draw && kind->caption && kind->description);
+    EXPECT_EQ(kind->key.empty(), kind->reduce == nullptr);
+  }
+}
+
+// Where people read which kinds there are: none of these sees the table.
+TEST(KindTest, IsInTheDocumentsAndInTheHelp) {
+  std::vector<std::string> names;
+  for (const Kind* kind : Kinds()) {
+    EXPECT_THAT(FileText("docs/figures.md"),
+                HasSubstr(absl::StrCat("| `", kind->name, "` | ", kind->help, " |\n")));
+    names.emplace_back(kind->name);
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  const std::string all = absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+  EXPECT_THAT(FileText("client/commands/figure.cc"), HasSubstr(absl::StrCat("\"", all, "\"")));
+  EXPECT_THAT(FileText("proto/ablate/v1/report.proto"), HasSubstr(absl::StrCat("// ", all, ";")));
 }
 
 std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
@@ -198,7 +233,7 @@ TEST(ForestTest, CountsInItsCsvHowManyRunsHaveEnded) {
   EXPECT_THAT(drawing->csv, HasSubstr(",5,6,preliminary\n"));
 }
 
-TEST(MultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
+TEST(SmallMultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
   report::ComparisonInput grid = NormsGrid(2);
   grid.axes[1].tuned = false;
   for (const char* by : {"", "placement"}) {
@@ -216,7 +251,7 @@ TEST(MultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
   }
 }
 
-TEST(MultiplesTest, FitOnAPageWithTitlesAndFootnote) {
+TEST(SmallMultiplesTest, FitOnAPageWithTitlesAndFootnote) {
   size_t drawn = 0, refused = 0;
   for (size_t settings = 12; settings <= 66; settings += 6) {
     std::vector<std::pair<std::string, std::vector<double>>> rows;

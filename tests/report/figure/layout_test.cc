@@ -1,14 +1,14 @@
 // Layout: labels pushed apart, texts cut, ticks, curves thinned.
+#include "server/report/figure/layout.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "server/report/figure/frame.h"
-#include "server/report/figure/measure.h"
-#include "server/report/figure/palette.h"
-#include "server/report/figure/ticks.h"
-#include "server/report/figure/track.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/curves.h"
+#include "server/report/figure/style.h"
 
 namespace ablate::figure {
 namespace {
@@ -94,24 +94,25 @@ SeedCurve CurveOf(uint32_t seed, std::vector<double> values, bool diverged = fal
   return curve;
 }
 
-TEST(TrackTest, AveragesConvergedSeedsAndKeepsDivergedOnesApart) {
-  const Track track =
-      MakeTrack({CurveOf(1, {1, 2}), CurveOf(2, {3, 4}), CurveOf(3, {100}, true)}, true);
-  EXPECT_EQ(track.converged, 2u);
-  EXPECT_EQ(track.diverged, 1u);
-  EXPECT_THAT(track.mean, ElementsAre(2, 3));
+TEST(ReducedCurveTest, AveragesConvergedSeedsAndKeepsDivergedOnesApart) {
+  const ReducedCurve reduced =
+      ReduceSeeds({CurveOf(1, {1, 2}), CurveOf(2, {3, 4}), CurveOf(3, {100}, true)}, true);
+  EXPECT_EQ(reduced.converged, 2u);
+  EXPECT_EQ(reduced.diverged, 1u);
+  EXPECT_THAT(reduced.mean, ElementsAre(2, 3));
   // t(.975, 1)·s/√2 = 12.706·1.
-  EXPECT_THAT(track.high, ElementsAre(DoubleNear(14.706, 1e-3), DoubleNear(15.706, 1e-3)));
-  EXPECT_EQ(track.seeds.size(), 3u);
+  EXPECT_THAT(reduced.high, ElementsAre(DoubleNear(14.706, 1e-3), DoubleNear(15.706, 1e-3)));
+  EXPECT_EQ(reduced.seeds.size(), 3u);
 }
 
-TEST(TrackTest, HasNoIntervalOfOneSeedAndNoMeanWhereOneIsNotFinite) {
-  EXPECT_THAT(MakeTrack({CurveOf(1, {1, 2})}, true).low, Each(IsNan()));
-  const Track track = MakeTrack({CurveOf(1, {1, std::nan("")}), CurveOf(2, {3, 4})}, true);
-  EXPECT_THAT(track.mean, ElementsAre(2, IsNan()));
+TEST(ReducedCurveTest, HasNoIntervalOfOneSeedAndNoMeanWhereOneIsNotFinite) {
+  EXPECT_THAT(ReduceSeeds({CurveOf(1, {1, 2})}, true).low, Each(IsNan()));
+  const ReducedCurve reduced =
+      ReduceSeeds({CurveOf(1, {1, std::nan("")}), CurveOf(2, {3, 4})}, true);
+  EXPECT_THAT(reduced.mean, ElementsAre(2, IsNan()));
 }
 
-TEST(TrackTest, ThinsButKeepsExtremesAndBreaks) {
+TEST(ReducedCurveTest, ThinsButKeepsExtremesAndBreaks) {
   std::vector<double> values(100000, 1.0);
   values[12345] = 50;
   values[54321] = -50;
@@ -122,17 +123,17 @@ TEST(TrackTest, ThinsButKeepsExtremesAndBreaks) {
   EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
 }
 
-TEST(TrackTest, ThinsATrackWithItsIntervalAndSeeds) {
+TEST(ReducedCurveTest, ThinsATrackWithItsIntervalAndSeeds) {
   std::vector<double> low(1000, 1.0), high(1000, 3.0);
   low[500] = high[500] = 70;
-  const Track thin = ThinTrack(MakeTrack({CurveOf(1, low), CurveOf(2, high)}, true), 80);
+  const ReducedCurve thin = Thinned(ReduceSeeds({CurveOf(1, low), CurveOf(2, high)}, true), 80);
   EXPECT_LE(thin.mean.size(), 100u);
   EXPECT_EQ(thin.low.size(), thin.mean.size());
   EXPECT_THAT(thin.mean, testing::Contains(70));
   EXPECT_THAT(thin.seeds[0].y, testing::Contains(70));
 }
 
-TEST(TrackTest, SmoothsInStepsAndNotWhereCurvesAreShort) {
+TEST(ReducedCurveTest, SmoothsInStepsAndNotWhereCurvesAreShort) {
   SeedCurve curve = CurveOf(1, std::vector<double>(1000, 1.0));
   EXPECT_EQ(SmoothingPoints(curve, 20), 20u);
   for (uint32_t& step : curve.steps) step *= 10;

@@ -1,6 +1,4 @@
 // Scripts: labels are data, numbers are numbers, and nothing that a label says is a command.
-#include "server/report/figure/script.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/report/random_stream.h"
+#include "server/report/compare/paired.h"
+#include "server/report/figure/gnuplot.h"
 
 namespace ablate::figure {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/clean_text.h"
+#include "text/clean.h"
 
 namespace ablate::html {
 namespace {
@@ -70,7 +70,7 @@ Figure ExampleFigure(Texts* texts, const std::string& name, bool wide) {
       "<?xml version=\"1.0\"?>\n<svg width=\"3.25in\" height=\"2in\" viewBox=\"0 0 234 144\" "
       "xmlns=\"http://www.w3.org/2000/svg\"><title>gnuplot</title><path d=\"M10,10 L200,130\" "
       "stroke=\"#0072B2\" fill=\"none\"/><text x=\"20\" y=\"20\">",
-      report::EscapeMarkup(report::CleanText(texts->Next("pre"))), "</text></svg>\n");
+      text::EscapeMarkup(text::CleanText(texts->Next("pre"))), "</text></svg>\n");
   return figure;
 }
 

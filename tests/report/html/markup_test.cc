@@ -2,7 +2,7 @@
 #include "server/report/html/markup.h"
 
 #include "gtest/gtest.h"
-#include "server/report/html/cells.h"
+#include "server/report/html/sections.h"
 
 namespace ablate::html {
 namespace {

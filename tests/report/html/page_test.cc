@@ -1,10 +1,10 @@
 // What a page says: the order of its sections, the answer, figures that are missing, contents.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/report/clean_text.h"
-#include "server/report/verdict.h"
-#include "tests/report/example_grid.h"
+#include "server/report/compare/verdict.h"
+#include "tests/report/compare/example_grid.h"
 #include "tests/report/html/example_page.h"
+#include "text/clean.h"
 
 namespace ablate::html {
 namespace {
@@ -48,10 +48,10 @@ TEST(PageTest, GivesTheVerdictAndEveryWarning) {
   const Experiment experiment = Example();
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page,
-              HasSubstr(report::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
+              HasSubstr(text::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
   ASSERT_FALSE(experiment.comparison.warnings.empty());
   for (const report::Warning& warning : experiment.comparison.warnings) {
-    EXPECT_THAT(page, HasSubstr(report::EscapeMarkup(warning.text)));
+    EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(warning.text)));
   }
 }
 

@@ -1,0 +1,414 @@
+#include "server/report/compare/comparison.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "server/report/compare/grid.h"
+#include "server/report/compare/warnings.h"
+
+namespace ablate::report {
+namespace {
+
+// A run that stands for its row on one seed. It has a result.
+struct PickedRun {
+  uint32_t seed = 0;
+  const Cell* cell = nullptr;
+  size_t candidate = 0;  // of the grid row
+  Trial trial;
+};
+
+bool Diverged(const PickedRun& run) { return run.trial.state == Trial::State::kDiverged; }
+
+// The mean of a cost over the runs that recorded it.
+Number MeanOfRecorded(const std::vector<PickedRun>& runs, std::optional<double> Cell::*cost) {
+  std::vector<double> values;
+  for (const PickedRun& run : runs) {
+    if ((run.cell->*cost).has_value()) values.push_back(*(run.cell->*cost));
+  }
+  return values.empty() ? NoNumber(Undefined::kNotRecorded) : Mean(values);
+}
+
+std::optional<ParameterRange> ParametersOf(const std::vector<PickedRun>& runs) {
+  std::optional<ParameterRange> range;
+  for (const PickedRun& run : runs) {
+    if (!run.cell->parameters.has_value()) continue;
+    const int64_t count = *run.cell->parameters;
+    if (!range.has_value()) range = ParameterRange{count, count};
+    range->low = std::min(range->low, count);
+    range->high = std::max(range->high, count);
+  }
+  return range;
+}
+
+// Counts and costs over all cells of the row, chosen or not.
+void CountCells(const GridRow& row, ComparisonRow* result) {
+  CompensatedSum device_seconds;
+  for (const Cell* cell : row.cells) {
+    if (cell == nullptr) continue;
+    ++result->cells;
+    result->unfinished += cell->outcome == RunOutcome::kUnfinished;
+    device_seconds.Add(cell->device_seconds.value_or(0));
+    if (cell->outcome == RunOutcome::kFailed) {
+      ++result->failed;
+    } else if (TrialOf(cell).state == Trial::State::kNone) {
+      ++result->missing;
+    }
+  }
+  result->device_seconds_all = device_seconds.Total();
+}
+
+std::vector<Choice> ChoicesOf(const ComparisonInput& input, const CellGrid& grid,
+                              const GridRow& row, const std::vector<PickedRun>& runs) {
+  std::vector<Choice> choices;
+  if (grid.tuned_axes.empty()) return choices;
+  for (size_t candidate = 0; candidate < row.candidates.size(); ++candidate) {
+    const auto seeds = std::count_if(
+        runs.begin(), runs.end(), [&](const PickedRun& run) { return run.candidate == candidate; });
+    if (seeds == 0) continue;
+    choices.push_back(
+        {LabelsAt(input, grid.tuned_axes, row.candidates[candidate]), static_cast<size_t>(seeds)});
+  }
+  return choices;
+}
+
+// Who won the seed, and whether both can be subtracted.
+void CountPair(const PickedRun& run, const PickedRun& baseline, Better better, Pairs* pairs) {
+  ++pairs->all;
+  if (Diverged(run) || Diverged(baseline)) {
+    if (!Diverged(baseline)) ++pairs->only_row_diverged;
+    if (!Diverged(run)) ++pairs->only_baseline_diverged;
+    if (Diverged(run) && Diverged(baseline)) {
+      ++pairs->ties;
+    } else {
+      ++(Diverged(run) ? pairs->losses : pairs->wins);
+    }
+    return;
+  }
+  ++pairs->converged;
+  const double gain = better == Better::kLower ? baseline.trial.value - run.trial.value
+                                               : run.trial.value - baseline.trial.value;
+  ++(gain > 0 ? pairs->wins : gain < 0 ? pairs->losses : pairs->ties);
+}
+
+// The runs that the picks lead to, ascending by seed; seeds whose pick has no result are left out.
+std::vector<PickedRun> RunsOf(const GridRow& row, const std::vector<std::optional<size_t>>& picks) {
+  std::vector<PickedRun> runs;
+  for (size_t i = 0; i < row.seeds.size(); ++i) {
+    if (!picks[i].has_value()) continue;
+    const Cell* cell = row.cells[*picks[i] * row.seeds.size() + i];
+    const Trial trial = TrialOf(cell);
+    if (trial.state != Trial::State::kNone) runs.push_back({row.seeds[i], cell, *picks[i], trial});
+  }
+  return runs;
+}
+
+// What the runs say on their own: fields up to `own`, `mean` and `interval` equal to it, and costs.
+// `labels` of the candidates' tuned axes are filled into runs and `chosen`.
+ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, const GridRow& row,
+                          const std::vector<PickedRun>& runs) {
+  ComparisonRow result;
+  result.labels = LabelsAt(input, grid.row_axes, row.labels);
+  result.label = result.labels.empty() ? "base" : absl::StrJoin(result.labels, "/");
+  std::vector<double> values;
+  for (const PickedRun& run : runs) {
+    const bool diverged = Diverged(run);
+    result.runs.push_back(
+        {run.seed, diverged ? std::numeric_limits<double>::quiet_NaN() : run.trial.value, diverged,
+         LabelsAt(input, grid.tuned_axes, row.candidates[run.candidate])});
+    if (!diverged) values.push_back(run.trial.value);
+  }
+  result.n = runs.size();
+  result.diverged = runs.size() - values.size();
+  result.own = Summarize(values);
+  if (values.empty() && result.diverged > 0) {
+    result.own.mean = NoNumber(Undefined::kAllDiverged);
+    result.own.interval = NoInterval(Undefined::kAllDiverged);
+  }
+  result.mean = result.own.mean;
+  result.interval = result.own.interval;
+  result.difference = NoPairs(Undefined::kNoBaseline);
+  result.p_holm = NoNumber(Undefined::kNoBaseline);
+  result.chosen = ChoicesOf(input, grid, row, runs);
+  result.parameters = ParametersOf(runs);
+  result.device_seconds = MeanOfRecorded(runs, &Cell::device_seconds);
+  result.tokens_per_second = MeanOfRecorded(runs, &Cell::tokens_per_second);
+  CountCells(row, &result);
+  return result;
+}
+
+// Adds the comparison with the baseline's runs to `row`: pairs, difference, and the mean and
+// interval over the pairs where both converged, if there are any.
+void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
+                Better better, size_t resamples, ComparisonRow* row) {
+  std::vector<double> values, baseline_values;
+  row->pairs = Pairs();
+  auto other = baseline.begin();
+  for (const PickedRun& run : runs) {
+    while (other != baseline.end() && other->seed < run.seed) ++other;
+    if (other == baseline.end()) break;
+    if (other->seed != run.seed) continue;
+    CountPair(run, *other, better, &row->pairs);
+    if (Diverged(run) || Diverged(*other)) continue;
+    values.push_back(run.trial.value);
+    baseline_values.push_back(other->trial.value);
+  }
+  const bool all_diverged = values.empty() && row->pairs.all > 0;
+  row->difference = all_diverged ? NoPairs(Undefined::kAllDiverged)
+                                 : ComparePairs(values, baseline_values, resamples);
+  if (values.empty()) return;  // mean and interval stay its own
+  const Summary paired = Summarize(values);
+  row->mean = paired.mean;
+  row->interval = paired.interval;
+}
+
+// Paths at which what is scored differs between any two cells of the row and its baseline;
+// ascending.
+std::vector<std::string> ScoredDifferently(const GridRow& row, const GridRow& baseline) {
+  const std::map<std::string, std::string>* first = nullptr;
+  std::set<std::string> paths;
+  for (const GridRow* of : {&baseline, &row}) {
+    for (const Cell* cell : of->cells) {
+      if (cell == nullptr) continue;
+      if (first == nullptr) first = &cell->scored;
+      if (cell->scored == *first) continue;
+      for (const auto* one : {first, &cell->scored}) {
+        for (const auto& [path, value] : *one) {
+          const auto own = cell->scored.find(path), other = first->find(path);
+          const bool equal =
+              own != cell->scored.end() && other != first->end() && own->second == other->second;
+          if (!equal) paths.insert(path);
+        }
+      }
+    }
+  }
+  return {paths.begin(), paths.end()};
+}
+
+// Paths whose values differ between the two rows at a combination of tuned values that both have;
+// ascending.
+std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baseline) {
+  // Specs of one combination differ between seeds in nothing but the seed: any cell speaks for it.
+  const auto specs = [](const GridRow& grid_row) {
+    std::map<std::vector<size_t>, const Cell*> cells;
+    for (size_t i = 0; i < grid_row.cells.size(); ++i) {
+      if (grid_row.cells[i] == nullptr) continue;
+      cells.emplace(grid_row.candidates[i / grid_row.seeds.size()], grid_row.cells[i]);
+    }
+    return cells;
+  };
+  const auto own = specs(row), others = specs(baseline);
+  std::vector<std::string> paths;
+  for (const auto& [candidate, cell] : own) {
+    const auto other = others.find(candidate);
+    if (other == others.end()) continue;
+    std::map<std::string, std::optional<std::string>> differing(cell->changed.begin(),
+                                                                cell->changed.end());
+    for (const auto& [path, value] : other->second->changed) {
+      const auto [found, added] = differing.emplace(path, value);
+      if (!added && found->second == value) differing.erase(found);
+    }
+    for (const auto& [path, value] : differing) paths.push_back(path);
+    break;
+  }
+  return paths;
+}
+
+Selection SelectRow(const GridRow& row, Better better) {
+  std::vector<Trial> trials;
+  for (const Cell* cell : row.cells) trials.push_back(TrialOf(cell));
+  return LeaveOneSeedOut(trials, row.candidates.size(), row.seeds.size(), better);
+}
+
+bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
+
+// Says which rows get no verdict; `grid_rows` are by row.
+void Withhold(const std::vector<GridRow>& grid_rows, std::vector<ComparisonRow>* rows) {
+  for (size_t i = 0; i < rows->size(); ++i) {
+    ComparisonRow& row = (*rows)[i];
+    if (!row.baseline.has_value() || *row.baseline == i) continue;
+    const ComparisonRow& baseline = (*rows)[*row.baseline];
+    row.scored_differently = ScoredDifferently(grid_rows[i], grid_rows[*row.baseline]);
+    if (!row.scored_differently.empty()) {
+      row.withheld = Withheld::kScoredDifferently;
+    } else if (row.unfinished + baseline.unfinished > 0) {
+      row.withheld = Withheld::kUnfinished;
+    }
+  }
+}
+
+// Compares each row with its baseline; `runs` are by row. Leaves off where it is cancelled.
+void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
+                 const CompareOptions& options, std::vector<ComparisonRow>* rows) {
+  for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
+    ComparisonRow& row = (*rows)[i];
+    row.is_baseline = row.baseline == i;
+    if (row.is_baseline) {
+      row.difference = NoPairs(Undefined::kIsBaseline);
+      row.p_holm = NoNumber(Undefined::kIsBaseline);
+    } else if (row.baseline.has_value()) {
+      CompareRow(runs[i], runs[*row.baseline], better, options.resamples, &row);
+    }
+  }
+}
+
+// Adjusts the sign-flip p values of all rows that can be judged as one family; returns its size.
+size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
+  std::vector<ComparisonRow*> family;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(family),
+               [](const ComparisonRow* row) { return row->in_family(); });
+  std::vector<Number> p;
+  p.reserve(family.size());
+  for (const ComparisonRow* row : family) p.push_back(row->difference.p_sign_flip);
+  const std::vector<Number> adjusted = HolmAdjust(p);
+  for (size_t i = 0; i < family.size(); ++i) family[i]->p_holm = adjusted[i];
+  for (ComparisonRow* row : rows) {
+    if (row->compared() && !row->in_family()) {
+      row->p_holm = NoNumber(Undefined::kScoredDifferently);
+    }
+  }
+  return family.size();
+}
+
+// The cells of one candidate of a row, as a row of its own.
+GridRow OnlyCandidate(const GridRow& row, size_t candidate) {
+  GridRow only;
+  only.labels = row.labels;
+  only.candidates = {row.candidates[candidate]};
+  for (size_t i = 0; i < row.seeds.size(); ++i) {
+    const Cell* cell = row.cells[candidate * row.seeds.size() + i];
+    if (cell == nullptr) continue;
+    only.seeds.push_back(row.seeds[i]);
+    only.cells.push_back(cell);
+  }
+  return only;
+}
+
+MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
+                     const std::vector<size_t>& candidate, const CompareOptions& options) {
+  MatchedBlock block;
+  block.labels = LabelsAt(input, grid.tuned_axes, candidate);
+  std::map<size_t, size_t> position;  // of a grid row in the block
+  std::vector<GridRow> rows;
+  std::vector<std::optional<size_t>> baselines;
+  for (size_t i = 0; i < grid.rows.size(); ++i) {
+    const auto& candidates = grid.rows[i].candidates;
+    const auto found = std::find(candidates.begin(), candidates.end(), candidate);
+    if (found == candidates.end()) continue;
+    position[i] = rows.size();
+    baselines.push_back(grid.rows[i].baseline);
+    rows.push_back(OnlyCandidate(grid.rows[i], static_cast<size_t>(found - candidates.begin())));
+  }
+  std::vector<std::vector<PickedRun>> runs;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    runs.push_back(RunsOf(rows[i], std::vector<std::optional<size_t>>(rows[i].seeds.size(), 0)));
+    block.rows.push_back(DescribeRow(input, grid, rows[i], runs[i]));
+    if (!baselines[i].has_value() || position.count(*baselines[i]) == 0) continue;
+    block.rows[i].baseline = position[*baselines[i]];
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::optional<size_t> baseline = block.rows[i].baseline;
+    if (baseline.has_value()) block.rows[i].changed = ChangedPaths(rows[i], rows[*baseline]);
+  }
+  CompareRows(runs, input.better, {options.cancelled, 0}, &block.rows);
+  Withhold(rows, &block.rows);
+  return block;
+}
+
+std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const CellGrid& grid,
+                                   const CompareOptions& options) {
+  std::vector<std::vector<size_t>> candidates;
+  for (const GridRow& row : grid.rows) {
+    candidates.insert(candidates.end(), row.candidates.begin(), row.candidates.end());
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::vector<MatchedBlock> blocks;
+  blocks.reserve(candidates.size());
+  for (const auto& candidate : candidates) {
+    if (Stops(options)) break;
+    blocks.push_back(MatchAt(input, grid, candidate, options));
+  }
+  std::vector<ComparisonRow*> rows;
+  for (MatchedBlock& block : blocks) {
+    for (ComparisonRow& row : block.rows) rows.push_back(&row);
+  }
+  AdjustFamily(rows);
+  return blocks;
+}
+
+// The block at the base spec's own tuned values; else at what the first baseline chose most
+// often.
+std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const CellGrid& grid,
+                                     const Comparison& comparison) {
+  std::vector<std::string> labels;
+  for (const size_t axis : grid.tuned_axes) labels.push_back(input.axes[axis].base.value_or(""));
+  const auto at = [&](const std::vector<std::string>& wanted) -> std::optional<size_t> {
+    for (size_t i = 0; i < comparison.matched.size(); ++i) {
+      if (comparison.matched[i].labels == wanted) return i;
+    }
+    return std::nullopt;
+  };
+  if (const std::optional<size_t> block = at(labels); block.has_value()) return block;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.is_baseline || row.chosen.empty()) continue;
+    return at(std::max_element(row.chosen.begin(), row.chosen.end(),
+                               [](const Choice& a, const Choice& b) { return a.seeds < b.seeds; })
+                  ->labels);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOptions& options) {
+  const absl::StatusOr<CellGrid> grid = ArrangeCells(input);
+  if (!grid.ok()) return grid.status();
+  Comparison comparison;
+  comparison.key = input.key;
+  comparison.better = input.better;
+  for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
+  for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
+  for (const size_t axis : grid->within_axes) {
+    comparison.within_axes.push_back(input.axes[axis].name);
+  }
+  comparison.planned = input.cells.size();
+
+  std::vector<Selection> selections;
+  std::vector<std::vector<PickedRun>> runs;
+  for (const GridRow& row : grid->rows) {
+    selections.push_back(SelectRow(row, input.better));
+    runs.push_back(RunsOf(row, selections.back().picks));
+    comparison.rows.push_back(DescribeRow(input, *grid, row, runs.back()));
+    comparison.rows.back().baseline = row.baseline;
+    if (row.baseline.has_value()) {
+      comparison.rows.back().changed = ChangedPaths(row, grid->rows[*row.baseline]);
+    }
+  }
+  CompareRows(runs, input.better, options, &comparison.rows);
+  Withhold(grid->rows, &comparison.rows);
+  std::vector<ComparisonRow*> rows;
+  comparison.ended = comparison.planned;
+  for (ComparisonRow& row : comparison.rows) {
+    rows.push_back(&row);
+    comparison.ended -= row.unfinished;
+  }
+  comparison.family = AdjustFamily(rows);
+  if (!grid->tuned_axes.empty()) {
+    comparison.matched = MatchAll(input, *grid, options);
+    comparison.reference = ReferenceBlock(input, *grid, comparison);
+  }
+  if (Stops(options)) return absl::CancelledError("the call was cancelled");
+  comparison.warnings = FindWarnings(input, *grid, selections, comparison);
+  return comparison;
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,206 @@
+// A trained grid as a table: each combination of settings against the baseline, paired by seed.
+#ifndef ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_
+#define ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/report/compare/paired.h"
+#include "server/report/compare/selection.h"
+#include "server/report/compare/statistics.h"
+
+namespace ablate::report {
+
+struct Axis {
+  std::string name;
+  std::vector<std::string> labels;  // distinct, in the spec's order
+  bool tuned = false;               // a nuisance: chosen per setting on its other seeds
+  std::vector<double> values;       // of a numeric axis, one a label; else empty
+  // The label that the base spec itself has, where it is among them: what a comparison without
+  // tuning would use.
+  std::optional<std::string> base;
+};
+
+enum class RunOutcome {
+  kMissing,     // ended without a result: cancelled
+  kUnfinished,  // queued or training
+  kDone,
+  kDiverged,
+  kFailed,
+};
+
+// One cell of the grid and what its run gave.
+struct Cell {
+  std::vector<std::string> labels;  // one an axis, in the axes' order
+  uint32_t seed = 0;
+  RunOutcome outcome = RunOutcome::kMissing;
+  // The metric, read where kDone; without it the cell counts as missing, a non-finite one as
+  // diverged.
+  std::optional<double> value;
+  std::optional<int64_t> parameters;
+  std::optional<double> device_seconds;
+  double contended_seconds = 0;  // of device_seconds, while other work had the core
+  std::optional<double> tokens_per_second;
+  std::string trainer, version, device, environment;  // "" where not recorded
+  // Dotted paths at which the resolved spec differs from the experiment's base, and the value
+  // there.
+  std::map<std::string, std::string> changed;
+  // Why what is stored of a run that is done can't be read; then it is kMissing.
+  std::string damage;
+  // What its metrics are computed on, by dotted path. Cells that differ in it can't be judged
+  // against each other.
+  std::map<std::string, std::string> scored;
+};
+
+struct ComparisonInput {
+  std::string key;  // of the metric, e.g. "eval/loss"
+  Better better = Better::kLower;
+  std::vector<Axis> axes;
+  std::vector<Cell> cells;  // in any order; each combination and seed at most once
+  // Label of the baseline by axis name; axes not named: their first label.
+  std::map<std::string, std::string> baseline;
+  // Compare along this axis, within each combination of the other axes that are not tuned (this
+  // axis is then not tuned); "" compares all combinations with one baseline, but within each
+  // setting of an axis that changes what is scored, unless no other axis is left to compare along
+  // or `baseline` names the axis.
+  std::string by;
+};
+
+// A combination of tuned values and on how many seeds it was chosen.
+struct Choice {
+  std::vector<std::string> labels;  // one a tuned axis
+  size_t seeds = 0;
+};
+
+struct SeedRun {
+  uint32_t seed = 0;
+  double value = 0;  // NaN where diverged
+  bool diverged = false;
+  std::vector<std::string> chosen;  // tuned labels, one a tuned axis
+};
+
+struct ParameterRange {
+  int64_t low = 0, high = 0;
+};
+
+// Pairs of a row with its baseline, over the seeds on which both have a result. A diverged run
+// loses.
+struct Pairs {
+  size_t all = 0;                         // both have a result
+  size_t converged = 0;                   // and both converged
+  size_t wins = 0, losses = 0, ties = 0;  // of the row, over all
+  size_t only_row_diverged = 0, only_baseline_diverged = 0;
+};
+
+// Why a row that is compared gets no verdict.
+enum class Withheld {
+  kNo,
+  kUnfinished,         // a run of the row or of its baseline, tuned ones included, has not ended
+  kScoredDifferently,  // their runs are not all scored on the same data, however they end
+};
+
+struct ComparisonRow {
+  std::vector<std::string> labels;  // one a row axis
+  std::string label;                // the same as one text
+  std::optional<size_t> baseline;   // index of the row it is compared with; its own for a baseline
+  bool is_baseline = false;
+
+  std::vector<SeedRun> runs;  // with a result, ascending seeds
+  size_t n = 0;               // runs with a result
+  size_t diverged = 0;        // of them
+  size_t cells = 0;           // of the grid, tuned ones not chosen included
+  size_t missing = 0;         // cells without a result, likewise
+  size_t failed = 0;          // cells whose run failed, likewise
+  size_t unfinished = 0;      // of the missing: cells whose run has not ended
+  Withheld withheld = Withheld::kNo;
+  // Dotted paths at which what is scored differs between the runs of this row and its baseline.
+  std::vector<std::string> scored_differently;
+
+  Summary own;  // over its own converged runs
+  // Over the pairs where both converged; own without such a pair, and of a baseline.
+  Number mean;
+  Interval interval;  // of that mean
+  Pairs pairs;
+  PairedStatistics difference;  // row minus baseline over the pairs where both converged
+  Number p_holm;                // of difference.p_sign_flip, over all rows that can be judged
+
+  std::vector<Choice> chosen;  // of the tuned axes, in the grid's order, seeds > 0
+  std::optional<ParameterRange> parameters;
+  Number device_seconds;          // mean of the runs in this row
+  double device_seconds_all = 0;  // sum over all its cells, tuned ones not chosen included
+  Number tokens_per_second;       // mean of the runs in this row
+  // Dotted paths whose values differ from the baseline's, tuned axes aside.
+  std::vector<std::string> changed;
+
+  bool compared() const { return baseline.has_value() && !is_baseline; }
+  // Whether it has a verdict, or will have one when its runs have ended.
+  bool in_family() const { return compared() && withheld != Withheld::kScoredDifferently; }
+};
+
+// The comparison at one shared combination of tuned values.
+struct MatchedBlock {
+  std::vector<std::string> labels;  // one a tuned axis
+  // Rows that have cells there; `baseline` indexes this list. No bootstrap; p_holm is over all
+  // blocks together.
+  std::vector<ComparisonRow> rows;
+};
+
+enum class WarningKind {
+  kScoredDifferently,
+  kMissingCells,
+  kFailedCells,
+  kNonFiniteValues,
+  kUnbalancedSeeds,
+  kTooFewSeeds,
+  kNoBaseline,
+  kUnequalParameters,
+  kSeveralChanges,
+  kMixedProvenance,
+  kContendedThroughput,
+  kGridEdge,
+  kTunedOnSameSeed,
+  kDamagedRuns,
+};
+
+struct Warning {
+  WarningKind kind;
+  std::string text;  // one sentence without its full stop
+};
+
+struct Comparison {
+  std::string key;
+  Better better = Better::kLower;
+  std::vector<std::string> row_axes, tuned_axes;
+  // Row axes whose settings are scored on different data, so that rows are compared within each of
+  // them only.
+  std::vector<std::string> within_axes;
+  size_t planned = 0, ended = 0;      // cells, and of them those whose run has ended
+  std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
+  size_t family = 0;                  // rows that can be judged: Holm's family
+  std::vector<MatchedBlock> matched;  // empty where nothing is tuned
+  // Of `matched`: the block at the base spec's own values, else at the baseline's usual choice.
+  std::optional<size_t> reference;
+  std::vector<Warning> warnings;
+};
+
+struct CompareOptions {
+  std::function<bool()> cancelled;  // asked a row at a time; may be empty
+  size_t resamples = 10000;         // of the bootstrap; 0: none, `bca` is then undefined
+};
+
+// Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that repeat or are
+// empty, values that do not fit the labels, cells that repeat or name unknown labels, an unknown
+// baseline or `by`. Order of cells does not matter. A choice on other seeds makes the pairs share
+// data, so with tuned axes t and sign flips are approximations. Pure, safe from any thread.
+absl::StatusOr<Comparison> Compare(const ComparisonInput& input,
+                                   const CompareOptions& options = {});
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_

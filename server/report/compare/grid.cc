@@ -1,0 +1,238 @@
+#include "server/report/compare/grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ablate::report {
+namespace {
+
+using Labels = std::vector<size_t>;
+
+std::optional<size_t> IndexOf(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<size_t>(found - names.begin());
+}
+
+absl::Status NotOneOf(absl::string_view field, const std::string& value,
+                      const std::vector<std::string>& allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": '", value, "' is not one of ",
+                   allowed.empty() ? "none" : absl::StrJoin(allowed, ", ")));
+}
+
+absl::Status CheckNames(absl::string_view field, const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (name.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": '' is empty"));
+    if (!seen.insert(name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": '", name, "' stands twice; names are distinct"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAxis(const Axis& axis) {
+  const std::string field = absl::StrCat("axes.", axis.name);
+  if (axis.labels.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ".labels: 0 labels; at least 1 is allowed"));
+  }
+  if (absl::Status status = CheckNames(absl::StrCat(field, ".labels"), axis.labels); !status.ok()) {
+    return status;
+  }
+  if (!axis.values.empty() && axis.values.size() != axis.labels.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ".values: ", axis.values.size(),
+                                                   " values; allowed are none or one for each of ",
+                                                   axis.labels.size(), " labels"));
+  }
+  for (const double value : axis.values) {
+    if (std::isfinite(value)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ".values: ", value, "; finite numbers are allowed"));
+  }
+  if (axis.base.has_value() && !IndexOf(axis.labels, *axis.base).has_value()) {
+    return NotOneOf(absl::StrCat(field, ".base"), *axis.base, axis.labels);
+  }
+  return absl::OkStatus();
+}
+
+// Splits the axes into compared and tuned ones.
+absl::Status ArrangeAxes(const ComparisonInput& input, CellGrid* grid) {
+  std::vector<std::string> names;
+  for (const Axis& axis : input.axes) names.push_back(axis.name);
+  if (absl::Status status = CheckNames("axes", names); !status.ok()) return status;
+  if (!input.by.empty() && !IndexOf(names, input.by).has_value()) {
+    return NotOneOf("by", input.by, names);
+  }
+  std::vector<std::string> compared;
+  for (size_t i = 0; i < input.axes.size(); ++i) {
+    const Axis& axis = input.axes[i];
+    if (absl::Status status = CheckAxis(axis); !status.ok()) return status;
+    const bool tuned = axis.tuned && axis.name != input.by;
+    (tuned ? grid->tuned_axes : grid->row_axes).push_back(i);
+    if (!tuned) compared.push_back(axis.name);
+  }
+  for (const auto& [name, label] : input.baseline) {
+    if (!IndexOf(compared, name).has_value()) return NotOneOf("baseline", name, compared);
+    const Axis& axis = input.axes[*IndexOf(names, name)];
+    if (!IndexOf(axis.labels, label).has_value()) {
+      return NotOneOf(absl::StrCat("baseline.", name), label, axis.labels);
+    }
+  }
+  return absl::OkStatus();
+}
+
+using LabelIndex = std::vector<std::map<std::string, size_t>>;  // one an axis
+
+absl::StatusOr<Labels> LabelsOf(const Cell& cell, const ComparisonInput& input,
+                                const LabelIndex& index) {
+  if (cell.labels.size() != input.axes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("cells.labels: ", cell.labels.size(),
+                                                   " labels; allowed is one for each of ",
+                                                   input.axes.size(), " axes"));
+  }
+  Labels labels;
+  for (size_t i = 0; i < input.axes.size(); ++i) {
+    const auto found = index[i].find(cell.labels[i]);
+    if (found == index[i].end()) {
+      return NotOneOf(absl::StrCat("cells.labels.", input.axes[i].name), cell.labels[i],
+                      input.axes[i].labels);
+    }
+    labels.push_back(found->second);
+  }
+  return labels;
+}
+
+Labels Part(const Labels& labels, const std::vector<size_t>& axes) {
+  Labels part;
+  for (const size_t axis : axes) part.push_back(labels[axis]);
+  return part;
+}
+
+using RowCells = std::map<std::pair<Labels, uint32_t>, const Cell*>;  // by candidate and seed
+
+GridRow ArrangeRow(const Labels& labels, const RowCells& cells) {
+  GridRow row;
+  row.labels = labels;
+  std::set<Labels> candidates;
+  std::set<uint32_t> seeds;
+  for (const auto& [place, cell] : cells) {
+    candidates.insert(place.first);
+    seeds.insert(place.second);
+  }
+  row.candidates.assign(candidates.begin(), candidates.end());
+  row.seeds.assign(seeds.begin(), seeds.end());
+  for (const Labels& candidate : row.candidates) {
+    for (const uint32_t seed : row.seeds) {
+      const auto found = cells.find({candidate, seed});
+      row.cells.push_back(found == cells.end() ? nullptr : found->second);
+    }
+  }
+  return row;
+}
+
+// Whether cells that differ in nothing but their setting of `axis`, and their seed, are scored on
+// different data.
+bool ChangesScoring(const ComparisonInput& input, size_t axis) {
+  std::map<std::vector<std::string>, const Cell*> first;
+  for (const Cell& cell : input.cells) {
+    std::vector<std::string> others = cell.labels;
+    others[axis].clear();
+    const auto [known, added] = first.emplace(std::move(others), &cell);
+    if (!added && known->second->scored != cell.scored) return true;
+  }
+  return false;
+}
+
+// The row axes to compare within. Not those that the input asks to compare along.
+std::vector<size_t> FindWithinAxes(const ComparisonInput& input, const CellGrid& grid) {
+  std::vector<size_t> within;
+  bool others = false;
+  for (const size_t axis : grid.row_axes) {
+    const std::string& name = input.axes[axis].name;
+    if (!input.by.empty()) {
+      if (name != input.by && ChangesScoring(input, axis)) within.push_back(axis);
+      others = others || name == input.by;
+    } else if (input.baseline.count(name) == 0 && ChangesScoring(input, axis)) {
+      within.push_back(axis);
+    } else {
+      others = others || input.axes[axis].labels.size() > 1;
+    }
+  }
+  return others ? within : std::vector<size_t>();
+}
+
+// The labels of the row that the row with `labels` is compared with.
+Labels BaselineLabels(const ComparisonInput& input, const CellGrid& grid, Labels labels) {
+  for (size_t i = 0; i < grid.row_axes.size(); ++i) {
+    const Axis& axis = input.axes[grid.row_axes[i]];
+    if (!input.by.empty() && axis.name != input.by) continue;
+    const auto& within = grid.within_axes;
+    if (std::find(within.begin(), within.end(), grid.row_axes[i]) != within.end()) continue;
+    const auto named = input.baseline.find(axis.name);
+    labels[i] = named == input.baseline.end() ? 0 : *IndexOf(axis.labels, named->second);
+  }
+  return labels;
+}
+
+}  // namespace
+
+absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
+  CellGrid grid;
+  if (absl::Status status = ArrangeAxes(input, &grid); !status.ok()) return status;
+  LabelIndex index(input.axes.size());
+  for (size_t i = 0; i < input.axes.size(); ++i) {
+    for (size_t label = 0; label < input.axes[i].labels.size(); ++label) {
+      index[i][input.axes[i].labels[label]] = label;
+    }
+  }
+  std::map<Labels, RowCells> rows;
+  for (const Cell& cell : input.cells) {
+    const absl::StatusOr<Labels> labels = LabelsOf(cell, input, index);
+    if (!labels.ok()) return labels.status();
+    const Labels candidate = Part(*labels, grid.tuned_axes);
+    RowCells& row = rows[Part(*labels, grid.row_axes)];
+    if (!row.emplace(std::make_pair(candidate, cell.seed), &cell).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cells: ", absl::StrJoin(cell.labels, "/"), " with seed ", cell.seed,
+                       " stands twice; one cell for each seed is allowed"));
+    }
+  }
+  grid.within_axes = FindWithinAxes(input, grid);
+  std::map<Labels, size_t> positions;
+  for (const auto& [labels, cells] : rows) {
+    positions[labels] = grid.rows.size();
+    grid.rows.push_back(ArrangeRow(labels, cells));
+  }
+  for (GridRow& row : grid.rows) {
+    const auto found = positions.find(BaselineLabels(input, grid, row.labels));
+    if (found != positions.end()) row.baseline = found->second;
+  }
+  return grid;
+}
+
+Trial TrialOf(const Cell* cell) {
+  if (cell == nullptr) return {};
+  const bool done = cell->outcome == RunOutcome::kDone && cell->value.has_value();
+  if (done && std::isfinite(*cell->value)) return {Trial::State::kConverged, *cell->value};
+  if (done || cell->outcome == RunOutcome::kDiverged) return {Trial::State::kDiverged, 0};
+  return {};
+}
+
+std::vector<std::string> LabelsAt(const ComparisonInput& input, const std::vector<size_t>& axes,
+                                  const std::vector<size_t>& indices) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < axes.size(); ++i) labels.push_back(input.axes[axes[i]].labels[indices[i]]);
+  return labels;
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,45 @@
+// The cells of a comparison, put in order: rows of the table, candidates of the tuned axes, seeds.
+#ifndef ABLATE_SERVER_REPORT_COMPARE_GRID_H_
+#define ABLATE_SERVER_REPORT_COMPARE_GRID_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/selection.h"
+
+namespace ablate::report {
+
+// A combination of settings and its cells.
+struct GridRow {
+  std::vector<size_t> labels;                   // one a row axis
+  std::vector<std::vector<size_t>> candidates;  // tuned labels, in the grid's order
+  std::vector<uint32_t> seeds;                  // ascending
+  std::vector<const Cell*> cells;               // [candidates, seeds]; null where the grid has none
+  std::optional<size_t> baseline;               // row that this one is compared with
+};
+
+// Points into the input, which outlives it.
+struct CellGrid {
+  std::vector<size_t> row_axes, tuned_axes;  // into the input's axes
+  std::vector<size_t> within_axes;           // of row_axes: rows are compared within each of them
+  std::vector<GridRow> rows;
+};
+
+// Errors as Compare's.
+absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input);
+
+// What a cell says about its metric; kNone for null and for a run without a result.
+Trial TrialOf(const Cell* cell);
+
+// The labels at `indices` of the axes `axes`, one an axis.
+std::vector<std::string> LabelsAt(const ComparisonInput& input, const std::vector<size_t>& axes,
+                                  const std::vector<size_t>& indices);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARE_GRID_H_

@@ -1,0 +1,277 @@
+#include "server/report/compare/paired.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+namespace ablate::report {
+namespace {
+
+using Sizes = absl::Span<const double>;  // absolute differences, largest first
+
+// The 2^k sums ±x0 ± … ± x(k-1); bit i of the index says whether x(i) counts as positive.
+std::vector<double> SignedSums(Sizes sizes) {
+  std::vector<double> sums{0.0};
+  for (const double size : sizes) {
+    const size_t half = sums.size();
+    sums.resize(2 * half);
+    for (size_t i = 0; i < half; ++i) {
+      sums[half + i] = sums[i] + size;
+      sums[i] -= size;
+    }
+  }
+  return sums;
+}
+
+// Share of all patterns with |sum| >= threshold > 0. Sums come in pairs of opposite sign, so the
+// first difference keeps its sign; the others are two halves of about √(2^n) sums each, one of them
+// sorted.
+double ExactShare(Sizes sizes, double threshold) {
+  const Sizes rest = sizes.subspan(1);
+  const size_t middle = rest.size() / 2;
+  std::vector<double> sorted = SignedSums(rest.subspan(0, middle));
+  std::sort(sorted.begin(), sorted.end());
+  const std::vector<double> others = SignedSums(rest.subspan(middle));
+  size_t count = 0;
+  for (const double other : others) {
+    const double fixed = sizes[0] + other;
+    const auto high = std::lower_bound(sorted.begin(), sorted.end(), threshold - fixed);
+    const auto low = std::upper_bound(sorted.begin(), sorted.end(), -threshold - fixed);
+    count += static_cast<size_t>((sorted.end() - high) + (low - sorted.begin()));
+  }
+  return static_cast<double>(count) / static_cast<double>(sorted.size() * others.size());
+}
+
+// (c+1)/(B+1), where c of B drawn patterns reach the threshold.
+double DrawnShare(Sizes sizes, double threshold, const SignFlipOptions& options) {
+  constexpr size_t kSigns = 8;
+  std::vector<std::vector<double>> tables;
+  for (size_t first = 0; first < sizes.size(); first += kSigns) {
+    tables.push_back(SignedSums(sizes.subspan(first, kSigns)));
+  }
+  RandomStream random(options.seed);
+  size_t count = 0;
+  for (size_t draw = 0; draw < options.draws; ++draw) {
+    double sum = 0;
+    uint64_t signs = 0;
+    for (size_t i = 0; i < tables.size(); ++i) {
+      signs = i % kSigns == 0 ? random.Next() : signs >> kSigns;
+      sum += tables[i][signs & (tables[i].size() - 1)];
+    }
+    count += std::abs(sum) >= threshold;
+  }
+  return static_cast<double>(count + 1) / static_cast<double>(options.draws + 1);
+}
+
+}  // namespace
+
+SignFlipResult SignFlipTest(absl::Span<const double> differences, const SignFlipOptions& options) {
+  SignFlipResult result;
+  result.exact = differences.size() <= options.exact_up_to;
+  if (differences.size() < 2) {
+    result.p = NoNumber(Undefined::kTooFewPairs);
+    return result;
+  }
+  CompensatedSum sum;
+  std::vector<double> sizes;
+  for (const double difference : differences) {
+    sum.Add(difference);
+    sizes.push_back(std::abs(difference));
+  }
+  // Every difference finite, and no sum of them too large.
+  const double observed = std::abs(sum.Total());
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  CompensatedSum largest_sum;
+  for (const double size : sizes) largest_sum.Add(size);
+  if (!std::isfinite(largest_sum.Total())) {
+    result.p = NoNumber(Undefined::kNonFinite);
+    return result;
+  }
+  const double threshold = observed - kTie * std::max(observed, sizes[0]);
+  if (threshold <= 0) {
+    result.p = Defined(1);  // every sum is at least 0
+  } else {
+    result.p = Defined(result.exact ? ExactShare(sizes, threshold)
+                                    : DrawnShare(sizes, threshold, options));
+  }
+  return result;
+}
+
+namespace {
+
+using Values = absl::Span<const double>;
+
+BootstrapResult Nothing(Undefined reason) {
+  return {NoInterval(reason), NoInterval(reason), NoNumber(reason), NoNumber(reason)};
+}
+
+// z0: the normal quantile of the share of resamples below the estimate.
+Number Bias(Values ascending, double estimate, double tie) {
+  const auto below = std::lower_bound(ascending.begin(), ascending.end(), estimate - tie);
+  const auto above = std::upper_bound(below, ascending.end(), estimate + tie);
+  const auto less = static_cast<double>(below - ascending.begin());
+  const auto equal = static_cast<double>(above - below);
+  return Defined(NormalQuantile((less + equal / 2) / static_cast<double>(ascending.size())));
+}
+
+// Skewness of the statistic over samples that leave one value out.
+Number Acceleration(Values sample, Statistic statistic) {
+  std::vector<double> estimates;
+  for (size_t left_out = 0; left_out < sample.size(); ++left_out) {
+    std::vector<double> rest(sample.begin(), sample.end());
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(left_out));
+    const Number estimate = statistic(rest);
+    if (!estimate.defined()) return estimate;
+    estimates.push_back(estimate.value);
+  }
+  const Number center = Mean(estimates);
+  if (!center.defined()) return center;
+  CompensatedSum squares, cubes;
+  for (const double estimate : estimates) {
+    const double pull = center.value - estimate;
+    squares.Add(pull * pull);
+    cubes.Add(pull * pull * pull);
+  }
+  return Defined(cubes.Total() / (6 * std::pow(squares.Total(), 1.5)));
+}
+
+Interval BcaInterval(Values ascending, double bias, double acceleration, double confidence) {
+  double ends[2];
+  for (const int side : {0, 1}) {
+    const double z = bias + NormalQuantile(side == 0 ? (1 - confidence) / 2 : (1 + confidence) / 2);
+    const double level = NormalProbability(bias + z / (1 - acceleration * z));
+    if (!std::isfinite(level)) return NoInterval(Undefined::kNonFinite);
+    ends[side] = SortedQuantile(ascending, level);
+  }
+  return DefinedInterval(std::min(ends[0], ends[1]), std::max(ends[0], ends[1]));
+}
+
+// `draw` fills the indices of one resample; called `resamples` times, in order.
+BootstrapResult Run(Values sample, size_t resamples,
+                    absl::FunctionRef<void(absl::Span<uint32_t>)> draw, Statistic statistic,
+                    double confidence) {
+  if (sample.size() < 2 || resamples == 0) return Nothing(Undefined::kTooFewPairs);
+  const Number deviation = StandardDeviation(sample);
+  const Number estimate = statistic(sample);
+  if (!deviation.defined()) return Nothing(deviation.undefined);
+  if (!estimate.defined()) return Nothing(estimate.undefined);
+
+  std::vector<double> estimates, resample(sample.size());
+  std::vector<uint32_t> indices(sample.size());
+  double largest = 0;
+  for (const double value : sample) largest = std::max(largest, std::abs(value));
+  for (size_t b = 0; b < resamples; ++b) {
+    draw(absl::MakeSpan(indices));
+    for (size_t i = 0; i < indices.size(); ++i) resample[i] = sample[indices[i]];
+    const Number value = statistic(resample);
+    if (!value.defined()) return Nothing(value.undefined);
+    estimates.push_back(value.value);
+  }
+  std::sort(estimates.begin(), estimates.end());
+
+  BootstrapResult result;
+  result.percentile = DefinedInterval(SortedQuantile(estimates, (1 - confidence) / 2),
+                                      SortedQuantile(estimates, (1 + confidence) / 2));
+  result.bias = Bias(estimates, estimate.value, kTie * largest);
+  result.acceleration = Acceleration(sample, statistic);
+  for (const Number& part : {result.bias, result.acceleration}) {
+    if (!part.defined()) {
+      result.bca = NoInterval(part.undefined);
+      return result;
+    }
+  }
+  result.bca = BcaInterval(estimates, result.bias.value, result.acceleration.value, confidence);
+  return result;
+}
+
+}  // namespace
+
+BootstrapResult Bootstrap(Values sample, Statistic statistic, const BootstrapOptions& options) {
+  RandomStream random(options.seed);
+  const auto n = static_cast<uint32_t>(sample.size());
+  const auto draw = [&](absl::Span<uint32_t> indices) {
+    for (uint32_t& index : indices) index = random.Below(n);
+  };
+  return Run(sample, options.resamples, draw, statistic, options.confidence);
+}
+
+BootstrapResult BootstrapFromIndices(Values sample, absl::Span<const uint32_t> indices,
+                                     Statistic statistic, double confidence) {
+  size_t next = 0;
+  const auto draw = [&](absl::Span<uint32_t> resample) {
+    for (uint32_t& index : resample) index = indices[next++];
+  };
+  const size_t resamples = sample.empty() ? 0 : indices.size() / sample.size();
+  return Run(sample, resamples, draw, statistic, confidence);
+}
+
+namespace {
+
+// What is too few values for a sample is too few pairs here.
+template <typename T>
+T OverPairs(T result) {
+  if (result.undefined == Undefined::kTooFewRuns) result.undefined = Undefined::kTooFewPairs;
+  return result;
+}
+
+// `numerator` / `denominator`; undefined as the denominator, then as the numerator.
+Number Quotient(const Number& numerator, const Number& denominator) {
+  if (!denominator.defined()) return denominator;
+  if (!numerator.defined()) return numerator;
+  return Defined(numerator.value / denominator.value);
+}
+
+}  // namespace
+
+PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
+                              size_t resamples) {
+  std::vector<double> differences;
+  double magnitude = 0;
+  for (size_t i = 0; i < setting.size(); ++i) {
+    differences.push_back(setting[i] - baseline[i]);
+    magnitude = std::max({magnitude, std::abs(setting[i]), std::abs(baseline[i])});
+  }
+  PairedStatistics result;
+  result.n = differences.size();
+  const auto n = static_cast<double>(result.n);
+  result.mean = OverPairs(Mean(differences));
+  result.deviation = OverPairs(StandardDeviation(differences, magnitude));
+  result.interval = MeanInterval(result.mean, result.deviation, result.n);
+  result.effect = Quotient(result.mean, result.deviation);
+  result.t = result.effect;
+  result.p_t = result.effect;
+  result.effect_unbiased = result.effect;
+  if (result.effect.defined()) {
+    result.t = Defined(result.effect.value * std::sqrt(n));
+    result.p_t = Defined(StudentTwoSidedP(result.t.value, n - 1));
+    result.effect_unbiased = result.n < 3 ? NoNumber(Undefined::kTooFewPairs)
+                                          : Defined(result.effect.value * HedgesFactor(n - 1));
+  }
+  const SignFlipResult flips = SignFlipTest(differences);
+  result.p_sign_flip = flips.p;
+  result.exact = flips.exact;
+  result.correlation = OverPairs(Correlation(setting, baseline));
+  // Differences that only rounding tells apart have no interval of any kind.
+  result.bca =
+      NoInterval(result.deviation.defined() ? Undefined::kTooFewPairs : result.deviation.undefined);
+  if (result.deviation.defined() && resamples > 0) {
+    BootstrapOptions options;
+    options.resamples = resamples;
+    result.bca = OverPairs(Bootstrap(differences, Mean, options).bca);
+  }
+  return result;
+}
+
+PairedStatistics NoPairs(Undefined reason) {
+  PairedStatistics none;
+  for (Number* number : {&none.mean, &none.deviation, &none.t, &none.p_t, &none.p_sign_flip,
+                         &none.effect, &none.effect_unbiased, &none.correlation}) {
+    *number = NoNumber(reason);
+  }
+  none.interval = NoInterval(reason);
+  none.bca = NoInterval(reason);
+  return none;
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,116 @@
+// Two settings compared over the seeds that they share: Student's t, the sign-flip test, the
+// bootstrap. Pure functions, safe from any thread.
+#ifndef ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_
+#define ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "server/report/compare/statistics.h"
+
+namespace ablate::report {
+
+// The random numbers of resampling tests, the same on every platform: splitmix64, whose state
+// starts at the seed. A value type, not thread-safe.
+class RandomStream {
+ public:
+  explicit RandomStream(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next() {
+    state_ += 0x9E3779B97F4A7C15u;
+    uint64_t word = state_;
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
+    return word ^ (word >> 31);
+  }
+
+  // Uniform in [0, 1), a multiple of 2^-53.
+  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
+
+  // Uniform in 0 … bound-1, without bias; bound >= 1.
+  uint32_t Below(uint32_t bound) {
+    // Words below 2^32 mod bound would make the first numbers likelier: draw again.
+    const uint32_t reject = -bound % bound;
+    while (true) {
+      const uint64_t product = (Next() >> 32) * bound;
+      if (static_cast<uint32_t>(product) >= reject) return static_cast<uint32_t>(product >> 32);
+    }
+  }
+
+ private:
+  uint64_t state_;
+};
+
+struct SignFlipOptions {
+  size_t exact_up_to = 20;  // pairs; beyond, signs are drawn
+  size_t draws = 100000;
+  uint64_t seed = 0;
+};
+
+struct SignFlipResult {
+  Number p;            // undefined: kTooFewPairs (below 2), kNonFinite
+  bool exact = false;  // all 2^n sign patterns counted; else (c+1)/(draws+1)
+};
+
+// Sums that differ from the observed one by no more than kTie of the larger of it and the largest
+// difference count as equal to it, so that rounding cannot split ties. Depends neither on the order
+// nor on the signs' naming (p of -d is p of d). Pure, safe from any thread.
+SignFlipResult SignFlipTest(absl::Span<const double> differences,
+                            const SignFlipOptions& options = {});
+
+// A statistic of at least one value; pure.
+using Statistic = absl::FunctionRef<Number(absl::Span<const double>)>;
+
+struct BootstrapOptions {
+  size_t resamples = 10000;
+  uint64_t seed = 0;
+  double confidence = kConfidence;
+};
+
+struct BootstrapResult {
+  Interval percentile;  // quantiles (type 7) of the resampled statistic
+  // Bias-corrected and accelerated; beside percentile's reasons kNonFinite where all resamples lie
+  // on one side.
+  Interval bca;
+  Number bias;          // z0; resamples within kTie of the estimate count half
+  Number acceleration;  // by the jackknife
+};
+
+// Undefined: kTooFewPairs (below 2 values), kZeroVariance (as StandardDeviation), kNonFinite.
+BootstrapResult Bootstrap(absl::Span<const double> sample, Statistic statistic = Mean,
+                          const BootstrapOptions& options = {});
+
+// The same from given draws: `indices` are [resamples, n], each below n = sample.size().
+BootstrapResult BootstrapFromIndices(absl::Span<const double> sample,
+                                     absl::Span<const uint32_t> indices, Statistic statistic = Mean,
+                                     double confidence = kConfidence);
+
+// Setting minus baseline, over n pairs.
+struct PairedStatistics {
+  size_t n = 0;
+  Number mean, deviation;  // of the differences
+  Interval interval;       // t, of the mean, at kConfidence
+  Number t, p_t;           // two-sided; n-1 degrees of freedom
+  Number p_sign_flip;      // two-sided
+  bool exact = false;      // p_sign_flip counts all patterns
+  Number effect;           // d_z: mean over deviation of the differences
+  Number effect_unbiased;  // d_z times Hedges' factor; needs three pairs
+  Number correlation;      // Pearson's, of the two settings over the pairs; needs three
+  Interval bca;            // bootstrap, of the mean
+};
+
+// `setting` and `baseline` have one length; element i of both is one seed's, all of them finite.
+// `resamples` of the bootstrap, 0 to leave it out (bca is then undefined). Undefined numbers:
+// kTooFewPairs, kZeroVariance (differences equal up to the rounding of the numbers they come from),
+// kNonFinite. Pure, safe from any thread.
+PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
+                              size_t resamples = 10000);
+
+// Statistics that do not exist, all for the same reason.
+PairedStatistics NoPairs(Undefined reason);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_

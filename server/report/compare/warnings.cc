@@ -1,0 +1,317 @@
+#include "server/report/compare/warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/wording.h"
+#include "text/decimal.h"
+
+namespace ablate::report {
+namespace {
+
+// All that a check may look at.
+struct Facts {
+  const ComparisonInput& input;
+  const CellGrid& grid;
+  const std::vector<Selection>& selections;
+  const Comparison& comparison;
+};
+
+using Parts = std::vector<std::string>;
+using Warnings = std::vector<Warning>;
+
+// "<opening> a, b and c", or nothing where no row has something to say.
+Warnings Spoken(WarningKind kind, absl::string_view opening, const Parts& parts) {
+  if (parts.empty()) return {};
+  return {{kind, absl::StrCat(opening, Enumerated(parts))}};
+}
+
+Warnings ScoredDifferentlyRows(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (row.withheld != Withheld::kScoredDifferently) continue;
+    parts.push_back(
+        absl::StrCat(row.label, " (", absl::StrJoin(row.scored_differently, ", "), ")"));
+  }
+  return Spoken(WarningKind::kScoredDifferently,
+                absl::StrCat("not scored on the same ", ScoredText(facts.comparison.key),
+                             " as the baseline, so without a verdict: "),
+                parts);
+}
+
+// "post 2 of 12 (seeds 3 and 7)": the cells of each row that `holds`.
+Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    size_t count = 0;
+    std::set<uint32_t> seeds;
+    for (const Cell* cell : facts.grid.rows[i].cells) {
+      if (cell == nullptr || !holds(*cell)) continue;
+      ++count;
+      seeds.insert(cell->seed);
+    }
+    if (count == 0) continue;
+    Parts names;
+    for (const uint32_t seed : seeds) names.push_back(absl::StrCat(seed));
+    const ComparisonRow& row = facts.comparison.rows[i];
+    parts.push_back(absl::StrCat(row.label, " ", count, " of ", row.cells,
+                                 seeds.size() == 1 ? " (seed " : " (seeds ", Enumerated(names),
+                                 ")"));
+  }
+  return parts;
+}
+
+// Of runs that have ended; those that have not are no fault.
+Warnings MissingCells(const Facts& facts) {
+  return Spoken(WarningKind::kMissingCells,
+                "cells without a result: ", CountedCells(facts, [](const Cell& cell) {
+                  return cell.outcome == RunOutcome::kMissing ||
+                         (cell.outcome == RunOutcome::kDone && !cell.value.has_value());
+                }));
+}
+
+Warnings FailedCells(const Facts& facts) {
+  return Spoken(WarningKind::kFailedCells,
+                "cells whose run failed: ", CountedCells(facts, [](const Cell& cell) {
+                  return cell.outcome == RunOutcome::kFailed;
+                }));
+}
+
+// A disk changed what was stored: whoever repairs it has to know where.
+Warnings DamagedRuns(const Facts& facts) {
+  Parts parts;
+  for (const Cell& cell : facts.input.cells) {
+    if (!cell.damage.empty()) parts.push_back(cell.damage);
+  }
+  return Spoken(WarningKind::kDamagedRuns, "without a result because of damage: ", parts);
+}
+
+Warnings NonFiniteValues(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const auto& cells = facts.grid.rows[i].cells;
+    const auto count = std::count_if(cells.begin(), cells.end(), [](const Cell* cell) {
+      return cell != nullptr && cell->outcome == RunOutcome::kDone && cell->value.has_value() &&
+             !std::isfinite(*cell->value);
+    });
+    if (count > 0) parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count));
+  }
+  return Spoken(WarningKind::kNonFiniteValues,
+                absl::StrCat("runs that ended without a finite ", facts.comparison.key,
+                             ", counted as diverged: "),
+                parts);
+}
+
+Warnings UnbalancedSeeds(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    // While runs go on, partners are to come.
+    if (!row.compared() || row.withheld == Withheld::kUnfinished) continue;
+    const ComparisonRow& baseline = facts.comparison.rows[*row.baseline];
+    const size_t alone = row.n - row.pairs.all;
+    const size_t baseline_alone = baseline.n - row.pairs.all;
+    if (alone > 0) parts.push_back(absl::StrCat(row.label, " ", alone));
+    if (baseline_alone > 0) {
+      parts.push_back(
+          absl::StrCat(baseline.label, " ", baseline_alone, " (against ", row.label, ")"));
+    }
+  }
+  return Spoken(WarningKind::kUnbalancedSeeds, "seeds without a partner, in no pair: ", parts);
+}
+
+Warnings TooFewSeeds(const Facts& facts) {
+  const size_t family = facts.comparison.family;
+  if (family == 0) return {};
+  const size_t least = LeastSeedsForSignFlip(family);
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.in_family() || row.difference.n >= least) continue;
+    if (row.withheld == Withheld::kUnfinished) continue;  // more pairs are to come
+    parts.push_back(absl::StrCat(row.label, " ", row.difference.n));
+  }
+  const std::string holm =
+      family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : std::string();
+  return Spoken(WarningKind::kTooFewSeeds,
+                absl::StrCat("too few pairs for p below .05 in a sign-flip test", holm, ", ", least,
+                             " are needed: "),
+                parts);
+}
+
+Warnings NoBaseline(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.baseline.has_value()) parts.push_back(row.label);
+  }
+  return Spoken(WarningKind::kNoBaseline, "the grid has no baseline for ", parts);
+}
+
+std::string RangeText(const ParameterRange& range) {
+  return range.low == range.high
+             ? text::Grouped(range.low)
+             : absl::StrCat(text::Grouped(range.low), " to ", text::Grouped(range.high));
+}
+
+Warnings UnequalParameters(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.compared() || !row.parameters.has_value()) continue;
+    const auto& baseline = facts.comparison.rows[*row.baseline].parameters;
+    if (!baseline.has_value()) continue;
+    if (row.parameters->low == baseline->low && row.parameters->high == baseline->high) continue;
+    parts.push_back(absl::StrCat(row.label, " ", RangeText(*row.parameters), " against ",
+                                 RangeText(*baseline)));
+  }
+  return Spoken(WarningKind::kUnequalParameters, "unequal numbers of parameters: ", parts);
+}
+
+Warnings SeveralChanges(const Facts& facts) {
+  Parts parts;
+  for (const ComparisonRow& row : facts.comparison.rows) {
+    if (!row.compared() || row.changed.size() < 2) continue;
+    parts.push_back(absl::StrCat(row.label, " (", absl::StrJoin(row.changed, ", "), ")"));
+  }
+  return Spoken(WarningKind::kSeveralChanges,
+                "more than one thing differs from the baseline: ", parts);
+}
+
+Warnings MixedProvenance(const Facts& facts) {
+  const struct {
+    absl::string_view name;
+    std::string Cell::*field;
+  } kinds[] = {{"trainers", &Cell::trainer},
+               {"versions", &Cell::version},
+               {"devices", &Cell::device},
+               {"environments", &Cell::environment}};
+  Parts parts;
+  for (const auto& kind : kinds) {
+    std::map<std::string, size_t> counts;
+    for (const Cell& cell : facts.input.cells) {
+      const std::string& name = cell.*kind.field;
+      if (TrialOf(&cell).state != Trial::State::kNone && !name.empty()) ++counts[name];
+    }
+    if (counts.size() < 2) continue;
+    Parts named;
+    for (const auto& [name, count] : counts) named.push_back(absl::StrCat(name, " ", count));
+    parts.push_back(absl::StrCat(kind.name, " (", absl::StrJoin(named, ", "), ")"));
+  }
+  return Spoken(WarningKind::kMixedProvenance, "the runs mix ", parts);
+}
+
+// A lane loses a few per cent to the server beside it. More says that others use the machine.
+constexpr double kUsualContention = .1;
+
+Warnings ContendedThroughput(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    size_t count = 0;
+    double contended = 0, all = 0;
+    for (const Cell* cell : facts.grid.rows[i].cells) {
+      if (cell == nullptr || !cell->device_seconds.has_value()) continue;
+      if (cell->contended_seconds <= kUsualContention * *cell->device_seconds) continue;
+      ++count;
+      contended += cell->contended_seconds;
+      all += *cell->device_seconds;
+    }
+    if (count == 0) continue;
+    parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count, " of ",
+                                 facts.comparison.rows[i].cells, " (",
+                                 std::lround(100 * contended / all), " % of their time)"));
+  }
+  return Spoken(WarningKind::kContendedThroughput,
+                "device-seconds and tokens/s say little where runs waited for their core: ", parts);
+}
+
+std::string EdgeText(const Axis& axis, double value, absl::string_view which, size_t seeds,
+                     const ComparisonRow& row) {
+  const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
+  return absl::StrCat(axis.name, " at the edge of what was tried: ", row.label, " picked the ",
+                      which, " (", axis.labels[static_cast<size_t>(at)], ") on ", seeds, " of ",
+                      Counted(row.n, "seed"));
+}
+
+Warnings GridEdges(const Facts& facts) {
+  Warnings warnings;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const GridRow& grid_row = facts.grid.rows[i];
+    const ComparisonRow& row = facts.comparison.rows[i];
+    for (size_t tuned = 0; tuned < facts.grid.tuned_axes.size(); ++tuned) {
+      const Axis& axis = facts.input.axes[facts.grid.tuned_axes[tuned]];
+      if (axis.values.empty()) continue;
+      std::vector<double> values;
+      for (const auto& candidate : grid_row.candidates)
+        values.push_back(axis.values[candidate[tuned]]);
+      const std::optional<EdgePicks> edges = CountEdgePicks(values, facts.selections[i]);
+      if (!edges.has_value()) continue;
+      const auto warn = [&](double value, absl::string_view which, size_t seeds) {
+        if (seeds == 0) return;
+        warnings.push_back({WarningKind::kGridEdge, EdgeText(axis, value, which, seeds, row)});
+      };
+      warn(edges->lowest, "lowest", edges->at_lowest);
+      warn(edges->highest, "highest", edges->at_highest);
+    }
+  }
+  return warnings;
+}
+
+Warnings TunedOnSameSeed(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    if (facts.selections[i].same_seed > 0) parts.push_back(facts.comparison.rows[i].label);
+  }
+  return Spoken(WarningKind::kTunedOnSameSeed,
+                absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),
+                             " chosen on the very run that is judged, for want of other seeds: "),
+                parts);
+}
+
+struct Check {
+  WarningKind kind;
+  absl::string_view name;
+  Warnings (*find)(const Facts& facts);
+};
+
+// In the order in which warnings are given.
+constexpr Check kChecks[] = {
+    {WarningKind::kScoredDifferently, "settings scored on different data", ScoredDifferentlyRows},
+    {WarningKind::kMissingCells, "missing results", MissingCells},
+    {WarningKind::kFailedCells, "failed runs", FailedCells},
+    {WarningKind::kDamagedRuns, "damaged runs", DamagedRuns},
+    {WarningKind::kNonFiniteValues, "values that are not finite", NonFiniteValues},
+    {WarningKind::kUnbalancedSeeds, "unequal seeds", UnbalancedSeeds},
+    {WarningKind::kTooFewSeeds, "too few seeds", TooFewSeeds},
+    {WarningKind::kNoBaseline, "no baseline", NoBaseline},
+    {WarningKind::kUnequalParameters, "unequal parameters", UnequalParameters},
+    {WarningKind::kSeveralChanges, "several things changed", SeveralChanges},
+    {WarningKind::kMixedProvenance, "mixed versions, trainers, devices or environments",
+     MixedProvenance},
+    {WarningKind::kContendedThroughput, "throughput measured on shared cores", ContendedThroughput},
+    {WarningKind::kGridEdge, "a tuned value at the edge of its grid", GridEdges},
+    {WarningKind::kTunedOnSameSeed, "a choice made on the run it is judged by", TunedOnSameSeed},
+};
+
+}  // namespace
+
+std::vector<Warning> FindWarnings(const ComparisonInput& input, const CellGrid& grid,
+                                  const std::vector<Selection>& selections,
+                                  const Comparison& comparison) {
+  const Facts facts{input, grid, selections, comparison};
+  std::vector<Warning> warnings;
+  for (const Check& check : kChecks) {
+    for (Warning& warning : check.find(facts)) warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+absl::string_view WarningName(WarningKind kind) {
+  for (const Check& check : kChecks) {
+    if (check.kind == kind) return check.name;
+  }
+  return "";
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,121 @@
+#include "server/report/compare/wording.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "server/report/compare/statistics.h"
+#include "text/decimal.h"
+
+namespace ablate::report {
+namespace {
+
+constexpr int kMaxDecimals = 8;
+constexpr int kScientific = -1;
+constexpr double kMaxPlain = 1e7;
+constexpr absl::string_view kMinus = "\u2212";
+
+// Decimals that show `digits` significant digits of `value`, which is not 0.
+int DecimalsOf(double value, int digits) {
+  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return std::max(0, digits - 1 - exponent);
+}
+
+// The digits of |value| without sign and leading zero.
+std::string Digits(double value, int decimals) {
+  const double size = std::abs(value);
+  if (decimals == kScientific || size >= kMaxPlain) {
+    return absl::StrReplaceAll(absl::StrFormat("%.2e", size),
+                               {{"e-0", "e\u2212"}, {"e-", "e\u2212"}, {"e+0", "e"}, {"e+", "e"}});
+  }
+  const std::string text = absl::StrFormat("%.*f", decimals, size);
+  return absl::StartsWith(text, "0.") ? text.substr(1) : text;
+}
+
+bool IsZero(const std::string& digits) {
+  return digits.substr(0, digits.find('e')).find_first_not_of(".0") == std::string::npos;
+}
+
+}  // namespace
+
+int DecimalsFor(double mean, const Interval& interval) {
+  if (!interval.defined()) return DecimalsFor(mean);
+  const double half = (interval.high - interval.low) / 2;
+  if (!(half > 0)) return DecimalsFor(mean);
+  int decimals = DecimalsOf(half, 1);
+  if (half * std::pow(10.0, decimals) < 4.95) ++decimals;
+  for (const double bound : {interval.low, interval.high}) {
+    while (bound != 0 && decimals <= kMaxDecimals && PrintsAsZero(bound, decimals)) ++decimals;
+  }
+  return decimals > kMaxDecimals ? kScientific : decimals;
+}
+
+int DecimalsFor(double value) {
+  if (value == 0) return 0;
+  const int decimals = DecimalsOf(value, 3);
+  return decimals > kMaxDecimals ? kScientific : decimals;
+}
+
+bool PrintsAsZero(double value, int decimals) {
+  return value == 0 ||
+         (decimals != kScientific && std::abs(value) * std::pow(10.0, decimals) < 0.5);
+}
+
+std::string Plain(double value, int decimals) {
+  const std::string digits = Digits(value, decimals);
+  return absl::StrCat(value < 0 && !IsZero(digits) ? kMinus : "", digits);
+}
+
+std::string Signed(double value, int decimals) {
+  const std::string digits = Digits(value, decimals);
+  return absl::StrCat(IsZero(digits) ? "" : value < 0 ? kMinus : "+", digits);
+}
+
+std::string SignedWithInterval(const Number& mean, const Interval& interval) {
+  if (!mean.defined()) return absl::StrCat("undefined (", UndefinedName(mean.undefined), ")");
+  const int decimals = DecimalsFor(mean.value, interval);
+  if (!interval.defined()) return Signed(mean.value, decimals);
+  return absl::StrCat(Signed(mean.value, decimals), " [", Signed(interval.low, decimals), ", ",
+                      Signed(interval.high, decimals), "]");
+}
+
+std::string PText(double p) {
+  if (p < 0.0005) return "p < .001";
+  const std::string alpha = Plain(kAlpha, 3);
+  for (int decimals = 3; decimals <= kMaxDecimals; ++decimals) {
+    const std::string text = Plain(p, decimals);
+    if (p == kAlpha || text != Plain(kAlpha, decimals)) return absl::StrCat("p = ", text);
+  }
+  return absl::StrCat("p = ", alpha);
+}
+
+std::string Counted(size_t count, absl::string_view noun) {
+  return absl::StrCat(text::Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
+}
+
+bool IsOfHeldOutData(absl::string_view key) { return absl::StartsWith(key, "eval/"); }
+
+absl::string_view ScoredText(absl::string_view key) {
+  return IsOfHeldOutData(key) ? "held-out data" : "data";
+}
+
+std::string OfRuns(size_t ended, size_t planned) {
+  return absl::StrCat(text::Grouped(static_cast<int64_t>(ended)), " of ", Counted(planned, "run"));
+}
+
+std::string Enumerated(absl::Span<const std::string> parts, size_t max_parts) {
+  if (parts.size() > max_parts) {
+    return absl::StrCat(absl::StrJoin(parts.first(max_parts - 1), ", "), " and ",
+                        parts.size() - (max_parts - 1), " more");
+  }
+  if (parts.size() < 2) return absl::StrJoin(parts, "");
+  return absl::StrCat(absl::StrJoin(parts.first(parts.size() - 1), ", "), " and ", parts.back());
+}
+
+}  // namespace ablate::report

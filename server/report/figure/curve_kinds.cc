@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/report/figure/curve_panels.h"
+#include "server/report/figure/curves.h"
+#include "server/report/figure/kinds.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr absl::string_view kTrainLoss = "train/loss";
+
+// In the first window at most this many steps are averaged: there the curve falls within a few, and
+// an average over more would hide it.
+constexpr uint32_t kFirstSmooth = 5;
+
+bool Always(const report::Comparison&) { return true; }
+
+std::string SmoothText(const Input& input) {
+  return input.curves.smooth > 1 ? absl::StrCat("trailing means over ", input.curves.smooth,
+                                                " steps (a fifth of a shorter curve)")
+                                 : std::string("values as they are");
+}
+
+std::vector<ReducedCurve> ReduceLoss(const SettingCurves& curves, const CurveOptions& options) {
+  return {ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, true)};
+}
+
+absl::StatusOr<Drawing> DrawLoss(const Input& input) { return DrawCurves(input, {CurvePanel{}}); }
+
+std::string LossCaption(const Input& input) {
+  return CurvesCaption(input, absl::StrCat(SmoothText(input), "."));
+}
+
+std::vector<ReducedCurve> ReduceWindows(const SettingCurves& curves, const CurveOptions& options) {
+  uint32_t first = UINT32_MAX, last = 0;
+  for (const SeedCurve& curve : curves.seeds) {
+    if (curve.steps.empty()) continue;
+    first = std::min(first, curve.steps.front());
+    last = std::max(last, curve.steps.back());
+  }
+  const uint32_t end =
+      first > UINT32_MAX - options.first_steps ? UINT32_MAX : first + options.first_steps - 1;
+  const uint32_t start = last >= options.last_steps ? last - options.last_steps + 1 : 0;
+  return {
+      ReduceSmoothed(curves.seeds, std::min(options.smooth, kFirstSmooth), first, end, true),
+      ReduceSmoothed(curves.seeds, options.smooth, start, UINT32_MAX, true),
+  };
+}
+
+absl::StatusOr<Drawing> DrawWindows(const Input& input) {
+  return DrawCurves(input, {{absl::StrCat("First ", input.curves.first_steps, " steps"),
+                             SmoothingText(input, 0), 0},
+                            {absl::StrCat("Last ", input.curves.last_steps, " steps"),
+                             SmoothingText(input, 1), input.curves.last_steps}});
+}
+
+// The first window has a smoothing of its own.
+std::string WindowsSmoothText(const Input& input) {
+  if (input.curves.smooth <= kFirstSmooth) return SmoothText(input);
+  return absl::StrCat("trailing means over ", kFirstSmooth, " and over ", input.curves.smooth,
+                      " steps (a fifth of a shorter curve)");
+}
+
+std::string WindowsCaption(const Input& input) {
+  return CurvesCaption(
+      input,
+      absl::StrCat("the first ", input.curves.first_steps, " steps at the left and the last ",
+                   input.curves.last_steps, " at the right; ", WindowsSmoothText(input), "."));
+}
+
+std::vector<ReducedCurve> ReduceCumulative(const SettingCurves& curves,
+                                           const CurveOptions& options) {
+  std::vector<SeedCurve> accumulated;
+  for (const SeedCurve& curve : curves.seeds) accumulated.push_back(Accumulated(curve));
+  return {ReduceSeeds(accumulated, false),
+          ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, false)};
+}
+
+absl::StatusOr<Drawing> DrawCumulative(const Input& input) {
+  return DrawCurves(input,
+                    {{"Cumulative mean", "", 0}, {"Trailing mean", SmoothingText(input, 1), 0}});
+}
+
+std::string CumulativeCaption(const Input& input) {
+  return CurvesCaption(input, absl::StrCat("the mean of all steps so far at the left, ",
+                                           SmoothText(input), " at the right."));
+}
+
+}  // namespace
+
+// Mean, band and thin seeds of a metric over all steps.
+constexpr Kind kLoss = {
+    .name = "loss",
+    .title = "Loss",
+    .help =
+        "a metric over all steps: mean over seeds, its interval as a band, the seeds as thin lines",
+    .key = kTrainLoss,
+    .wide = false,
+    .row_windows = false,
+    .wanted = Always,
+    .reduce = ReduceLoss,
+    .draw = DrawLoss,
+    .caption = LossCaption,
+    .description = CurvesDescription,
+};
+
+// The same over the first and over the last steps, each with a range of its own.
+constexpr Kind kWindows = {
+    .name = "windows",
+    .title = "The first and the last steps",
+    .help = "the same over the first 100 and over the last 200 steps, each with a range of its own",
+    .key = kTrainLoss,
+    .wide = true,
+    .row_windows = false,
+    .wanted = Always,
+    .reduce = ReduceWindows,
+    .draw = DrawWindows,
+    .caption = WindowsCaption,
+    .description = CurvesDescription,
+};
+
+constexpr Kind kCurves = {
+    .name = "curves",
+    .title = "Cumulative and trailing mean",
+    .help = "its cumulative mean, and its trailing mean",
+    .key = kTrainLoss,
+    .wide = true,
+    .row_windows = false,
+    .wanted = Always,
+    .reduce = ReduceCumulative,
+    .draw = DrawCumulative,
+    .caption = CumulativeCaption,
+    .description = CurvesDescription,
+};
+
+}  // namespace ablate::figure

@@ -1,0 +1,81 @@
+// Curves of a setting's seeds, reduced to what a figure draws: mean, interval, thinned lines. Pure
+// functions.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_CURVES_H_
+#define ABLATE_SERVER_REPORT_FIGURE_CURVES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ablate::figure {
+
+// One run's points of one metric, as stored.
+struct SeedCurve {
+  uint32_t seed = 0;
+  std::vector<uint32_t> steps;  // ascending
+  std::vector<double> values;   // one a step; may be non-finite
+  bool diverged = false;
+  bool cut = false;  // points after these were left out
+};
+
+// A row of the comparison and its runs' curves.
+struct SettingCurves {
+  std::string label;
+  size_t style = 0;  // index of its colour (StyleOf)
+  std::vector<SeedCurve> seeds;
+};
+
+// A curve thin enough to draw.
+struct ThinLine {
+  uint32_t seed = 0;
+  bool diverged = false;
+  bool cut = false;
+  std::vector<double> x, y;
+};
+
+// Mean and interval are over the seeds that converged, at steps where all of them have a point.
+struct ReducedCurve {
+  std::vector<double> x, mean, low, high;  // low and high are NaN where there is no interval
+  std::vector<ThinLine> seeds;             // converged and diverged ones
+  size_t converged = 0, diverged = 0;
+  uint32_t smoothed = 1;                   // steps that a trailing mean was over
+  uint32_t first_step = 0, last_step = 0;  // of all its seeds
+};
+
+struct ReducedSetting {
+  std::string label;
+  size_t style = 0;
+  std::vector<ReducedCurve> panels;  // one a panel
+};
+
+inline constexpr size_t kMaxSeedLines = 48;    // in one panel; above, none is drawn
+inline constexpr size_t kMaxPoints = 1000;     // of a mean
+inline constexpr size_t kMaxSeedPoints = 300;  // of a thin line
+
+// Indices of at most about `max_points` points: each bucket keeps its first, smallest, largest and
+// last, and a break if it has one.
+std::vector<size_t> ThinIndices(const std::vector<double>& values, size_t max_points);
+
+// Points of a trailing mean over `smooth` steps on this curve: at most a fifth of the curve.
+size_t SmoothingPoints(const SeedCurve& curve, uint32_t smooth);
+
+// The curve's trailing mean over `points`, its cumulative mean, and its part within steps.
+SeedCurve Smoothed(const SeedCurve& curve, size_t points);
+SeedCurve Accumulated(const SeedCurve& curve);
+SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_step);
+
+// Statistics over all points of all seeds, then thinned. `seed_lines` keeps lines of the converged
+// seeds too (up to kMaxSeedLines of them); those of diverged ones always.
+ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines);
+
+// The same curve for a small panel: at most about `max_points` points of the mean and of each line.
+ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points);
+
+// The same of the seeds' trailing means over `smooth` steps, within [first_step, last_step].
+ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth,
+                            uint32_t first_step, uint32_t last_step, bool seed_lines);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_CURVES_H_

@@ -1,0 +1,56 @@
+// Dot plots: rows with a dot, its interval and its seeds along one axis; groups of rows, each with
+// an axis of its own, and numbers at the right.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_DOT_PLOT_H_
+#define ABLATE_SERVER_REPORT_FIGURE_DOT_PLOT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/figure/figure.h"
+#include "server/report/figure/style.h"
+
+namespace ablate::figure {
+
+// "+0.031 [+0.024, +0.038]", with `sign` for differences; "−0.021, no interval"; why there is none.
+std::string ValueText(const report::Number& mean, const report::Interval& interval, bool sign);
+
+// "+0.031 ± 0.007" for a narrow figure.
+std::string ShortValueText(const report::Number& mean, const report::Interval& interval, bool sign);
+
+struct DotRow {
+  std::string label;
+  std::string remark;  // below the label of a wide figure; may be empty
+  Style style;
+  std::vector<double> seeds;
+  report::Number mean;
+  report::Interval interval;
+  // At the right of a wide figure: value, then one text a column; of a narrow one the two short
+  // lines.
+  std::string value;
+  std::vector<std::string> columns;
+  std::string short_value, short_remark;
+};
+
+struct DotGroup {
+  std::string title;  // may be empty
+  std::vector<DotRow> rows;
+  std::string axis_title;
+};
+
+struct DotPlot {
+  std::vector<DotGroup> groups;
+  std::string value_title;                 // above the values
+  std::vector<std::string> column_titles;  // as many as a row's columns
+  bool zero = false;                       // a rule at 0, which is then within the axes
+  std::string below, above;                // words for the sides of 0; may be empty
+  std::string footnote;
+};
+
+// INVALID_ARGUMENT if there are more rows than fit on a page.
+absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_DOT_PLOT_H_

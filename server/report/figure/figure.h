@@ -1,0 +1,108 @@
+// A figure as plain data: panels placed in inches, axes with explicit ranges and ticks, layers,
+// texts. Knows no drawing program.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
+#define ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ablate::figure {
+
+struct Color {
+  uint32_t rgb = 0;
+  uint8_t transparency = 0;  // 0 opaque, 255 invisible
+};
+
+// Lengths of dash, gap, dash, … in points; empty is solid.
+using Dash = std::vector<double>;
+
+enum class Marker { kCircle, kSquare, kTriangle, kTriangleDown, kDiamond, kCross };
+
+// Layers are in the panel's data coordinates; what lies outside its ranges is cut off. A NaN breaks
+// lines and bands. Widths are in points.
+
+struct Line {
+  std::vector<double> x, y;  // of one length
+  Color color;
+  double width = 1.2;
+  Dash dash;
+};
+
+// The area between `low` and `high`.
+struct Band {
+  std::vector<double> x, low, high;  // of one length
+  Color color;
+};
+
+struct Points {
+  std::vector<double> x, y;  // of one length
+  Color color;
+  Marker marker = Marker::kCircle;
+  bool open = false;
+  double size = 0.55;  // of gnuplot's point; .24 is a seed's dot
+};
+
+// Straight strokes from (x, y) to (x + dx, y + dy): error bars.
+struct Strokes {
+  std::vector<double> x, y, dx, dy;  // of one length
+  Color color;
+  double width = 0.9;
+};
+
+using Layer = std::variant<Line, Band, Points, Strokes>;
+
+struct Tick {
+  double at = 0;
+  std::string label;
+};
+
+struct Axis {
+  double low = 0, high = 1;  // low < high, finite; positive with log
+  bool log = false;
+  bool line = true;   // drawn, left or bottom
+  bool grid = false;  // lines at its ticks
+  std::vector<Tick> ticks;
+};
+
+// Everything below is in inches from the figure's left bottom corner.
+
+enum class Align { kLeft, kCenter, kRight };
+
+struct Text {
+  double x = 0, y = 0;  // of the middle of its height
+  std::string text;     // anything; never read as a command or markup
+  double size = 7;      // points
+  Color color;
+  Align align = Align::kLeft;
+  bool bold = false;
+  bool upright = false;  // written from bottom to top
+};
+
+struct Rule {
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+  Color color;
+  double width = 0.4;
+  Dash dash;
+};
+
+struct Panel {
+  double left = 0, right = 1, bottom = 0, top = 1;
+  Axis x, y;
+  std::vector<Rule> rules;  // behind the layers
+  std::vector<Layer> layers;
+};
+
+struct Figure {
+  std::string name;   // prefix of ids in SVG: letters, digits, - and _
+  std::string title;  // for those who can't see it
+  double width = 3.25, height = 2.27;
+  std::vector<Panel> panels;
+  std::vector<Text> texts;
+  std::vector<Rule> rules;  // in front
+};
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_

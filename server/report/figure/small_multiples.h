@@ -1,0 +1,50 @@
+// Small multiples: one panel a setting in rows and columns, in one block or several.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_SMALL_MULTIPLES_H_
+#define ABLATE_SERVER_REPORT_FIGURE_SMALL_MULTIPLES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/figure/figure.h"
+
+namespace ablate::figure {
+
+// Builds one figure: Add each panel, then Finish. Not thread-safe.
+class SmallMultiples {
+ public:
+  // INVALID_ARGUMENT if so many panels do not fit on a page, with titles above the blocks and so
+  // many lines of footnote.
+  static absl::Status Check(double width, size_t panels, size_t blocks, bool titled,
+                            size_t footnote);
+
+  SmallMultiples(double width, size_t panels, size_t blocks, bool titled,
+                 std::vector<std::string> footnote);
+
+  // The place of a panel.
+  Panel PanelAt(size_t block, size_t index) const;
+  // Adds it, under its label; numbers stand only at the left column and below the lowest panels.
+  void Add(Panel panel, size_t index, const std::string& label, Color color);
+  void TitleBlock(size_t block, const std::string& title, const std::string& remark);
+  void TitleAxes(size_t block, const std::string& x, const std::string& y);
+  Figure Finish();
+
+ private:
+  double BlockBottom(size_t block) const;  // of its lowest panels
+
+  const size_t panels_, blocks_;
+  const double block_title_;
+  const std::vector<std::string> footnote_;
+  size_t columns_ = 1, rows_ = 1;
+  double panel_width_ = 1, foot_ = 0;
+  Figure figure_;
+};
+
+// What the colours of small multiples mean.
+std::string MultiplesText(const report::Comparison& comparison);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_SMALL_MULTIPLES_H_

@@ -1,0 +1,59 @@
+#include "server/report/figure/style.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace ablate::figure {
+
+Style StyleOf(size_t index) {
+  static const std::vector<Style> kStyles = {
+      {{0x222222}, {0x222222}, {}, Marker::kCircle, false},
+      {{0x0072B2}, {0x0072B2}, {12, 3}, Marker::kSquare, false},
+      {{0xD55E00}, {0xC25600}, {4, 2}, Marker::kTriangle, false},
+      {{0x009E73}, {0x008662}, {12, 2.5, 2, 2.5}, Marker::kDiamond, false},
+      {{0xCC79A7}, {0xA36186}, {2, 1.6}, Marker::kTriangleDown, false},
+      {{0xE69F00}, {0x9C6C00}, {18, 3}, Marker::kCircle, false},
+      {{0x56B4E9}, {0x3B7CA1}, {6, 2, 2, 2, 2, 2}, Marker::kSquare, false},
+  };
+  const size_t round = index / kStyles.size();
+  Style style = kStyles[index % kStyles.size()];
+  if (round > 0) {
+    style.dash = kStyles[(index + 3 * round) % kStyles.size()].dash;
+    style.open = true;
+  }
+  return style;
+}
+
+Color Tint(Color color, double share) {
+  Color tint;
+  for (const int shift : {0, 8, 16}) {
+    const double part = (color.rgb >> shift) & 0xFF;
+    tint.rgb |= static_cast<uint32_t>(std::lround(part + share * (255 - part))) << shift;
+  }
+  return tint;
+}
+
+Color BandOf(Color color) { return {color.rgb, 0xC0}; }
+
+Color SeedLineOf(Color color) { return {color.rgb, 0xD0}; }
+
+std::vector<size_t> StyleIndices(const report::Comparison& comparison) {
+  const size_t rows = comparison.rows.size();
+  size_t baseline = 0;
+  while (baseline < rows && !comparison.rows[baseline].is_baseline) ++baseline;
+  std::vector<size_t> indices(rows);
+  // Those before the baseline make room for it.
+  for (size_t row = 0; row < rows; ++row) {
+    indices[row] = baseline < rows && row < baseline ? row + 1 : row;
+  }
+  if (baseline < rows) indices[baseline] = 0;
+  return indices;
+}
+
+bool HasOneBaseline(const report::Comparison& comparison) {
+  return std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                       [](const report::ComparisonRow& row) { return row.is_baseline; }) == 1;
+}
+
+}  // namespace ablate::figure

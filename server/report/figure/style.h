@@ -1,0 +1,47 @@
+// Which colour, dash and marker a setting has: the same in every figure. Pure functions.
+#ifndef ABLATE_SERVER_REPORT_FIGURE_STYLE_H_
+#define ABLATE_SERVER_REPORT_FIGURE_STYLE_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "server/report/compare/comparison.h"
+#include "server/report/figure/figure.h"
+
+namespace ablate::figure {
+
+inline constexpr Color kInk{0x222222}, kSecondary{0x6E6E6E}, kAxisInk{0x4D4D4D}, kGridInk{0xDEDEDE};
+// In small multiples: the panel's own setting, its text, and the other settings.
+inline constexpr Color kOwn{0xD55E00}, kOwnText{0xC25600}, kOthers{0xC4C4C4};
+inline constexpr Color kWhite{0xFFFFFF};
+
+inline constexpr size_t kMaxInOnePanel = 6;  // settings; more become small multiples
+
+struct Style {
+  Color line;
+  Color text;  // the line's hue at a contrast of 4.5:1 on white
+  Dash dash;
+  Marker marker = Marker::kCircle;
+  bool open = false;
+};
+
+// Of the index-th setting, the baseline being the first. Hues return from the eighth on, with
+// another dash and an open marker. In grey two hues look alike: dashes and labels carry identity.
+Style StyleOf(size_t index);
+
+// `share` of the way to white, opaque: what seeds are drawn with.
+Color Tint(Color color, double share = 0.45);
+
+// The colour of a band, and of seeds' lines.
+Color BandOf(Color color);
+Color SeedLineOf(Color color);
+
+// Of each of the comparison's rows: the index of its colour, the first baseline being 0.
+std::vector<size_t> StyleIndices(const report::Comparison& comparison);
+
+// Whether the setting of index 0 is what all others are compared with, and can be called so.
+bool HasOneBaseline(const report::Comparison& comparison);
+
+}  // namespace ablate::figure
+
+#endif  // ABLATE_SERVER_REPORT_FIGURE_STYLE_H_

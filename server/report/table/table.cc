@@ -1,0 +1,152 @@
+#include "server/report/table/table.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "text/clean.h"
+#include "text/csv.h"
+
+namespace ablate::report {
+namespace {
+
+void AppendCell(const std::string& text, size_t width, bool right, std::string* line) {
+  const std::string space(width - text::CountCharacters(text), ' ');
+  if (!line->empty()) line->append("  ");
+  line->append(right ? space + text : text + space);
+}
+
+}  // namespace
+
+std::string RenderText(const Table& table) {
+  std::vector<std::string> lines;
+  for (const Column& column : table.columns) {
+    std::vector<std::string> texts = {text::CleanText(column.title)};
+    for (const std::string& cell : column.cells) texts.push_back(text::CleanText(cell));
+    size_t width = 0;
+    for (const std::string& text : texts) width = std::max(width, text::CountCharacters(text));
+    lines.resize(texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) AppendCell(texts[i], width, column.number, &lines[i]);
+  }
+  std::string out;
+  if (!table.note.empty()) out = absl::StrCat(text::CleanText(table.note), "\n");
+  for (std::string& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    out.append(line).push_back('\n');
+  }
+  return out;
+}
+
+std::string RenderCsv(const Table& table) {
+  std::string out;
+  const auto append_line = [&](const auto& text_of) {
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      if (i > 0) out.push_back(',');
+      out.append(text::CsvField(text_of(table.columns[i])));
+    }
+    out.append("\r\n");
+  };
+  append_line([](const Column& column) { return column.title; });
+  const size_t rows = table.columns.empty() ? 0 : table.columns[0].cells.size();
+  for (size_t row = 0; row < rows; ++row) {
+    append_line([row](const Column& column) { return column.cells[row]; });
+  }
+  return out;
+}
+
+namespace {
+
+struct Escape {
+  char32_t code;
+  absl::string_view text;
+};
+
+// What TeX or babel may take for a command, an argument, or a ligature; and the signs of our own
+// texts.
+constexpr Escape kEscapes[] = {{'\\', "\\textbackslash{}"},
+                               {'{', "\\{"},
+                               {'}', "\\}"},
+                               {'$', "\\$"},
+                               {'&', "\\&"},
+                               {'#', "\\#"},
+                               {'%', "\\%"},
+                               {'_', "\\_"},
+                               {'~', "\\textasciitilde{}"},
+                               {'^', "\\textasciicircum{}"},
+                               {'<', "\\textless{}"},
+                               {'>', "\\textgreater{}"},
+                               {'|', "\\textbar{}"},
+                               {'"', "{\\symbol{34}}"},
+                               {'\'', "{\\symbol{39}}"},
+                               {'`', "{\\symbol{96}}"},
+                               {'[', "{[}"},
+                               {']', "{]}"},
+                               {'*', "{*}"},
+                               {'-', "{-}"},
+                               {'\t', " "},
+                               {'\n', " "},
+                               {'\r', " "},
+                               {0x2212, "$-$"},
+                               {0x0394, "$\\Delta$"},
+                               {0x00D7, "$\\times$"},
+                               {0x00B1, "$\\pm$"},
+                               {0x2248, "$\\approx$"},
+                               {0x2014, "---"}};
+
+// ASCII, and the letters of Latin-1 and Latin Extended-A that every installation can set.
+bool IsPlain(char32_t code) {
+  const bool ascii = code >= 0x20 && code <= 0x7E;
+  const bool letter = code >= 0xC0 && code <= 0x17F && code != 0xD7 && code != 0xF7;
+  return ascii || letter;
+}
+
+std::string Line(const std::vector<std::string>& cells) {
+  return absl::StrCat(absl::StrJoin(cells, " & "), " \\\\\n");
+}
+
+}  // namespace
+
+std::string EscapeLatex(const std::string& text) {
+  std::string out;
+  for (absl::string_view rest = text; !rest.empty();) {
+    const absl::string_view before = rest;
+    const char32_t code = text::TakeCharacter(&rest);
+    const auto escape = std::find_if(std::begin(kEscapes), std::end(kEscapes),
+                                     [code](const Escape& one) { return one.code == code; });
+    if (escape != std::end(kEscapes)) {
+      absl::StrAppend(&out, escape->text);
+    } else if (IsPlain(code)) {
+      absl::StrAppend(&out, before.substr(0, before.size() - rest.size()));
+    } else {
+      absl::StrAppendFormat(&out, "\\texttt{U+%04X}", static_cast<uint32_t>(code));
+    }
+  }
+  return out;
+}
+
+std::string RenderLatex(const Table& table) {
+  std::string alignment;
+  std::vector<std::string> titles;
+  for (const Column& column : table.columns) {
+    alignment.push_back(column.number ? 'r' : 'l');
+    titles.push_back(EscapeLatex(column.title));
+  }
+  std::string out = absl::StrCat("% needs \\usepackage{booktabs}\n\\begin{tabular}{", alignment,
+                                 "}\n\\toprule\n");
+  if (!table.note.empty()) {
+    absl::StrAppend(&out, "\\multicolumn{", titles.size(), "}{l}{", EscapeLatex(table.note),
+                    "} \\\\\n\\midrule\n");
+  }
+  absl::StrAppend(&out, Line(titles), "\\midrule\n");
+  const size_t rows = table.columns.empty() ? 0 : table.columns[0].cells.size();
+  for (size_t row = 0; row < rows; ++row) {
+    std::vector<std::string> cells;
+    for (const Column& column : table.columns) cells.push_back(EscapeLatex(column.cells[row]));
+    absl::StrAppend(&out, Line(cells));
+  }
+  return absl::StrCat(out, "\\bottomrule\n\\end{tabular}\n");
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,85 @@
+// Small grids to compare, written as tables.
+#ifndef ABLATE_TESTS_REPORT_COMPARE_EXAMPLE_GRID_H_
+#define ABLATE_TESTS_REPORT_COMPARE_EXAMPLE_GRID_H_
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/report/compare/comparison.h"
+#include "tests/report/compare/oracle_stream.h"
+
+namespace ablate::report {
+
+inline constexpr double kDivergedRun = std::numeric_limits<double>::quiet_NaN();
+
+// A run that ended with `value`; diverged if it is NaN.
+inline Cell MakeCell(std::vector<std::string> labels, uint32_t seed, double value) {
+  Cell cell;
+  cell.labels = std::move(labels);
+  cell.seed = seed;
+  cell.outcome = std::isnan(value) ? RunOutcome::kDiverged : RunOutcome::kDone;
+  if (!std::isnan(value)) cell.value = value;
+  return cell;
+}
+
+inline Axis MakeAxis(std::string name, std::vector<std::string> labels, bool tuned = false,
+                     std::vector<double> values = {}) {
+  Axis axis;
+  axis.name = std::move(name);
+  axis.labels = std::move(labels);
+  axis.tuned = tuned;
+  axis.values = std::move(values);
+  return axis;
+}
+
+// One axis "norm"; the first setting is the baseline; values by seed 0, 1, ….
+inline ComparisonInput OneAxis(
+    const std::vector<std::pair<std::string, std::vector<double>>>& settings) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {})};
+  for (const auto& [label, values] : settings) {
+    input.axes[0].labels.push_back(label);
+    for (size_t seed = 0; seed < values.size(); ++seed) {
+      input.cells.push_back(MakeCell({label}, static_cast<uint32_t>(seed), values[seed]));
+    }
+  }
+  return input;
+}
+
+// base + shift, and spread more or less by turns.
+inline std::vector<double> Shifted(const std::vector<double>& base, double shift,
+                                   double spread = 0) {
+  std::vector<double> values = base;
+  for (size_t i = 0; i < values.size(); ++i) values[i] += shift + (i % 2 == 0 ? spread : -spread);
+  return values;
+}
+
+// Losses of n seeds, near 2.4.
+inline std::vector<double> Base(size_t n) { return OracleR(83, n, 2.4, .1); }
+
+// The runs of `count` seeds from the first-th on diverge.
+inline void Diverge(std::vector<double>* values, size_t first, size_t count) {
+  for (size_t i = first; i < first + count; ++i) (*values)[i] = kDivergedRun;
+}
+
+// The oracle's grid: R(91, [3, 2, 6]) + 2.5 over lr, setting, seed.
+inline ComparisonInput OracleGrid() {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"layer", "rms"}),
+                MakeAxis("lr", {"0.1", "0.2", "0.4"}, true, {.1, .2, .4})};
+  const std::vector<double> losses = OracleR(91, 36, 2.5, 1);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    input.cells.push_back(MakeCell({input.axes[0].labels[i / 6 % 2], input.axes[1].labels[i / 12]},
+                                   static_cast<uint32_t>(i % 6), losses[i]));
+  }
+  return input;
+}
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_TESTS_REPORT_COMPARE_EXAMPLE_GRID_H_

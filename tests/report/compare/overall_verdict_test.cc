@@ -1,0 +1,196 @@
+// Verdicts over all rows, and the note on one shared tuned value: the wording, case by case.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/report/compare/verdict.h"
+#include "tests/report/compare/example_grid.h"
+
+namespace ablate::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kDiv = kDivergedRun;
+
+ComparisonInput Placements() {
+  return OneAxis({{"pre", Base(12)},
+                  {"post", Shifted(Base(12), .03, .01)},
+                  {"none", Shifted(Base(12), -.04, .01)}});
+}
+
+TEST(OverallVerdictTest, OfOneRowIsThatRows) {
+  const Comparison comparison =
+      *Compare(OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .03, .01)}}));
+  EXPECT_EQ(OverallVerdict(comparison).text, RowVerdict(comparison, 1).text);
+  EXPECT_EQ(OverallVerdict(comparison).outcome, VerdictOutcome::kWorse);
+}
+
+TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
+  ComparisonInput input = Placements();
+  const Verdict verdict = OverallVerdict(*Compare(input));
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
+  EXPECT_EQ(verdict.text,
+            "eval/loss against pre: post is worse (+.030 [+.023, +.037]) and none is better (−.040 "
+            "[−.047, −.033]).");
+}
+
+TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
+  ComparisonInput input = Placements();
+  for (size_t i = 20; i < 28; ++i) {
+    input.cells[i].outcome = RunOutcome::kUnfinished;
+    input.cells[i].value.reset();
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_EQ(comparison.planned, 36u);
+  EXPECT_EQ(comparison.ended, 28u);
+  const Verdict verdict = OverallVerdict(comparison);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kPreliminary);
+  EXPECT_EQ(verdict.text,
+            "preliminary, 28 of 36 runs: there is no verdict before all of them have ended.");
+  for (size_t i = 20; i < 28; ++i) input.cells[i] = Placements().cells[i];
+  EXPECT_EQ(OverallVerdict(*Compare(input)).text, OverallVerdict(*Compare(Placements())).text);
+}
+
+TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
+  ComparisonInput input = Placements();
+  for (Cell& cell : input.cells) {
+    cell.scored["task.documents.dataset"] = cell.labels[0] == "none" ? "b" : "a";
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_EQ(comparison.family, 1u);
+  EXPECT_EQ(OverallVerdict(comparison).text,
+            "eval/loss against pre: post is worse (+.030 [+.023, +.037]) and none has no verdict "
+            "(scored on other data).");
+}
+
+TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
+  const Verdict verdict = OverallVerdict(*Compare(OneAxis({{"pre", Base(12)},
+                                                           {"a", Shifted(Base(12), .003, .01)},
+                                                           {"b", Shifted(Base(12), -.002, .01)}})));
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
+  EXPECT_EQ(
+      verdict.text,
+      "eval/loss against pre: a is inconclusive (+.003 [−.004, +.010], about 50 seeds needed) and "
+      "b is inconclusive (−.002 [−.009, +.005], about 108 seeds needed).");
+  EXPECT_EQ(verdict.seeds_to_decide, 108u);
+}
+
+TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
+  std::vector<double> some = Shifted(Base(12), .03, .01);
+  Diverge(&some, 0, 2);
+  ComparisonInput input = OneAxis({{"pre", Base(12)},
+                                   {"some", some},
+                                   {"all", std::vector<double>(12, kDiv)},
+                                   {"same", Base(12)},
+                                   {"late", Base(12)}});
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "late") cell.outcome = RunOutcome::kMissing;
+  }
+  EXPECT_EQ(
+      OverallVerdict(*Compare(input)).text,
+      "eval/loss against pre: some is worse (+.030 [+.022, +.038], 10 of 12 pairs converged), all "
+      "is worse (0 of 12 pairs converged), same is inconclusive (identical values) and late is "
+      "inconclusive (no pairs, at least 8 seeds needed).");
+}
+
+TEST(OverallVerdictTest, CountsManyRows) {
+  std::vector<std::pair<std::string, std::vector<double>>> settings = {{"pre", Base(12)}};
+  for (const char* label : {"a", "b", "c", "d", "e"}) {
+    settings.emplace_back(label, Shifted(Base(12), .03, .01));
+  }
+  settings.emplace_back("f", Shifted(Base(12), -.03, .01));
+  settings.emplace_back("g", Shifted(Base(12), .001, .01));
+  EXPECT_EQ(OverallVerdict(*Compare(OneAxis(settings))).text,
+            "eval/loss against pre: 1 is better (f), 5 are worse (a, b, c and 2 more) and 1 is "
+            "inconclusive (g).");
+}
+
+TEST(OverallVerdictTest, NamesTheRowsThatTheTestDoubts) {
+  const Verdict verdict = OverallVerdict(*Compare(OneAxis(
+      {{"pre", Base(5)}, {"a", Shifted(Base(5), .03, .001)}, {"b", Shifted(Base(5), .04, .001)}})));
+  EXPECT_THAT(
+      verdict.text,
+      HasSubstr("; the sign-flip test with Holm over 2 rows does not reach p < .05 for a and b."));
+}
+
+TEST(OverallVerdictTest, SaysWhyNothingIsCompared) {
+  EXPECT_EQ(OverallVerdict(*Compare(OneAxis({{"pre", Base(3)}}))).text,
+            "Nothing is compared: there is one setting.");
+  ComparisonInput input = Placements();
+  input.cells.erase(input.cells.begin(), input.cells.begin() + 12);
+  EXPECT_EQ(OverallVerdict(*Compare(input)).text, "Nothing is compared: there is no baseline.");
+}
+
+// Setting "post" needs a lower rate than "pre"; at its own best it is .03 worse, at the shared one
+// .3.
+ComparisonInput TunedPlacements() {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("placement", {"pre", "post", "none"}),
+                MakeAxis("lr", {"0.002", "0.004", "0.01"}, true, {.002, .004, .01})};
+  const double losses[3][3] = {{.02, 0, .01}, {.03, .05, .3}, {-.02, -.04, -.03}};
+  const std::vector<double> base = Base(12);
+  for (size_t setting = 0; setting < 3; ++setting) {
+    for (size_t rate = 0; rate < 3; ++rate) {
+      const std::vector<double> values =
+          Shifted(base, losses[setting][rate], setting == 0 ? 0 : .004);
+      for (uint32_t seed = 0; seed < 12; ++seed) {
+        input.cells.push_back(MakeCell({input.axes[0].labels[setting], input.axes[1].labels[rate]},
+                                       seed, values[seed]));
+      }
+    }
+  }
+  return input;
+}
+
+TEST(VerdictTest, SaysThatValuesWereTuned) {
+  const Comparison comparison = *Compare(TunedPlacements());
+  EXPECT_EQ(
+      OverallVerdict(comparison).text,
+      "eval/loss against pre, each at its own best lr: post is worse (+.0300 [+.0273, +.0327]) and "
+      "none is better (−.0400 [−.0427, −.0373]).");
+  EXPECT_EQ(
+      RowVerdict(comparison, 2).text,
+      "none is better than pre: eval/loss −.0400 [−.0427, −.0373] over 12 seeds, each at its own "
+      "best lr.");
+}
+
+TEST(MatchedNoteTest, NamesTheDifferenceThatIsTheTunedValues) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  EXPECT_EQ(MatchedNote(*Compare(input)),
+            "At one lr (0.01): post +.2900 [+.2873, +.2927] and none −.0400 [−.0427, −.0373]; most "
+            "of post's "
+            "difference there is its lr.");
+  input.axes[1].base.reset();  // the baseline's usual choice
+  EXPECT_EQ(MatchedNote(*Compare(input)),
+            "At one lr (0.004): post +.0500 [+.0473, +.0527] and none −.0400 [−.0427, −.0373].");
+}
+
+TEST(MatchedNoteTest, NamesASignThatDependsOnTheTunedValue) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.002";
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "pre" && cell.labels[1] == "0.002") *cell.value += .1;
+  }
+  EXPECT_THAT(MatchedNote(*Compare(input)),
+              HasSubstr("the sign of post's difference depends on lr"));
+}
+
+TEST(MatchedNoteTest, LeavesOutWhatIsScoredOnOtherData) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
+  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (0.01): none −.0400 [−.0427, −.0373].");
+}
+
+TEST(MatchedNoteTest, IsEmptyWhereNothingIsTuned) {
+  EXPECT_EQ(MatchedNote(*Compare(Placements())), "");
+}
+
+}  // namespace
+}  // namespace ablate::report

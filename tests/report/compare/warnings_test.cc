@@ -1,0 +1,231 @@
+// Each warning speaks when it should, in these words, and is silent otherwise.
+#include "server/report/compare/warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/report/compare/example_grid.h"
+#include "tests/report/compare/oracle_stream.h"
+
+namespace ablate::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// The texts of one kind.
+std::vector<std::string> Texts(const ComparisonInput& input, WarningKind kind) {
+  std::vector<std::string> texts;
+  const Comparison comparison = *Compare(input);
+  for (const Warning& warning : comparison.warnings) {
+    if (warning.kind == kind) texts.push_back(warning.text);
+  }
+  return texts;
+}
+
+// Twelve seeds of three settings, nothing wrong with them.
+ComparisonInput Sound() {
+  return OneAxis({{"pre", OracleR(1, 12, 2, .1)},
+                  {"post", OracleR(2, 12, 2, .1)},
+                  {"none", OracleR(3, 12, 2, .1)}});
+}
+
+TEST(FindWarningsTest, IsSilentWhereNothingIsWrong) {
+  EXPECT_THAT(Compare(Sound())->warnings, IsEmpty());
+}
+
+TEST(FindWarningsTest, CountsMissingAndFailedCells) {
+  ComparisonInput input = Sound();
+  input.cells[0].outcome = RunOutcome::kMissing;
+  input.cells[13].outcome = RunOutcome::kFailed;
+  input.cells[14].value.reset();
+  EXPECT_THAT(
+      Texts(input, WarningKind::kMissingCells),
+      ElementsAre("cells without a result: pre 1 of 12 (seed 0) and post 1 of 12 (seed 2)"));
+  EXPECT_THAT(Texts(input, WarningKind::kFailedCells),
+              ElementsAre("cells whose run failed: post 1 of 12 (seed 1)"));
+  EXPECT_THAT(
+      Texts(input, WarningKind::kUnbalancedSeeds),
+      ElementsAre("seeds without a partner, in no pair: post 1, pre 2 (against post) and none 1"));
+}
+
+TEST(FindWarningsTest, NamesDamagedRuns) {
+  ComparisonInput input = Sound();
+  for (const size_t at : {0, 13}) {
+    input.cells[at].outcome = RunOutcome::kMissing;
+    input.cells[at].value.reset();
+    input.cells[at].damage = absl::StrCat("run r", at, ": its summaries are damaged");
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kDamagedRuns),
+              ElementsAre("without a result because of damage: run r0: its summaries are damaged "
+                          "and run r13: its summaries are damaged"));
+}
+
+TEST(FindWarningsTest, RunsThatGoOnAreNoFault) {
+  ComparisonInput input = Sound();
+  for (size_t i = 14; i < 24; ++i) {
+    input.cells[i].outcome = RunOutcome::kUnfinished;
+    input.cells[i].value.reset();
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_THAT(comparison.warnings, IsEmpty());
+  EXPECT_EQ(comparison.rows[1].missing, 10u);
+  EXPECT_EQ(comparison.rows[1].unfinished, 10u);
+}
+
+TEST(FindWarningsTest, NamesWhatIsScoredDifferentlyBeforeAllElse) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    cell.scored = {{"model.context", cell.labels[0] == "post" ? "32" : "16"},
+                   {"task.documents.dataset", cell.labels[0] == "none" ? "b" : "a"}};
+    if (cell.labels[0] == "none") cell.scored.erase("model.context");
+  }
+  input.cells[0].outcome = RunOutcome::kFailed;
+  const Comparison comparison = *Compare(input);
+  ASSERT_GE(comparison.warnings.size(), 2u);
+  EXPECT_EQ(comparison.warnings[0].text,
+            "not scored on the same held-out data as the baseline, so without a verdict: post "
+            "(model.context) and none (model.context, task.documents.dataset)");
+}
+
+TEST(FindWarningsTest, TellsNonFiniteValuesFromDivergence) {
+  ComparisonInput input = Sound();
+  input.cells[3].value = std::numeric_limits<double>::infinity();
+  input.cells[4] = MakeCell({"pre"}, 4, kDivergedRun);
+  EXPECT_THAT(
+      Texts(input, WarningKind::kNonFiniteValues),
+      ElementsAre("runs that ended without a finite eval/loss, counted as diverged: pre 1"));
+  EXPECT_EQ(Compare(input)->rows[0].diverged, 2u);
+}
+
+TEST(FindWarningsTest, SaysHowManySeedsATestNeeds) {
+  const std::vector<double> five = OracleR(1, 5), more = OracleR(2, 5);
+  EXPECT_THAT(
+      Texts(OneAxis({{"pre", five}, {"post", more}}), WarningKind::kTooFewSeeds),
+      ElementsAre("too few pairs for p below .05 in a sign-flip test, 6 are needed: post 5"));
+  const std::vector<double> six = OracleR(3, 6), other = OracleR(4, 6);
+  EXPECT_THAT(Texts(OneAxis({{"pre", six}, {"post", other}}), WarningKind::kTooFewSeeds),
+              IsEmpty());
+  EXPECT_THAT(
+      Texts(OneAxis({{"pre", six}, {"post", other}, {"none", other}}), WarningKind::kTooFewSeeds),
+      ElementsAre("too few pairs for p below .05 in a sign-flip test with Holm over 2 rows, 7 are "
+                  "needed: post 6 and none 6"));
+}
+
+TEST(FindWarningsTest, NamesUnequalParameters) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    cell.parameters = cell.labels[0] == "pre" ? 25968 : cell.labels[0] == "post" ? 25952 : 25968;
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kUnequalParameters),
+              ElementsAre("unequal numbers of parameters: post 25,952 against 25,968"));
+}
+
+TEST(FindWarningsTest, NamesWhatElseChanged) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "post") cell.changed = {{"model.norm.placement", "post"}};
+    if (cell.labels[0] == "none") {
+      cell.changed = {{"model.norm.placement", "none"}, {"model.norm.final", "false"}};
+    }
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kSeveralChanges),
+              ElementsAre("more than one thing differs from the baseline: none (model.norm.final, "
+                          "model.norm.placement)"));
+}
+
+TEST(FindWarningsTest, NamesMixedProvenance) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    cell.trainer = cell.labels[0] == "none" ? "native" : "torch";
+    cell.version = "0.1.0";
+    cell.device = cell.seed == 0 ? "cuda" : "cpu";
+  }
+  EXPECT_THAT(
+      Texts(input, WarningKind::kMixedProvenance),
+      ElementsAre("the runs mix trainers (native 12, torch 24) and devices (cpu 33, cuda 3)"));
+}
+
+TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    cell.device_seconds = 10;
+    cell.contended_seconds = 1;
+    if (cell.labels[0] == "post" && cell.seed < 3) cell.contended_seconds = 2 + cell.seed;
+  }
+  input.cells[0].contended_seconds = 1.01;
+  EXPECT_THAT(
+      Texts(input, WarningKind::kContendedThroughput),
+      ElementsAre("device-seconds and tokens/s say little where runs waited for their core: pre "
+                  "1 of 12 (10 % of their time) and post 3 of 12 (30 % of their time)"));
+}
+
+TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
+  ComparisonInput input = Sound();
+  input.cells.erase(input.cells.begin(), input.cells.begin() + 12);
+  EXPECT_THAT(Texts(input, WarningKind::kNoBaseline),
+              ElementsAre("the grid has no baseline for post and none"));
+}
+
+// Settings a and b at three rates; loss |rate - best|, best by setting.
+ComparisonInput Tuned(double best_a, double best_b, uint32_t seeds) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"a", "b"}), MakeAxis("lr", {"1", "2", "3"}, true, {1, 2, 3})};
+  for (const auto& [label, best] : {std::pair("a", best_a), std::pair("b", best_b)}) {
+    for (const double rate : {1., 2., 3.}) {
+      for (uint32_t seed = 0; seed < seeds; ++seed) {
+        const double noise = .01 * OracleR(seed, 1)[0];
+        input.cells.push_back(MakeCell({label, input.axes[1].labels[static_cast<size_t>(rate) - 1]},
+                                       seed, std::abs(rate - best) + noise));
+      }
+    }
+  }
+  return input;
+}
+
+TEST(FindWarningsTest, WarnsAtTheEdgesOfAnOrderedGrid) {
+  EXPECT_THAT(Texts(Tuned(2, 2, 8), WarningKind::kGridEdge), IsEmpty());
+  EXPECT_THAT(
+      Texts(Tuned(2, 3, 8), WarningKind::kGridEdge),
+      ElementsAre("lr at the edge of what was tried: b picked the highest (3) on 8 of 8 seeds"));
+  EXPECT_THAT(
+      Texts(Tuned(1, 2, 8), WarningKind::kGridEdge),
+      ElementsAre("lr at the edge of what was tried: a picked the lowest (1) on 8 of 8 seeds"));
+}
+
+TEST(FindWarningsTest, AnUnorderedAxisOrTwoValuesHaveNoEdge) {
+  ComparisonInput unordered = Tuned(1, 3, 8);
+  unordered.axes[1].values.clear();
+  EXPECT_THAT(Texts(unordered, WarningKind::kGridEdge), IsEmpty());
+  ComparisonInput two = Tuned(1, 1, 8);
+  for (auto cell = two.cells.begin(); cell != two.cells.end();) {
+    cell = cell->labels[1] == "3" ? two.cells.erase(cell) : cell + 1;
+  }
+  EXPECT_THAT(Texts(two, WarningKind::kGridEdge), IsEmpty());
+}
+
+TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
+  EXPECT_THAT(
+      Texts(Tuned(2, 2, 1), WarningKind::kTunedOnSameSeed),
+      ElementsAre("lr chosen on the very run that is judged, for want of other seeds: a and b"));
+  EXPECT_THAT(Texts(Tuned(2, 2, 2), WarningKind::kTunedOnSameSeed), IsEmpty());
+}
+
+TEST(WarningNameTest, NamesEachKindOnce) {
+  std::set<absl::string_view> names;
+  for (int i = 0; i <= static_cast<int>(WarningKind::kDamagedRuns); ++i) {
+    const absl::string_view name = WarningName(static_cast<WarningKind>(i));
+    EXPECT_NE(name, "");
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+}
+
+}  // namespace
+}  // namespace ablate::report

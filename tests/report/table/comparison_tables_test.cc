@@ -1,0 +1,216 @@
+// Tables of a comparison: what columns there are and what their cells say.
+#include "server/report/table/comparison_tables.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/report/compare/verdict.h"
+#include "server/report/table/cells.h"
+#include "tests/report/compare/example_grid.h"
+
+namespace ablate::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+Comparison Compared(const ComparisonInput& input) {
+  absl::StatusOr<Comparison> comparison = Compare(input);
+  EXPECT_TRUE(comparison.ok()) << comparison.status();
+  return *std::move(comparison);
+}
+
+// The cells of the column called `title`.
+std::vector<std::string> Cells(const Table& table, const std::string& title) {
+  for (const Column& column : table.columns) {
+    if (column.title == title) return column.cells;
+  }
+  return {absl::StrCat("there is no column ", title)};
+}
+
+std::vector<std::string> Titles(const Table& table) {
+  std::vector<std::string> titles;
+  for (const Column& column : table.columns) titles.push_back(column.title);
+  return titles;
+}
+
+// Three settings over a tuned rate; post and none are worse and better by a little.
+ComparisonInput TunedGrid() {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("placement", {"pre", "post", "none"}),
+                MakeAxis("lr", {"0.002", "0.004", "0.008"}, true, {.002, .004, .008})};
+  input.axes[1].base = "0.008";
+  const std::vector<double> base = Base(12);
+  const double shifts[3][3] = {{.02, 0, .05}, {.03, .06, .3}, {0, -.04, .02}};
+  for (size_t setting = 0; setting < 3; ++setting) {
+    for (size_t rate = 0; rate < 3; ++rate) {
+      const auto losses = Shifted(base, shifts[setting][rate], .002 * static_cast<double>(setting));
+      for (uint32_t seed = 0; seed < 12; ++seed) {
+        input.cells.push_back(MakeCell({input.axes[0].labels[setting], input.axes[1].labels[rate]},
+                                       seed, losses[seed]));
+        input.cells.back().parameters = 25'968 - 16 * static_cast<int64_t>(setting);
+        input.cells.back().device_seconds = 10;
+      }
+    }
+  }
+  return input;
+}
+
+TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
+  const Table table = BriefTable(Compared(TunedGrid()), std::nullopt);
+  EXPECT_THAT(Titles(table), ElementsAre("eval/loss, each at its own best lr", "mean",
+                                         "Δ vs pre [95 % CI]", "p (Holm)", "wins", "diverged"));
+  EXPECT_THAT(table.columns[0].cells,
+              ElementsAre("pre   lr 0.004", "post  lr 0.002", "none  lr 0.004"));
+  EXPECT_EQ(table.columns[2].cells[0], "—");
+  EXPECT_EQ(table.columns[2].cells[1], "+.0300 [+.0287, +.0313]");
+  EXPECT_EQ(table.columns[2].cells[2], "−.0400 [−.0427, −.0373]");
+  EXPECT_THAT(table.columns[3].cells, ElementsAre("", ".001", ".001"));
+  EXPECT_THAT(table.columns[4].cells, ElementsAre("", "0/12", "12/12"));
+}
+
+TEST(BriefTableTest, SaysStepAndDirection) {
+  ComparisonInput input = OneAxis({{"pre", Base(6)}, {"post", Shifted(Base(6), .1, .01)}});
+  input.better = Better::kHigher;
+  const Table table = BriefTable(Compared(input), 100);
+  EXPECT_EQ(table.columns[0].title, "eval/loss at step 100, higher is better");
+}
+
+TEST(CellsTest, ShowShareOfSeedsWhereTheChoiceVaries) {
+  ComparisonRow row;
+  row.chosen = {{{"0.001"}, 2}, {{"0.002"}, 6}, {{"0.004"}, 3}, {{"0.008"}, 1}};
+  EXPECT_EQ(ChosenCell(row), "0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
+  EXPECT_EQ(ChosenCell(row, {"lr"}), "lr 0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
+  row.chosen = {{{"0.001", "0"}, 1}, {{"0.002", "0.1"}, 1}};
+  EXPECT_EQ(ChosenCell(row, {"lr", "wd"}), "lr 0.001, wd 0 (1/2), lr 0.002, wd 0.1 (1/2)");
+}
+
+TEST(CellsTest, CountConvergedPairsAndTies) {
+  std::vector<double> post = Shifted(Base(8), .03, .002);
+  Diverge(&post, 0, 2);
+  post[2] = Base(8)[2];
+  const Comparison comparison = Compared(OneAxis({{"pre", Base(8)}, {"post", post}}));
+  EXPECT_THAT(DifferenceCell(comparison.rows[1]), HasSubstr(" (6 of 8)"));
+  EXPECT_EQ(WinsCell(comparison.rows[1]), "0/8, 1 tie");
+  EXPECT_EQ(DivergedCell(comparison.rows[1]), "2/8");
+  EXPECT_EQ(DivergedCell(comparison.rows[0]), "0");
+}
+
+TEST(CellsTest, GiveTheReasonOfWhatDoesNotExist) {
+  const Comparison one = Compared(OneAxis({{"pre", {2.4}}, {"post", {2.5}}}));
+  EXPECT_EQ(DifferenceCell(one.rows[1]), "+.100 (no interval: too few pairs)");
+  EXPECT_EQ(RatioCell(one.rows[1], one.rows[1].difference.effect, true), "too few pairs");
+  const Comparison none = Compared(OneAxis({{"pre", {2.4}}, {"post", {kDivergedRun}}}));
+  EXPECT_EQ(DifferenceCell(none.rows[1]), "no pair converged");
+  EXPECT_EQ(MeanCell(none.rows[1], 3, true), "all diverged");
+}
+
+// Rows of two runs around a mean: the interval is wide, but of the mean's size.
+TEST(CellsTest, NeverPrintASmallMeanAsZero) {
+  const auto means = [](const std::vector<std::pair<std::string, std::vector<double>>>& settings) {
+    const Comparison comparison = Compared(OneAxis(settings));
+    std::vector<std::string> cells;
+    for (const ComparisonRow& row : comparison.rows) {
+      cells.push_back(MeanCell(row, MeanDecimals(comparison), false));
+    }
+    return cells;
+  };
+  EXPECT_THAT(means({{"a", {3.9e-7, 4e-7, 4.1e-7}}, {"b", {4.9e-7, 5e-7, 5.1e-7}}}),
+              ElementsAre("4.00e−7", "5.00e−7"));
+  EXPECT_THAT(means({{"a", {2.3, 2.4, 2.5}}, {"b", {0.9e-9, 1e-9, 1.1e-9}}}),
+              ElementsAre(testing::StartsWith("2.4"), "1.00e−9"));
+  EXPECT_THAT(means({{"a", {2.4}}, {"b", {1e-9}}}), ElementsAre("2.40", "1.00e−9"));
+}
+
+TEST(MainTableTest, LeavesOutColumnsWithoutACell) {
+  const std::vector<std::string> titles = Titles(MainTable(Compared(TunedGrid())));
+  EXPECT_THAT(titles, ElementsAre("placement", "parameters", "best lr", "n", "diverged",
+                                  "eval/loss [95 % CI]", "Δ vs pre [95 % CI]", "p (sign flip)",
+                                  "p (Holm)", "d_z", "wins", "r", "device s"));
+  const Table plain = MainTable(Compared(OneAxis({{"pre", Base(6)}, {"post", Base(6)}})));
+  EXPECT_THAT(Titles(plain), Not(testing::Contains("parameters")));
+  EXPECT_THAT(Cells(MainTable(Compared(TunedGrid())), "parameters"),
+              ElementsAre("25,968", "25,952", "25,936"));
+}
+
+TEST(MainTableTest, NamesTheBaselineOfEachCombination) {
+  ComparisonInput input = TunedGrid();
+  input.axes[1].tuned = false;
+  input.by = "placement";
+  input.baseline = {{"placement", "none"}};
+  EXPECT_EQ(BaselineName(Compared(input)), "none");
+  input.by = "";
+  input.baseline = {};
+  EXPECT_EQ(BaselineName(Compared(input)), "pre/0.002");
+}
+
+TEST(DataTableTest, HasExactNumbersAndNothingForWhatIsUndefined) {
+  const Comparison comparison = Compared(OneAxis({{"pre", {.1}}, {"post", {.1 + .2}}}));
+  const Table table = DataTable(comparison);
+  EXPECT_THAT(Cells(table, "mean"), ElementsAre("0.1", "0.30000000000000004"));
+  EXPECT_THAT(Cells(table, "difference"), ElementsAre("", "0.20000000000000004"));
+  EXPECT_THAT(Cells(table, "difference_low"), ElementsAre("", ""));
+  EXPECT_THAT(Cells(table, "baseline"), ElementsAre("true", "false"));
+  EXPECT_THAT(Cells(table, "norm"), ElementsAre("pre", "post"));
+  const Table tuned = DataTable(Compared(TunedGrid()));
+  EXPECT_THAT(Cells(tuned, "parameters"), ElementsAre("25968", "25952", "25936"));
+  EXPECT_THAT(Cells(tuned, "most_parameters"), ElementsAre("", "", ""));
+}
+
+TEST(DataTableTest, RenamesAnAxisThatIsCalledLikeANumber) {
+  ComparisonInput input = OneAxis({{"a", Base(3)}, {"b", Base(3)}});
+  input.axes[0].name = "mean";
+  const Table table = DataTable(Compared(input));
+  EXPECT_THAT(Cells(table, "axis_mean"), ElementsAre("a", "b"));
+}
+
+TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
+  const Comparison comparison = Compared(TunedGrid());
+  RowWindows windows;
+  windows.windows = {{"train/loss", {WindowSide::kLast, 100, Reduction::kMean}}};
+  for (size_t row = 0; row < 3; ++row) {
+    const std::vector<WindowValue> runs = {
+        {Defined(2.5), 100, 0}, {Defined(2.7), 90, 0}, {NoNumber(Undefined::kNonFinite), 100, 1}};
+    windows.rows.push_back({SummarizeWindow(runs)});
+    EXPECT_EQ(windows.rows[row][0].left_out, 1u);
+    EXPECT_EQ(windows.rows[row][0].fewest_points, 90u);
+  }
+  const std::string text = ComparisonText(comparison, windows, std::nullopt);
+  EXPECT_THAT(text, HasSubstr("\nAt one lr (0.008): post +.250"));
+  EXPECT_THAT(text, HasSubstr("\n" + OverallVerdict(comparison).text + "\n"));
+  EXPECT_THAT(text, HasSubstr("\nwarning: "));
+  EXPECT_THAT(text, HasSubstr("\nnote: each lr is chosen on the other seeds"));
+  EXPECT_THAT(text, HasSubstr("train/loss, mean of the last 100"));
+  EXPECT_THAT(text, HasSubstr("2.6 [1.3, 3.9] (2 of 3)"));
+}
+
+TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
+  ComparisonInput input = TunedGrid();
+  const size_t planned = input.cells.size();
+  input.cells[1].outcome = RunOutcome::kUnfinished;
+  input.cells[1].value.reset();
+  const Comparison comparison = Compared(input);
+  const std::string preliminary =
+      absl::StrCat("preliminary, ", planned - 1, " of ", planned, " runs");
+  const std::string text = ComparisonText(comparison, {}, std::nullopt);
+  EXPECT_THAT(text, StartsWith(absl::StrCat(preliminary, "\n")));
+  for (const char* word : {"better", "worse", "inconclusive", "most of", "the sign of"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word)));
+  }
+  EXPECT_THAT(RenderText(MainTable(comparison)), StartsWith(absl::StrCat(preliminary, "\n")));
+  EXPECT_THAT(RenderLatex(MainTable(comparison)),
+              HasSubstr(absl::StrCat("{l}{", preliminary, "} \\\\\n\\midrule\n")));
+  const Table data = DataTable(comparison);
+  EXPECT_EQ(Cells(data, "ended")[1], absl::StrCat(planned - 1));
+  EXPECT_EQ(Cells(data, "planned")[1], absl::StrCat(planned));
+  EXPECT_EQ(Cells(data, "verdict")[0], "");
+  EXPECT_EQ(Cells(data, "verdict")[1], "preliminary");
+  EXPECT_THAT(RenderCsv(data), StartsWith("key,label,"));
+  EXPECT_EQ(RenderText(MainTable(Compared(TunedGrid()))).find("preliminary"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ablate::report
