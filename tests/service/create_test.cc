@@ -155,7 +155,7 @@ TEST_F(CreateTest, GivesItsAnswerAgainAlsoWhenItWouldRefuseTheRequestNow) {
     EXPECT_EQ(again->parameters(i).ShortDebugString(), first->parameters(i).ShortDebugString());
   }
   EXPECT_FALSE(again->has_estimate());
-  EXPECT_EQ(Experiments(), 1u);
+  EXPECT_EQ(ExperimentsIn(small_disk()), 1u);
 }
 
 TEST_F(CreateTest, RefusesARequestIdThatMeantSomethingElse) {
