@@ -1,24 +1,14 @@
-// Reads who a process is from /proc, and writes it as a line.
 #include "process/identity.h"
 
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "process/file.h"
 
 namespace ablate::process {
-namespace {
-
-std::string ReadWholeFile(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-}  // namespace
 
 std::string BootId() {
   return std::string(absl::StripAsciiWhitespace(ReadWholeFile("/proc/sys/kernel/random/boot_id")));
@@ -53,6 +43,20 @@ std::optional<ProcessId> FromLine(absl::string_view text) {
   }
   process.boot = std::string(words[2]);
   return process;
+}
+
+std::optional<PidFile> FindByPidFile(const std::string& file) {
+  const std::string text = ReadWholeFile(file);
+  const auto written = FromLine(text);
+  if (!written || Identify(written->pid) != written) return std::nullopt;
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  return PidFile{*written, std::string(lines.size() > 1 ? lines[1] : "")};
+}
+
+absl::Status WritePidFile(const std::string& file, const PidFile& content) {
+  std::string text = absl::StrCat(ToLine(content.process), "\n");
+  if (!content.command.empty()) absl::StrAppend(&text, content.command, "\n");
+  return ReplaceFile(file, text);
 }
 
 }  // namespace ablate::process

@@ -1,4 +1,5 @@
-// Which process is meant: a number alone is used anew after the process has ended.
+// Which process is meant: a number alone is used anew after the process has ended. Pid files say
+// it.
 #ifndef ABLATE_PROCESS_IDENTITY_H_
 #define ABLATE_PROCESS_IDENTITY_H_
 
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace ablate::process {
@@ -32,6 +34,15 @@ std::optional<ProcessId> Identify(pid_t pid);
 std::string ToLine(const ProcessId& process);
 // What a file's first line names; nothing if it is no such line. The process may have ended.
 std::optional<ProcessId> FromLine(absl::string_view text);
+
+struct PidFile {
+  ProcessId process;
+  std::string command;  // a second line: what it was started with; empty if unknown
+};
+// What a file says of a process that still is that very process; nothing if it names none.
+std::optional<PidFile> FindByPidFile(const std::string& file);
+// Replaces the file.
+absl::Status WritePidFile(const std::string& file, const PidFile& content);
 
 }  // namespace ablate::process
 

@@ -1,7 +1,5 @@
-// Checks owner, mode and kind before anything is written.
 #include "process/private_folder.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,23 +58,6 @@ absl::StatusOr<std::string> MakePrivateHome(const std::string& folder) {
   }
   if (absl::Status ours = CheckPrivateFolder(real); !ours.ok()) return ours;
   return real;
-}
-
-absl::StatusOr<int> OpenLog(const std::string& path) {
-  // Without O_NONBLOCK the opening of a pipe would wait for its reader.
-  const int descriptor =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-  if (descriptor < 0) {
-    if (errno != ELOOP) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open log ", path));
-    return absl::FailedPreconditionError(absl::StrCat("log ", path, " is a link, must be a file"));
-  }
-  struct stat info;
-  const bool ours = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
-                    info.st_uid == geteuid() && fcntl(descriptor, F_SETFL, O_APPEND) == 0;
-  if (ours) return descriptor;
-  close(descriptor);
-  return absl::FailedPreconditionError(
-      absl::StrCat("log ", path, " is not a file of user ", geteuid()));
 }
 
 }  // namespace ablate::process

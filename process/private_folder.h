@@ -1,4 +1,4 @@
-// Folders that are one user's alone, and the files in them.
+// Folders that are one user's alone.
 #ifndef ABLATE_PROCESS_PRIVATE_FOLDER_H_
 #define ABLATE_PROCESS_PRIVATE_FOLDER_H_
 
@@ -18,11 +18,6 @@ absl::Status MakePrivateFolder(const std::string& folder);
 // Makes a private folder and those above it, and returns its path with all links followed, so that
 // two spellings of one folder are one. INVALID_ARGUMENT if the name is empty.
 absl::StatusOr<std::string> MakePrivateHome(const std::string& folder);
-
-// Opens a log for appending, made with mode 0600 if it is not there; closed on exec. Neither
-// through a link nor into something that is no file of this user: FAILED_PRECONDITION. The caller
-// closes the descriptor.
-absl::StatusOr<int> OpenLog(const std::string& path);
 
 }  // namespace ablate::process
 

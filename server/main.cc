@@ -16,11 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "process/file.h"
 #include "process/identity.h"
 #include "process/log_file.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
-#include "server/launch/replace_file.h"
 #include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
@@ -33,7 +33,7 @@ namespace {
 // Deletes of large experiments, or the start of a server, take a few MB of log.
 constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
-constexpr absl::Duration kWorkerPatience = absl::Seconds(20);
+constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
 
 struct Flags {
   std::string home;
@@ -253,16 +253,15 @@ void Program::Stop(const Flags& flags) {
   server_->StopClients();
   if (!flags.no_workers) {
     thread_->Run([](schedule::Scheduler& inside) { inside.DrainAll(); });
-    workers_->Stop(kWorkerPatience);
+    workers_->Stop(kWorkerTimeout);
   }
 }
 
 // Tells clients where the server is, and `ablate down` which process.
 absl::Status Announce(const launch::Home& home) {
   // This very process lives.
-  const std::string self = process::ToLine(*process::Identify(getpid()));
-  absl::Status written = launch::ReplaceFile(home.pid_file, absl::StrCat(self, "\n"));
-  written.Update(launch::ReplaceFile(
+  absl::Status written = process::WritePidFile(home.pid_file, {*process::Identify(getpid()), ""});
+  written.Update(process::ReplaceFile(
       home.address_file, absl::StrCat(launch::SocketAddress(home.client_socket), "\n")));
   return written;
 }

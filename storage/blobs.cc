@@ -1,5 +1,3 @@
-// Blobs in a folder: temporary file, fsync, rename; pins counted in memory. A second folder inside
-// is the trash: the same names, dated by their time of modification.
 #include "storage/blobs.h"
 
 #include <fcntl.h>
@@ -8,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -22,51 +19,23 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "process/file.h"
 #include "storage/sha256.h"
 #include "sync/mutex.h"
 
 namespace ablate::storage {
 namespace {
 
+using process::FileDescriptor;
+
 constexpr absl::string_view kTemporary = "upload-";
 constexpr absl::string_view kTrash = "trash";
-
-bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
-
-absl::Status Failed(absl::string_view what, const std::string& path) {
-  const int error = errno;
-  const std::string message = absl::StrCat("cannot ", what, " ", path);
-  if (IsFull(error)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the disk is full: ", message));
-  }
-  return absl::ErrnoToStatus(error, message);
-}
 
 absl::Status NoBlob(absl::string_view sha256) {
   return absl::NotFoundError(
       absl::StrCat("there is no blob '", absl::CHexEscape(sha256.substr(0, 64)), "'"));
-}
-
-// Closes on destruction.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() { Close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return descriptor_; }
-  void Close() {
-    if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-  }
-
- private:
-  int descriptor_;
-};
-
-absl::Status SyncFolder(const std::string& folder) {
-  const File file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (file.get() < 0 || fsync(file.get()) != 0) return Failed("sync", folder);
-  return absl::OkStatus();
 }
 
 // The files in the folder that are named as blobs; none if there is no folder.
@@ -82,11 +51,6 @@ absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& folder) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", folder));
 }
 
-int64_t SystemNow() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
-}
-
 // A blob in the trash.
 struct Discarded {
   std::string name;
@@ -94,10 +58,11 @@ struct Discarded {
   uint64_t size = 0;
 };
 
-// What pins and writers share with the folder, which they may outlive.
+// What pins and writers share with the folder, which they may outlive. Inside the folder is a
+// second one, the trash: the same names, dated by their time of modification.
 struct Shelf {
   Shelf(std::string where, BlobsOptions with) : folder(std::move(where)), options(std::move(with)) {
-    if (!options.now) options.now = SystemNow;
+    if (!options.now) options.now = [] { return absl::ToUnixMicros(absl::Now()); };
   }
   // Whether bytes may be added.
   absl::Status MayStore() const {
@@ -224,7 +189,7 @@ class Upload final : public Blobs::Writer {
         const int error = errno;
         if (IsFull(error) && shelf_->FreeTrash(Blobs::kFreedAtOnce) > 0) continue;
         errno = error;
-        return broken_ = shelf_->Stored(Failed("write", path_));
+        return broken_ = shelf_->Stored(FileError("write", path_));
       }
       bytes.remove_prefix(static_cast<size_t>(written));
     }
@@ -235,12 +200,12 @@ class Upload final : public Blobs::Writer {
 
   absl::StatusOr<std::shared_ptr<Blobs::Pin>> Publish(absl::string_view expected) override {
     if (!broken_.ok()) return broken_;
-    if (file_.get() < 0) return absl::FailedPreconditionError("a blob is published only once");
+    if (!file_.open()) return absl::FailedPreconditionError("a blob is published only once");
     const std::string sha256 = hash_.Hex();
     const bool synced = fsync(file_.get()) == 0;
-    if (!synced) return broken_ = shelf_->Stored(Failed("sync", path_));
+    if (!synced) return broken_ = shelf_->Stored(FileError("sync", path_));
     shelf_->Stored(absl::OkStatus()).IgnoreError();
-    file_.Close();
+    file_ = FileDescriptor();
     if (!expected.empty() && expected != sha256) {
       return absl::InvalidArgumentError(absl::StrCat(
           "sha256: '", absl::CHexEscape(expected.substr(0, 64)), "', but the bytes have ", sha256));
@@ -250,7 +215,7 @@ class Upload final : public Blobs::Writer {
       MutexLock lock(&shelf_->mutex);
       shelf_->unsynced.insert(sha256);
       if (rename(path_.c_str(), shelf_->PathOf(sha256).c_str()) != 0) {
-        return broken_ = Failed("rename", path_);
+        return broken_ = FileError("rename", path_);
       }
       published_ = true;
       pin = MakePin(shelf_, sha256, size_);
@@ -264,7 +229,7 @@ class Upload final : public Blobs::Writer {
 
  private:
   const std::shared_ptr<Shelf> shelf_;
-  File file_;
+  FileDescriptor file_;
   const std::string path_;
   Sha256 hash_;
   uint64_t size_ = 0;
@@ -280,7 +245,7 @@ class FolderBlobs final : public Blobs {
   absl::StatusOr<std::unique_ptr<Writer>> Create() override {
     std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
     const int descriptor = mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor < 0) return Failed("create", path);
+    if (descriptor < 0) return FileError("create", path);
     return std::make_unique<Upload>(shelf_, descriptor, std::move(path));
   }
 
@@ -305,14 +270,14 @@ class FolderBlobs final : public Blobs {
           absl::StrCat("offset: ", offset, "; blob ", sha256, " has ", *size, " bytes"));
     }
     const std::string path = shelf_->PathOf(sha256);
-    const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return errno == ENOENT ? NoBlob(sha256) : Failed("open", path);
+    const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.open()) return errno == ENOENT ? NoBlob(sha256) : FileError("open", path);
     std::string bytes(std::min(length, *size - offset), '\0');
     for (size_t have = 0; have < bytes.size();) {
       const ssize_t read = pread(file.get(), bytes.data() + have, bytes.size() - have,
                                  static_cast<off_t>(offset + have));
       if (read < 0 && errno == EINTR) continue;
-      if (read < 0) return Failed("read", path);
+      if (read < 0) return FileError("read", path);
       if (read == 0) return absl::DataLossError(absl::StrCat("blob ", sha256, " is cut short"));
       have += static_cast<size_t>(read);
     }
@@ -336,7 +301,7 @@ class FolderBlobs final : public Blobs {
     }
     if (unlink(path.c_str()) == 0) return Swept::kRemoved;
     if (errno == ENOENT) return Swept::kAbsent;
-    return Failed("remove", path);
+    return FileError("remove", path);
   }
 
   absl::StatusOr<std::vector<std::string>> List() override {
@@ -388,13 +353,13 @@ class FolderBlobs final : public Blobs {
     const std::string path = shelf_->PathOf(sha256);
     struct stat found;
     if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
-    if (errno != ENOENT) return Failed("look at", path);
+    if (errno != ENOENT) return FileError("look at", path);
     if (rename(shelf_->TrashPathOf(sha256).c_str(), path.c_str()) != 0) {
-      return errno == ENOENT ? NoBlob(sha256) : Failed("take back from the trash", path);
+      return errno == ENOENT ? NoBlob(sha256) : FileError("take back from the trash", path);
     }
     shelf_->unsynced.insert(std::string(sha256));
     if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
-    return Failed("look at", path);
+    return FileError("look at", path);
   }
 
   // Dated first, so that a crash between the two leaves nothing in the trash that looks old.
@@ -404,15 +369,15 @@ class FolderBlobs final : public Blobs {
     const timespec times[2] = {date, date};
     if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) {
       if (errno == ENOENT) return Swept::kAbsent;
-      return Failed("date", path);
+      return FileError("date", path);
     }
     const std::string place = shelf_->TrashPathOf(sha256);
     if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
-    if (errno != ENOENT) return Failed("move to the trash", path);
+    if (errno != ENOENT) return FileError("move to the trash", path);
     const std::string trash = shelf_->Trash();
-    if (mkdir(trash.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", trash);
+    if (mkdir(trash.c_str(), 0700) != 0 && errno != EEXIST) return FileError("create", trash);
     if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
-    return Failed("move to the trash", path);
+    return FileError("move to the trash", path);
   }
 
   const std::shared_ptr<Shelf> shelf_;
@@ -440,7 +405,7 @@ absl::StatusOr<size_t> Blobs::Count(const std::string& folder) {
 
 absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
                                                    BlobsOptions options) {
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failed("create", folder);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return FileError("create", folder);
   absl::Status status = RemoveTemporaries(folder);
   // An earlier process may have ended between a rename and this.
   if (status.ok()) status = SyncFolder(folder);

@@ -1,4 +1,3 @@
-// The ballast file, and what writes have told of the disk.
 #include "storage/disk_room.h"
 
 #include <fcntl.h>
@@ -10,21 +9,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "process/file.h"
 
 namespace ablate::storage {
 namespace {
 
 constexpr std::chrono::minutes kBlobMemory(1);
-
-absl::Status SyncFolder(const std::string& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
-  const bool synced = fsync(descriptor) == 0;
-  const int error = errno;
-  close(descriptor);
-  return synced ? absl::OkStatus()
-                : absl::ErrnoToStatus(error, absl::StrCat("cannot sync ", folder));
-}
 
 // Whether the file has that many bytes of blocks: one that a crash cut short or that was copied as
 // a hole has not.
@@ -45,10 +35,37 @@ int Allocate(const std::string& file, uint64_t bytes) {
   return error;
 }
 
+absl::StatusOr<uint64_t> AskFileSystem(const std::string& folder) {
+  struct statvfs found;
+  if (statvfs(folder.c_str(), &found) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at the disk of ", folder));
+  }
+  return uint64_t{found.f_bavail} * found.f_frsize;
+}
+
 }  // namespace
 
-DiskRoom::DiskRoom(std::string folder, uint64_t ballast)
-    : folder_(std::move(folder)), ballast_(ballast) {
+bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
+
+absl::Status FileError(absl::string_view what, const std::string& path) {
+  const int error = errno;
+  const std::string message = absl::StrCat("cannot ", what, " ", path);
+  if (IsFull(error)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the disk is full: ", message));
+  }
+  return absl::ErrnoToStatus(error, message);
+}
+
+absl::Status SyncFolder(const std::string& folder) {
+  const process::FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.open() || fsync(file.get()) != 0) return FileError("sync", folder);
+  return absl::OkStatus();
+}
+
+DiskRoom::DiskRoom(std::string folder, uint64_t ballast, FreeBytes free_bytes)
+    : folder_(std::move(folder)),
+      ballast_(ballast),
+      available_(free_bytes ? std::move(free_bytes) : [this] { return AskFileSystem(folder_); }) {
   MutexLock lock(&mutex_);
   kept_ = ballast_ > 0 && HasBlocks(File(), ballast_);
 }
@@ -89,13 +106,13 @@ bool DiskRoom::Release() {
 }
 
 absl::Status DiskRoom::Keep() {
-  const auto available = Available();
+  const auto available = available_();
   if (!available.ok()) return available.status();
   MutexLock lock(&mutex_);
   if (ballast_ == 0 || kept_) return absl::OkStatus();
   const int error = *available < ballast_ + kSlack ? ENOSPC : Allocate(File(), ballast_);
   kept_ = error == 0;
-  impossible_ = !kept_ && error != ENOSPC && error != EDQUOT;
+  impossible_ = !kept_ && !IsFull(error);
   if (kept_) return absl::OkStatus();
   return absl::ErrnoToStatus(
       error, absl::StrCat("cannot keep ", ballast_, " bytes for deletes in ", folder_));
@@ -107,16 +124,8 @@ absl::Status DiskRoom::Try(const std::function<absl::Status()>& work) {
   return absl::IsResourceExhausted(status) && Release() ? work() : status;
 }
 
-absl::StatusOr<uint64_t> DiskRoom::Available() const {
-  struct statvfs found;
-  if (statvfs(folder_.c_str(), &found) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at the disk of ", folder_));
-  }
-  return uint64_t{found.f_bavail} * found.f_frsize;
-}
-
 absl::StatusOr<uint64_t> DiskRoom::Free() const {
-  const auto available = Available();
+  const auto available = available_();
   if (!available.ok()) return available.status();
   MutexLock lock(&mutex_);
   const uint64_t due = kept_ || impossible_ ? 0 : ballast_;

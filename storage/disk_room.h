@@ -10,9 +10,18 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "sync/mutex.h"
 
 namespace ablate::storage {
+
+// Whether an errno says that the disk, or the user's share of it, is full.
+bool IsFull(int error);
+// What errno says of a call that failed: "cannot WHAT PATH", RESOURCE_EXHAUSTED if the disk is
+// full.
+absl::Status FileError(absl::string_view what, const std::string& path);
+// Makes what was renamed, made or removed in the folder last.
+absl::Status SyncFolder(const std::string& folder);
 
 // Deleting needs room too: for the log of what is deleted, before any file goes. So a file of real
 // blocks, the ballast, lies in the folder; it is given up when a delete finds the disk full, and
@@ -23,8 +32,11 @@ class DiskRoom {
   // What has to be left beside the ballast for the disk not to count as full.
   static constexpr uint64_t kSlack = 1 << 20;
 
+  using FreeBytes = std::function<absl::StatusOr<uint64_t>()>;
+
   // `ballast` is its size in bytes; 0: there is none. `folder` is this process's alone.
-  DiskRoom(std::string folder, uint64_t ballast);
+  // `free_bytes` says what its disk has left; null: the file system is asked.
+  DiskRoom(std::string folder, uint64_t ballast, FreeBytes free_bytes = nullptr);
 
   enum class Kind { kRows, kBlobs };
   // RESOURCE_EXHAUSTED while what is left is for deletes.
@@ -49,10 +61,10 @@ class DiskRoom {
 
  private:
   std::string File() const;
-  absl::StatusOr<uint64_t> Available() const;
 
   const std::string folder_;
   const uint64_t ballast_;
+  const FreeBytes available_;
   mutable Mutex mutex_;
   bool kept_ ABSL_GUARDED_BY(mutex_) = false;
   bool impossible_ ABSL_GUARDED_BY(mutex_) = false;  // for another reason than a full disk

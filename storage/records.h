@@ -149,7 +149,7 @@ struct DatasetRecord {
   Micros create_time = 0;
 };
 
-inline constexpr size_t kLongestKey = 200;  // bytes of a metric's key
+inline constexpr size_t kMaxKeyBytes = 200;  // bytes of a metric's key
 
 // Points of one key in one row group.
 struct Column {

@@ -1,4 +1,3 @@
-// SHA-256 by OpenSSL.
 #include "storage/sha256.h"
 
 #include <openssl/evp.h>

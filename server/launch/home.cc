@@ -1,4 +1,3 @@
-// Folders that are ours alone, and socket paths that fit into a sockaddr_un.
 #include "server/launch/home.h"
 
 #include <unistd.h>
@@ -17,7 +16,7 @@
 namespace ablate::launch {
 namespace {
 
-constexpr size_t kLongestSocketPath = 107;  // sockaddr_un's 108 bytes hold a terminating zero
+constexpr size_t kMaxSocketPath = 107;  // sockaddr_un's 108 bytes hold a terminating zero
 
 // FNV-1a: the same folder gives the same socket after every restart.
 uint64_t Hash(absl::string_view text) {
@@ -40,14 +39,14 @@ absl::StatusOr<std::string> ShortFolder() {
 
 absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name) {
   const std::string natural = absl::StrCat(home.run, "/", name);
-  if (natural.size() <= kLongestSocketPath) return natural;
+  if (natural.size() <= kMaxSocketPath) return natural;
   absl::StatusOr<std::string> folder = ShortFolder();
   if (!folder.ok()) return folder.status();
   const std::string path = absl::StrFormat("%s/%016x-%s", *folder, Hash(home.folder), name);
-  if (path.size() > kLongestSocketPath) {
+  if (path.size() > kMaxSocketPath) {
     return absl::FailedPreconditionError(
         absl::StrCat("socket path ", path, " is ", path.size(), " bytes long, at most ",
-                     kLongestSocketPath, " are allowed: choose a shorter XDG_RUNTIME_DIR"));
+                     kMaxSocketPath, " are allowed: choose a shorter XDG_RUNTIME_DIR"));
   }
   return path;
 }

@@ -1,5 +1,3 @@
-// The supervisor's thread: waits on process descriptors, reports exits, starts again after a
-// back-off.
 #include "server/launch/local.h"
 
 #include <poll.h>
@@ -11,15 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <optional>
-#include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "process/identity.h"
 #include "process/log_file.h"
-#include "server/launch/backoff.h"
-#include "server/launch/process.h"
-#include "sync/mutex.h"
+#include "server/launch/worker_process.h"
 
 // glibc 2.36 forgets to declare these with C linkage.
 extern "C" {
@@ -27,18 +23,13 @@ extern "C" {
 }
 
 namespace ablate::launch {
-namespace {
 
-absl::Duration MonotonicNow() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return absl::DurationFromTimespec(now);
-}
+using process::FileDescriptor;
 
 // A worker as the supervisor sees it. Touched by the supervisor's thread only, once that runs.
-struct Worker {
+struct SupervisedWorker {
   WorkerCommand command;
-  ProcessId process;
+  pid_t pid = 0;
   FileDescriptor pidfd;  // open while the process runs
   uint64_t log_start = 0;
   absl::Duration started;
@@ -47,52 +38,61 @@ struct Worker {
   std::string killed_for;     // why we killed it; empty if we did not
 };
 
-absl::Status Watch(Worker& worker, const ProcessId& process) {
-  FileDescriptor descriptor(pidfd_open(process.pid, 0));
+namespace {
+
+absl::Duration MonotonicNow() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
+
+absl::Status Watch(SupervisedWorker& worker, pid_t pid) {
+  FileDescriptor descriptor(pidfd_open(pid, 0));
   if (!descriptor.open()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot watch worker ", worker.command.name));
   }
-  worker.process = process;
+  worker.pid = pid;
   worker.pidfd = std::move(descriptor);
   worker.started = MonotonicNow();
   worker.killed_for.clear();
   return absl::OkStatus();
 }
 
-absl::Status StartProcess(Worker& worker) {
+absl::Status StartProcess(SupervisedWorker& worker) {
   process::BoundLog(worker.command.log_file);
   worker.log_start = process::FileSize(worker.command.log_file);
-  const absl::StatusOr<ProcessId> process = Spawn(worker.command);
-  if (!process.ok()) return process.status();
-  if (absl::Status watched = Watch(worker, *process); !watched.ok()) {
+  const absl::StatusOr<process::ProcessId> spawned = Spawn(worker.command);
+  if (!spawned.ok()) return spawned.status();
+  if (absl::Status watched = Watch(worker, spawned->pid); !watched.ok()) {
     // Nobody would notice its end.
-    kill(process->pid, SIGKILL);
-    waitpid(process->pid, nullptr, 0);
+    kill(spawned->pid, SIGKILL);
+    waitpid(spawned->pid, nullptr, 0);
     return watched;
   }
   // Without its file a restarted server would not find the worker; the device's lock then keeps a
   // second one out until it ends.
-  const absl::Status written = WritePidFile(worker.command.pid_file, *process);
+  const absl::Status written =
+      process::WritePidFile(worker.command.pid_file, {*spawned, CommandHash(worker.command)});
   if (!written.ok()) spdlog::warn("{}", std::string(written.message()));
   return absl::OkStatus();
 }
 
 // For a process of another program, of other options or of another socket: it saves, leaves, and is
 // then started again as it should be.
-void Replace(const Worker& worker) {
+void Replace(const SupervisedWorker& worker) {
   spdlog::info("worker {} was started with another program or other options: replacing it",
                worker.command.name);
   pidfd_send_signal(worker.pidfd.get(), SIGTERM, nullptr, 0);
 }
 
-absl::Status StartOrAdopt(Worker& worker) {
-  if (const auto process = FindByPidFile(worker.command.pid_file)) {
+absl::Status StartOrAdopt(SupervisedWorker& worker) {
+  if (const auto found = process::FindByPidFile(worker.command.pid_file)) {
     // Looked at again once it is watched: it may have ended, and its number been reused, in
     // between.
-    const bool adopted =
-        Watch(worker, *process).ok() && FindByPidFile(worker.command.pid_file).has_value();
+    const bool adopted = Watch(worker, found->process.pid).ok() &&
+                         process::FindByPidFile(worker.command.pid_file).has_value();
     if (adopted) {
-      if (process->command != CommandHash(worker.command)) Replace(worker);
+      if (found->command != CommandHash(worker.command)) Replace(worker);
       return absl::OkStatus();
     }
     worker.pidfd = FileDescriptor();
@@ -101,18 +101,18 @@ absl::Status StartOrAdopt(Worker& worker) {
 }
 
 // For one that has run so long and does not run now.
-void DelayRestart(Worker& worker, absl::Duration ran) {
+void DelayRestart(SupervisedWorker& worker, absl::Duration ran) {
   worker.delay = RestartDelay(worker.delay, ran);
   worker.restart_at = MonotonicNow() + worker.delay;
 }
 
-bool NoneRuns(const std::vector<Worker>& workers) {
+bool NoneRuns(const std::vector<SupervisedWorker>& workers) {
   return std::none_of(workers.begin(), workers.end(),
-                      [](const Worker& worker) { return worker.pidfd.open(); });
+                      [](const SupervisedWorker& worker) { return worker.pidfd.open(); });
 }
 
 // Nothing if the process never worked.
-std::optional<ChildExit> Reap(const Worker& worker) {
+std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
   const std::string tail = LastLine(worker.command.log_file, worker.log_start);
   siginfo_t ended{};
   const auto pidfd = static_cast<id_t>(worker.pidfd.get());
@@ -135,193 +135,21 @@ std::optional<ChildExit> Reap(const Worker& worker) {
   return exit;
 }
 
-class Supervisor : public LocalWorkers {
- public:
-  Supervisor(std::vector<Worker> workers, FileDescriptor wake, ChildEvents events)
-      : workers_(std::move(workers)),
-        wake_(std::move(wake)),
-        events_(std::move(events)),
-        thread_([this] { Supervise(); }) {}
-
-  ~Supervisor() override {
-    {
-      MutexLock lock(&mutex_);
-      quit_ = true;
-    }
-    Wake();
-    thread_.join();
-  }
-
-  void Kill(const std::string& worker, int64_t pid, absl::string_view why) override {
-    MutexLock lock(&mutex_);
-    kills_.push_back({worker, pid, std::string(why)});
-    Wake();
-  }
-
-  void Stop(absl::Duration patience) override {
-    MutexLock lock(&mutex_);
-    if (!stop_by_) stop_by_ = MonotonicNow() + patience;
-    Wake();
-    while (!stopped_) changed_.Wait(&mutex_);
-  }
-
- private:
-  enum class Phase { kKeepAlive, kTerminate, kKill };
-  struct KillRequest {
-    std::string worker;
-    int64_t pid = 0;
-    std::string why;
-  };
-
-  void Supervise() {
-    Phase phase = Phase::kKeepAlive;
-    while (true) {
-      const std::optional<absl::Duration> stop_by = Requests();
-      if (!stop_by && quitting()) return;
-      KillHung();
-      phase = Signal(phase, stop_by);
-      if (phase == Phase::kKeepAlive) RestartDue();
-      if (phase != Phase::kKeepAlive && NoneRuns(workers_)) return Stopped();
-      WaitForEvent(phase, stop_by);
-      ReapEnded();
-    }
-  }
-
-  std::optional<absl::Duration> Requests() {
-    MutexLock lock(&mutex_);
-    return stop_by_;
-  }
-
-  bool quitting() {
-    MutexLock lock(&mutex_);
-    return quit_;
-  }
-
-  void Stopped() {
-    MutexLock lock(&mutex_);
-    stopped_ = true;
-    changed_.SignalAll();
-  }
-
-  void KillHung() {
-    std::vector<KillRequest> kills;
-    {
-      MutexLock lock(&mutex_);
-      kills.swap(kills_);
-    }
-    for (KillRequest& request : kills) {
-      for (Worker& worker : workers_) {
-        const bool meant = worker.command.name == request.worker && worker.pidfd.open() &&
-                           worker.process.pid == request.pid;
-        if (!meant) continue;
-        worker.killed_for = request.why;
-        pidfd_send_signal(worker.pidfd.get(), SIGKILL, nullptr, 0);
-      }
-    }
-  }
-
-  // Sends each signal of a stop once.
-  Phase Signal(Phase phase, std::optional<absl::Duration> stop_by) {
-    if (!stop_by) return Phase::kKeepAlive;
-    if (phase == Phase::kKeepAlive) {
-      SignalAll(SIGTERM);
-      phase = Phase::kTerminate;
-    }
-    if (phase == Phase::kTerminate && MonotonicNow() >= *stop_by) {
-      SignalAll(SIGKILL);
-      phase = Phase::kKill;
-    }
-    return phase;
-  }
-
-  void SignalAll(int signal) {
-    for (const Worker& worker : workers_) {
-      if (worker.pidfd.open()) pidfd_send_signal(worker.pidfd.get(), signal, nullptr, 0);
-    }
-  }
-
-  void RestartDue() {
-    for (Worker& worker : workers_) {
-      if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
-      const absl::Status started = StartProcess(worker);
-      if (started.ok()) {
-        events_.on_start({worker.command.name, worker.process.pid});
-        continue;
-      }
-      DelayRestart(worker, absl::ZeroDuration());
-      events_.on_exit(ChildExit{worker.command.name, false, std::string(started.message())});
-    }
-  }
-
-  // Until a process ends, a restart or the end of patience is due, or someone asks for something.
-  void WaitForEvent(Phase phase, std::optional<absl::Duration> stop_by) {
-    std::vector<pollfd> events = {{wake_.get(), POLLIN, 0}};
-    std::optional<absl::Duration> due;
-    if (phase == Phase::kTerminate) due = stop_by;
-    for (const Worker& worker : workers_) {
-      if (worker.pidfd.open()) {
-        events.push_back({worker.pidfd.get(), POLLIN, 0});
-      } else if (phase == Phase::kKeepAlive) {
-        due = due ? std::min(*due, worker.restart_at) : worker.restart_at;
-      }
-    }
-    int timeout = -1;
-    if (due) {
-      const absl::Duration left = std::max(*due - MonotonicNow(), absl::ZeroDuration());
-      timeout =
-          static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
-    }
-    poll(events.data(), events.size(), timeout);
-    uint64_t wakes = 0;
-    if (events[0].revents != 0 && read(wake_.get(), &wakes, sizeof wakes) < 0) return;
-  }
-
-  void ReapEnded() {
-    for (Worker& worker : workers_) {
-      if (!worker.pidfd.open()) continue;
-      pollfd event{worker.pidfd.get(), POLLIN, 0};
-      if (poll(&event, 1, 0) != 1) continue;
-      const std::optional<ChildExit> exit = Reap(worker);
-      worker.pidfd = FileDescriptor();
-      unlink(worker.command.pid_file.c_str());
-      DelayRestart(worker, MonotonicNow() - worker.started);
-      if (exit) events_.on_exit(*exit);
-    }
-  }
-
-  void Wake() {
-    const uint64_t one = 1;
-    // Fails only when the counter is full, and then the thread wakes all the same.
-    if (write(wake_.get(), &one, sizeof one) < 0) return;
-  }
-
-  std::vector<Worker> workers_;
-  const FileDescriptor wake_;
-  const ChildEvents events_;
-  Mutex mutex_;
-  CondVar changed_;
-  bool quit_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<absl::Duration> stop_by_ ABSL_GUARDED_BY(mutex_);
-  std::vector<KillRequest> kills_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // last: it uses the others
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
     std::vector<WorkerCommand> commands, ChildEvents events) {
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
-  std::vector<Worker> workers;
+  std::vector<SupervisedWorker> workers;
   for (WorkerCommand& command : commands) {
     workers.emplace_back().command = std::move(command);
   }
   absl::Status first_error;
-  for (Worker& worker : workers) {
+  for (SupervisedWorker& worker : workers) {
     const absl::Status started = StartOrAdopt(worker);
     if (started.ok()) {
-      events.on_start({worker.command.name, worker.process.pid});
+      events.on_start({worker.command.name, worker.pid});
       continue;
     }
     spdlog::error("{}", std::string(started.message()));
@@ -330,7 +158,156 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
   }
   // With one that works the others are tried again, as after any other end.
   if (NoneRuns(workers) && !first_error.ok()) return first_error;
-  return std::make_unique<Supervisor>(std::move(workers), std::move(wake), std::move(events));
+  return std::unique_ptr<LocalWorkers>(
+      new LocalWorkers(std::move(workers), std::move(wake), std::move(events)));
+}
+
+LocalWorkers::LocalWorkers(std::vector<SupervisedWorker> workers, FileDescriptor wake,
+                           ChildEvents events)
+    : workers_(std::move(workers)),
+      wake_(std::move(wake)),
+      events_(std::move(events)),
+      thread_([this] { Supervise(); }) {}
+
+LocalWorkers::~LocalWorkers() {
+  {
+    MutexLock lock(&mutex_);
+    quit_ = true;
+  }
+  Wake();
+  thread_.join();
+}
+
+void LocalWorkers::Kill(const std::string& worker, int64_t pid, absl::string_view why) {
+  MutexLock lock(&mutex_);
+  kills_.push_back({worker, pid, std::string(why)});
+  Wake();
+}
+
+void LocalWorkers::Stop(absl::Duration timeout) {
+  MutexLock lock(&mutex_);
+  if (!stop_by_) stop_by_ = MonotonicNow() + timeout;
+  Wake();
+  while (!stopped_) changed_.Wait(&mutex_);
+}
+
+void LocalWorkers::Supervise() {
+  Phase phase = Phase::kKeepAlive;
+  while (true) {
+    const std::optional<absl::Duration> stop_by = StopTime();
+    if (!stop_by && quitting()) return;
+    KillHung();
+    phase = Signal(phase, stop_by);
+    if (phase == Phase::kKeepAlive) RestartDue();
+    if (phase != Phase::kKeepAlive && NoneRuns(workers_)) return NoteStopped();
+    WaitForEvent(phase, stop_by);
+    ReapEnded();
+  }
+}
+
+std::optional<absl::Duration> LocalWorkers::StopTime() {
+  MutexLock lock(&mutex_);
+  return stop_by_;
+}
+
+bool LocalWorkers::quitting() {
+  MutexLock lock(&mutex_);
+  return quit_;
+}
+
+void LocalWorkers::NoteStopped() {
+  MutexLock lock(&mutex_);
+  stopped_ = true;
+  changed_.SignalAll();
+}
+
+void LocalWorkers::KillHung() {
+  std::vector<KillRequest> kills;
+  {
+    MutexLock lock(&mutex_);
+    kills.swap(kills_);
+  }
+  for (KillRequest& request : kills) {
+    for (SupervisedWorker& worker : workers_) {
+      const bool meant =
+          worker.command.name == request.worker && worker.pidfd.open() && worker.pid == request.pid;
+      if (!meant) continue;
+      worker.killed_for = request.why;
+      pidfd_send_signal(worker.pidfd.get(), SIGKILL, nullptr, 0);
+    }
+  }
+}
+
+LocalWorkers::Phase LocalWorkers::Signal(Phase phase, std::optional<absl::Duration> stop_by) {
+  if (!stop_by) return Phase::kKeepAlive;
+  if (phase == Phase::kKeepAlive) {
+    SignalAll(SIGTERM);
+    phase = Phase::kTerminate;
+  }
+  if (phase == Phase::kTerminate && MonotonicNow() >= *stop_by) {
+    SignalAll(SIGKILL);
+    phase = Phase::kKill;
+  }
+  return phase;
+}
+
+void LocalWorkers::SignalAll(int signal) {
+  for (const SupervisedWorker& worker : workers_) {
+    if (worker.pidfd.open()) pidfd_send_signal(worker.pidfd.get(), signal, nullptr, 0);
+  }
+}
+
+void LocalWorkers::RestartDue() {
+  for (SupervisedWorker& worker : workers_) {
+    if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
+    const absl::Status started = StartProcess(worker);
+    if (started.ok()) {
+      events_.on_start({worker.command.name, worker.pid});
+      continue;
+    }
+    DelayRestart(worker, absl::ZeroDuration());
+    events_.on_exit(ChildExit{worker.command.name, false, std::string(started.message())});
+  }
+}
+
+void LocalWorkers::WaitForEvent(Phase phase, std::optional<absl::Duration> stop_by) {
+  std::vector<pollfd> events = {{wake_.get(), POLLIN, 0}};
+  std::optional<absl::Duration> due;
+  if (phase == Phase::kTerminate) due = stop_by;
+  for (const SupervisedWorker& worker : workers_) {
+    if (worker.pidfd.open()) {
+      events.push_back({worker.pidfd.get(), POLLIN, 0});
+    } else if (phase == Phase::kKeepAlive) {
+      due = due ? std::min(*due, worker.restart_at) : worker.restart_at;
+    }
+  }
+  int timeout = -1;
+  if (due) {
+    const absl::Duration left = std::max(*due - MonotonicNow(), absl::ZeroDuration());
+    timeout = static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+  }
+  poll(events.data(), events.size(), timeout);
+  uint64_t wakes = 0;
+  if (events[0].revents != 0 && read(wake_.get(), &wakes, sizeof wakes) < 0) return;
+}
+
+void LocalWorkers::ReapEnded() {
+  for (SupervisedWorker& worker : workers_) {
+    if (!worker.pidfd.open()) continue;
+    pollfd event{worker.pidfd.get(), POLLIN, 0};
+    if (poll(&event, 1, 0) != 1) continue;
+    const std::optional<ChildExit> exit = Reap(worker);
+    worker.pidfd = FileDescriptor();
+    unlink(worker.command.pid_file.c_str());
+    DelayRestart(worker, MonotonicNow() - worker.started);
+    if (exit) events_.on_exit(*exit);
+  }
+}
+
+void LocalWorkers::Wake() {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then the thread wakes all the same.
+  if (write(wake_.get(), &one, sizeof one) < 0) return;
 }
 
 }  // namespace ablate::launch

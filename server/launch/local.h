@@ -6,13 +6,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "process/file.h"
+#include "sync/mutex.h"
 
 namespace ablate::launch {
 
@@ -45,6 +49,8 @@ struct ChildEvents {
   std::function<void(const ChildExit&)> on_exit;
 };
 
+struct SupervisedWorker;
+
 // Keeps one process per command alive. Thread-safe.
 class LocalWorkers {
  public:
@@ -54,12 +60,51 @@ class LocalWorkers {
   static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(std::vector<WorkerCommand> commands,
                                                              ChildEvents events);
   // Leaves the processes running: a restarted server adopts them.
-  virtual ~LocalWorkers() = default;
+  ~LocalWorkers();
   // Ends a process at once, if it still is this worker's: it is replaced like any that ended, and
   // `why` is the beginning of its last words.
-  virtual void Kill(const std::string& worker, int64_t pid, absl::string_view why) = 0;
-  // SIGTERM, then SIGKILL after `patience`; waits until all are gone and starts none again.
-  virtual void Stop(absl::Duration patience) = 0;
+  void Kill(const std::string& worker, int64_t pid, absl::string_view why);
+  // SIGTERM, then SIGKILL after `timeout`; waits until all are gone and starts none again.
+  void Stop(absl::Duration timeout);
+
+ private:
+  enum class Phase { kKeepAlive, kTerminate, kKill };
+  struct KillRequest {
+    std::string worker;
+    int64_t pid = 0;
+    std::string why;
+  };
+
+  LocalWorkers(std::vector<SupervisedWorker> workers, process::FileDescriptor wake,
+               ChildEvents events);
+
+  // Of the supervisor's thread, from here on.
+  void Supervise();
+  std::optional<absl::Duration> StopTime();
+  bool quitting();
+  void NoteStopped();
+  void KillHung();
+  // Sends each signal of a stop once.
+  Phase Signal(Phase phase, std::optional<absl::Duration> stop_by);
+  void SignalAll(int signal);
+  void RestartDue();
+  // Until a process ends, a restart or the end of a stop's timeout is due, or someone asks for
+  // something.
+  void WaitForEvent(Phase phase, std::optional<absl::Duration> stop_by);
+  void ReapEnded();
+
+  void Wake();
+
+  std::vector<SupervisedWorker> workers_;  // the supervisor's thread's alone
+  const process::FileDescriptor wake_;
+  const ChildEvents events_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool quit_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Duration> stop_by_ ABSL_GUARDED_BY(mutex_);
+  std::vector<KillRequest> kills_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last: it uses the others
 };
 
 }  // namespace ablate::launch

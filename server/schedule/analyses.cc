@@ -1,4 +1,3 @@
-// A short queue in memory, and the few ways in which its requests end.
 #include "server/schedule/analyses.h"
 
 #include <algorithm>
@@ -20,8 +19,8 @@ absl::Status WorkerEnded(absl::string_view how) {
 }
 
 absl::Status FailureOf(const v1::AnalysisFailed& failed) {
-  constexpr uint32_t kHighest = static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
-  const bool known = failed.code() > 0 && failed.code() <= kHighest;
+  constexpr uint32_t kMaxCode = static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
+  const bool known = failed.code() > 0 && failed.code() <= kMaxCode;
   return absl::Status(
       known ? static_cast<absl::StatusCode>(failed.code()) : absl::StatusCode::kUnknown,
       failed.message());
@@ -43,9 +42,10 @@ Analyses::~Analyses() { Stop(); }
 absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
   MutexLock lock(&mutex_);
   if (stopped_) return absl::UnavailableError("the server is shutting down");
-  if (pending_.size() >= limits_.most) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "too many analyses at once: at most ", limits_.most, " run or wait; try again later"));
+  if (pending_.size() >= limits_.max_pending) {
+    return absl::ResourceExhaustedError(absl::StrCat("too many analyses at once: at most ",
+                                                     limits_.max_pending,
+                                                     " run or wait; try again later"));
   }
   // It would end the stream, and with it whatever else its worker does.
   if (const size_t bytes = request.message.ByteSizeLong(); bytes > limits_.message_bytes) {
@@ -215,7 +215,7 @@ void Analyses::EndAll(const absl::Status& why) {
 absl::Status Analyses::Overdue(const Pending& pending) const {
   const absl::Duration now = clock_->Now();
   if (pending.orphaned) {
-    const bool due = now - pending.since >= limits_.obituary;
+    const bool due = now - pending.since >= limits_.exit_timeout;
     return due ? WorkerEnded("lost its connection") : absl::OkStatus();
   }
   if (pending.session != 0) {
@@ -225,18 +225,18 @@ absl::Status Analyses::Overdue(const Pending& pending) const {
                                                     ", the limit of one: ask for less"));
   }
   const bool alone = workers_.empty();
-  if (!alone || now - std::max(pending.since, alone_since_) < limits_.patience) {
+  if (!alone || now - std::max(pending.since, alone_since_) < limits_.worker_timeout) {
     return absl::OkStatus();
   }
   return absl::UnavailableError(absl::StrCat(
-      "no worker for analyses has been attached for ", absl::FormatDuration(limits_.patience),
+      "no worker for analyses has been attached for ", absl::FormatDuration(limits_.worker_timeout),
       last_words_.empty() ? "" : absl::StrCat("; the last one ended: ", last_words_)));
 }
 
 // A worker that does not let go of what was withdrawn hangs: it has to be replaced.
 void Analyses::DrainStuck() {
   for (auto& [session, worker] : workers_) {
-    const bool stuck = clock_->Now() - worker.withdrawn_at >= limits_.cancel_patience;
+    const bool stuck = clock_->Now() - worker.withdrawn_at >= limits_.cancel_timeout;
     if (worker.drained || !stuck) continue;
     worker.drained = true;
     v1::ToWorker message;

@@ -16,19 +16,19 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/schedule/clock.h"
-#include "server/schedule/worker_stream.h"
+#include "server/schedule/workers.h"
 #include "storage/blobs.h"
 #include "sync/mutex.h"
 
 namespace ablate::schedule {
 
 struct AnalysisLimits {
-  size_t most = 16;                                    // that run or wait
-  size_t message_bytes = 1 << 20;                      // of one: a worker takes 4 MiB at most
-  absl::Duration run_time = absl::Seconds(60);         // of one, once a worker has it
-  absl::Duration patience = absl::Seconds(30);         // without any worker
-  absl::Duration obituary = absl::Seconds(1);          // for the reason of a worker's end to arrive
-  absl::Duration cancel_patience = absl::Seconds(10);  // for a worker to let go of one
+  size_t max_pending = 16;                            // that run or wait
+  size_t message_bytes = 1 << 20;                     // of one: a worker takes 4 MiB at most
+  absl::Duration run_time = absl::Seconds(60);        // of one, once a worker has it
+  absl::Duration worker_timeout = absl::Seconds(30);  // without any worker
+  absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
+  absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
 };
 
 struct AnalysisRequest {

@@ -2,6 +2,8 @@
 #ifndef ABLATE_SERVER_SCHEDULE_CLOCK_H_
 #define ABLATE_SERVER_SCHEDULE_CLOCK_H_
 
+#include <chrono>
+
 #include "absl/time/time.h"
 
 namespace ablate::schedule {
@@ -15,7 +17,15 @@ class Clock {
 };
 
 // The machine's steady clock; lives as long as the program.
-const Clock& SteadyClock();
+inline const Clock& SteadyClock() {
+  class Steady : public Clock {
+    absl::Duration Now() const override {
+      return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+    }
+  };
+  static const Steady clock;
+  return clock;
+}
 
 }  // namespace ablate::schedule
 

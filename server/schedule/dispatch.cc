@@ -3,27 +3,27 @@
 #include <cmath>
 #include <utility>
 
-#include "server/schedule/scheduler_impl.h"
+#include "server/schedule/scheduler.h"
 
 namespace ablate::schedule {
 namespace {
 
-constexpr uint32_t kMostRunsPerLane = 32;
+constexpr uint32_t kMaxRunsPerLane = 32;
 constexpr uint32_t kPage = 16;
-constexpr size_t kMostStepTimes = 1000;
+constexpr size_t kMaxStepTimes = 1000;
 constexpr absl::Duration kStepTimeAge = absl::Seconds(10);
 
 }  // namespace
 
 // What can't be granted now is tried again at the next tick.
-void Scheduler::Impl::Dispatch() {
+void Scheduler::Dispatch() {
   if (draining_) return;
   for (const char* device_kind : {"cpu", "cuda"}) {
     if (!DispatchKind(device_kind).ok()) return;
   }
 }
 
-absl::Status Scheduler::Impl::DispatchKind(absl::string_view device_kind) {
+absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
   uint32_t lanes = 0;
   for (const auto& [name, worker] : workers_) {
     if (worker.device_kind == device_kind && TakesNewRuns(worker)) lanes += worker.lanes;
@@ -44,8 +44,7 @@ absl::Status Scheduler::Impl::DispatchKind(absl::string_view device_kind) {
   return absl::OkStatus();
 }
 
-std::vector<storage::NewLease> Scheduler::Impl::Assign(
-    const std::vector<storage::QueuedRun>& queue) {
+std::vector<storage::NewLease> Scheduler::Assign(const std::vector<storage::QueuedRun>& queue) {
   std::vector<storage::NewLease> leases;
   std::map<std::string, uint64_t> assigned;
   for (const storage::QueuedRun& run : queue) {
@@ -61,7 +60,7 @@ std::vector<storage::NewLease> Scheduler::Impl::Assign(
   return leases;
 }
 
-absl::StatusOr<size_t> Scheduler::Impl::Grant(const std::vector<storage::NewLease>& leases) {
+absl::StatusOr<size_t> Scheduler::Grant(const std::vector<storage::NewLease>& leases) {
   absl::StatusOr<std::vector<std::vector<storage::GrantedRun>>> granted = store_->Grant(leases);
   if (!granted.ok()) {
     if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
@@ -76,8 +75,7 @@ absl::StatusOr<size_t> Scheduler::Impl::Grant(const std::vector<storage::NewLeas
   return handed_out;
 }
 
-void Scheduler::Impl::HandOut(const storage::NewLease& made,
-                              std::vector<storage::GrantedRun> runs) {
+void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::GrantedRun> runs) {
   WorkerState& worker = workers_[made.holder.worker];
   if (worker.load() == 0) worker.progress_at = clock_->Now();
   HeldLease& lease = worker.leases[made.lease];
@@ -103,9 +101,9 @@ void Scheduler::Impl::HandOut(const storage::NewLease& made,
 }
 
 // Compared by runs per lane.
-WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run,
-                                          const std::map<std::string, uint64_t>& assigned,
-                                          std::string* name) {
+WorkerState* Scheduler::LeastLoaded(const storage::QueuedRun& run,
+                                    const std::map<std::string, uint64_t>& assigned,
+                                    std::string* name) {
   WorkerState* best = nullptr;
   uint64_t best_load = 0;
   for (auto& [candidate, worker] : workers_) {
@@ -121,26 +119,26 @@ WorkerState* Scheduler::Impl::LeastLoaded(const storage::QueuedRun& run,
   return best;
 }
 
-bool Scheduler::Impl::TakesNewRuns(const WorkerState& worker) const {
+bool Scheduler::TakesNewRuns(const WorkerState& worker) const {
   return worker.session != 0 && !worker.leaving && !worker.analysis &&
          (options_.trainer.empty() || worker.trainer == options_.trainer) &&
          (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version);
 }
 
-uint32_t Scheduler::Impl::RunsPerLane(const storage::QueuedRun& run) {
+uint32_t Scheduler::RunsPerLane(const storage::QueuedRun& run) {
   const std::optional<double> micros = StepMicros(run.shape);
   if (!micros.has_value()) return options_.runs_per_lane;
   const double work = std::max(*micros * run.steps, 1.0);
   const double runs = std::ceil(absl::ToDoubleMicroseconds(options_.work_per_lane) / work);
   return std::max(options_.runs_per_lane,
-                  static_cast<uint32_t>(std::min<double>(runs, kMostRunsPerLane)));
+                  static_cast<uint32_t>(std::min<double>(runs, kMaxRunsPerLane)));
 }
 
-std::optional<double> Scheduler::Impl::StepMicros(const std::string& shape) {
+std::optional<double> Scheduler::StepMicros(const std::string& shape) {
   const absl::Duration now = clock_->Now();
   const auto known = step_times_.find(shape);
   if (known != step_times_.end() && now < known->second.until) return known->second.micros;
-  if (step_times_.size() >= kMostStepTimes) step_times_.clear();
+  if (step_times_.size() >= kMaxStepTimes) step_times_.clear();
   const absl::StatusOr<std::optional<double>> measured = store_->MeasuredStepTime(shape);
   StepTime& entry = step_times_[shape];
   entry.micros = measured.ok() ? *measured : std::nullopt;

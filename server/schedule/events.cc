@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/schedule/messages.h"
-#include "server/schedule/scheduler_impl.h"
+#include "server/schedule/scheduler.h"
 
 namespace ablate::schedule {
 
@@ -41,7 +41,7 @@ LeaseEnding Lost(absl::string_view why) { return {storage::LeaseEnd::kLost, {}, 
 
 }  // namespace
 
-void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
+void Scheduler::OnEvent(Session id, const v1::Event& message) {
   absl::StatusOr<storage::LeaseEvent> event = ToLeaseEvent(message);
   if (!event.ok()) {
     Reject(id, message.lease(), Wrong(event.status().message()));
@@ -64,11 +64,11 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
     pin = *std::move(found);
   }
   Attachment& attachment = sessions_[id];
-  Note(attachment.worker, *event);
+  NoteProgress(attachment.worker, *event);
   v1::FromWorker counted;  // as the worker counts it
   *counted.mutable_event() = message;
   const size_t leases = workers_[attachment.worker].leases.size() + kForgottenLeases;
-  const absl::Status status = attachment.intake.Add(
+  const absl::Status status = attachment.events.Add(
       *std::move(event), counted.ByteSizeLong(),
       {options_.credit_bytes, options_.credit_bytes * leases}, std::move(pin));
   if (!status.ok()) {
@@ -79,7 +79,7 @@ void Scheduler::Impl::OnEvent(Session id, const v1::Event& message) {
   Pump(id);
 }
 
-void Scheduler::Impl::Note(const std::string& name, const storage::LeaseEvent& event) {
+void Scheduler::NoteProgress(const std::string& name, const storage::LeaseEvent& event) {
   WorkerState& worker = workers_[name];
   worker.progress_at = clock_->Now();
   HeldRun* run = worker.FindRun(event.lease, event.run);
@@ -88,7 +88,7 @@ void Scheduler::Impl::Note(const std::string& name, const storage::LeaseEvent& e
   run->ended = run->ended || EndsRun(event);
 }
 
-void Scheduler::Impl::Reject(Session id, absl::string_view lease, LeaseEnding ending) {
+void Scheduler::Reject(Session id, absl::string_view lease, LeaseEnding ending) {
   const std::string name(lease);
   End(&workers_[sessions_[id].worker], name, std::move(ending));
   // Also of a lease that holds nothing any more: without its answer the worker would send the next
@@ -96,15 +96,15 @@ void Scheduler::Impl::Reject(Session id, absl::string_view lease, LeaseEnding en
   SendCancel(id, name, "");
 }
 
-void Scheduler::Impl::Pump(Session id) {
+void Scheduler::Pump(Session id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
-  SharedGroup group = found->second.intake.Take(clock_->Now());
+  SharedGroup group = found->second.events.Take(clock_->Now());
   if (group == nullptr) return;
   Submit({id, found->second.worker, found->second.incarnation, std::move(group)});
 }
 
-void Scheduler::Impl::Submit(Batch batch) {
+void Scheduler::Submit(Batch batch) {
   std::string incarnation = batch.incarnation;
   std::vector<storage::LeaseEvent> events = batch.group->events;
   auto done = [this, batch = std::move(batch), post = post_,
@@ -116,7 +116,7 @@ void Scheduler::Impl::Submit(Batch batch) {
   store_->ApplyAsync(std::move(incarnation), std::move(events), std::move(done));
 }
 
-void Scheduler::Impl::OnApplied(const Batch& batch, const Results& results) {
+void Scheduler::OnApplied(const Batch& batch, const Results& results) {
   if (!results.ok()) {
     OnRefused(batch, results.status());
     return;
@@ -131,7 +131,7 @@ void Scheduler::Impl::OnApplied(const Batch& batch, const Results& results) {
   }
   const auto session = sessions_.find(batch.session);
   if (session != sessions_.end()) {
-    session->second.intake.Applied(*batch.group);
+    session->second.events.Applied(*batch.group);
     Answer(batch.session, *batch.group, *results);
     Pump(batch.session);
   }
@@ -140,11 +140,11 @@ void Scheduler::Impl::OnApplied(const Batch& batch, const Results& results) {
 
 // Without room nothing is acknowledged, so that the worker pauses when its credit is used up. What
 // a closed session leaves is sent again by the worker, if there still is one.
-void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
+void Scheduler::OnRefused(const Batch& batch, const absl::Status& why) {
   if (absl::IsResourceExhausted(why) || absl::IsUnavailable(why)) {
     no_room_at_ = clock_->Now();
     const auto session = sessions_.find(batch.session);
-    if (session != sessions_.end()) session->second.intake.NoRoom(batch.group, no_room_at_);
+    if (session != sessions_.end()) session->second.events.NoRoom(batch.group, no_room_at_);
     return;
   }
   const std::vector<SharedGroup> parts = ByLease(*batch.group);
@@ -161,10 +161,10 @@ void Scheduler::Impl::OnRefused(const Batch& batch, const absl::Status& why) {
 }
 
 // One event is refused: the other leases must not suffer for it.
-void Scheduler::Impl::Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts) {
+void Scheduler::Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts) {
   const auto session = sessions_.find(batch.session);
   if (session != sessions_.end()) {
-    session->second.intake.Split(parts);
+    session->second.events.Split(parts);
     Pump(batch.session);
     return;
   }
@@ -173,8 +173,7 @@ void Scheduler::Impl::Resubmit(const Batch& batch, const std::vector<SharedGroup
   }
 }
 
-void Scheduler::Impl::Answer(Session id, const EventGroup& group,
-                             const std::vector<Applied>& results) {
+void Scheduler::Answer(Session id, const EventGroup& group, const std::vector<Applied>& results) {
   std::map<std::string, uint64_t> acked;
   std::set<std::pair<std::string, std::string>> gone;
   bool gap = false;
@@ -196,7 +195,7 @@ void Scheduler::Impl::Answer(Session id, const EventGroup& group,
   if (gap) Close(id, absl::AbortedError("an earlier event is missing: attach and send it again"));
 }
 
-void Scheduler::Impl::RunLeft(const Batch& batch, const storage::LeaseEvent& event) {
+void Scheduler::RunLeft(const Batch& batch, const storage::LeaseEvent& event) {
   const auto worker = workers_.find(batch.worker);
   if (worker == workers_.end()) return;
   // Unless it is for a state that it can't continue, a worker gives runs back because it leaves.

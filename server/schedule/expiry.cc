@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
-#include "server/schedule/scheduler_impl.h"
+#include "server/schedule/scheduler.h"
 
 namespace ablate::schedule {
 
@@ -14,19 +14,19 @@ namespace {
 
 // Ticks come every second: a longer time between two means that this process did not run, and heard
 // nothing.
-constexpr absl::Duration kShortestPause = absl::Milliseconds(1500);
-constexpr absl::Duration kLongestPause = absl::Seconds(5);
+constexpr absl::Duration kMinPause = absl::Milliseconds(1500);
+constexpr absl::Duration kMaxPause = absl::Seconds(5);
 constexpr size_t kWordsBytes = 2000;
 // For so long a worker that is away is listed; batch systems give each one a name of its own.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 }  // namespace
 
-void Scheduler::Impl::Started(const LocalProcess& process) {
+void Scheduler::Started(const LocalProcess& process) {
   processes_[process.worker] = {process.pid, clock_->Now(), false};
 }
 
-void Scheduler::Impl::Exited(const WorkerExit& exit) {
+void Scheduler::Exited(const WorkerExit& exit) {
   processes_.erase(exit.worker);
   const auto found = workers_.find(exit.worker);
   const bool known = found != workers_.end();
@@ -55,7 +55,7 @@ void Scheduler::Impl::Exited(const WorkerExit& exit) {
   Dispatch();
 }
 
-void Scheduler::Impl::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
+void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
   for (const storage::Withdrawal& withdrawal : withdrawals) {
     const auto worker = workers_.find(withdrawal.worker);
     if (worker == workers_.end()) continue;
@@ -68,9 +68,9 @@ void Scheduler::Impl::Withdraw(const std::vector<storage::Withdrawal>& withdrawa
   Dispatch();
 }
 
-void Scheduler::Impl::Tick() {
+void Scheduler::Tick() {
   const absl::Duration now = clock_->Now();
-  const absl::Duration pause = std::clamp(options_.silence / 3, kShortestPause, kLongestPause);
+  const absl::Duration pause = std::clamp(options_.silence / 3, kMinPause, kMaxPause);
   if (now - last_tick_ > pause) resumed_at_ = now;
   last_tick_ = now;
   CheckSilence();
@@ -86,14 +86,14 @@ void Scheduler::Impl::Tick() {
   Dispatch();
 }
 
-void Scheduler::Impl::End(WorkerState* worker, absl::string_view lease, LeaseEnding ending) {
+void Scheduler::End(WorkerState* worker, absl::string_view lease, LeaseEnding ending) {
   const auto found = worker->leases.find(lease);
   if (found == worker->leases.end()) return;
   found->second.ending = std::move(ending);
   TryEnd(worker, found);
 }
 
-void Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
+void Scheduler::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
   const LeaseEnding& ending = *lease->second.ending;
   const absl::Status status =
       store_->EndLease(lease->first, ending.end, ending.stepping, ending.message);
@@ -104,7 +104,7 @@ void Scheduler::Impl::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
   }
 }
 
-void Scheduler::Impl::Lose(WorkerState* worker, absl::string_view why) {
+void Scheduler::Lose(WorkerState* worker, absl::string_view why) {
   std::vector<std::string> ids;
   for (const auto& [id, lease] : worker->leases) {
     if (!lease.ending.has_value()) ids.push_back(id);
@@ -115,12 +115,12 @@ void Scheduler::Impl::Lose(WorkerState* worker, absl::string_view why) {
   }
 }
 
-bool Scheduler::Impl::MayExpire() const {
+bool Scheduler::MayExpire() const {
   const absl::Duration now = clock_->Now();
   return now - start_ >= options_.start_grace && now - resumed_at_ >= options_.absence;
 }
 
-void Scheduler::Impl::CheckSilence() {
+void Scheduler::CheckSilence() {
   std::vector<Session> silent;
   for (const auto& [id, session] : sessions_) {
     if (clock_->Now() - session.heard >= options_.silence) silent.push_back(id);
@@ -137,24 +137,24 @@ void Scheduler::Impl::CheckSilence() {
 }
 
 // One that hangs before it attaches, or attaches no more, is never silent on a stream.
-void Scheduler::Impl::CheckProcesses() {
+void Scheduler::CheckProcesses() {
   if (!MayExpire()) return;
   for (const auto& [name, process] : processes_) {
     const auto worker = workers_.find(name);
     if (worker != workers_.end() && worker->second.session != 0) continue;
-    if (clock_->Now() - process.alone_since < options_.attach_patience) continue;
+    if (clock_->Now() - process.alone_since < options_.attach_timeout) continue;
     GiveUpProcess(name, absl::StrCat("it was not attached for ",
-                                     absl::FormatDuration(options_.attach_patience)));
+                                     absl::FormatDuration(options_.attach_timeout)));
   }
 }
 
-void Scheduler::Impl::GiveUpProcess(const std::string& worker, absl::string_view why) {
+void Scheduler::GiveUpProcess(const std::string& worker, absl::string_view why) {
   const auto process = processes_.find(worker);
   if (process == processes_.end() || std::exchange(process->second.given_up, true)) return;
   if (options_.on_hung) options_.on_hung({worker, process->second.pid}, why);
 }
 
-void Scheduler::Impl::CheckAbsence() {
+void Scheduler::CheckAbsence() {
   if (!MayExpire()) return;
   for (auto next = workers_.begin(); next != workers_.end();) {
     const auto current = next++;
@@ -168,7 +168,7 @@ void Scheduler::Impl::CheckAbsence() {
 
 // Heartbeats don't prove progress. What they say counts from when they came, for later ones may be
 // on their way.
-void Scheduler::Impl::CheckSteps() {
+void Scheduler::CheckSteps() {
   if (!MayExpire()) return;
   const auto too_long = [this](absl::Duration from, absl::Duration to) {
     return to - std::max(from, no_room_at_) >= options_.step_watchdog;
@@ -191,7 +191,7 @@ void Scheduler::Impl::CheckSteps() {
 }
 
 // No lane takes up what was granted: the process has to be replaced.
-void Scheduler::Impl::GiveUpOn(WorkerState* worker) {
+void Scheduler::GiveUpOn(WorkerState* worker) {
   std::vector<std::string> ids;
   for (const auto& [id, lease] : worker->leases) ids.push_back(id);
   Lose(worker, "no lane of the worker makes steps");
@@ -202,7 +202,7 @@ void Scheduler::Impl::GiveUpOn(WorkerState* worker) {
   SendTo(worker->session, drain);
 }
 
-void Scheduler::Impl::RetryEnds() {
+void Scheduler::RetryEnds() {
   for (auto& [name, worker] : workers_) {
     for (auto lease = worker.leases.begin(); lease != worker.leases.end();) {
       const auto current = lease++;

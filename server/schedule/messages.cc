@@ -1,4 +1,3 @@
-// Checks of what workers send. A worker is trusted with its leases, not with the server's health.
 #include "server/schedule/messages.h"
 
 #include <algorithm>
@@ -22,12 +21,11 @@ namespace v1 = worker::v1;
 
 constexpr size_t kNameBytes = 128;
 constexpr size_t kWordsBytes = 1024;
-constexpr uint64_t kMostBusy =
-    uint64_t{30} * 24 * 3600 * 1'000'000;                // sums of it must not overflow
-constexpr uint64_t kMostTokens = 1'000'000'000'000'000;  // likewise
-constexpr uint32_t kMostLanes = 4096;
-constexpr int kMostHeld = 100'000;
-constexpr int kMostColumns = 100'000;
+constexpr uint64_t kMaxBusy = uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of it must not overflow
+constexpr uint64_t kMaxTokens = 1'000'000'000'000'000;               // likewise
+constexpr uint32_t kMaxLanes = 4096;
+constexpr int kMaxHeld = 100'000;
+constexpr int kMaxColumns = 100'000;
 
 absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_view allowed) {
   return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; allowed: ", allowed));
@@ -49,9 +47,9 @@ absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
 }
 
 absl::Status CheckColumn(const v1::Column& column) {
-  if (column.key().empty() || column.key().size() > storage::kLongestKey) {
+  if (column.key().empty() || column.key().size() > storage::kMaxKeyBytes) {
     return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
-               absl::StrCat("1 to ", storage::kLongestKey));
+               absl::StrCat("1 to ", storage::kMaxKeyBytes));
   }
   if (text::HasControlCharacter(column.key())) {
     return Bad("points.columns.key", reflect::Quoted(column.key()), "printable characters");
@@ -71,23 +69,23 @@ absl::Status CheckColumn(const v1::Column& column) {
 }
 
 absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
-  if (points.columns_size() > kMostColumns) {
+  if (points.columns_size() > kMaxColumns) {
     return Bad("points.columns", absl::StrCat(points.columns_size(), " columns"),
-               absl::StrCat("at most ", kMostColumns));
+               absl::StrCat("at most ", kMaxColumns));
   }
   storage::PointsEvent event;
   event.step = points.step();
-  if (points.busy_us() > kMostBusy) {
+  if (points.busy_us() > kMaxBusy) {
     return Bad("points.busy_us", absl::StrCat(points.busy_us()),
-               absl::StrCat("at most ", kMostBusy));
+               absl::StrCat("at most ", kMaxBusy));
   }
   if (points.contended_us() > points.busy_us()) {
     return Bad("points.contended_us", absl::StrCat(points.contended_us()),
                absl::StrCat("at most busy_us, ", points.busy_us()));
   }
-  if (points.tokens() > kMostTokens) {
+  if (points.tokens() > kMaxTokens) {
     return Bad("points.tokens", absl::StrCat(points.tokens()),
-               absl::StrCat("at most ", kMostTokens));
+               absl::StrCat("at most ", kMaxTokens));
   }
   event.spent = {static_cast<storage::Micros>(points.busy_us()),
                  static_cast<storage::Micros>(points.contended_us()), points.tokens()};
@@ -158,8 +156,8 @@ absl::Status CheckHello(const v1::Hello& hello) {
                absl::StrCat("\"", absl::CHexEscape(hello.device_kind().substr(0, 32)), "\""),
                "cpu or cuda");
   }
-  if (hello.lanes() < 1 || hello.lanes() > kMostLanes) {
-    return Bad("hello.lanes", absl::StrCat(hello.lanes()), absl::StrCat("1 to ", kMostLanes));
+  if (hello.lanes() < 1 || hello.lanes() > kMaxLanes) {
+    return Bad("hello.lanes", absl::StrCat(hello.lanes()), absl::StrCat("1 to ", kMaxLanes));
   }
   if (hello.role() != v1::TRAIN && hello.role() != v1::ANALYSIS) {
     return Bad("hello.role", absl::StrCat(hello.role()), "TRAIN or ANALYSIS");
@@ -168,9 +166,9 @@ absl::Status CheckHello(const v1::Hello& hello) {
     return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
                "none for a worker for analyses");
   }
-  if (hello.held_size() > kMostHeld) {
+  if (hello.held_size() > kMaxHeld) {
     return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
-               absl::StrCat("at most ", kMostHeld));
+               absl::StrCat("at most ", kMaxHeld));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
-// What a worker sent, checked and turned into the store's terms.
+// What a worker sent, checked and turned into the store's terms. A worker is trusted with its
+// leases, not with the server's health.
 #ifndef ABLATE_SERVER_SCHEDULE_MESSAGES_H_
 #define ABLATE_SERVER_SCHEDULE_MESSAGES_H_
 
@@ -6,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "storage/leases.h"
+#include "storage/lease_store.h"
 
 namespace ablate::schedule {
 

@@ -1,57 +1,28 @@
-// The scheduler's public face and its start.
 #include "server/schedule/scheduler.h"
 
+#include <algorithm>
+#include <array>
+#include <random>
 #include <utility>
 
-#include "server/schedule/scheduler_impl.h"
+#include "absl/strings/escaping.h"
 
 namespace ablate::schedule {
 
 SchedulerOptions WithSilence(absl::Duration silence) {
   SchedulerOptions options;
   for (absl::Duration* time :
-       {&options.heartbeat, &options.absence, &options.start_grace, &options.attach_patience}) {
+       {&options.heartbeat, &options.absence, &options.start_grace, &options.attach_timeout}) {
     *time = *time / absl::FDivDuration(options.silence, silence);
   }
   options.silence = silence;
   // It is the time of a start, which loads LibTorch and warms the lanes.
-  options.attach_patience = std::max(options.attach_patience, absl::Seconds(30));
+  options.attach_timeout = std::max(options.attach_timeout, absl::Seconds(30));
   return options;
 }
 
-Scheduler::Scheduler(storage::Store* store, const Clock* clock, SchedulerOptions options,
+Scheduler::Scheduler(storage::LeaseStore* store, const Clock* clock, SchedulerOptions options,
                      std::function<std::string()> new_lease_id)
-    : impl_(std::make_unique<Impl>(store, clock, std::move(options), std::move(new_lease_id))) {}
-
-Scheduler::~Scheduler() = default;
-
-void Scheduler::SetPost(Post post) { impl_->SetPost(std::move(post)); }
-absl::Status Scheduler::Start() { return impl_->Start(); }
-
-Scheduler::Session Scheduler::Open(std::shared_ptr<WorkerStream> stream) {
-  return impl_->Open(std::move(stream));
-}
-
-void Scheduler::Receive(Session session, const worker::v1::FromWorker& message) {
-  impl_->Receive(session, message);
-}
-
-void Scheduler::Closed(Session session) { impl_->Closed(session); }
-void Scheduler::Started(const LocalProcess& process) { impl_->Started(process); }
-void Scheduler::Exited(const WorkerExit& exit) { impl_->Exited(exit); }
-
-void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
-  impl_->Withdraw(withdrawals);
-}
-
-void Scheduler::Dispatch() { impl_->Dispatch(); }
-void Scheduler::Tick() { impl_->Tick(); }
-void Scheduler::DrainAll() { impl_->DrainAll(); }
-std::vector<WorkerInfo> Scheduler::Workers() const { return impl_->Workers(); }
-Analyses& Scheduler::analyses() { return impl_->analyses(); }
-
-Scheduler::Impl::Impl(storage::Store* store, const Clock* clock, SchedulerOptions options,
-                      std::function<std::string()> new_lease_id)
     : store_(store),
       clock_(clock),
       options_(std::move(options)),
@@ -61,7 +32,7 @@ Scheduler::Impl::Impl(storage::Store* store, const Clock* clock, SchedulerOption
       last_tick_(start_),
       analyses_(clock, options_.analyses) {}
 
-absl::Status Scheduler::Impl::Start() {
+absl::Status Scheduler::Start() {
   start_ = clock_->Now();
   last_tick_ = start_;
   absl::StatusOr<std::vector<storage::LeaseRecord>> leases = store_->ListLeases();
@@ -82,7 +53,7 @@ absl::Status Scheduler::Impl::Start() {
   return absl::OkStatus();
 }
 
-std::vector<WorkerInfo> Scheduler::Impl::Workers() const {
+std::vector<WorkerInfo> Scheduler::Workers() const {
   std::vector<WorkerInfo> infos;
   infos.reserve(workers_.size());
   for (const auto& [name, worker] : workers_) {
@@ -102,6 +73,16 @@ std::vector<WorkerInfo> Scheduler::Impl::Workers() const {
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
   }
   return infos;
+}
+
+std::string RandomLeaseId() {
+  std::random_device system;
+  std::array<char, 16> bytes;
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    const uint32_t word = system();
+    for (size_t k = 0; k < 4; ++k) bytes[i + k] = static_cast<char>(word >> (8 * k));
+  }
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
 }
 
 }  // namespace ablate::schedule

@@ -1,5 +1,5 @@
 // Hands queued runs to attached workers and decides when a lease is lost. The server's side of the
-// lease protocol.
+// lease protocol; each part of its work has a file of its own.
 #ifndef ABLATE_SERVER_SCHEDULE_SCHEDULER_H_
 #define ABLATE_SERVER_SCHEDULE_SCHEDULER_H_
 
@@ -7,18 +7,22 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/engine/trainer.h"
 #include "server/schedule/analyses.h"
 #include "server/schedule/clock.h"
-#include "server/schedule/worker_stream.h"
-#include "storage/store.h"
+#include "server/schedule/event_queue.h"
+#include "server/schedule/workers.h"
+#include "storage/lease_store.h"
 
 namespace ablate::schedule {
 
@@ -34,9 +38,9 @@ struct SchedulerOptions {
   absl::Duration absence = absl::Seconds(10);      // without a stream: the lease is lost
   absl::Duration start_grace = absl::Seconds(60);  // after a start nothing expires before this
   // A local process without a stream for so long hangs.
-  absl::Duration attach_patience = absl::Minutes(2);
-  absl::Duration step_watchdog =
-      absl::Minutes(10);            // no step for so long: the run is taken back as lost
+  absl::Duration attach_timeout = absl::Minutes(2);
+  // No step for so long: the run is taken back as lost.
+  absl::Duration step_watchdog = absl::Minutes(10);
   uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes a lease may have
   uint32_t runs_per_lane = 2;       // one that trains and what is granted ahead of it
   // Short runs are granted further ahead, until a lane has about this much to do.
@@ -71,8 +75,8 @@ struct WorkerInfo {
 // How a local worker process ended, as its supervisor saw it.
 struct WorkerExit {
   std::string worker;
-  bool by_itself =
-      false;  // exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL; not SIGKILL or SIGTERM
+  // Exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL; not SIGKILL or SIGTERM.
+  bool by_itself = false;
   std::string last_words;  // for the runs' history, such as "killed by SIGSEGV"
   bool analysis = false;   // its role
 };
@@ -83,14 +87,13 @@ class Scheduler {
  public:
   using Session = uint64_t;
 
-  Scheduler(storage::Store* store, const Clock* clock, SchedulerOptions options,
+  Scheduler(storage::LeaseStore* store, const Clock* clock, SchedulerOptions options,
             std::function<std::string()> new_lease_id);
-  ~Scheduler();
 
   // How what the store calls back on its own thread gets to the scheduler's (SchedulerThread sets
   // it). Without it the work is done where the store calls. Before the first Open.
   using Post = std::function<void(std::function<void()>)>;
-  void SetPost(Post post);
+  void SetPost(Post post) { post_ = std::move(post); }
 
   // Loads the leases that an earlier process left; their workers have start_grace to come back.
   absl::Status Start();
@@ -117,14 +120,119 @@ class Scheduler {
 
   std::vector<WorkerInfo> Workers() const;
   // Thread-safe, unlike the rest.
-  Analyses& analyses();
+  Analyses& analyses() { return analyses_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Attachment {
+    std::shared_ptr<WorkerStream> stream;
+    std::string worker;  // empty before Hello
+    std::string incarnation;
+    absl::Duration heard;
+    EventQueue events;
+  };
+  // What the store was given, and for whom.
+  struct Batch {
+    Session session = 0;
+    std::string worker;
+    std::string incarnation;
+    SharedGroup group;
+  };
+  using Results = absl::StatusOr<std::vector<storage::Applied>>;
+
+  // sessions.cc
+  void OnHello(Session id, const worker::v1::Hello& hello);
+  void OnAnalysis(Session id, const worker::v1::FromWorker& message);
+  void RegisterWorker(Session id, const worker::v1::Hello& hello);
+  absl::Status SendVerdicts(Session id, const worker::v1::Hello& hello);
+  void EndAbsentLeases(const worker::v1::Hello& hello);
+  void OnHeartbeat(Session id, const worker::v1::Heartbeat& heartbeat);
+  void SendTo(Session id, const worker::v1::ToWorker& message);
+  void SendCancel(Session id, absl::string_view lease, absl::string_view run);
+  // Passes what has arrived to the store and forgets the session.
+  void Forget(Session id);
+  void Close(Session id, const absl::Status& why);
+
+  // events.cc
+  void OnEvent(Session id, const worker::v1::Event& event);
+  void NoteProgress(const std::string& worker, const storage::LeaseEvent& event);
+  // The lease that sent this can't go on.
+  void Reject(Session id, absl::string_view lease, LeaseEnding ending);
+  void Pump(Session id);
+  void Submit(Batch batch);
+  void OnApplied(const Batch& batch, const Results& results);
+  void OnRefused(const Batch& batch, const absl::Status& why);
+  void Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts);
+  void Answer(Session id, const EventGroup& group, const std::vector<storage::Applied>& results);
+  void RunLeft(const Batch& batch, const storage::LeaseEvent& event);
+
+  // dispatch.cc
+  absl::Status DispatchKind(absl::string_view device_kind);
+  // A lease for each run at the front of the queue that a worker has a place for.
+  std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue);
+  // Makes them in one transaction, for a commit each is what granting short runs costs. None of
+  // their runs is queued afterwards. How many of them were handed out.
+  absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);
+  void HandOut(const storage::NewLease& lease, std::vector<storage::GrantedRun> runs);
+  // The worker for a run; null if none has a place beside what it has and `assigned`.
+  WorkerState* LeastLoaded(const storage::QueuedRun& run,
+                           const std::map<std::string, uint64_t>& assigned, std::string* name);
+  bool TakesNewRuns(const WorkerState& worker) const;
+  uint32_t RunsPerLane(const storage::QueuedRun& run);
+  std::optional<double> StepMicros(const std::string& shape);
+
+  // expiry.cc
+  // Decides the lease's end and commits it, or tries again at later ticks if there is no room.
+  void End(WorkerState* worker, absl::string_view lease, LeaseEnding ending);
+  void TryEnd(WorkerState* worker, HeldLeases::iterator lease);
+  // Ends all leases of the worker as lost; those that never began to train cost nothing.
+  void Lose(WorkerState* worker, absl::string_view why);
+  void CheckSilence();
+  void CheckProcesses();
+  // A process hangs: its supervisor is told, once.
+  void GiveUpProcess(const std::string& worker, absl::string_view why);
+  void CheckAbsence();
+  void CheckSteps();
+  void GiveUpOn(WorkerState* worker);
+  void RetryEnds();
+  // Neither after a start nor after a pause of this process: what workers sent is still to be read.
+  bool MayExpire() const;
+
+  storage::LeaseStore* const store_;
+  const Clock* const clock_;
+  const SchedulerOptions options_;
+  const std::function<std::string()> new_lease_id_;
+  Post post_;
+
+  absl::Duration start_;
+  absl::Duration last_tick_;
+  absl::Duration resumed_at_ = -absl::InfiniteDuration();
+  WorkerStates workers_;
+  std::map<Session, Attachment> sessions_;
+  struct Watched {
+    int64_t pid = 0;
+    absl::Duration alone_since;  // without a stream
+    bool given_up = false;
+  };
+  std::map<std::string, Watched> processes_;  // of this machine's workers, by name
+  Analyses analyses_;
+  Session last_session_ = 0;
+  uint64_t grants_ = 0;
+  bool draining_ = false;
+  // When the store last had no room: what waits for it makes no steps.
+  absl::Duration no_room_at_ = -absl::InfiniteDuration();
+
+  struct StepTime {
+    std::optional<double> micros;
+    absl::Duration until;
+  };
+  std::map<std::string, StepTime> step_times_;
+
+  // Gone once the scheduler is: answers of the store that come later are for nobody.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
-// Random 128 bits as 32 hex digits, from the system's generator.
+// Random 128 bits as 32 hex digits, from the system's generator, so that a lease of a restored
+// backup is never taken for another.
 std::string RandomLeaseId();
 
 }  // namespace ablate::schedule

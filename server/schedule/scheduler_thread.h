@@ -2,10 +2,16 @@
 #ifndef ABLATE_SERVER_SCHEDULE_SCHEDULER_THREAD_H_
 #define ABLATE_SERVER_SCHEDULE_SCHEDULER_THREAD_H_
 
+#include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "server/schedule/scheduler.h"
+#include "sync/mutex.h"
 
 namespace ablate::schedule {
 
@@ -21,11 +27,32 @@ class SchedulerThread {
   // Posts and waits; not from the scheduler's own thread.
   void Run(const std::function<void(Scheduler&)>& task);
   // Needs no thread of its own.
-  Analyses& analyses();
+  Analyses& analyses() { return scheduler_->analyses(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using Task = std::function<void(Scheduler&)>;
+
+  // Shared with whoever still holds a way to post after the thread has gone: that is dropped.
+  class TaskQueue {
+   public:
+    void Push(Task task);
+    void Close();
+    // The next task; none when `deadline` has come, or when closed and empty.
+    std::optional<Task> PopUntil(std::chrono::steady_clock::time_point deadline);
+    bool finished();
+
+   private:
+    Mutex mutex_;
+    CondVar changed_;
+    std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+    bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  };
+
+  void Loop();
+
+  Scheduler* const scheduler_;
+  const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
+  std::thread thread_;
 };
 
 }  // namespace ablate::schedule

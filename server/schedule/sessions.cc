@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/schedule/messages.h"
-#include "server/schedule/scheduler_impl.h"
+#include "server/schedule/scheduler.h"
 
 namespace ablate::schedule {
 
 namespace v1 = worker::v1;
 
-Scheduler::Session Scheduler::Impl::Open(std::shared_ptr<WorkerStream> stream) {
+Scheduler::Session Scheduler::Open(std::shared_ptr<WorkerStream> stream) {
   const Session id = ++last_session_;
   Attachment& attachment = sessions_[id];
   attachment.stream = std::move(stream);
@@ -20,7 +20,7 @@ Scheduler::Session Scheduler::Impl::Open(std::shared_ptr<WorkerStream> stream) {
   return id;
 }
 
-void Scheduler::Impl::Receive(Session id, const v1::FromWorker& message) {
+void Scheduler::Receive(Session id, const v1::FromWorker& message) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   found->second.heard = clock_->Now();
@@ -49,9 +49,9 @@ void Scheduler::Impl::Receive(Session id, const v1::FromWorker& message) {
   }
 }
 
-void Scheduler::Impl::Closed(Session id) { Forget(id); }
+void Scheduler::Closed(Session id) { Forget(id); }
 
-void Scheduler::Impl::DrainAll() {
+void Scheduler::DrainAll() {
   draining_ = true;
   v1::ToWorker drain;
   drain.mutable_drain();
@@ -61,12 +61,12 @@ void Scheduler::Impl::DrainAll() {
   }
 }
 
-void Scheduler::Impl::OnHello(Session id, const v1::Hello& hello) {
+void Scheduler::OnHello(Session id, const v1::Hello& hello) {
   if (absl::Status status = CheckHello(hello); !status.ok()) {
     Close(id, status);
     return;
   }
-  Introduce(id, hello);
+  RegisterWorker(id, hello);
   v1::ToWorker message;
   message.mutable_welcome()->set_heartbeat_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.heartbeat)));
@@ -91,7 +91,7 @@ void Scheduler::Impl::OnHello(Session id, const v1::Hello& hello) {
   Dispatch();
 }
 
-void Scheduler::Impl::OnAnalysis(Session id, const v1::FromWorker& message) {
+void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
   if (workers_[sessions_[id].worker].analysis) {
     analyses_.Receive(id, message);
   } else {
@@ -100,7 +100,7 @@ void Scheduler::Impl::OnAnalysis(Session id, const v1::FromWorker& message) {
 }
 
 // The newest stream of a process wins, and a new process takes the place of the old one.
-void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
+void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   WorkerState& worker = workers_[hello.worker()];
   if (worker.session != 0) {
     Close(worker.session, absl::AbortedError("a newer stream of the worker took its place"));
@@ -124,7 +124,7 @@ void Scheduler::Impl::Introduce(Session id, const v1::Hello& hello) {
   sessions_[id].incarnation = hello.incarnation();
 }
 
-absl::Status Scheduler::Impl::SendVerdicts(Session id, const v1::Hello& hello) {
+absl::Status Scheduler::SendVerdicts(Session id, const v1::Hello& hello) {
   WorkerState& worker = workers_[hello.worker()];
   for (const v1::HeldLease& held : hello.held()) {
     absl::StatusOr<storage::LeaseVerdict> verdict =
@@ -148,7 +148,7 @@ absl::Status Scheduler::Impl::SendVerdicts(Session id, const v1::Hello& hello) {
   return absl::OkStatus();
 }
 
-void Scheduler::Impl::EndAbsentLeases(const v1::Hello& hello) {
+void Scheduler::EndAbsentLeases(const v1::Hello& hello) {
   std::set<absl::string_view> held;
   for (const v1::HeldLease& lease : hello.held()) held.insert(lease.lease());
   WorkerState& worker = workers_[hello.worker()];
@@ -168,7 +168,7 @@ void Scheduler::Impl::EndAbsentLeases(const v1::Hello& hello) {
   for (auto& [id, ending] : endings) End(&worker, id, std::move(ending));
 }
 
-void Scheduler::Impl::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
+void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
   const absl::Duration now = clock_->Now();
   WorkerState& worker = workers_[sessions_[id].worker];
   worker.reported_at = now;
@@ -190,19 +190,19 @@ void Scheduler::Impl::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
   }
 }
 
-void Scheduler::Impl::SendTo(Session id, const v1::ToWorker& message) {
+void Scheduler::SendTo(Session id, const v1::ToWorker& message) {
   const auto found = sessions_.find(id);
   if (found != sessions_.end()) found->second.stream->Send(message);
 }
 
-void Scheduler::Impl::SendCancel(Session id, absl::string_view lease, absl::string_view run) {
+void Scheduler::SendCancel(Session id, absl::string_view lease, absl::string_view run) {
   v1::ToWorker message;
   message.mutable_cancel()->set_lease(std::string(lease));
   message.mutable_cancel()->set_run(std::string(run));
   SendTo(id, message);
 }
 
-void Scheduler::Impl::Forget(Session id) {
+void Scheduler::Forget(Session id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Attachment ended = std::move(found->second);
@@ -216,11 +216,11 @@ void Scheduler::Impl::Forget(Session id) {
     if (process != processes_.end()) process->second.alone_since = clock_->Now();
   }
   // What has arrived may well be all there will ever be of a run's end.
-  SharedGroup rest = ended.intake.TakeAll();
+  SharedGroup rest = ended.events.TakeAll();
   if (rest != nullptr) Submit({id, ended.worker, ended.incarnation, std::move(rest)});
 }
 
-void Scheduler::Impl::Close(Session id, const absl::Status& why) {
+void Scheduler::Close(Session id, const absl::Status& why) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   const std::shared_ptr<WorkerStream> stream = found->second.stream;

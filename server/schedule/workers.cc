@@ -1,4 +1,3 @@
-// Questions about what a worker holds.
 #include "server/schedule/workers.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// What the scheduler remembers of a worker and of the leases it holds. Only the store's word about
-// a lease counts; this is for granting and for noticing that a worker is gone.
+// A worker as the scheduler knows it: its stream, and the leases it holds. Only the store's word
+// about a lease counts; what is remembered here is for granting and for noticing that a worker is
+// gone.
 #ifndef ABLATE_SERVER_SCHEDULE_WORKERS_H_
 #define ABLATE_SERVER_SCHEDULE_WORKERS_H_
 
@@ -10,12 +11,24 @@
 #include <string>
 #include <vector>
 
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "storage/leases.h"
+#include "storage/lease_store.h"
 #include "storage/records.h"
 
 namespace ablate::schedule {
+
+// One attached stream, as whoever talks to its worker sees it. Thread-safe. Calls must neither
+// block nor call the scheduler.
+class WorkerStream {
+ public:
+  virtual ~WorkerStream() = default;
+  virtual void Send(const worker::v1::ToWorker& message) = 0;
+  // Ends the stream; the worker may come back with a new one.
+  virtual void Close(const absl::Status& why) = 0;
+};
 
 struct HeldRun {
   bool started = false;  // a lane has taken it up
@@ -75,7 +88,7 @@ struct WorkerState {
   std::vector<std::string> stepping() const;
 };
 
-using Workers = std::map<std::string, WorkerState, std::less<>>;
+using WorkerStates = std::map<std::string, WorkerState, std::less<>>;
 
 }  // namespace ablate::schedule
 

@@ -16,6 +16,7 @@
 #include "server/service/live_streams.h"
 #include "server/service/pace.h"
 #include "server/service/work_pool.h"
+#include "storage/store.h"
 #include "sync/mutex.h"
 
 namespace ablate::service {

@@ -14,7 +14,7 @@ namespace ablate::service {
 absl::Status CheckKeys(const WantedKeys& wanted) {
   if (wanted.size() > kMostQueryKeys) return TooMany("keys", wanted.size(), kMostQueryKeys);
   for (int i = 0; i < wanted.size(); ++i) {
-    if (text::IsPrintable(wanted[i], storage::kLongestKey)) continue;
+    if (text::IsPrintable(wanted[i], storage::kMaxKeyBytes)) continue;
     return InvalidField(absl::StrCat("keys[", i, "]"),
                         absl::StrCat(reflect::Quoted(wanted[i]), " is no key"),
                         "a metric's key such as train/loss");

@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "process/machine.h"
 #include "server/engine/trainer.h"
 #include "server/service/document_facts.h"
 #include "server/service/names.h"
-#include "server/worker/cores.h"
 
 namespace ablate::service {
 namespace {
@@ -45,7 +45,7 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   if (devices.lanes > 0) return devices;
   // Before the first worker has come, it is taken to be on this machine.
   devices.lanes = std::max(std::thread::hardware_concurrency(), 1u);
-  if (const uint64_t bytes = worker::UsableMemory(); bytes > 0) {
+  if (const uint64_t bytes = process::UsableMemory(); bytes > 0) {
     devices.memory["cpu"] = {bytes, devices.lanes};
   }
   return devices;

@@ -68,7 +68,7 @@ class Loader {
       return absl::DataLossError(absl::StrCat("the spec of ", record->id, " can't be read"));
     }
     grid_.record = *std::move(record);
-    if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kLongestKey)) {
+    if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kMaxKeyBytes)) {
       return InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
                           "a metric's key such as eval/loss");
     }

@@ -18,11 +18,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "process/log_file.h"
+#include "process/machine.h"
 #include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
 #include "server/worker/analysis_worker.h"
-#include "server/worker/cores.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/warm_up.h"
 #include "server/worker/worker.h"
@@ -44,7 +44,7 @@ struct Flags {
 };
 
 void Define(CLI::App& app, Flags& flags) {
-  flags.lanes = UsableCores();
+  flags.lanes = process::UsableCores();
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
                                                  std::string(engine::TorchVersion())));
   app.add_option("--server", flags.server, "the server's socket for workers, unix:PATH")
@@ -106,7 +106,7 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_device(CpuInWords(lanes));
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes));
-  hello.set_memory_bytes(UsableMemory());
+  hello.set_memory_bytes(process::UsableMemory());
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_environment(engine::Environment());

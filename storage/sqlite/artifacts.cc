@@ -1,22 +1,28 @@
-// Rows that name blobs of runs.
 #include "storage/sqlite/artifacts.h"
 
-#include "storage/sqlite/statement.h"
+#include <utility>
+#include <vector>
+
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/ids.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 
-absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(Connection& db, absl::string_view run) {
-  const auto found = FindRunRow(db, run);
-  if (!found.ok()) return found.status();
-  std::vector<ArtifactRecord> artifacts;
-  Statement row(db,
-                "SELECT kind, step, blob, bytes FROM artifacts WHERE run = ?1 ORDER BY kind, step",
-                *found);
-  while (row.Row()) {
-    artifacts.push_back(
-        {std::string(run), row.Text(0), row.As<uint32_t>(1), row.Text(2), row.As<uint64_t>(3)});
-  }
-  return artifacts;
+absl::StatusOr<std::vector<ArtifactRecord>> Store::ListArtifacts(absl::string_view run) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<ArtifactRecord>> {
+    const auto found = FindRunRow(db, run);
+    if (!found.ok()) return found.status();
+    std::vector<ArtifactRecord> artifacts;
+    Statement row(
+        db, "SELECT kind, step, blob, bytes FROM artifacts WHERE run = ?1 ORDER BY kind, step",
+        *found);
+    while (row.Row()) {
+      artifacts.push_back(
+          {std::string(run), row.Text(0), row.As<uint32_t>(1), row.Text(2), row.As<uint64_t>(3)});
+    }
+    return artifacts;
+  });
 }
 
 void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& event,
@@ -25,7 +31,7 @@ void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& eve
                 "DELETE FROM artifacts WHERE run = ?1 AND kind = 'checkpoint' AND step = ?2 "
                 "RETURNING blob",
                 run.id, event.step);
-  while (old.Row()) Loosen(t, old.View(0), Worth::kKeeping);
+  while (old.Row()) DropReference(t, old.View(0), OnSweep::kTrash);
   Statement(t.db,
             "INSERT INTO artifacts (run, kind, step, blob, bytes, change) "
             "VALUES (?1, 'checkpoint', ?2, ?3, ?4, ?5)",
@@ -36,16 +42,27 @@ void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& eve
 void RemoveArtifacts(Transaction& t, int64_t run, uint64_t after) {
   Statement gone(t.db, "DELETE FROM artifacts WHERE run = ?1 AND change > ?2 RETURNING blob", run,
                  after);
-  while (gone.Row()) Loosen(t, gone.View(0), Worth::kKeeping);
+  while (gone.Row()) DropReference(t, gone.View(0), OnSweep::kTrash);
 }
 
-uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEvent& event,
+std::optional<ResumeState> FindResumeState(Connection& db, int64_t run) {
+  Statement row(db,
+                "SELECT step, blob, change, device_time, contended_time, tokens, environment, "
+                "summaries FROM resume_states WHERE run = ?1",
+                run);
+  if (!row.Row()) return std::nullopt;
+  return ResumeState{row.As<uint32_t>(0), row.Text(1),
+                     row.As<uint64_t>(2), {row.Int(3), row.Int(4), row.As<uint64_t>(5)},
+                     row.Text(6),         row.Text(7)};
+}
+
+uint32_t SaveResumeState(Transaction& t, const RunRow& run, const ResumeStateEvent& event,
                          uint64_t change) {
   uint32_t before = 0;
   Statement old(t.db, "SELECT step, blob FROM resume_states WHERE run = ?1", run.id);
   if (old.Row()) {
     before = old.As<uint32_t>(0);
-    if (old.View(1) != event.blob) Loosen(t, old.View(1), Worth::kNothing);
+    if (old.View(1) != event.blob) DropReference(t, old.View(1), OnSweep::kRemove);
   }
   Statement(t.db,
             "REPLACE INTO resume_states (run, step, blob, bytes, change, device_time, "
@@ -61,7 +78,7 @@ uint32_t KeepResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
 bool DropResumeState(Transaction& t, int64_t run) {
   bool dropped = false;
   Statement gone(t.db, "DELETE FROM resume_states WHERE run = ?1 RETURNING blob", run);
-  for (; gone.Row(); dropped = true) Loosen(t, gone.View(0), Worth::kNothing);
+  for (; gone.Row(); dropped = true) DropReference(t, gone.View(0), OnSweep::kRemove);
   return dropped;
 }
 
@@ -74,13 +91,13 @@ bool IsNamed(Connection& db, absl::string_view sha256) {
       .Row();
 }
 
-void Loosen(Transaction& t, absl::string_view sha256, Worth worth) {
+void DropReference(Transaction& t, absl::string_view sha256, OnSweep on_sweep) {
   Statement(t.db,
             "INSERT INTO loose_blobs (sha256, superseded) VALUES (?1, ?2) "
             "ON CONFLICT (sha256) DO UPDATE SET superseded = min(superseded, ?2)",
-            sha256, worth == Worth::kNothing ? 1 : 0)
+            sha256, on_sweep == OnSweep::kRemove ? 1 : 0)
       .Run();
-  t.chores = true;
+  t.needs_maintenance = true;
 }
 
 }  // namespace ablate::storage

@@ -1,4 +1,4 @@
-// Building and reading the store's own binary formats.
+// Building and reading the store's own binary formats, and sealing them against changes.
 #ifndef ABLATE_STORAGE_SQLITE_BYTES_H_
 #define ABLATE_STORAGE_SQLITE_BYTES_H_
 
@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "storage/sqlite/crc32c.h"
 
 namespace ablate::storage {
 
@@ -89,27 +88,18 @@ class ByteReader {
 };
 
 // Seals bytes against changes on their way: version 2, their CRC-32C, then they themselves.
-inline std::string Seal(absl::string_view content) {
-  std::string sealed;
-  sealed.reserve(1 + sizeof(uint32_t) + content.size());
-  PutRaw(&sealed, kSealed);
-  PutRaw(&sealed, Crc32c(content));
-  sealed.append(content.data(), content.size());
-  return sealed;
-}
+std::string Seal(absl::string_view content);
 
 // What was sealed, or what follows a version 1, which earlier programs wrote without a checksum.
 // DATA_LOSS if the bytes are not as they were.
-inline absl::StatusOr<absl::string_view> Unseal(absl::string_view bytes) {
-  ByteReader in(bytes);
-  const auto version = in.Raw<uint8_t>();
-  if (version == kUnsealed) return bytes.substr(1);
-  const auto checksum = in.Raw<uint32_t>();
-  if (!in.ok() || version != kSealed) return absl::DataLossError("they are malformed");
-  const absl::string_view content = bytes.substr(1 + sizeof(checksum));
-  if (Crc32c(content) == checksum) return content;
-  return absl::DataLossError("their checksum does not match");
-}
+absl::StatusOr<absl::string_view> Unseal(absl::string_view bytes);
+
+// CRC-32C by the Castagnoli polynomial, as in iSCSI (RFC 3720): finds every change of up to 32 bits
+// in a row. By the processor's instruction where it has one.
+uint32_t Crc32c(absl::string_view bytes);
+
+// The same by tables, for processors without the instruction.
+uint32_t Crc32cByTables(absl::string_view bytes);
 
 }  // namespace ablate::storage
 

@@ -1,20 +1,35 @@
-// Builds and stores chunks.
-#include "storage/sqlite/compaction.h"
-
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/maintenance.h"
 #include "storage/sqlite/points.h"
 #include "storage/sqlite/runs.h"
-#include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
 namespace {
 
 constexpr size_t kSlicePoints = 1 << 20;
 constexpr size_t kChunkPoints = 1 << 16;
+
+struct Chunk {
+  uint32_t key = 0;
+  uint32_t first_step = 0;
+  uint32_t last_step = 0;
+  std::string data;
+};
+
+// The oldest row groups of one run, as chunks.
+struct CompactedSlice {
+  int64_t run = 0;
+  uint64_t last_group = 0;
+  std::vector<Chunk> chunks;
+  std::string unreadable;  // why the run can't be compacted; then there are no chunks
+};
 
 struct Series {
   std::vector<uint32_t> steps;
@@ -51,8 +66,8 @@ absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlic
   return all;
 }
 
-}  // namespace
-
+// The next slice; nothing if every ended run is compacted. Only reads: the work of encoding is not
+// done on the writer's thread.
 absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
   Statement next(db, "SELECT run FROM uncompacted ORDER BY run LIMIT 1");
   if (!next.Row()) return std::optional<CompactedSlice>();
@@ -69,12 +84,14 @@ absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
   return std::optional<CompactedSlice>(std::move(slice));
 }
 
+// Replaces the row groups by the chunks, unless the run is gone. What is unreadable stays as it is
+// and is noted in the run's history.
 void StoreSlice(Transaction& t, const CompactedSlice& slice) {
   if (!Statement(t.db, "SELECT 1 FROM uncompacted WHERE run = ?1", slice.run).Row()) return;
   if (!slice.unreadable.empty()) {
     Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", slice.run).Run();
     const std::optional<RunRow> run = LoadRun(t.db, slice.run);
-    if (run.has_value()) Record(t, *run, "damaged", slice.unreadable);
+    if (run.has_value()) RecordEvent(t, *run, "damaged", slice.unreadable);
     return;
   }
   for (const Chunk& chunk : slice.chunks) {
@@ -88,6 +105,21 @@ void StoreSlice(Transaction& t, const CompactedSlice& slice) {
       .Run();
   if (Statement(t.db, "SELECT 1 FROM row_groups WHERE run = ?1", slice.run).Row()) return;
   Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", slice.run).Run();
+}
+
+}  // namespace
+
+absl::Status Maintenance::CompactAll() {
+  while (!stopping()) {
+    const absl::StatusOr<std::optional<CompactedSlice>> slice = db_->Read(NextSlice);
+    if (!slice.ok() || !slice->has_value()) return slice.status();
+    const absl::Status status = db_->Write([&](Transaction& t) {
+      StoreSlice(t, **slice);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ablate::storage

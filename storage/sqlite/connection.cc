@@ -1,4 +1,3 @@
-// Opens SQLite files, turns result codes into statuses, keeps prepared statements.
 #include "storage/sqlite/connection.h"
 
 #include <sqlite3.h>
@@ -8,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sqlite/statement.h"
+#include "storage/disk_room.h"
 
 namespace ablate::storage {
 namespace {
@@ -16,14 +15,14 @@ namespace {
 constexpr int kBusyMilliseconds = 5000;
 
 // SQLite has a code of its own only for some of the ways in which a file can't grow.
-bool IsFull(int code, int system_error) {
+bool SaysFull(int code, int system_error) {
   return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
-         (code == SQLITE_IOERR_WRITE && (system_error == ENOSPC || system_error == EDQUOT));
+         (code == SQLITE_IOERR_WRITE && IsFull(system_error));
 }
 
 absl::Status ToStatus(int code, absl::string_view message, int system_error = 0) {
   const std::string text = absl::StrCat("database: ", message, " (SQLite code ", code, ")");
-  if (IsFull(code, system_error)) {
+  if (SaysFull(code, system_error)) {
     return absl::ResourceExhaustedError(absl::StrCat("the disk is full; ", text));
   }
   switch (code & 0xff) {
@@ -176,6 +175,46 @@ void Connection::GiveBack(const char* sql, sqlite3_stmt* statement) {
   } else {
     sqlite3_finalize(statement);
   }
+}
+
+Statement::~Statement() {
+  if (statement_ != nullptr) db_.GiveBack(sql_, statement_);
+}
+
+bool Statement::Row() {
+  if (statement_ == nullptr || !db_.error().ok()) return false;
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) db_.Fail(code);
+  sqlite3_reset(statement_);
+  return false;
+}
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+absl::string_view Statement::View(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  if (bytes == nullptr) return {};
+  return {static_cast<const char*>(bytes), static_cast<size_t>(size)};
+}
+
+void Statement::BindNull(int place) { sqlite3_bind_null(statement_, place); }
+
+void Statement::BindInt(int place, int64_t value) { sqlite3_bind_int64(statement_, place, value); }
+
+void Statement::BindText(int place, absl::string_view value) {
+  // A null pointer would bind NULL, and an empty view may hold one.
+  const char* bytes = value.empty() ? "" : value.data();
+  const int code =
+      sqlite3_bind_text64(statement_, place, bytes, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (code != SQLITE_OK) db_.Fail(code);
+}
+
+void Statement::BindBlob(int place, absl::string_view value) {
+  const char* bytes = value.empty() ? "" : value.data();
+  const int code = sqlite3_bind_blob64(statement_, place, bytes, value.size(), SQLITE_TRANSIENT);
+  if (code != SQLITE_OK) db_.Fail(code);
 }
 
 }  // namespace ablate::storage

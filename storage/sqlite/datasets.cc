@@ -1,16 +1,17 @@
-// Adding, finding and deleting data sets.
-#include "storage/sqlite/datasets.h"
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
-#include "storage/sqlite/statement.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
 
 // Columns in the order of the table, without its row's number.
-DatasetRecord Read(const Statement& row) {
+DatasetRecord ReadDataset(const Statement& row) {
   DatasetRecord dataset;
   dataset.id = row.Text(0);
   dataset.display_name = row.Text(1);
@@ -24,83 +25,95 @@ DatasetRecord Read(const Statement& row) {
 
 }  // namespace
 
-absl::StatusOr<DatasetRecord> AddDataset(Transaction& t, Blobs* blobs,
-                                         const DatasetRecord& dataset) {
-  Statement same(t.db,
-                 "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                 "FROM datasets WHERE sha256 = ?1",
-                 dataset.sha256);
-  if (same.Row()) return Read(same);
-  if (Statement(t.db, "SELECT 1 FROM datasets WHERE name = ?1", dataset.id).Row()) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("data set '", dataset.id, "' exists with other contents"));
-  }
-  if (blobs != nullptr && !blobs->Size(dataset.sha256).ok()) {
-    return absl::FailedPreconditionError(absl::StrCat("data set '", dataset.id,
-                                                      "': its blob is not published; publish it "
-                                                      "first"));
-  }
-  DatasetRecord added = dataset;
-  if (added.create_time == 0) added.create_time = t.now;
-  Statement(t.db,
-            "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
-            "create_time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            added.id, added.display_name, added.sha256, added.bytes, added.documents,
-            added.characters, added.create_time)
-      .Run();
-  return added;
+absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
+  return db_->Write([&](Transaction& t) -> absl::StatusOr<DatasetRecord> {
+    Statement same(t.db,
+                   "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                   "FROM datasets WHERE sha256 = ?1",
+                   dataset.sha256);
+    if (same.Row()) return ReadDataset(same);
+    if (Statement(t.db, "SELECT 1 FROM datasets WHERE name = ?1", dataset.id).Row()) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("data set '", dataset.id, "' exists with other contents"));
+    }
+    if (blobs_ != nullptr && !blobs_->Size(dataset.sha256).ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("data set '", dataset.id, "': its blob is not published; publish it first"));
+    }
+    DatasetRecord added = dataset;
+    if (added.create_time == 0) added.create_time = t.now;
+    Statement(t.db,
+              "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
+              "create_time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+              added.id, added.display_name, added.sha256, added.bytes, added.documents,
+              added.characters, added.create_time)
+        .Run();
+    return added;
+  });
 }
 
-absl::StatusOr<DatasetRecord> FindDataset(Connection& db, absl::string_view id_or_name) {
-  Statement by_id(db,
-                  "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                  "FROM datasets WHERE name = ?1",
-                  id_or_name);
-  if (by_id.Row()) return Read(by_id);
-  Statement by_name(db,
+absl::StatusOr<DatasetRecord> Store::FindDataset(absl::string_view id_or_name) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetRecord> {
+    Statement by_id(db,
                     "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                    "FROM datasets WHERE display_name = ?1 ORDER BY name LIMIT 2",
+                    "FROM datasets WHERE name = ?1",
                     id_or_name);
-  if (!by_name.Row()) return NotFound("data set", id_or_name);
-  DatasetRecord found = Read(by_name);
-  if (!by_name.Row()) return found;
-  return absl::FailedPreconditionError(absl::StrCat("several data sets are named '", id_or_name,
-                                                    "', such as ", found.id, " and ",
-                                                    by_name.View(0), ": use an id"));
+    if (by_id.Row()) return ReadDataset(by_id);
+    Statement by_name(
+        db,
+        "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+        "FROM datasets WHERE display_name = ?1 ORDER BY name LIMIT 2",
+        id_or_name);
+    if (!by_name.Row()) return NotFound("data set", id_or_name);
+    DatasetRecord found = ReadDataset(by_name);
+    if (!by_name.Row()) return found;
+    return absl::FailedPreconditionError(absl::StrCat("several data sets are named '", id_or_name,
+                                                      "', such as ", found.id, " and ",
+                                                      by_name.View(0), ": use an id"));
+  });
 }
 
-std::vector<DatasetRecord> ListDatasets(Connection& db, absl::string_view after, uint32_t limit) {
-  std::vector<DatasetRecord> datasets;
-  Statement row(db,
-                "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                "FROM datasets WHERE name > ?1 ORDER BY name LIMIT ?2",
-                after, limit);
-  while (row.Row()) datasets.push_back(Read(row));
-  return datasets;
+absl::StatusOr<std::vector<DatasetRecord>> Store::ListDatasets(absl::string_view after,
+                                                               uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<DatasetRecord> datasets;
+    Statement row(db,
+                  "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                  "FROM datasets WHERE name > ?1 ORDER BY name LIMIT ?2",
+                  after, limit);
+    while (row.Row()) datasets.push_back(ReadDataset(row));
+    return datasets;
+  });
 }
 
-absl::StatusOr<std::string> DocumentLengths(Connection& db, absl::string_view id) {
-  Statement found(db, "SELECT document_lengths FROM datasets WHERE name = ?1", id);
-  if (!found.Row()) return NotFound("data set", id);
-  return found.Text(0);
+absl::StatusOr<std::string> Store::DocumentLengths(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::string> {
+    Statement found(db, "SELECT document_lengths FROM datasets WHERE name = ?1", id);
+    if (!found.Row()) return NotFound("data set", id);
+    return found.Text(0);
+  });
 }
 
-absl::Status KeepDocumentLengths(Transaction& t, absl::string_view id, absl::string_view lengths) {
-  Statement(t.db, "UPDATE datasets SET document_lengths = ?2 WHERE name = ?1", id, lengths).Run();
-  return absl::OkStatus();
+absl::Status Store::KeepDocumentLengths(absl::string_view id, absl::string_view lengths) {
+  return db_->Write([&](Transaction& t) {
+    Statement(t.db, "UPDATE datasets SET document_lengths = ?2 WHERE name = ?1", id, lengths).Run();
+    return absl::OkStatus();
+  });
 }
 
-absl::Status DeleteDataset(Transaction& t, absl::string_view id) {
-  Statement found(t.db, "SELECT id, sha256 FROM datasets WHERE name = ?1", id);
-  if (!found.Row()) return NotFound("data set", id);
-  Statement user(t.db, "SELECT name FROM runs WHERE dataset = ?1 LIMIT 1", found.Int(0));
-  if (user.Row()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "data set '", id, "' is used by run ", user.View(0), ": delete its experiments first"));
-  }
-  Loosen(t, found.View(1), Worth::kKeeping);
-  Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();
-  return absl::OkStatus();
+absl::Status Store::DeleteDataset(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::Status {
+    Statement found(t.db, "SELECT id, sha256 FROM datasets WHERE name = ?1", id);
+    if (!found.Row()) return NotFound("data set", id);
+    Statement user(t.db, "SELECT name FROM runs WHERE dataset = ?1 LIMIT 1", found.Int(0));
+    if (user.Row()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "data set '", id, "' is used by run ", user.View(0), ": delete its experiments first"));
+    }
+    DropReference(t, found.View(1), OnSweep::kTrash);
+    Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace ablate::storage

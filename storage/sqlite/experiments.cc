@@ -1,20 +1,42 @@
-// Experiments come and go; the runs that their cells share follow.
-#include "storage/sqlite/experiments.h"
-
-#include <algorithm>
 #include <optional>
+#include <random>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/bytes.h"
+#include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/runs.h"
-#include "storage/sqlite/statement.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// Axis names and labels as a cell's row has them.
+std::string EncodeLabels(const Labels& labels) {
+  std::string bytes;
+  for (const auto& [axis, label] : labels) {
+    PutText(&bytes, axis);
+    PutText(&bytes, label);
+  }
+  return bytes;
+}
+
+Labels DecodeLabels(absl::string_view bytes) {
+  Labels labels;
+  for (ByteReader in(bytes); in.ok() && !in.empty();) {
+    std::string axis(in.Text());
+    labels.emplace_back(std::move(axis), std::string(in.Text()));
+  }
+  return labels;
+}
 
 // The run that an experiment's cells with one fingerprint get.
 struct ChosenRun {
@@ -73,11 +95,11 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();
   RunRow row;
   row.id = chosen.id;
-  Record(t, row, "queued");
+  RecordEvent(t, row, "queued");
   return chosen;
 }
 
-void QueueAgain(Transaction& t, int64_t id) {
+void QueueRunAgain(Transaction& t, int64_t id) {
   std::optional<RunRow> run = LoadRun(t.db, id);
   if (!run.has_value()) return;
   // What made it fail may be in there: from it, it would fail for ever.
@@ -87,7 +109,7 @@ void QueueAgain(Transaction& t, int64_t id) {
   run->end_time = 0;
   Requeue(t, &*run);
   Statement(t.db, "UPDATE runs SET place = ?2 WHERE id = ?1", id, t.change).Run();
-  Record(t, *run, "queued");
+  RecordEvent(t, *run, "queued");
 }
 
 absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run, bool fresh, int priority) {
@@ -102,10 +124,19 @@ absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run, bool fres
   ChosenRun chosen{newest.Int(0), newest.Text(1), /*reused=*/true};
   const auto state = newest.As<RunState>(2);
   if (state == RunState::kFailed || state == RunState::kCancelled) {
-    QueueAgain(t, chosen.id);
+    QueueRunAgain(t, chosen.id);
     chosen.reused = false;
   }
   return chosen;
+}
+
+// The title, a hyphen and four random characters of a-z2-7.
+std::string NewExperimentName(absl::string_view title) {
+  constexpr char kAlphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+  std::random_device device;
+  std::string name = absl::StrCat(title, "-");
+  for (int i = 0; i < 4; ++i) name.push_back(kAlphabet[device() % 32]);
+  return name;
 }
 
 int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::string* name) {
@@ -139,7 +170,7 @@ void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
 }
 
 // Counts the new experiment's cells, and lets its runs have its priority.
-void Join(Transaction& t, int64_t id, const ChosenRuns& runs) {
+void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
   Statement(t.db,
             "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = "
             "(SELECT coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), "
@@ -155,10 +186,8 @@ void Join(Transaction& t, int64_t id, const ChosenRuns& runs) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(Connection& db, absl::string_view id,
-                                                             absl::string_view hash) {
+absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl::string_view id,
+                                                            absl::string_view hash) {
   Statement found(db, "SELECT id, name, request_hash FROM experiments WHERE request_id = ?1", id);
   if (!found.Row()) return std::optional<CreatedExperiment>();
   if (found.View(2) != hash) {
@@ -180,9 +209,8 @@ absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(Connection& db, abs
   return answer;
 }
 
-absl::StatusOr<CreatedExperiment> CreateExperiment(Transaction& t,
-                                                   const NewExperiment& experiment) {
-  auto known = FindRequest(t.db, experiment.request_id, experiment.request_hash);
+absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
+  auto known = FindAnswer(t.db, experiment.request_id, experiment.request_hash);
   if (!known.ok()) return known.status();
   if (known->has_value()) return **std::move(known);
   const absl::Status valid = CheckGrid(experiment);
@@ -196,26 +224,220 @@ absl::StatusOr<CreatedExperiment> CreateExperiment(Transaction& t,
   CreatedExperiment created;
   const int64_t id = InsertExperiment(t, experiment, &created.id);
   InsertCells(t, id, experiment, runs, &created);
-  Join(t, id, runs);
+  CountCells(t, id, runs);
   return created;
 }
 
-std::string EncodeLabels(const std::vector<std::pair<std::string, std::string>>& labels) {
-  std::string bytes;
-  for (const auto& [axis, label] : labels) {
-    PutText(&bytes, axis);
-    PutText(&bytes, label);
-  }
-  return bytes;
+// Columns as in the statement below.
+ExperimentRecord ReadExperiment(const Statement& row) {
+  ExperimentRecord record;
+  record.id = row.Text(1);
+  record.name = row.Text(2);
+  record.owner = row.Text(3);
+  record.spec = row.Text(4);
+  record.state = row.As<ExperimentState>(5);
+  RunCounts& counts = record.counts;
+  uint32_t* fields[] = {&counts.queued,   &counts.running, &counts.done,
+                        &counts.diverged, &counts.failed,  &counts.cancelled};
+  for (int i = 0; i < 6; ++i) *fields[i] = row.As<uint32_t>(6 + i);
+  record.create_time = row.Int(12);
+  record.end_time = row.Int(13);
+  return record;
 }
 
-std::vector<std::pair<std::string, std::string>> DecodeLabels(absl::string_view bytes) {
-  std::vector<std::pair<std::string, std::string>> labels;
-  for (ByteReader in(bytes); in.ok() && !in.empty();) {
-    std::string axis(in.Text());
-    labels.emplace_back(std::move(axis), std::string(in.Text()));
+// Experiments with ids below `before`, newest first.
+std::vector<ExperimentRecord> ReadBefore(Connection& db, int64_t before, uint32_t limit) {
+  std::vector<ExperimentRecord> records;
+  Statement row(db,
+                "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
+                "failed, cancelled, create_time, end_time FROM experiments "
+                "WHERE id < ?1 AND deleted = 0 ORDER BY id DESC LIMIT ?2",
+                before, limit);
+  while (row.Row()) records.push_back(ReadExperiment(row));
+  return records;
+}
+
+// Columns as in the two statements below.
+CellRecord ReadCell(const Statement& row) {
+  CellRecord cell;
+  cell.index = row.As<uint32_t>(0);
+  cell.name = row.Text(1);
+  cell.labels = DecodeLabels(row.View(2));
+  cell.seed = row.As<uint32_t>(3);
+  cell.run = row.Text(4);
+  cell.reused = row.Int(5) != 0;
+  cell.state = row.As<RunState>(6);
+  cell.step = row.As<uint32_t>(7);
+  cell.steps = row.As<uint32_t>(8);
+  cell.failure = row.Text(9);
+  cell.change = row.As<uint64_t>(10);
+  return cell;
+}
+
+// Cells with after < change <= last.
+void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t last, uint32_t offset,
+                 uint32_t limit, std::vector<CellRecord>* cells) {
+  Statement row(db,
+                "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
+                "step, steps, failure, cells.change FROM cells JOIN runs ON runs.id = cells.run "
+                "WHERE experiment = ?1 AND cells.change > ?2 AND cells.change <= ?3 "
+                "ORDER BY cells.change, cells.place LIMIT ?5 OFFSET ?4",
+                experiment, after, last, offset, limit);
+  while (row.Row()) cells->push_back(ReadCell(row));
+}
+
+struct ExperimentRow {
+  int64_t id = 0;
+  ExperimentState state = ExperimentState::kActive;
+};
+
+std::optional<ExperimentRow> FindExperiment(Connection& db, absl::string_view name) {
+  Statement row(db, "SELECT id, state FROM experiments WHERE name = ?1 AND deleted = 0", name);
+  if (!row.Row()) return std::nullopt;
+  return ExperimentRow{row.Int(0), row.As<ExperimentState>(1)};
+}
+
+std::vector<int64_t> LiveRuns(Connection& db, int64_t experiment) {
+  std::vector<int64_t> runs;
+  Statement row(db,
+                "SELECT DISTINCT run FROM cells JOIN runs ON runs.id = cells.run "
+                "WHERE experiment = ?1 AND runs.state IN (0, 1)",
+                experiment);
+  while (row.Row()) runs.push_back(row.Int(0));
+  return runs;
+}
+
+std::string ReadName(Connection& db, const char* sql, int64_t id) {
+  Statement row(db, sql, id);
+  return row.Row() ? row.Text(0) : "";
+}
+
+// Stops a run that no experiment wants any more.
+void CancelRun(Transaction& t, int64_t id, std::vector<Withdrawal>* withdrawals) {
+  std::optional<RunRow> run = LoadRun(t.db, id);
+  if (!run.has_value()) return;
+  if (run->state == RunState::kLeased) {
+    withdrawals->push_back({ReadName(t.db, "SELECT name FROM leases WHERE id = ?1", run->lease),
+                            ReadName(t.db, "SELECT name FROM runs WHERE id = ?1", id),
+                            ReadName(t.db, "SELECT worker FROM leases WHERE id = ?1", run->lease)});
   }
-  return labels;
+  RecordEvent(t, *run, "cancelled");
+  EndRun(t, &*run, RunState::kCancelled);
+}
+
+}  // namespace
+
+absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& experiment) {
+  return db_->Write([&](Transaction& t) { return Create(t, experiment); });
+}
+
+absl::StatusOr<std::optional<CreatedExperiment>> Store::FindRequest(absl::string_view id,
+                                                                    absl::string_view hash) {
+  return db_->Read([&](Connection& db) { return FindAnswer(db, id, hash); });
+}
+
+absl::StatusOr<ExperimentRecord> Store::GetExperiment(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<ExperimentRecord> {
+    const auto row = FindExperimentRow(db, id);
+    if (!row.ok()) return row.status();
+    std::vector<ExperimentRecord> found = ReadBefore(db, *row + 1, 1);
+    if (found.empty()) return NotFound("experiment", id);
+    return std::move(found.front());
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> Store::FindExperiments(absl::string_view prefix,
+                                                                uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<std::string> names;
+    Statement row(db,
+                  "SELECT name FROM experiments WHERE name >= ?1 AND name < ?2 AND deleted = 0 "
+                  "ORDER BY name LIMIT ?3",
+                  prefix, PrefixEnd(prefix), limit);
+    while (row.Row()) names.push_back(row.Text(0));
+    return names;
+  });
+}
+
+absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(absl::string_view after,
+                                                                     uint32_t limit) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<ExperimentRecord>> {
+    if (after.empty()) return ReadBefore(db, INT64_MAX, limit);
+    const auto id = FindExperimentRow(db, after);
+    if (!id.ok()) return id.status();
+    return ReadBefore(db, *id, limit);
+  });
+}
+
+absl::StatusOr<std::vector<Withdrawal>> Store::CancelExperiment(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::StatusOr<std::vector<Withdrawal>> {
+    const std::optional<ExperimentRow> experiment = FindExperiment(t.db, id);
+    if (!experiment.has_value()) return NotFound("experiment", id);
+    std::vector<Withdrawal> withdrawals;
+    if (experiment->state != ExperimentState::kActive) return withdrawals;
+    Statement(t.db, "UPDATE experiments SET state = 2, end_time = ?2 WHERE id = ?1", experiment->id,
+              t.now)
+        .Run();
+    for (const int64_t run : LiveRuns(t.db, experiment->id)) {
+      const std::optional<int> priority = LivePriority(t.db, run);
+      if (priority.has_value()) {
+        SetPriority(t, run, *priority);
+      } else {
+        CancelRun(t, run, &withdrawals);
+      }
+    }
+    return withdrawals;
+  });
+}
+
+absl::Status Store::DeleteExperiment(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::Status {
+    const std::optional<ExperimentRow> experiment = FindExperiment(t.db, id);
+    if (!experiment.has_value()) return NotFound("experiment", id);
+    if (experiment->state == ExperimentState::kActive) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("experiment '", id, "' is active: cancel it first"));
+    }
+    // Hidden from now on; Maintenance removes its rows. Its request_id is free again: whoever sends
+    // it now wants a new experiment.
+    Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
+              experiment->id)
+        .Run();
+    t.needs_maintenance = true;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view experiment,
+                                                         uint32_t first, uint32_t limit) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<CellRecord>> {
+    const auto id = FindExperimentRow(db, experiment);
+    if (!id.ok()) return id.status();
+    std::vector<CellRecord> cells;
+    Statement row(db,
+                  "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
+                  "step, steps, failure, cells.change FROM cells JOIN runs ON runs.id = cells.run "
+                  "WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3",
+                  *id, first, limit);
+    while (row.Row()) cells.push_back(ReadCell(row));
+    return cells;
+  });
+}
+
+absl::StatusOr<std::vector<CellRecord>> Store::ChangedCells(absl::string_view experiment,
+                                                            uint64_t after, uint32_t limit) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<CellRecord>> {
+    const auto id = FindExperimentRow(db, experiment);
+    if (!id.ok()) return id.status();
+    std::vector<CellRecord> cells;
+    ReadChanged(db, *id, after, INT64_MAX, 0, limit, &cells);
+    if (cells.size() < limit || cells.empty()) return cells;
+    const uint64_t last = cells.back().change;
+    uint32_t have = 0;
+    for (const CellRecord& cell : cells) have += cell.change == last ? 1 : 0;
+    ReadChanged(db, *id, last - 1, last, have, UINT32_MAX, &cells);
+    return cells;
+  });
 }
 
 }  // namespace ablate::storage

@@ -1,4 +1,3 @@
-// Creates, checks and locks the data folder.
 #include "storage/sqlite/folder.h"
 
 #include <fcntl.h>
@@ -40,6 +39,17 @@ absl::Status CheckFileSystem(const std::string& folder) {
       "folder ", folder, " is on a network file system (", network, "); use a local disk"));
 }
 
+// Of the database, its log and the log's index.
+constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
+
+absl::StatusOr<FilePlace> LookAt(const std::string& path) {
+  struct stat found;
+  if (stat(path.c_str(), &found) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  }
+  return FilePlace{found.st_dev, found.st_ino, found.st_nlink};
+}
+
 }  // namespace
 
 absl::string_view NetworkFileSystem(int64_t type) {
@@ -79,20 +89,6 @@ absl::Status FolderLock::Add(const std::string& path, int flags) {
 FolderLock::~FolderLock() {
   for (const int descriptor : descriptors_) close(descriptor);
 }
-
-namespace {
-
-constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
-
-absl::StatusOr<FilePlace> LookAt(const std::string& path) {
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
-  }
-  return FilePlace{found.st_dev, found.st_ino, found.st_nlink};
-}
-
-}  // namespace
 
 absl::StatusOr<DatabaseFiles> DatabaseFiles::At(const std::string& path) {
   DatabaseFiles files;

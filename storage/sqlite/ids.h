@@ -1,20 +1,24 @@
-// Public ids: making new ones, searching by prefix, saying that one is unknown.
+// Public ids: the rows that they name, searching by prefix, saying that one is unknown.
 #ifndef ABLATE_STORAGE_SQLITE_IDS_H_
 #define ABLATE_STORAGE_SQLITE_IDS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/sqlite/connection.h"
 
 namespace ablate::storage {
 
-// The title, a hyphen and four random characters of a-z2-7.
-std::string NewExperimentName(absl::string_view title);
-// Above every id that begins with `prefix`.
-std::string PrefixEnd(absl::string_view prefix);
 // NOT_FOUND: there is no `what` 'id'.
 absl::Status NotFound(absl::string_view what, absl::string_view id);
+// The row of what is asked for: NOT_FOUND otherwise.
+absl::StatusOr<int64_t> FindExperimentRow(Connection& db, absl::string_view id);
+absl::StatusOr<int64_t> FindRunRow(Connection& db, absl::string_view id);
+// Above every id that begins with `prefix`.
+std::string PrefixEnd(absl::string_view prefix);
 
 }  // namespace ablate::storage
 

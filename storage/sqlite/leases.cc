@@ -1,19 +1,19 @@
-// Grants, verdicts and ends of leases; the rewind of a run to its resume state.
 #include "storage/sqlite/leases.h"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
-#include "storage/sqlite/ids.h"
-#include "storage/sqlite/statement.h"
+#include "storage/sqlite/database.h"
 #include "storage/sqlite/summaries.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
 
-constexpr int kSliceLeases = 2000;  // deleted on the writer's thread, as in removal.cc
+constexpr int kMaxPrunedLeases = 2000;  // at once, on the writer's thread
 
 int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& holder) {
   Statement insert(t.db,
@@ -26,80 +26,83 @@ int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& 
   return id;
 }
 
-// Why a run can't go on from its resume state; empty if it can, or has none. A restored database
-// may name a blob that was swept since: no worker could ever begin from it.
-std::string WhyUnreadable(Connection& db, Blobs* blobs, const RunRow& run) {
-  Statement resume(db, "SELECT blob, summaries FROM resume_states WHERE run = ?1", run.id);
-  if (!resume.Row()) return "";
-  if (blobs != nullptr && absl::IsNotFound(blobs->Size(resume.View(0)).status())) {
+// Why the holder can't continue a run from its resume state; empty if it can. A restored database
+// may name a blob that was swept since: no worker could ever begin from it. Continued in another
+// environment, a state would not give the numbers that the run's first steps belong to; states of
+// older files don't say where they were made: the worker looks into them.
+std::string WhyUnusable(const ResumeState& state, Blobs* blobs, const LeaseHolder& holder) {
+  if (blobs != nullptr && absl::IsNotFound(blobs->Size(state.blob).status())) {
     return "the blob of its resume state is gone";
   }
-  const auto summaries = DecodeSummaries(resume.View(1));
-  if (summaries.ok()) return "";
-  return absl::StrCat("the summaries of its resume state are damaged in the database: ",
-                      summaries.status().message());
-}
-
-void DropUnreadableState(Transaction& t, Blobs* blobs, const RunRow& run) {
-  const std::string why = WhyUnreadable(t.db, blobs, run);
-  if (why.empty()) return;
-  DropResumeState(t, run.id);
-  Record(t, run, "rewound", absl::StrCat(why, ": it begins anew"));
-}
-
-// Continued elsewhere, a state would not give the numbers that the run's first steps belong to.
-// States of older files don't say where they were made: the worker looks into them.
-void DropForeignState(Transaction& t, const LeaseHolder& holder, const RunRow& run) {
-  std::string environment;
-  {
-    Statement resume(t.db, "SELECT environment FROM resume_states WHERE run = ?1", run.id);
-    if (resume.Row()) environment = resume.Text(0);
+  if (const auto summaries = DecodeSummaries(state.summaries); !summaries.ok()) {
+    return absl::StrCat("the summaries of its resume state are damaged in the database: ",
+                        summaries.status().message());
   }
-  if (environment.empty() || environment == holder.environment) return;
+  if (state.environment.empty() || state.environment == holder.environment) return "";
+  return absl::StrCat("its resume state was made by ", state.environment, "; this worker has ",
+                      holder.environment);
+}
+
+// The run's resume state, which goes if the holder can't continue from it.
+std::optional<ResumeState> UsableState(Transaction& t, Blobs* blobs, const LeaseHolder& holder,
+                                       const RunRow& run) {
+  std::optional<ResumeState> state = FindResumeState(t.db, run.id);
+  if (!state.has_value()) return state;
+  const std::string why = WhyUnusable(*state, blobs, holder);
+  if (why.empty()) return state;
   DropResumeState(t, run.id);
-  Record(t, run, "rewound",
-         absl::StrCat("its resume state was made by ", environment, "; this worker has ",
-                      holder.environment, ": it begins anew"));
+  RecordEvent(t, run, "rewound", absl::StrCat(why, ": it begins anew"));
+  return std::nullopt;
 }
 
 // Takes a run back to its resume state's place in the order of events: what came later goes, and
 // the summaries stored with it return.
-void Rewind(Transaction& t, RunRow* run, GrantedRun* granted) {
-  std::string summaries;
-  uint64_t change = 0;
-  run->step = 0;
-  run->spent = {};
-  Statement resume(t.db,
-                   "SELECT step, blob, change, device_time, contended_time, tokens, summaries "
-                   "FROM resume_states WHERE run = ?1",
-                   run->id);
-  if (resume.Row()) {
-    run->step = granted->resume_step = resume.As<uint32_t>(0);
-    granted->resume_blob = resume.Text(1);
-    change = resume.As<uint64_t>(2);
-    run->spent = {resume.Int(3), resume.Int(4), resume.As<uint64_t>(5)};
-    summaries = resume.Text(6);
-  }
-  Statement(t.db, "DELETE FROM row_groups WHERE run = ?1 AND id > ?2", run->id, change).Run();
-  RemoveArtifacts(t, run->id, change);
-  if (summaries.empty()) {
+void Rewind(Transaction& t, const ResumeState& state, RunRow* run) {
+  run->step = state.step;
+  run->spent = state.spent;
+  Statement(t.db, "DELETE FROM row_groups WHERE run = ?1 AND id > ?2", run->id, state.change).Run();
+  RemoveArtifacts(t, run->id, state.change);
+  if (state.summaries.empty()) {
     Statement(t.db, "DELETE FROM summaries WHERE run = ?1", run->id).Run();
   } else {
-    Statement(t.db, "REPLACE INTO summaries VALUES (?1, ?2)", run->id, Bytes{summaries}).Run();
+    Statement(t.db, "REPLACE INTO summaries VALUES (?1, ?2)", run->id, Bytes{state.summaries})
+        .Run();
   }
 }
 
-void Lend(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow* run,
-          GrantedRun* granted) {
-  Statement fixed(t.db,
-                  "SELECT spec, sha256 FROM run_specs JOIN runs ON runs.id = run_specs.run "
-                  "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE run_specs.run = ?1",
-                  run->id);
-  if (fixed.Row()) {
-    granted->spec = fixed.Text(0);
-    granted->dataset_blob = fixed.Text(1);
+// What of a run never changes.
+struct FixedRun {
+  std::string spec;
+  std::string dataset_blob;
+  uint32_t numerics_version = 0;
+};
+
+FixedRun ReadFixed(Connection& db, int64_t run) {
+  Statement row(db,
+                "SELECT spec, sha256, numerics FROM run_specs JOIN runs ON runs.id = run_specs.run "
+                "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE run_specs.run = ?1",
+                run);
+  if (!row.Row()) return {};
+  return {row.Text(0), row.Text(1), row.As<uint32_t>(2)};
+}
+
+// Whether the holder would give other numbers than the run's fingerprint stands for: a run that was
+// queued before an upgrade. It ends, for no worker of today can train it.
+bool EndIfOutdated(Transaction& t, const LeaseHolder& holder, uint32_t version, RunRow* run) {
+  if (version == 0 || holder.numerics_version == 0 || version == holder.numerics_version) {
+    return false;
   }
-  Rewind(t, run, granted);
+  run->failure = absl::StrCat("it was queued for numerics version ", version,
+                              ", and the workers compute version ", holder.numerics_version,
+                              ", which gives other numbers: submit its experiment again");
+  RecordEvent(t, *run, "failed", run->failure);
+  DropResumeState(t, run->id);
+  EndRun(t, run, RunState::kFailed);
+  return true;
+}
+
+// Into the lease, whose row is `lease`.
+void MarkLeased(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow* run) {
   const RunState before = std::exchange(run->state, RunState::kLeased);
   run->lease = lease;
   run->worker = holder.worker;
@@ -108,45 +111,7 @@ void Lend(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow* run,
   run->trainer = holder.trainer;
   run->environment = holder.environment;
   SaveRun(t, *run, before);
-  Record(t, *run, "granted");
-}
-
-void Lose(Transaction& t, RunRow* run, absl::string_view message) {
-  Record(t, *run, "lost", message);
-  if (++run->losses < kLossesWithoutProgress) return Requeue(t, run);
-  run->failure = absl::StrCat("lost by its worker ", kLossesWithoutProgress,
-                              " times in a row without progress; at last: ", message);
-  Record(t, *run, "failed", run->failure);
-  End(t, run, RunState::kFailed);
-}
-
-bool Holds(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string NameOf(Connection& db, int64_t run) {
-  Statement row(db, "SELECT name FROM runs WHERE id = ?1", run);
-  return row.Row() ? row.Text(0) : "";
-}
-
-// Whether the holder would give other numbers than the run's fingerprint stands for: a run that was
-// queued before an upgrade. It ends, for no worker of today can train it.
-bool EndIfOutdated(Transaction& t, const LeaseHolder& holder, RunRow* run) {
-  uint32_t version = 0;
-  {
-    Statement read(t.db, "SELECT numerics FROM runs WHERE id = ?1", run->id);
-    if (read.Row()) version = read.As<uint32_t>(0);
-  }
-  if (version == 0 || holder.numerics_version == 0 || version == holder.numerics_version) {
-    return false;
-  }
-  run->failure = absl::StrCat("it was queued for numerics version ", version,
-                              ", and the workers compute version ", holder.numerics_version,
-                              ", which gives other numbers: submit its experiment again");
-  Record(t, *run, "failed", run->failure);
-  DropResumeState(t, run->id);
-  End(t, run, RunState::kFailed);
-  return true;
+  RecordEvent(t, *run, "granted");
 }
 
 absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
@@ -156,18 +121,39 @@ absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
     return absl::AlreadyExistsError(absl::StrCat("lease '", wanted.lease, "' exists"));
   }
   std::vector<GrantedRun> granted;
-  int64_t id = 0;
+  int64_t lease = 0;
   for (const std::string& name : wanted.runs) {
     std::optional<RunRow> run = FindRun(t.db, name);
     if (!run.has_value() || run->state != RunState::kQueued) continue;
-    if (EndIfOutdated(t, holder, &*run)) continue;
-    if (granted.empty()) id = InsertLease(t, wanted.lease, holder);
-    granted.emplace_back().run = name;
-    DropUnreadableState(t, blobs, *run);
-    DropForeignState(t, holder, *run);
-    Lend(t, id, holder, &*run, &granted.back());
+    FixedRun fixed = ReadFixed(t.db, run->id);
+    if (EndIfOutdated(t, holder, fixed.numerics_version, &*run)) continue;
+    if (granted.empty()) lease = InsertLease(t, wanted.lease, holder);
+    ResumeState state = UsableState(t, blobs, holder, *run).value_or(ResumeState());
+    Rewind(t, state, &*run);
+    MarkLeased(t, lease, holder, &*run);
+    granted.push_back({name, std::move(fixed.spec), std::move(fixed.dataset_blob),
+                       std::move(state.blob), state.step});
   }
   return granted;
+}
+
+void LoseRun(Transaction& t, RunRow* run, absl::string_view message) {
+  RecordEvent(t, *run, "lost", message);
+  if (++run->losses < kMaxLossesWithoutProgress) return Requeue(t, run);
+  run->failure = absl::StrCat("lost by its worker ", kMaxLossesWithoutProgress,
+                              " times in a row without progress; at last: ", message);
+  RecordEvent(t, *run, "failed", run->failure);
+  EndRun(t, run, RunState::kFailed);
+}
+
+// Whether `stepping`, where empty stands for all, names a run.
+bool Names(const std::vector<std::string>& stepping, const std::string& run) {
+  return stepping.empty() || std::find(stepping.begin(), stepping.end(), run) != stepping.end();
+}
+
+std::string RunName(Connection& db, int64_t run) {
+  Statement row(db, "SELECT name FROM runs WHERE id = ?1", run);
+  return row.Row() ? row.Text(0) : "";
 }
 
 }  // namespace
@@ -178,90 +164,128 @@ std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
   return LeaseRow{row.Int(0), row.Text(1), row.As<uint64_t>(2)};
 }
 
-absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(Transaction& t, Blobs* blobs,
-                                                           const std::vector<NewLease>& leases) {
-  std::vector<std::vector<GrantedRun>> granted;
-  granted.reserve(leases.size());
-  for (const NewLease& wanted : leases) {
-    auto one = GrantOne(t, blobs, wanted);
-    if (!one.ok()) return one.status();
-    granted.push_back(*std::move(one));
-  }
-  return granted;
-}
-
-LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_view incarnation,
-                        uint64_t first_unacked) {
-  const std::optional<LeaseRow> row = FindLease(db, lease);
-  LeaseVerdict verdict;
-  verdict.drop =
-      !row.has_value() || row->incarnation != incarnation || first_unacked > row->acked + 1;
-  if (!verdict.drop) verdict.acked = row->acked;
-  return verdict;
-}
-
-absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
-                      const std::vector<std::string>& stepping, absl::string_view message) {
-  const std::optional<LeaseRow> row = FindLease(t.db, lease);
-  if (!row.has_value()) return absl::OkStatus();
-  message = Shorten(message);
-  for (RunRow& run : RunsOfLease(t.db, row->id)) {
-    if (end == LeaseEnd::kLost) {
-      Lose(t, &run, message);
-    } else if (end == LeaseEnd::kDied && Holds(stepping, NameOf(t.db, run.id))) {
-      Fail(t, &run, message);
-    } else {
-      Record(t, run, "released", message);
-      Requeue(t, &run);
-    }
-  }
-  Statement(t.db, "DELETE FROM leases WHERE id = ?1", row->id).Run();
-  return absl::OkStatus();
-}
-
-absl::string_view Shorten(absl::string_view message) {
-  constexpr size_t kLongestMessage = 4000;
-  if (message.size() <= kLongestMessage) return message;
-  size_t size = kLongestMessage;
+absl::string_view ShortenMessage(absl::string_view message) {
+  constexpr size_t kMaxMessageBytes = 4000;
+  if (message.size() <= kMaxMessageBytes) return message;
+  size_t size = kMaxMessageBytes;
   while (size > 0 && (message[size] & 0xc0) == 0x80) --size;
   return message.substr(0, size);
 }
 
-void Fail(Transaction& t, RunRow* run, absl::string_view message) {
-  message = Shorten(message);
-  Record(t, *run, "failed", message);
-  if (++run->failures < kFailuresWithoutProgress) return Requeue(t, run);
+void FailRun(Transaction& t, RunRow* run, absl::string_view message) {
+  message = ShortenMessage(message);
+  RecordEvent(t, *run, "failed", message);
+  if (++run->failures < kMaxFailuresWithoutProgress) return Requeue(t, run);
   run->failure = std::string(message);
-  End(t, run, RunState::kFailed);
-}
-
-std::vector<LeaseRecord> ListLeases(Connection& db) {
-  std::vector<LeaseRecord> leases;
-  Statement row(db,
-                "SELECT leases.name, leases.worker, incarnation, leases.device, leases.build, "
-                "leases.trainer, acked, runs.name FROM runs JOIN leases ON leases.id = runs.lease "
-                "WHERE runs.lease IS NOT NULL ORDER BY runs.lease, runs.id");
-  while (row.Row()) {
-    if (leases.empty() || leases.back().lease != row.View(0)) {
-      // The rest of the holder is for granting alone.
-      leases.push_back({row.Text(0),
-                        {row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), "", 0},
-                        row.As<uint64_t>(6),
-                        {}});
-    }
-    leases.back().runs.push_back(row.Text(7));
-  }
-  return leases;
+  EndRun(t, run, RunState::kFailed);
 }
 
 bool PruneLeases(Transaction& t, Micros before) {
   Statement gone(t.db,
                  "DELETE FROM leases WHERE id IN (SELECT id FROM leases "
                  "WHERE settled IS NOT NULL AND settled < ?1 LIMIT ?2) RETURNING 1",
-                 before, kSliceLeases);
+                 before, kMaxPrunedLeases);
   bool any = false;
   while (gone.Row()) any = true;
   return any;
+}
+
+absl::StatusOr<std::vector<QueuedRun>> Store::Queue(absl::string_view device_kind, uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<QueuedRun> queue;
+    Statement row(db,
+                  "SELECT name, shape, priority, steps FROM runs WHERE state = 0 AND "
+                  "device_kind = ?1 ORDER BY priority, place LIMIT ?2",
+                  device_kind, limit);
+    while (row.Row()) {
+      queue.push_back({row.Text(0), row.Text(1), std::string(device_kind), row.As<int>(2),
+                       row.As<uint32_t>(3)});
+    }
+    return queue;
+  });
+}
+
+absl::StatusOr<std::optional<double>> Store::MeasuredStepTime(absl::string_view shape) {
+  return db_->Read([&](Connection& db) -> std::optional<double> {
+    Statement row(db, "SELECT device_time, steps FROM step_times WHERE shape = ?1", shape);
+    if (!row.Row()) return std::nullopt;
+    return static_cast<double>(row.Int(0)) / static_cast<double>(row.Int(1));
+  });
+}
+
+absl::StatusOr<std::vector<std::vector<GrantedRun>>> Store::Grant(
+    const std::vector<NewLease>& leases) {
+  using Granted = std::vector<std::vector<GrantedRun>>;
+  return db_->Write([&](Transaction& t) -> absl::StatusOr<Granted> {
+    Granted granted;
+    granted.reserve(leases.size());
+    for (const NewLease& wanted : leases) {
+      auto one = GrantOne(t, blobs_.get(), wanted);
+      if (!one.ok()) return one.status();
+      granted.push_back(*std::move(one));
+    }
+    return granted;
+  });
+}
+
+absl::StatusOr<LeaseVerdict> Store::CheckLease(absl::string_view lease,
+                                               absl::string_view incarnation,
+                                               uint64_t first_unacked) {
+  return db_->Read([&](Connection& db) {
+    const std::optional<LeaseRow> row = FindLease(db, lease);
+    LeaseVerdict verdict;
+    verdict.drop =
+        !row.has_value() || row->incarnation != incarnation || first_unacked > row->acked + 1;
+    if (!verdict.drop) verdict.acked = row->acked;
+    return verdict;
+  });
+}
+
+absl::Status Store::EndLease(absl::string_view lease, LeaseEnd end,
+                             const std::vector<std::string>& stepping, absl::string_view message) {
+  message = ShortenMessage(message);
+  return db_->Write([&](Transaction& t) {
+    const std::optional<LeaseRow> row = FindLease(t.db, lease);
+    if (!row.has_value()) return absl::OkStatus();
+    for (RunRow& run : RunsOfLease(t.db, row->id)) {
+      if (end == LeaseEnd::kLost) {
+        LoseRun(t, &run, message);
+      } else if (end == LeaseEnd::kDied && Names(stepping, RunName(t.db, run.id))) {
+        FailRun(t, &run, message);
+      } else {
+        RecordEvent(t, run, "released", message);
+        Requeue(t, &run);
+      }
+    }
+    Statement(t.db, "DELETE FROM leases WHERE id = ?1", row->id).Run();
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {
+  return db_->Read([](Connection& db) {
+    std::vector<LeaseRecord> leases;
+    Statement row(
+        db,
+        "SELECT leases.name, leases.worker, incarnation, leases.device, leases.build, "
+        "leases.trainer, acked, runs.name FROM runs JOIN leases ON leases.id = runs.lease "
+        "WHERE runs.lease IS NOT NULL ORDER BY runs.lease, runs.id");
+    while (row.Row()) {
+      if (leases.empty() || leases.back().lease != row.View(0)) {
+        // The rest of the holder is for granting alone.
+        leases.push_back({row.Text(0),
+                          {row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), "", 0},
+                          row.As<uint64_t>(6),
+                          {}});
+      }
+      leases.back().runs.push_back(row.Text(7));
+    }
+    return leases;
+  });
+}
+
+absl::StatusOr<bool> Store::LeaseExists(absl::string_view lease) {
+  return db_->Read([&](Connection& db) { return FindLease(db, lease).has_value(); });
 }
 
 }  // namespace ablate::storage

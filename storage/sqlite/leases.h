@@ -1,16 +1,13 @@
-// Leases: granting, checking, ending.
+// The rows of leases, and what their ends and their events share.
 #ifndef ABLATE_STORAGE_SQLITE_LEASES_H_
 #define ABLATE_STORAGE_SQLITE_LEASES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "storage/blobs.h"
-#include "storage/leases.h"
+#include "storage/records.h"
 #include "storage/sqlite/runs.h"
 #include "storage/sqlite/writer.h"
 
@@ -27,24 +24,14 @@ struct LeaseRow {
 };
 
 std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name);
-
-// A run whose resume state has lost its blob begins anew. `blobs` may be null.
-absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(Transaction& t, Blobs* blobs,
-                                                           const std::vector<NewLease>& leases);
-LeaseVerdict CheckLease(Connection& db, absl::string_view lease, absl::string_view incarnation,
-                        uint64_t first_unacked);
-absl::Status EndLease(Transaction& t, absl::string_view lease, LeaseEnd end,
-                      const std::vector<std::string>& stepping, absl::string_view message);
-// Those that are not settled, in the order of granting.
-std::vector<LeaseRecord> ListLeases(Connection& db);
 // Forgets a slice of the leases that settled before `before`. False when there was none.
 bool PruneLeases(Transaction& t, Micros before);
 
 // At most 4,000 bytes of a worker's words, cut between characters; in full they are in its log.
-absl::string_view Shorten(absl::string_view message);
+absl::string_view ShortenMessage(absl::string_view message);
 
 // A failure of the run: back into the queue, or FAILED if it is one too many. Saves.
-void Fail(Transaction& t, RunRow* run, absl::string_view message);
+void FailRun(Transaction& t, RunRow* run, absl::string_view message);
 
 }  // namespace ablate::storage
 

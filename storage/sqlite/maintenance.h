@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/blobs.h"
-#include "storage/sqlite/writer.h"
+#include "storage/sqlite/database.h"
 #include "sync/mutex.h"
 
 namespace ablate::storage {
@@ -20,17 +20,15 @@ namespace ablate::storage {
 struct MaintenanceOptions {
   std::function<Micros()> now;
   std::function<void(const std::string&)> log;  // may be empty
-  bool sweep_most = false;                      // as StoreOptions::sweep_leftovers
+  bool sweep_leftovers = false;                 // as StoreOptions::sweep_leftovers
   DiskRoom* room = nullptr;                     // null in memory
 };
 
 // Thread-safe.
 class Maintenance {
  public:
-  using Reader = std::function<absl::Status(const std::function<absl::Status(Connection&)>& read)>;
-
   // All outlive this. `blobs` may be null.
-  Maintenance(Writer* writer, Reader reader, Blobs* blobs, MaintenanceOptions options);
+  Maintenance(Database* db, Blobs* blobs, MaintenanceOptions options);
   ~Maintenance();
   // Ends the thread after the request in progress.
   void Stop();
@@ -46,22 +44,31 @@ class Maintenance {
  private:
   void Loop();
   bool stopping();
-  absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   absl::Status Pass(bool list_folder) ABSL_LOCKS_EXCLUDED(pass_);
-  absl::Status SweepFolder(bool list, size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  absl::Status SweepLeftovers(size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  absl::Status SweepAll(const std::vector<std::string>& hashes, size_t* trashed)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  absl::StatusOr<std::vector<std::string>> Unnamed(const std::vector<std::string>& hashes);
-  absl::Status EmptyTrash() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   void Log(const std::string& line);
   // Takes the ballast of a full disk again, and finds out whether there is room for other work.
   absl::Status KeepRoom();
   // Repeats a request until it has nothing to do; `frees`: it makes room.
   absl::Status Repeat(bool frees, const std::function<bool(Transaction&)>& slice);
 
-  Writer* const writer_;
-  const Reader reader_;
+  // compaction.cc: row groups of ended runs become chunks, one key each.
+  absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+
+  // removal.cc
+  // Removes what was deleted, in slices.
+  absl::Status RemoveDeleted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  // Sweeps blobs that no row names: those that lost a name, those that were let go since, and, if
+  // `list_folder`, those that a crash left, once. Then what was in the trash for long goes.
+  absl::Status SweepBlobs(bool list_folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  // The next ones add to `trashed` how many blobs went into the trash.
+  absl::Status SweepFolder(bool list, size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepLeftovers(size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepAll(const std::vector<std::string>& hashes, size_t* trashed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::StatusOr<std::vector<std::string>> Unnamed(const std::vector<std::string>& hashes);
+  absl::Status EmptyTrash() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+
+  Database* const db_;
   Blobs* const blobs_;
   const MaintenanceOptions options_;
 

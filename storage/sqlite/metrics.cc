@@ -1,15 +1,16 @@
-// Series from chunks and row groups; keys and summaries.
-#include "storage/sqlite/metrics.h"
-
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sqlite/experiment_reads.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/ids.h"
 #include "storage/sqlite/points.h"
-#include "storage/sqlite/runs.h"
-#include "storage/sqlite/statement.h"
 #include "storage/sqlite/summaries.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
@@ -17,8 +18,27 @@ namespace {
 // A page ends after so many points or row groups, which bounds its memory and its transaction.
 constexpr size_t kPagePoints = 65536;
 constexpr int kPageGroups = 512;
+constexpr size_t kPageRuns = 200;  // whose summaries are looked at in one read
 
-absl::StatusOr<KeySummaries> Load(Connection& db, int64_t run) {
+using KeyCounts = std::map<std::string, uint64_t>;
+
+// Where a reader of one series is. Steps ascend strictly within a series, so that the next step
+// says it, also while the run's row groups turn into chunks.
+struct SeriesPage {
+  uint64_t next_step = 0;
+  uint64_t last_group = 0;  // row groups up to this one have been read
+  bool at_end = false;
+  std::vector<uint32_t> steps;
+  std::vector<double> values;
+};
+
+// That the run's summaries can't be read, and why.
+absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
+  return absl::DataLossError(
+      absl::StrCat("run ", run, ": its summaries are damaged in the database: ", why.message()));
+}
+
+absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, int64_t run) {
   Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
   if (!stored.Row()) return KeySummaries();
   return DecodeSummaries(stored.View(0));
@@ -71,18 +91,11 @@ void Advance(SeriesPage* page) {
   if (!page->steps.empty()) page->next_step = uint64_t{page->steps.back()} + 1;
 }
 
-}  // namespace
-
-absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
-  return absl::DataLossError(
-      absl::StrCat("run ", run, ": its summaries are damaged in the database: ", why.message()));
-}
-
 absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run) {
   const auto id = FindRunRow(db, run);
   if (!id.ok()) return id.status();
   RunSummaries summaries;
-  auto stored = Load(db, *id);
+  auto stored = LoadSummaries(db, *id);
   if (!stored.ok()) {
     summaries.damage = std::string(DamagedSummaries(run, stored.status()).message());
     return summaries;
@@ -94,13 +107,15 @@ absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run
   return summaries;
 }
 
-absl::Status AddKeys(Connection& db, int64_t run, std::map<std::string, uint64_t>* counts) {
-  const auto stored = Load(db, run);
+// Adds the point counts of a run's keys; DATA_LOSS if they are damaged.
+absl::Status AddKeys(Connection& db, int64_t run, KeyCounts* counts) {
+  const auto stored = LoadSummaries(db, run);
   if (!stored.ok()) return stored.status();
   for (const KeySummary& entry : *stored) (*counts)[entry.summary.key] += entry.summary.count;
   return absl::OkStatus();
 }
 
+// Rows of an experiment's distinct runs.
 absl::StatusOr<std::vector<int64_t>> RunsOfExperiment(Connection& db,
                                                       absl::string_view experiment) {
   const auto id = FindExperimentRow(db, experiment);
@@ -111,6 +126,8 @@ absl::StatusOr<std::vector<int64_t>> RunsOfExperiment(Connection& db,
   return runs;
 }
 
+// Replaces the points in `page` by the next ones. NOT_FOUND if the run is not there (any more),
+// DATA_LOSS that names run and key if they are damaged.
 absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page) {
   page->steps.clear();
   page->values.clear();
@@ -134,6 +151,73 @@ absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page
   if (status.ok()) return status;
   return absl::DataLossError(absl::StrCat("run ", query.run, ": points of ", query.key,
                                           " are damaged in the database: ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RunSummaries>> Store::Summaries(const std::vector<std::string>& runs) {
+  std::vector<RunSummaries> summaries;
+  summaries.reserve(runs.size());
+  for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
+    const size_t end = std::min(begin + kPageRuns, runs.size());
+    const absl::Status status = db_->Read([&](Connection& db) {
+      for (size_t i = begin; i < end; ++i) {
+        auto found = ReadSummaries(db, runs[i]);
+        if (!found.ok()) return found.status();
+        summaries.push_back(*std::move(found));
+      }
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return summaries;
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::RunKeys(
+    absl::string_view run) {
+  KeyCounts counts;
+  const absl::Status read = db_->Read([&](Connection& db) {
+    const auto row = FindRunRow(db, run);
+    if (!row.ok()) return row.status();
+    const absl::Status added = AddKeys(db, *row, &counts);
+    return added.ok() ? added : DamagedSummaries(run, added);
+  });
+  if (!read.ok()) return read;
+  return std::vector<std::pair<std::string, uint64_t>>(counts.begin(), counts.end());
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::ExperimentKeys(
+    absl::string_view experiment) {
+  const auto runs = db_->Read([&](Connection& db) { return RunsOfExperiment(db, experiment); });
+  if (!runs.ok()) return runs.status();
+  KeyCounts counts;
+  for (size_t begin = 0; begin < runs->size(); begin += kPageRuns) {
+    const size_t end = std::min(begin + kPageRuns, runs->size());
+    const absl::Status status = db_->Read([&](Connection& db) {
+      for (size_t i = begin; i < end; ++i) {
+        // What is damaged is told by whoever reads it.
+        AddKeys(db, (*runs)[i], &counts).IgnoreError();
+      }
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return std::vector<std::pair<std::string, uint64_t>>(counts.begin(), counts.end());
+}
+
+absl::Status Store::ReadSeries(
+    const SeriesQuery& query,
+    const std::function<bool(const std::vector<uint32_t>&, const std::vector<double>&)>& piece) {
+  SeriesPage page;
+  page.next_step = query.first_step;
+  while (!page.at_end) {
+    const absl::Status status =
+        db_->Read([&](Connection& db) { return ReadPage(db, query, &page); });
+    if (!status.ok()) return status;
+    if (page.steps.empty()) continue;
+    if (!piece(page.steps, page.values)) return absl::CancelledError("the reader has enough");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ablate::storage

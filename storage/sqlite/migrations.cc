@@ -1,10 +1,8 @@
-// The schema and the steps that lead to it.
 #include "storage/sqlite/migrations.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
 namespace {

@@ -14,10 +14,11 @@ absl::Span<const char* const> Migrations();
 // FAILED_PRECONDITION if the file is newer or is not ablate's. Only reads.
 absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations);
 
-// Brings a file to the newest version, each step in a transaction of its own, once CheckSchema
-// has accepted it.
 // Whether a database that CheckSchema accepted has no schema yet.
 bool IsEmpty(Connection& db);
+
+// Brings a file to the newest version, each step in a transaction of its own, once CheckSchema
+// has accepted it.
 absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations);
 
 }  // namespace ablate::storage

@@ -1,4 +1,3 @@
-// The codec of row groups and chunks.
 #include "storage/sqlite/points.h"
 
 #include <algorithm>
@@ -14,7 +13,7 @@ constexpr uint64_t kStride = 1;  // one stride for all steps; otherwise a differ
 
 // Far more than is ever written: a row group holds what arrived in one message, a chunk 65,536
 // points.
-constexpr uint64_t kMostPoints = 1 << 28;
+constexpr uint64_t kMaxPoints = 1 << 28;
 
 void PutSteps(const std::vector<uint32_t>& steps, std::string* out) {
   PutVarint(out, steps.size());
@@ -49,7 +48,7 @@ StepColumn ReadSteps(ByteReader* in) {
       column.differences.push_back(static_cast<uint32_t>(in->Varint()));
     }
   }
-  if (column.count == 0 || column.count > kMostPoints) in->Fail();
+  if (column.count == 0 || column.count > kMaxPoints) in->Fail();
   return column;
 }
 

@@ -1,9 +1,12 @@
-// Slices of deletion.
-#include "storage/sqlite/removal.h"
-
+#include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "storage/sqlite/statement.h"
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/maintenance.h"
 
 namespace ablate::storage {
 namespace {
@@ -13,7 +16,15 @@ namespace {
 constexpr int kSliceRows = 2000;
 constexpr int kPointsCost = 10;
 // Whoever looks for a blob waits, too, while one file of a slice goes.
-constexpr int kSliceBlobs = 20;
+constexpr size_t kSliceBlobs = 20;
+constexpr size_t kReadHashes = 500;  // looked for in one read
+// Time to notice that an older database was put back.
+constexpr int kTrashDays = 7;
+constexpr Micros kTrashAge = kTrashDays * Micros{24} * 3600 * 1000000;
+constexpr Micros kTrashPause = Micros{3600} * 1000000;
+// So few leftovers are a crash's; if more than half of all blobs are leftovers, too, the database
+// is not the one that they belong to.
+constexpr size_t kFewLeftovers = 5;
 
 void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", run).Run();
@@ -54,8 +65,10 @@ void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
   *budget -= 5;
 }
 
-}  // namespace
+// What follows returns false if there was nothing to do.
 
+// Cells of deleted experiments. A run that loses its last cell goes at once; its points and the
+// like wait for RemoveDeadRuns.
 bool RemoveCells(Transaction& t) {
   Statement next(t.db, "SELECT id FROM experiments WHERE deleted = 1 ORDER BY id LIMIT 1");
   if (!next.Row()) return false;
@@ -89,31 +102,130 @@ bool RemoveDeadRuns(Transaction& t) {
   return any;
 }
 
+// Sweeps those of the blobs that no row names once the transaction is durable, and counts in
+// `trashed` those that went into the trash. A row that names one later was written after its blob
+// was pinned, so that it is spared: pins last until the naming request has been answered, and no
+// other request runs between this one's commit and the removal. `blobs` may be null; `trashed`
+// lasts until the request is answered.
+void SweepUnnamed(Transaction& t, Blobs* blobs, OnSweep on_sweep,
+                  const std::vector<std::string>& hashes, size_t* trashed) {
+  if (blobs == nullptr) return;
+  for (const std::string& hash : hashes) {
+    if (IsNamed(t.db, hash)) continue;
+    t.after_commit.push_back([blobs, on_sweep, hash, trashed] {
+      // Whatever keeps a blob now, a pin or a failing disk, the next start looks at all of them.
+      const absl::StatusOr<Swept> swept = blobs->Sweep(hash, on_sweep == OnSweep::kTrash);
+      if (swept.ok() && *swept == Swept::kTrashed) ++*trashed;
+    });
+  }
+}
+
+// Blobs that lost a name.
 bool SweepLoose(Transaction& t, Blobs* blobs, size_t* trashed) {
-  std::vector<std::string> kept, superseded;
+  std::vector<std::string> trashable, superseded;
   Statement loose(t.db, "SELECT sha256, superseded FROM loose_blobs LIMIT ?1", kSliceBlobs);
-  while (loose.Row()) (loose.Int(1) == 0 ? kept : superseded).push_back(loose.Text(0));
-  for (const auto* hashes : {&kept, &superseded}) {
+  while (loose.Row()) (loose.Int(1) == 0 ? trashable : superseded).push_back(loose.Text(0));
+  for (const auto* hashes : {&trashable, &superseded}) {
     for (const std::string& hash : *hashes) {
       Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
     }
   }
-  SweepUnnamed(t, blobs, Worth::kKeeping, kept, trashed);
-  SweepUnnamed(t, blobs, Worth::kNothing, superseded, trashed);
-  return !kept.empty() || !superseded.empty();
+  SweepUnnamed(t, blobs, OnSweep::kTrash, trashable, trashed);
+  SweepUnnamed(t, blobs, OnSweep::kRemove, superseded, trashed);
+  return !trashable.empty() || !superseded.empty();
 }
 
-void SweepUnnamed(Transaction& t, Blobs* blobs, Worth worth, const std::vector<std::string>& hashes,
-                  size_t* trashed) {
-  if (blobs == nullptr) return;
-  for (const std::string& hash : hashes) {
-    if (IsNamed(t.db, hash)) continue;
-    t.after_commit.push_back([blobs, worth, hash, trashed] {
-      // Whatever keeps a blob now, a pin or a failing disk, the next start looks at all of them.
-      const absl::StatusOr<Swept> swept = blobs->Sweep(hash, worth == Worth::kKeeping);
-      if (swept.ok() && *swept == Swept::kTrashed) ++*trashed;
-    });
+}  // namespace
+
+absl::Status Maintenance::RemoveDeleted() {
+  absl::Status status = Repeat(/*frees=*/true, RemoveCells);
+  status.Update(Repeat(/*frees=*/true, RemoveDeadRuns));
+  return status;
+}
+
+absl::Status Maintenance::SweepBlobs(bool list_folder) {
+  size_t trashed = 0;
+  absl::Status status =
+      Repeat(/*frees=*/true, [&](Transaction& t) { return SweepLoose(t, blobs_, &trashed); });
+  status.Update(SweepFolder(list_folder, &trashed));
+  if (trashed > 0) {
+    Log(absl::StrCat(trashed, " blobs that nothing in the database names any more went to the ",
+                     "trash, where they stay for ", kTrashDays, " days"));
   }
+  status.Update(EmptyTrash());
+  return status;
+}
+
+// Looks at blobs that were never named: those a crash left, once, and those that were let go since.
+absl::Status Maintenance::SweepFolder(bool list, size_t* trashed) {
+  if (blobs_ == nullptr) return absl::OkStatus();
+  absl::Status status = SweepAll(blobs_->TakeUnpinned(), trashed);
+  if (!status.ok()) folder_listed_ = false;  // which has those that were not looked at
+  if (!list || folder_listed_) return status;
+  folder_listed_ = true;
+  const absl::Status swept = SweepLeftovers(trashed);
+  if (!swept.ok()) folder_listed_ = false;
+  status.Update(swept);
+  return status;
+}
+
+absl::Status Maintenance::SweepLeftovers(size_t* trashed) {
+  const auto all = blobs_->List();
+  if (!all.ok()) return all.status();
+  const auto leftovers = Unnamed(*all);
+  if (!leftovers.ok()) return leftovers.status();
+  const bool most = leftovers->size() > kFewLeftovers && leftovers->size() > all->size() / 2;
+  if (most && !options_.sweep_leftovers) {
+    Log(absl::StrCat(
+        "of the ", all->size(), " blobs beside the database it does not name ", leftovers->size(),
+        ": it may be an older one that was put back, so none of them is swept. Put the newer "
+        "database in its place, or let them go: ablated --sweep-leftovers"));
+    return absl::OkStatus();
+  }
+  return SweepAll(*leftovers, trashed);
+}
+
+absl::StatusOr<std::vector<std::string>> Maintenance::Unnamed(
+    const std::vector<std::string>& hashes) {
+  std::vector<std::string> unnamed;
+  for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kReadHashes) {
+    const absl::Status read = db_->Read([&](Connection& db) {
+      for (size_t i = begin; i < std::min(begin + kReadHashes, hashes.size()); ++i) {
+        if (!IsNamed(db, hashes[i])) unnamed.push_back(hashes[i]);
+      }
+      return absl::OkStatus();
+    });
+    if (!read.ok()) return read;
+  }
+  return unnamed;
+}
+
+absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, size_t* trashed) {
+  for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kSliceBlobs) {
+    const size_t end = std::min(begin + kSliceBlobs, hashes.size());
+    const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
+                                        hashes.begin() + static_cast<std::ptrdiff_t>(end));
+    const absl::Status status = db_->Free([&](Transaction& t) {
+      SweepUnnamed(t, blobs_, OnSweep::kTrash, some, trashed);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Maintenance::EmptyTrash() {
+  const Micros now = options_.now();
+  // Either way, for the clock may be set back.
+  if (blobs_ == nullptr || std::abs(now - trash_looked_at_) < kTrashPause) return absl::OkStatus();
+  trash_looked_at_ = now;
+  const auto removed = blobs_->EmptyTrash(now - kTrashAge);
+  if (!removed.ok()) return removed.status();
+  if (*removed > 0) {
+    Log(absl::StrCat(*removed, " blobs were in the trash for ", kTrashDays,
+                     " days and are removed for good"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ablate::storage

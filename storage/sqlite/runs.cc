@@ -1,14 +1,19 @@
-// Run rows and the counts that follow from their states.
 #include "storage/sqlite/runs.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
-#include "storage/sqlite/statement.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
+
+constexpr size_t kPageRuns = 200;  // looked up in one read
+// An edit of evaluation or checkpoints rarely has more relatives worth a note.
+constexpr int kMaxRelatives = 100;
 
 // The numbers are in the files.
 static_assert(static_cast<int>(RunState::kQueued) == 0 &&
@@ -58,6 +63,41 @@ void Leave(Transaction& t, RunRow* run, RunState state) {
       .Run();
 }
 
+void ReadProvenance(const RunRow& row, RunRecord* record) {
+  record->step = row.step;
+  record->steps = row.steps;
+  record->state = row.state;
+  record->failures = row.failures;
+  record->losses = row.losses;
+  record->failure = row.failure;
+  record->trainer = row.trainer;
+  record->device = row.device;
+  record->build = row.build;
+  record->worker = row.worker;
+  record->environment = row.environment;
+  record->spent = row.spent;
+  record->start_time = row.start_time;
+  record->end_time = row.end_time;
+}
+
+KnownRun LookUpRun(Connection& db, const NewRun& wanted) {
+  KnownRun known;
+  Statement newest(db,
+                   "SELECT name, state FROM runs WHERE fingerprint = ?1 "
+                   "ORDER BY generation DESC LIMIT 1",
+                   wanted.fingerprint);
+  if (newest.Row()) {
+    known.run = newest.Text(0);
+    known.state = newest.As<RunState>(1);
+  }
+  Statement relatives(db,
+                      "SELECT name FROM runs WHERE trajectory = ?1 AND fingerprint != ?2 "
+                      "ORDER BY id LIMIT ?3",
+                      wanted.trajectory, wanted.fingerprint, kMaxRelatives);
+  while (relatives.Row()) known.same_trajectory.push_back(relatives.Text(0));
+  return known;
+}
+
 }  // namespace
 
 std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
@@ -85,12 +125,6 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   run.end_time = row.Int(15);
   run.environment = row.Text(16);
   return run;
-}
-
-absl::StatusOr<int64_t> FindRunRow(Connection& db, absl::string_view name) {
-  Statement row(db, "SELECT id FROM runs WHERE name = ?1", name);
-  if (!row.Row()) return NotFound("run", name);
-  return row.Int(0);
 }
 
 std::optional<RunRow> FindRun(Connection& db, absl::string_view name) {
@@ -151,7 +185,8 @@ uint64_t SaveProgress(Transaction& t, const RunRow& run) {
   return change;
 }
 
-void Record(Transaction& t, const RunRow& run, absl::string_view kind, absl::string_view message) {
+void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
+                 absl::string_view message) {
   Statement(t.db,
             "INSERT INTO run_events (run, time, kind, step, worker, message) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -161,7 +196,7 @@ void Record(Transaction& t, const RunRow& run, absl::string_view kind, absl::str
 
 void Requeue(Transaction& t, RunRow* run) { Leave(t, run, RunState::kQueued); }
 
-void End(Transaction& t, RunRow* run, RunState state) {
+void EndRun(Transaction& t, RunRow* run, RunState state) {
   run->end_time = t.now;
   Leave(t, run, state);
 }
@@ -178,6 +213,70 @@ std::optional<int> LivePriority(Connection& db, int64_t run) {
 void SetPriority(Transaction& t, int64_t run, int priority) {
   Statement(t.db, "UPDATE runs SET priority = ?2 WHERE id = ?1 AND priority != ?2", run, priority)
       .Run();
+}
+
+absl::StatusOr<std::vector<KnownRun>> Store::LookUpRuns(const std::vector<NewRun>& runs) {
+  std::vector<KnownRun> known;
+  known.reserve(runs.size());
+  for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
+    const size_t end = std::min(begin + kPageRuns, runs.size());
+    const absl::Status status = db_->Read([&](Connection& db) {
+      for (size_t i = begin; i < end; ++i) known.push_back(LookUpRun(db, runs[i]));
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return known;
+}
+
+absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<RunRecord> {
+    Statement fixed(
+        db,
+        "SELECT runs.id, trajectory, seed, parameters, run_specs.spec, datasets.sha256, "
+        "runs.create_time FROM runs JOIN run_specs ON run_specs.run = runs.id "
+        "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name = ?1",
+        id);
+    if (!fixed.Row()) return NotFound("run", id);
+    RunRecord record;
+    record.id = std::string(id);
+    record.trajectory = fixed.Text(1);
+    record.seed = fixed.As<uint32_t>(2);
+    record.parameters = fixed.As<uint64_t>(3);
+    record.spec = fixed.Text(4);
+    record.dataset_blob = fixed.Text(5);
+    record.create_time = fixed.Int(6);
+    const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
+    if (!row.has_value()) return NotFound("run", id);
+    ReadProvenance(*row, &record);
+    return record;
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> Store::FindRuns(absl::string_view prefix, uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<std::string> names;
+    Statement row(db, "SELECT name FROM runs WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT ?3",
+                  prefix, PrefixEnd(prefix), limit);
+    while (row.Row()) names.push_back(row.Text(0));
+    return names;
+  });
+}
+
+absl::StatusOr<std::vector<RunEventRecord>> Store::RunEvents(absl::string_view run) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<RunEventRecord>> {
+    const auto found = FindRunRow(db, run);
+    if (!found.ok()) return found.status();
+    std::vector<RunEventRecord> events;
+    Statement row(db,
+                  "SELECT time, kind, step, worker, message FROM run_events WHERE run = ?1 "
+                  "ORDER BY id",
+                  *found);
+    while (row.Row()) {
+      events.push_back({row.Int(0), row.Text(1), row.As<uint32_t>(2), row.Text(3), row.Text(4)});
+    }
+    return events;
+  });
 }
 
 }  // namespace ablate::storage

@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/writer.h"
-#include "storage/store.h"
 
 namespace ablate::storage {
 
@@ -31,8 +29,6 @@ struct RunRow {
   Micros start_time = 0, end_time = 0;
 };
 
-// The row of a run that is asked for: NOT_FOUND otherwise.
-absl::StatusOr<int64_t> FindRunRow(Connection& db, absl::string_view name);
 std::optional<RunRow> FindRun(Connection& db, absl::string_view name);
 std::optional<RunRow> LoadRun(Connection& db, int64_t id);
 // Runs that a lease holds, in the order of their creation.
@@ -47,22 +43,15 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before);
 // The same when only step and spent may have changed. Returns the change number.
 uint64_t SaveProgress(Transaction& t, const RunRow& run);
 // Adds a line to a run's history.
-void Record(Transaction& t, const RunRow& run, absl::string_view kind,
-            absl::string_view message = "");
+void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
+                 absl::string_view message = "");
 // Out of its lease and back into the queue, at its old place. Saves.
 void Requeue(Transaction& t, RunRow* run);
 // Into a final state; out of its lease. Saves.
-void End(Transaction& t, RunRow* run, RunState state);
+void EndRun(Transaction& t, RunRow* run, RunState state);
 // The best priority of the experiments that keep a run alive; nothing if there is none.
 std::optional<int> LivePriority(Connection& db, int64_t run);
 void SetPriority(Transaction& t, int64_t run, int priority);
-
-absl::StatusOr<RunRecord> GetRun(Connection& db, absl::string_view name);
-std::vector<std::string> FindRuns(Connection& db, absl::string_view prefix, uint32_t limit);
-absl::StatusOr<std::vector<RunEventRecord>> RunEvents(Connection& db, absl::string_view run);
-KnownRun LookUpRun(Connection& db, const NewRun& wanted);
-std::optional<double> MeasuredStepTime(Connection& db, absl::string_view shape);
-std::vector<QueuedRun> Queue(Connection& db, absl::string_view device_kind, uint32_t limit);
 
 }  // namespace ablate::storage
 

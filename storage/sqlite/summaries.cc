@@ -1,4 +1,3 @@
-// Checks columns of points, folds them into summaries, and stores those.
 #include "storage/sqlite/summaries.h"
 
 #include <algorithm>
@@ -21,7 +20,7 @@ struct Numbers {
 static_assert(sizeof(Numbers) == 64, "has no padding that would be stored");
 
 absl::Status Invalid(const Column& column, absl::string_view what) {
-  const absl::string_view key = absl::string_view(column.key).substr(0, kLongestKey);
+  const absl::string_view key = absl::string_view(column.key).substr(0, kMaxKeyBytes);
   return absl::InvalidArgumentError(
       absl::StrCat("points: key '", absl::CHexEscape(key), "': ", what));
 }
@@ -41,8 +40,8 @@ absl::Status CheckSteps(const Column& column) {
 
 absl::Status CheckKey(const Column& column) {
   if (column.key.empty()) return Invalid(column, "is empty; 1 to 200 bytes are allowed");
-  if (column.key.size() <= kLongestKey) return absl::OkStatus();
-  return Invalid(column, absl::StrCat("has ", column.key.size(), " bytes; at most ", kLongestKey,
+  if (column.key.size() <= kMaxKeyBytes) return absl::OkStatus();
+  return Invalid(column, absl::StrCat("has ", column.key.size(), " bytes; at most ", kMaxKeyBytes,
                                       " are allowed"));
 }
 
@@ -128,7 +127,7 @@ absl::StatusOr<std::optional<uint32_t>> FindKey(absl::string_view bytes, absl::s
   return found;
 }
 
-void Fold(const Column& column, KeySummary* entry) {
+void AddPoints(const Column& column, KeySummary* entry) {
   Summary& s = entry->summary;
   for (size_t i = 0; i < column.values.size(); ++i) {
     const double value = column.values[i];
@@ -151,8 +150,8 @@ void Fold(const Column& column, KeySummary* entry) {
   entry->last_step = column.steps.back();
 }
 
-absl::StatusOr<std::vector<uint32_t>> Place(const std::vector<Column>& columns,
-                                            KeySummaries* summaries) {
+absl::StatusOr<std::vector<uint32_t>> NumberKeys(const std::vector<Column>& columns,
+                                                 KeySummaries* summaries) {
   KeyIndex index(summaries);
   std::vector<uint32_t> numbers;
   std::vector<bool> seen(summaries->size() + columns.size());
@@ -162,9 +161,8 @@ absl::StatusOr<std::vector<uint32_t>> Place(const std::vector<Column>& columns,
     if (!status.ok()) return status;
     std::optional<uint32_t> number = index.Find(column.key);
     if (!number.has_value()) {
-      if (summaries->size() == kMostKeys) {
-        return Invalid(column,
-                       absl::StrCat("is one too many; a run may have ", kMostKeys, " keys"));
+      if (summaries->size() == kMaxKeys) {
+        return Invalid(column, absl::StrCat("is one too many; a run may have ", kMaxKeys, " keys"));
       }
       number = static_cast<uint32_t>(summaries->size());
       summaries->emplace_back().summary.key = column.key;

@@ -14,7 +14,7 @@
 
 namespace ablate::storage {
 
-inline constexpr size_t kMostKeys = 2000;
+inline constexpr size_t kMaxKeys = 2000;
 
 struct KeySummary {
   Summary summary;
@@ -33,14 +33,14 @@ absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes);
 absl::StatusOr<std::optional<uint32_t>> FindKey(absl::string_view bytes, absl::string_view key);
 
 // Adds the points of one column. Its result does not depend on how points are cut into columns.
-void Fold(const Column& column, KeySummary* summary);
+void AddPoints(const Column& column, KeySummary* summary);
 
 // Numbers of the columns' keys, in their order; new keys are appended to `summaries`.
 // INVALID_ARGUMENT, naming the key, for whatever a column may not be: empty, steps and values of
 // different sizes, steps that do not ascend or are not after the run's last, a key twice, too long
 // or one too many.
-absl::StatusOr<std::vector<uint32_t>> Place(const std::vector<Column>& columns,
-                                            KeySummaries* summaries);
+absl::StatusOr<std::vector<uint32_t>> NumberKeys(const std::vector<Column>& columns,
+                                                 KeySummaries* summaries);
 
 }  // namespace ablate::storage
 

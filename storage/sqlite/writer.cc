@@ -1,4 +1,3 @@
-// Group commit, and what happens when the disk is full or fails.
 #include "storage/sqlite/writer.h"
 
 #include <algorithm>
@@ -6,16 +5,15 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
 namespace {
 
 // Bounds how long an answer waits for its neighbours in the group.
-constexpr size_t kGroupRequests = 512;
+constexpr size_t kMaxGroupRequests = 512;
 constexpr int kLogPages = 4000;  // 16 MB
 // Readers without a pause between them keep the log from being begun anew: then the writer waits.
-constexpr int kTooManyLogPages = 16 * kLogPages;
+constexpr int kMaxLogPages = 16 * kLogPages;
 
 }  // namespace
 
@@ -26,9 +24,9 @@ Writer::Writer(std::unique_ptr<Connection> db, WriterOptions options)
     Statement read(*db_, "SELECT change FROM store");
     if (read.Row()) stored_change_ = read.As<uint64_t>(0);
     change_number_ = stored_change_;
-    if (!options_.path.empty()) files_ = DatabaseFiles::At(options_.path);
+    if (!in_memory()) files_ = DatabaseFiles::At(options_.path);
   }
-  if (options_.threaded) thread_ = std::thread([this] { Loop(); });
+  if (!in_memory()) thread_ = std::thread([this] { Loop(); });
 }
 
 Writer::~Writer() { Stop(); }
@@ -46,7 +44,7 @@ void Writer::Stop() {
 void Writer::Post(Work work, Done done) { Enqueue({std::move(work), std::move(done)}); }
 
 void Writer::Enqueue(Request request) {
-  if (!options_.threaded) {
+  if (in_memory()) {
     Group group;
     group.push_back(std::move(request));
     Serve(std::move(group));
@@ -116,7 +114,7 @@ Writer::Group Writer::NextGroup() {
   // What makes room and what needs it are never in one group: if the one finds the disk full, it
   // would be taken for the other's end, and the ballast would go for nothing.
   size_t count = 0;
-  while (count < std::min(queue_.size(), kGroupRequests) &&
+  while (count < std::min(queue_.size(), kMaxGroupRequests) &&
          queue_[count].frees == queue_.front().frees) {
     ++count;
   }
@@ -127,20 +125,20 @@ Writer::Group Writer::NextGroup() {
 }
 
 void Writer::Serve(Group group) {
-  bool chores = false;
+  bool needs_maintenance = false;
   {
     MutexLock lock(&db_mutex_);
     Transaction transaction{*db_, options_.now(), stored_change_};
     const int64_t changed_rows = db_->changed_rows();
     Commit(&group, &transaction);
-    chores = transaction.chores;
+    needs_maintenance = transaction.needs_maintenance;
     NoteRoom(group, db_->changed_rows() != changed_rows);
   }
   // Outside the lock, for in memory these may use the store again.
   for (Request& request : group) request.done(request.status);
   if (options_.on_commit) options_.on_commit(change_number_);
-  if (chores && options_.on_chores) options_.on_chores();
-  if (!options_.threaded) return;
+  if (needs_maintenance && options_.on_maintenance_needed) options_.on_maintenance_needed();
+  if (in_memory()) return;
   MutexLock lock(&db_mutex_);
   KeepLogShort();
 }
@@ -168,7 +166,7 @@ void Writer::Commit(Group* group, Transaction* transaction) {
     db_->Execute("ROLLBACK");
   }
   db_->ClearError();
-  transaction->chores = false;
+  transaction->needs_maintenance = false;
   // What one request of the group answered may rest on what another did: all of it is void.
   for (Request& request : *group) request.status = status;
   NoteFull(status);
@@ -196,7 +194,7 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
     }
   }
   if (group->size() == 1 && !group->front().status.ok()) {
-    transaction->chores = false;
+    transaction->needs_maintenance = false;
     db_->Execute("ROLLBACK");
     return db_->error();
   }
@@ -209,7 +207,7 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
 }
 
 absl::Status Writer::CheckFiles() {
-  if (options_.path.empty()) return absl::OkStatus();
+  if (in_memory()) return absl::OkStatus();
   if (!files_.ok()) return absl::DataLossError(files_.status().message());
   const absl::Status status = files_->Check();
   if (status.ok()) return status;
@@ -250,7 +248,7 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
 
 void Writer::KeepLogShort() {
   if (!dead_.ok() || db_->log_pages() < kLogPages) return;
-  const absl::Status status = db_->Checkpoint(/*truncate=*/db_->log_pages() >= kTooManyLogPages);
+  const absl::Status status = db_->Checkpoint(/*truncate=*/db_->log_pages() >= kMaxLogPages);
   NoteFull(status);
   if (status.code() == absl::StatusCode::kDataLoss) Die(status);
 }

@@ -10,12 +10,12 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "storage/disk_room.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
@@ -30,8 +30,7 @@ struct Transaction {
   Micros now = 0;
   // Last change number given out. They order everything that happens to runs.
   uint64_t change = 0;
-  // Left work for Maintenance.
-  bool chores = false;
+  bool needs_maintenance = false;  // it left work for Maintenance
   // Called on the writer's thread once this is durable, before any later request begins.
   std::vector<std::function<void()>> after_commit = {};
 
@@ -39,15 +38,15 @@ struct Transaction {
 };
 
 struct WriterOptions {
-  bool threaded = true;  // false: requests run on the caller's thread, one a transaction
-  // Of the database, to notice that it was removed or replaced; empty in memory.
+  // Of the database, to notice that it was removed or replaced. Empty in memory, where requests run
+  // on the caller's thread, one a transaction.
   std::string path;
   DiskRoom* room = nullptr;  // null in memory
   std::function<Micros()> now;
   // After each commit, with the newest change number; from the thread that commits.
   std::function<void(uint64_t)> on_commit;
   // After a commit that left work for Maintenance; from the thread that commits.
-  std::function<void()> on_chores;
+  std::function<void()> on_maintenance_needed;
   // The disk is full: whatever can make room for the next try. From the thread that commits.
   std::function<void()> on_full;
   // The disk failed or the file is corrupt. Does not return, except in tests.
@@ -86,6 +85,8 @@ class Writer {
   uint64_t change_number() const { return change_number_; }
 
  private:
+  bool in_memory() const { return options_.path.empty(); }
+
   struct Request {
     Work work;
     Done done;
@@ -127,22 +128,6 @@ class Writer {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
-
-// Run, or Free, for work that returns a StatusOr.
-template <absl::Status (Writer::*method)(const Writer::Work&) = &Writer::Run, typename Work>
-auto RunFor(Writer& writer, const Work& work) -> std::invoke_result_t<Work, Transaction&> {
-  std::invoke_result_t<Work, Transaction&> result = absl::InternalError("the request did not run");
-  const absl::Status status = (writer.*method)([&](Transaction& transaction) {
-    result = work(transaction);
-    return result.status();
-  });
-  if (!status.ok()) return status;
-  return result;
-}
-template <typename Work>
-auto FreeFor(Writer& writer, const Work& work) {
-  return RunFor<&Writer::Free>(writer, work);
-}
 
 }  // namespace ablate::storage
 

@@ -11,8 +11,9 @@
 #include <sstream>
 #include <thread>
 
+#include "process/identity.h"
 #include "process/log_file.h"
-#include "server/launch/process.h"
+#include "server/launch/worker_process.h"
 #include "sync/mutex.h"
 #include "tests/test_folder.h"
 
@@ -93,8 +94,8 @@ class LocalWorkersTest : public testing::Test {
   }
 
   pid_t Pid() {
-    const auto process = FindByPidFile(folder_ / "pid");
-    return process ? process->pid : 0;
+    const auto found = process::FindByPidFile(folder_ / "pid");
+    return found ? found->process.pid : 0;
   }
 
   TestFolder folder_;
@@ -233,9 +234,9 @@ TEST_F(LocalWorkersTest, StartsALogThatGrewLargeAnew) {
 }
 
 TEST_F(LocalWorkersTest, DoesNotTouchAProcessThatReusesTheNumber) {
-  ProcessId self{*process::Identify(getpid()), ""};
-  ++self.start_ticks;
-  ASSERT_TRUE(WritePidFile(folder_ / "pid", self).ok());
+  process::PidFile self{*process::Identify(getpid()), ""};
+  ++self.process.start_ticks;
+  ASSERT_TRUE(process::WritePidFile(folder_ / "pid", self).ok());
   const auto workers = Start(Command(kRunUntilTold));
   EXPECT_GT(Pid(), 0);
   EXPECT_NE(Pid(), getpid());
@@ -250,9 +251,8 @@ TEST_F(LocalWorkersTest, ReplacesAnAdoptedProgramWhoseExitStatusIsUnknown) {
   pid_t pid = 0;
   ASSERT_EQ(fscanf(shell, "%d", &pid), 1);
   pclose(shell);
-  ProcessId orphan{*process::Identify(pid), ""};
-  orphan.command = CommandHash(command);
-  ASSERT_TRUE(WritePidFile(folder_ / "pid", orphan).ok());
+  const process::PidFile orphan{*process::Identify(pid), CommandHash(command)};
+  ASSERT_TRUE(process::WritePidFile(folder_ / "pid", orphan).ok());
   const auto workers = Start(command);
   ASSERT_EQ(Pid(), pid);
   kill(pid, SIGSEGV);

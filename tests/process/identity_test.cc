@@ -1,10 +1,17 @@
-// A process is told apart from others of the same number.
+// A process is told apart from others of the same number, also by its pid file.
 #include "process/identity.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "process/file.h"
+#include "tests/test_folder.h"
 
 namespace ablate::process {
 namespace {
@@ -45,6 +52,64 @@ TEST(IdentityTest, RefusesLinesThatNameNoProcess) {
                            "17 y boot", "17 5 boot more", "99999999999 5 boot", "\n17 5 boot"}) {
     EXPECT_FALSE(FromLine(line).has_value()) << line;
   }
+}
+
+TEST(PidFileTest, FindsTheProcessItNames) {
+  const TestFolder folder;
+  const auto self = Identify(getpid());
+  ASSERT_TRUE(self.has_value());
+  ASSERT_TRUE(WritePidFile(folder / "pid", {*self, ""}).ok());
+  const auto found = FindByPidFile(folder / "pid");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->process.pid, getpid());
+}
+
+TEST(PidFileTest, IgnoresAProcessThatReusesTheNumber) {
+  const TestFolder folder;
+  PidFile other{*Identify(getpid()), ""};
+  ++other.process.start_ticks;
+  ASSERT_TRUE(WritePidFile(folder / "pid", other).ok());
+  EXPECT_FALSE(FindByPidFile(folder / "pid").has_value());
+}
+
+TEST(PidFileTest, IgnoresAProcessOfAnotherBoot) {
+  const TestFolder folder;
+  PidFile other{*Identify(getpid()), ""};
+  other.process.boot = "0";
+  ASSERT_TRUE(WritePidFile(folder / "pid", other).ok());
+  EXPECT_FALSE(FindByPidFile(folder / "pid").has_value());
+}
+
+TEST(PidFileTest, IgnoresAFileWithoutAProcess) {
+  const TestFolder folder;
+  EXPECT_FALSE(FindByPidFile(folder / "missing").has_value());
+  EXPECT_FALSE(FindByPidFile(folder.Write("empty", "")).has_value());
+  EXPECT_FALSE(FindByPidFile(folder.Write("words", "not a number")).has_value());
+  EXPECT_FALSE(FindByPidFile(folder.Write("negative", "-1 5 boot")).has_value());
+}
+
+TEST(PidFileTest, SaysWhichFileCannotBeWritten) {
+  const absl::Status status = WritePidFile("/nowhere/at/all/pid", {*Identify(getpid()), ""});
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("/nowhere/at/all/pid"));
+}
+
+TEST(PidFileTest, KeepsTheCommandsHashBehindTheProcess) {
+  const TestFolder folder;
+  PidFile self{*Identify(getpid()), ""};
+  self.command = "abc";
+  ASSERT_TRUE(WritePidFile(folder / "pid", self).ok());
+  EXPECT_EQ(FindByPidFile(folder / "pid")->command, "abc");
+  pid_t first = 0;
+  std::ifstream(folder / "pid") >> first;
+  EXPECT_EQ(first, getpid());
+}
+
+TEST(ReplaceFileTest, SaysWhyAFileCannotBeWritten) {
+  EXPECT_FALSE(ReplaceFile("/dev/full/file", "x").ok());
+  const TestFolder folder;
+  std::filesystem::create_directory(folder / "file");
+  EXPECT_FALSE(ReplaceFile(folder / "file", "x").ok());
 }
 
 }  // namespace

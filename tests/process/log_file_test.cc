@@ -1,17 +1,21 @@
-// Logs begin anew when they have grown large.
+// Logs begin anew when they have grown large, and are never opened where others may have put a
+// link.
 #include "process/log_file.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "process/private_folder.h"
 #include "tests/test_folder.h"
 
 namespace ablate::process {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Puts another file in the place of standard error until it is destroyed.
 class RedirectedError {
@@ -87,6 +91,44 @@ TEST(LogFileTest, LeavesAlonePipes) {
   char byte = 0;
   EXPECT_EQ(read(ends[0], &byte, 1), 1);
   close(ends[0]);
+}
+
+TEST(OpenLogTest, AppendsToAFileOfItsOwn) {
+  const TestFolder folder;
+  const std::string log = folder.Write("log", "one ");
+  const auto file = OpenLog(log);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(write(*file, "two", 3), 3);
+  close(*file);
+  EXPECT_EQ(ReadText(log), "one two");
+}
+
+TEST(OpenLogTest, MakesAFileThatOnlyItsOwnerReads) {
+  const TestFolder folder;
+  const auto file = OpenLog(folder / "log");
+  ASSERT_TRUE(file.ok()) << file.status();
+  close(*file);
+  struct stat info;
+  ASSERT_EQ(stat((folder / "log").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(OpenLogTest, RefusesALinkAndLeavesItsTargetAlone) {
+  const TestFolder folder;
+  const std::string target = folder.Write("target", "precious");
+  std::filesystem::create_symlink(target, folder / "log");
+  const auto file = OpenLog(folder / "log");
+  ASSERT_EQ(file.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(file.status().message()), HasSubstr("is a link"));
+  EXPECT_EQ(ReadText(target), "precious");
+}
+
+TEST(OpenLogTest, RefusesWhatIsNoFile) {
+  const TestFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(folder / "folder");
+  EXPECT_FALSE(OpenLog(folder / "pipe").ok());
+  EXPECT_FALSE(OpenLog(folder / "folder").ok());
 }
 
 }  // namespace

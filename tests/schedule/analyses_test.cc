@@ -1,7 +1,15 @@
-// Requests for analyses: who gets them and who may answer.
+// Requests for analyses: who gets them, who may answer, and every way in which they end without an
+// answer.
+#include "server/schedule/analyses.h"
+
 #include <gmock/gmock.h>
 
-#include "tests/schedule/analyses_fixture.h"
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/schedule/scheduler_fixture.h"
 
 namespace ablate::schedule {
 namespace {
@@ -11,6 +19,89 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+// Someone who asks, and what came of it.
+struct Asked {
+  std::string id;
+  std::vector<uint32_t> samples;  // indices, as parts brought them
+  std::vector<absl::Status> ends;
+
+  absl::Status end() const { return ends.empty() ? absl::OkStatus() : ends.front(); }
+};
+
+worker::v1::FromWorker AnalystsHello(const std::string& name) {
+  worker::v1::FromWorker message;
+  worker::v1::Hello& hello = *message.mutable_hello();
+  hello.set_worker(name);
+  hello.set_incarnation(name + "#1");
+  hello.set_device_kind("cpu");
+  hello.set_lanes(1);
+  hello.set_role(worker::v1::ANALYSIS);
+  return message;
+}
+
+class AnalysesTest : public SchedulerTest {
+ protected:
+  Analyses& analyses() { return scheduler_->analyses(); }
+
+  Peer AttachAnalyst(const std::string& name = "a") { return Attach(AnalystsHello(name)); }
+
+  absl::Status TryAsk(const std::shared_ptr<Asked>& asked) {
+    AnalysisRequest request;
+    request.message.set_checkpoint_blob("checkpoint");
+    request.part = [asked](const worker::v1::AnalysisPart& part) {
+      for (const worker::v1::Sample& sample : part.samples())
+        asked->samples.push_back(sample.index());
+    };
+    request.done = [asked](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+      asked->ends.push_back(result.status());
+    };
+    const auto id = analyses().Submit(std::move(request));
+    if (id.ok()) asked->id = *id;
+    return id.status();
+  }
+  std::shared_ptr<Asked> Ask() {
+    auto asked = std::make_shared<Asked>();
+    EXPECT_TRUE(TryAsk(asked).ok());
+    return asked;
+  }
+
+  // Ids of what a worker was asked.
+  static std::vector<std::string> Given(const Peer& peer) {
+    std::vector<std::string> ids;
+    for (const worker::v1::ToWorker& message : peer.stream->received) {
+      if (message.has_analyze()) ids.push_back(message.analyze().id());
+    }
+    return ids;
+  }
+  static std::vector<std::string> Withdrawn(const Peer& peer) {
+    std::vector<std::string> ids;
+    for (const worker::v1::ToWorker& message : peer.stream->received) {
+      if (message.has_cancel_analysis()) ids.push_back(message.cancel_analysis().id());
+    }
+    return ids;
+  }
+
+  void SendPart(const Peer& peer, const std::string& id, uint32_t index) {
+    worker::v1::FromWorker message;
+    message.mutable_analysis_part()->set_id(id);
+    message.mutable_analysis_part()->add_samples()->set_index(index);
+    Send(peer, message);
+  }
+  void SendResult(const Peer& peer, const std::string& id) {
+    worker::v1::FromWorker message;
+    message.mutable_analysis_result()->set_id(id);
+    Send(peer, message);
+  }
+  void SendFailure(const Peer& peer, const std::string& id, uint32_t code,
+                   const std::string& text) {
+    worker::v1::FromWorker message;
+    message.mutable_analysis_failed()->set_id(id);
+    message.mutable_analysis_failed()->set_code(code);
+    message.mutable_analysis_failed()->set_message(text);
+    Send(peer, message);
+  }
+};
 
 TEST_F(AnalysesTest, GivesARequestToTheWorkerForAnalysesAndPassesItsAnswerOn) {
   const Peer trainer = Attach();
@@ -125,6 +216,112 @@ TEST_F(AnalysesTest, RefusesAHelloWithLeasesOrAnUnknownRole) {
   wire::FromWorker odd = AnalystsHello("a");
   odd.mutable_hello()->set_role(static_cast<wire::Role>(7));
   EXPECT_THAT(std::string(Attach(odd).stream->closed.message()), HasSubstr("hello.role is 7"));
+}
+
+TEST_F(AnalysesTest, EndsWithoutAWorkerAfterAWhile) {
+  const auto asked = Ask();
+  scheduler_->Exited({"cpu-analysis", true, "exit code 4: no memory", true});
+  Pass(absl::Seconds(31));
+  EXPECT_TRUE(absl::IsUnavailable(asked->end()));
+  EXPECT_THAT(std::string(asked->end().message()),
+              AllOf(HasSubstr("no worker for analyses"), HasSubstr("exit code 4: no memory")));
+}
+
+TEST_F(AnalysesTest, SaysHowTheWorkerDiedWhicheverIsHeardFirst) {
+  for (const bool stream_first : {true, false}) {
+    Restart();
+    const Peer analyst = AttachAnalyst();
+    const auto asked = Ask();
+    if (stream_first) scheduler_->Closed(analyst.session);
+    EXPECT_THAT(asked->ends, IsEmpty()) << "the reason is on its way";
+    scheduler_->Exited({"a", true, "killed by SIGSEGV", true});
+    ASSERT_THAT(asked->ends, SizeIs(1));
+    EXPECT_TRUE(absl::IsUnavailable(asked->end()));
+    EXPECT_THAT(std::string(asked->end().message()),
+                AllOf(HasSubstr("killed by SIGSEGV"), HasSubstr("try again")));
+    EXPECT_THAT(Given(AttachAnalyst()), IsEmpty()) << "it may have killed its worker";
+  }
+}
+
+TEST_F(AnalysesTest, EndsSoonWhenOnlyTheStreamBreaks) {
+  const Peer analyst = AttachAnalyst();
+  const auto asked = Ask();
+  scheduler_->Closed(analyst.session);
+  Pass(absl::Seconds(1));
+  EXPECT_TRUE(absl::IsUnavailable(asked->end()));
+  const auto again = Ask();
+  scheduler_->Closed(AttachAnalyst().session);
+  AttachAnalyst();
+  EXPECT_THAT(again->ends, SizeIs(1)) << "at once when the worker is back";
+}
+
+TEST_F(AnalysesTest, TakesNoOtherWorkersFateForThatOfItsOwn) {
+  const Peer first = AttachAnalyst("a");
+  const auto asked = Ask();
+  const Peer second = AttachAnalyst("b");
+  scheduler_->Closed(first.session);
+  scheduler_->Exited({"b", true, "killed by SIGSEGV", true});
+  AttachAnalyst("b");
+  EXPECT_THAT(asked->ends, IsEmpty());
+  scheduler_->Exited({"a", true, "killed by SIGBUS", true});
+  ASSERT_THAT(asked->ends, SizeIs(1));
+  EXPECT_THAT(std::string(asked->end().message()), HasSubstr("killed by SIGBUS"));
+}
+
+TEST_F(AnalysesTest, CancelledRequestsFreeTheirWorkerOnlyWhenItHasAnswered) {
+  const Peer analyst = AttachAnalyst();
+  const auto running = Ask(), waiting = Ask(), next = Ask();
+  analyses().Cancel(running->id);
+  analyses().Cancel(waiting->id);
+  EXPECT_TRUE(absl::IsCancelled(running->end()));
+  EXPECT_TRUE(absl::IsCancelled(waiting->end()));
+  EXPECT_THAT(Withdrawn(analyst), ElementsAre(running->id));
+  EXPECT_THAT(Given(analyst), ElementsAre(running->id));
+  SendPart(analyst, running->id, 0);
+  EXPECT_THAT(running->samples, IsEmpty());
+  SendFailure(analyst, running->id, 1, "withdrawn");
+  EXPECT_THAT(running->ends, SizeIs(1)) << "once";
+  EXPECT_THAT(Given(analyst), ElementsAre(running->id, next->id));
+}
+
+TEST_F(AnalysesTest, EndsWhatRunsTooLong) {
+  const Peer analyst = AttachAnalyst();
+  const auto asked = Ask();
+  PassWithHeartbeats(absl::Seconds(59), {analyst});
+  EXPECT_THAT(asked->ends, IsEmpty());
+  PassWithHeartbeats(absl::Seconds(2), {analyst});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(asked->end()));
+  EXPECT_THAT(std::string(asked->end().message()), HasSubstr("1m"));
+  EXPECT_THAT(Withdrawn(analyst), ElementsAre(asked->id));
+}
+
+TEST_F(AnalysesTest, ReplacesAWorkerThatDoesNotLetGo) {
+  const Peer analyst = AttachAnalyst();
+  analyses().Cancel(Ask()->id);
+  PassWithHeartbeats(absl::Seconds(9), {analyst});
+  EXPECT_FALSE(analyst.drained());
+  PassWithHeartbeats(absl::Seconds(2), {analyst});
+  EXPECT_TRUE(analyst.drained());
+  const auto next = Ask();
+  EXPECT_THAT(Given(analyst), SizeIs(1)) << "it gets nothing new";
+  EXPECT_THAT(Given(AttachAnalyst("b")), ElementsAre(next->id));
+}
+
+TEST_F(AnalysesTest, AWorkerThatWaitsForMinutesIsNotReplaced) {
+  const Peer analyst = AttachAnalyst();
+  SendResult(analyst, Ask()->id);
+  PassWithHeartbeats(absl::Minutes(3), {analyst});
+  EXPECT_FALSE(analyst.drained());
+  EXPECT_TRUE(analyst.open());
+}
+
+TEST_F(AnalysesTest, EndsEverythingWithTheServer) {
+  AttachAnalyst();
+  const auto running = Ask(), waiting = Ask();
+  analyses().Stop();
+  EXPECT_TRUE(absl::IsUnavailable(running->end()));
+  EXPECT_TRUE(absl::IsUnavailable(waiting->end()));
+  EXPECT_TRUE(absl::IsUnavailable(TryAsk(std::make_shared<Asked>())));
 }
 
 }  // namespace

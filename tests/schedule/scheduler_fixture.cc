@@ -27,7 +27,7 @@ absl::Status FaultyStore::Room() const {
   return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
 }
 
-StoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> FaultyStore::Grant(
+LeaseStoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> FaultyStore::Grant(
     const std::vector<storage::NewLease>& leases) {
   if (!Room().ok()) return Room();
   CommitHeldBack();

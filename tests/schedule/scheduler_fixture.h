@@ -14,15 +14,15 @@
 
 #include "server/schedule/scheduler.h"
 #include "tests/schedule/fake_clock.h"
-#include "tests/schedule/store_proxy.h"
+#include "tests/schedule/lease_store_proxy.h"
 
 namespace ablate::schedule {
 
 // Runs out of room when told to, and keeps groups back: other writes commit them first, as one
 // queue of writes would, but their answers still wait.
-class FaultyStore : public StoreProxy {
+class FaultyStore : public LeaseStoreProxy {
  public:
-  using StoreProxy::StoreProxy;
+  using LeaseStoreProxy::LeaseStoreProxy;
 
   void SetFull(bool full) { full_ = full; }
   // Full from the next group on that is refused for what is in it.

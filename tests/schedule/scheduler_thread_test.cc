@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "storage/store.h"
 #include "sync/mutex.h"
 
 namespace ablate::schedule {

@@ -1,12 +1,13 @@
 // CreateExperiment: grids, reuse, request ids, limits, validate_only.
 #include "server/service/create.h"
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/service/limits.h"
-#include "tests/schedule/store_proxy.h"
 #include "tests/service/service_fixture.h"
 #include "text/decimal.h"
 
@@ -15,16 +16,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class SmallDisk : public schedule::StoreProxy {
- public:
-  SmallDisk(storage::Store* target, uint64_t free) : StoreProxy(target), free_(free) {}
-  absl::StatusOr<uint64_t> FreeBytes() const override { return free_; }
-  std::string folder() const override { return "/data"; }
-
- private:
-  const uint64_t free_;
-};
 
 class CreateTest : public ServiceTest {
  protected:
@@ -39,11 +30,11 @@ class CreateTest : public ServiceTest {
     return response;
   }
 
-  // On a store whose disk has only so much left.
+  // On a store of its own whose disk has only so much left.
   absl::StatusOr<v1::CreateExperimentResponse> CreateOnDisk(uint64_t free, bool validate_only) {
-    SmallDisk disk(&store(), free);
+    free_bytes_ = free;
     Backend backend;
-    backend.store = &disk;
+    backend.store = &small_disk();
     backend.scheduler = scheduler();
     v1::CreateExperimentRequest request;
     request.set_request_id("r");
@@ -52,17 +43,35 @@ class CreateTest : public ServiceTest {
     return CreateExperiment(backend, &request);
   }
 
-  size_t Experiments() { return store().ListExperiments("", 1'000)->size(); }
+  storage::Store& small_disk() {
+    if (small_disk_ == nullptr) {
+      storage::StoreOptions options;
+      options.folder = absl::StrCat(folder(), "/data");
+      options.free_bytes = [this] { return free_bytes_.load(); };
+      small_disk_ = *storage::Store::Open(std::move(options));
+    }
+    return *small_disk_;
+  }
+
+  static size_t ExperimentsIn(storage::Store& store) {
+    return store.ListExperiments("", 1'000)->size();
+  }
+  size_t Experiments() { return ExperimentsIn(store()); }
+
+ private:
+  std::atomic<uint64_t> free_bytes_ = 0;
+  std::unique_ptr<storage::Store> small_disk_;
 };
 
 TEST_F(CreateTest, RefusesWhatTheDiskHasNoRoomFor) {
   const uint64_t needed = Preview(SmallSpec()).estimate().bytes();
   const auto refused = CreateOnDisk(needed - 1, false);
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
-  EXPECT_THAT(std::string(refused.status().message()),
-              testing::MatchesRegex("the experiment needs about [0-9]+ MB, and /data has [0-9]+ MB "
-                                    "free: free some, or make it smaller"));
-  EXPECT_EQ(Experiments(), 0u);
+  EXPECT_THAT(
+      std::string(refused.status().message()),
+      testing::MatchesRegex("the experiment needs about [0-9]+ MB, and .*/data has [0-9]+ MB "
+                            "free: free some, or make it smaller"));
+  EXPECT_EQ(ExperimentsIn(small_disk()), 0u);
   const auto preview = CreateOnDisk(needed - 1, true);
   ASSERT_TRUE(preview.ok()) << preview.status();
   ASSERT_EQ(preview->problems_size(), 1);
@@ -86,8 +95,8 @@ TEST_F(CreateTest, NotesWhatTakesMostOfTheDisk) {
   EXPECT_THAT(plenty->notes(), testing::Not(testing::Contains(HasSubstr("/data has"))));
   const auto most = CreateOnDisk(needed * 5 / 4 - 8, false);
   ASSERT_TRUE(most.ok()) << most.status();
-  EXPECT_THAT(most->notes(), testing::Contains(HasSubstr("and /data has")));
-  EXPECT_EQ(Experiments(), 1u);
+  EXPECT_THAT(most->notes(), testing::Contains(HasSubstr("/data has")));
+  EXPECT_EQ(ExperimentsIn(small_disk()), 1u);
 }
 
 TEST_F(CreateTest, QueuesTheGridInItsOrder) {
@@ -146,7 +155,7 @@ TEST_F(CreateTest, GivesItsAnswerAgainAlsoWhenItWouldRefuseTheRequestNow) {
     EXPECT_EQ(again->parameters(i).ShortDebugString(), first->parameters(i).ShortDebugString());
   }
   EXPECT_FALSE(again->has_estimate());
-  EXPECT_EQ(Experiments(), 1u);
+  EXPECT_EQ(ExperimentsIn(small_disk()), 1u);
 }
 
 TEST_F(CreateTest, RefusesARequestIdThatMeantSomethingElse) {

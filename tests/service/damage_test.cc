@@ -4,7 +4,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/connection.h"
-#include "storage/sqlite/statement.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

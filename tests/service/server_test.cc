@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpc/health/v1/health.pb.h"
-#include "tests/schedule/store_proxy.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
@@ -122,23 +121,21 @@ TEST_F(ServerTest, StopsClientsWhileWorkersGoOn) {
   worker->Settle();
 }
 
-// Holds whoever plans an experiment, until the client has its answer or some time has passed.
-class SlowPlans : public schedule::StoreProxy {
- public:
-  using StoreProxy::StoreProxy;
-  absl::StatusOr<std::vector<storage::KnownRun>> LookUpRuns(
-      const std::vector<storage::NewRun>& runs) override {
-    entered.set_value();
-    answered.get_future().wait_for(std::chrono::milliseconds(100));
-    return StoreProxy::LookUpRuns(runs);
-  }
-  std::promise<void> entered, answered;
-};
-
 TEST_F(ServerTest, LetsExperimentsInTheMakingBeMadeBeforeItStops) {
-  SlowPlans slow(&store());
+  std::promise<void> entered, answered;
+  std::atomic<int> writes = 0;
+  storage::StoreOptions options;  // in memory, where whoever makes an experiment writes it
+  options.now = [&] {
+    // Holds the first, until the client has its answer or some time has passed.
+    if (++writes == 1) {
+      entered.set_value();
+      answered.get_future().wait_for(std::chrono::milliseconds(100));
+    }
+    return storage::Micros{1};
+  };
+  const auto slow = *storage::Store::Open(std::move(options));
   const auto server =
-      Server::Start({Address("slow"), Address("slow-worker"), "ada"}, &slow, scheduler());
+      Server::Start({Address("slow"), Address("slow-worker"), "ada"}, slow.get(), scheduler());
   ASSERT_TRUE(server.ok()) << server.status();
   grpc::Status status;
   std::thread client([&] {
@@ -150,9 +147,9 @@ TEST_F(ServerTest, LetsExperimentsInTheMakingBeMadeBeforeItStops) {
     status = v1::Experiments::NewStub(
                  grpc::CreateChannel(Address("slow"), grpc::InsecureChannelCredentials()))
                  ->CreateExperiment(&context, request, &response);
-    slow.answered.set_value();
+    answered.set_value();
   });
-  slow.entered.get_future().wait();
+  entered.get_future().wait();
   (*server)->StopClients();
   client.join();
   EXPECT_TRUE(status.ok()) << status.error_message();

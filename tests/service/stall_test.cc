@@ -1,8 +1,5 @@
 // A full disk, as clients see it: why nothing goes on, and that it goes on again.
-#include <atomic>
-
 #include "absl/strings/str_cat.h"
-#include "tests/schedule/store_proxy.h"
 #include "tests/service/service_fixture.h"
 #include "tests/storage/failing_disk.h"
 
@@ -64,34 +61,46 @@ TEST_F(StallTest, SaysThatTheDiskIsFullUntilThereIsRoom) {
   EXPECT_EQ(GetRun("runs/" + run.run.run()).step(), 1u);
 }
 
-// A store whose blobs find the disk full and then do not, while nothing else is written.
-class BlobStall : public schedule::StoreProxy {
- public:
-  using StoreProxy::StoreProxy;
-  std::string stalled() const override { return full ? "disk full" : ""; }
-  std::atomic<bool> full = false;
-};
-
+// A blob that finds the disk full, and then does not, is no write to the database: nobody tells the
+// server. So this store tells it of no commit.
 TEST_F(StallTest, TellsWatchersThatBlobsFindTheDiskFull) {
-  v1::WatchExperimentRequest request;
-  request.set_name(Create(SmallSpec()).experiment().name());
-  BlobStall stall(&store());
+  storage::StoreOptions on_disk;
+  on_disk.folder = absl::StrCat(folder(), "/stall-data");
+  const auto store = *storage::Store::Open(std::move(on_disk));
+  const auto add_dataset = [&](const std::string& text) {
+    const auto upload = *store->blobs()->Create();
+    EXPECT_TRUE(upload->Append(text).ok());
+    const auto pin = *upload->Publish("");
+    storage::DatasetRecord dataset;
+    dataset.id = dataset.display_name = text;
+    dataset.sha256 = pin->sha256();
+    return store->AddDataset(dataset).status();
+  };
   ServerOptions options{absl::StrCat("unix:", folder(), "/stall"),
                         absl::StrCat("unix:", folder(), "/stall-worker"), "ada"};
   options.pace.patience = absl::Seconds(6);  // it looks ten times a second
-  const auto server = Server::Start(options, &stall, scheduler());
+  const auto server = Server::Start(options, store.get(), scheduler());
   ASSERT_TRUE(server.ok()) << server.status();
   const auto experiments = v1::Experiments::NewStub(
       grpc::CreateChannel(options.client_address, grpc::InsecureChannelCredentials()));
-  Context context;
+  Context create_context, context;
+  v1::CreateExperimentRequest create;
+  create.set_request_id("stall");
+  *create.mutable_spec() = SmallSpec();
+  v1::CreateExperimentResponse created;
+  ASSERT_TRUE(experiments->CreateExperiment(&create_context, create, &created).ok());
+  v1::WatchExperimentRequest request;
+  request.set_name(created.experiment().name());
   const auto watch = experiments->WatchExperiment(&context, request);
   v1::ExperimentEvent event;
   for (int cell = 0; cell < 2; ++cell) ASSERT_TRUE(watch->Read(&event));
   EXPECT_EQ(event.stalled(), "");
-  stall.full = true;
+  disk_.room = 0;
+  EXPECT_TRUE(absl::IsResourceExhausted(add_dataset("refused")));
   ASSERT_TRUE(watch->Read(&event));
   EXPECT_EQ(event.stalled(), "disk full");
-  stall.full = false;
+  disk_.room = INT64_MAX;
+  EXPECT_TRUE(add_dataset("stored").ok());
   ASSERT_TRUE(watch->Read(&event));
   EXPECT_EQ(event.stalled(), "");
 }

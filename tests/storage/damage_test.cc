@@ -3,12 +3,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/bytes.h"
 #include "storage/sqlite/connection.h"
-#include "storage/sqlite/crc32c.h"
 #include "storage/sqlite/points.h"
-#include "storage/sqlite/statement.h"
 #include "storage/sqlite/summaries.h"
-#include "tests/storage/file_fixture.h"
+#include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
 namespace {
@@ -61,7 +60,7 @@ TEST(DamageTest, IsFoundWhereverItIs) {
   KeySummaries summaries(2);
   summaries[0].summary.key = "x";
   summaries[1].summary.key = "y";
-  Fold({"x", steps, values}, &summaries[0]);
+  AddPoints({"x", steps, values}, &summaries[0]);
   DamageEach(EncodeSummaries(summaries), [](const std::string& bad) {
     EXPECT_EQ(CodeOf(DecodeSummaries(bad)), absl::StatusCode::kDataLoss);
     EXPECT_EQ(CodeOf(FindKey(bad, "x")), absl::StatusCode::kDataLoss);

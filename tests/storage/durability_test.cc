@@ -10,7 +10,7 @@
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/migrations.h"
 #include "tests/storage/failing_disk.h"
-#include "tests/storage/file_fixture.h"
+#include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
 namespace {

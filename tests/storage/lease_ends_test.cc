@@ -74,7 +74,7 @@ TEST_P(LeaseEndsTest, ForgivesFailuresAfterProgress) {
 
 TEST_P(LeaseEndsTest, FailsAtTheTwentiethLossInARow) {
   const std::string id = Submit({"a"}).id;
-  for (uint32_t i = 0; i < kLossesWithoutProgress - 1; ++i) LoseOnce("a");
+  for (uint32_t i = 0; i < kMaxLossesWithoutProgress - 1; ++i) LoseOnce("a");
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
   EXPECT_EQ(Run("a").losses, 19u);
   EXPECT_EQ(Run("a").failures, 0u);

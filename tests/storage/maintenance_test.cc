@@ -102,12 +102,38 @@ class BlobSweepTest : public StoreTest {
     return dataset;
   }
   bool Exists(const std::string& bytes) { return BlobExists(Sha256Hex(bytes)); }
+  // Publishes the bytes as a data set of its own.
+  void Add(const std::string& bytes) {
+    Publish(bytes);
+    Value(store().AddDataset(Data(bytes)));
+  }
+  // Copies the database as it is now, for PutBackOlder.
+  void KeepOlder() {
+    ASSERT_TRUE(store().Maintain().ok());
+    std::filesystem::copy_file(database(), folder() + "/older.db");
+  }
+  void PutBackOlder() {
+    Unpin();
+    ASSERT_TRUE(store().Maintain().ok());
+    Close();
+    std::filesystem::rename(database(), folder() + "/newer.db");
+    std::filesystem::rename(folder() + "/older.db", database());
+    Reopen();
+    ASSERT_TRUE(store().Maintain().ok());
+  }
+  void PutBackNewer() {
+    Close();
+    std::filesystem::rename(folder() + "/newer.db", database());
+    Reopen();
+  }
+
+ private:
+  std::string database() { return folder() + "/ablate.db"; }
 };
 INSTANTIATE_TEST_SUITE_P(, BlobSweepTest, ::testing::Values(Where::kFile), WhereName);
 
 TEST_P(BlobSweepTest, SweepsWhatLostItsLastName) {
-  Publish("data");
-  Value(store().AddDataset(Data("data")));
+  Add("data");
   Unpin();
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(Exists("data"));
@@ -120,10 +146,7 @@ TEST_P(BlobSweepTest, KeepsWhatItSweepsInATrashForDays) {
   const auto trashed = [&](const std::string& bytes) {
     return std::filesystem::exists(absl::StrCat(folder(), "/blobs/trash/", Sha256Hex(bytes)));
   };
-  for (const std::string bytes : {"one", "two"}) {
-    Publish(bytes);
-    Value(store().AddDataset(Data(bytes)));
-  }
+  for (const char* bytes : {"one", "two"}) Add(bytes);
   Unpin();
   ASSERT_TRUE(store().DeleteDataset("d-one").ok());
   ASSERT_TRUE(store().DeleteDataset("d-two").ok());
@@ -153,29 +176,14 @@ TEST_P(BlobSweepTest, KeepsWhatItSweepsInATrashForDays) {
 
 // Of 68 blobs none was left two minutes after an older database had been put back.
 TEST_P(BlobSweepTest, SweepsNothingWhenTheDatabaseKnowsFewOfTheBlobs) {
-  const std::string database = folder() + "/ablate.db";
-  Publish("known");
-  Value(store().AddDataset(Data("known")));
-  ASSERT_TRUE(store().Maintain().ok());
-  std::filesystem::copy_file(database, folder() + "/older.db");
-  for (int i = 0; i < 10; ++i) {
-    const std::string bytes = absl::StrCat("later ", i);
-    Publish(bytes);
-    Value(store().AddDataset(Data(bytes)));
-  }
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
-  Close();
-  std::filesystem::rename(database, folder() + "/newer.db");
-  std::filesystem::rename(folder() + "/older.db", database);
-  Reopen();
-  ASSERT_TRUE(store().Maintain().ok());
+  Add("known");
+  KeepOlder();
+  for (int i = 0; i < 10; ++i) Add(absl::StrCat("later ", i));
+  PutBackOlder();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Exists(absl::StrCat("later ", i)));
   EXPECT_THAT(Logged(), Contains(HasSubstr("of the 11 blobs beside the database it does not name "
                                            "10")));
-  Close();
-  std::filesystem::rename(folder() + "/newer.db", database);
-  Reopen();
+  PutBackNewer();
   ASSERT_TRUE(store().Maintain().ok());
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(store().FindDataset(absl::StrCat("d-later ", i)).ok());
@@ -184,33 +192,18 @@ TEST_P(BlobSweepTest, SweepsNothingWhenTheDatabaseKnowsFewOfTheBlobs) {
 }
 
 TEST_P(BlobSweepTest, TakesBackFromTheTrashWhatADatabaseThatIsPutBackNames) {
-  const std::string database = folder() + "/ablate.db";
-  for (const char* bytes : {"a", "b", "c"}) {
-    Publish(bytes);
-    Value(store().AddDataset(Data(bytes)));
-  }
-  ASSERT_TRUE(store().Maintain().ok());
-  std::filesystem::copy_file(database, folder() + "/older.db");
-  Publish("later");
-  Value(store().AddDataset(Data("later")));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
-  Close();
-  std::filesystem::rename(database, folder() + "/newer.db");
-  std::filesystem::rename(folder() + "/older.db", database);
-  Reopen();
-  ASSERT_TRUE(store().Maintain().ok());
+  for (const char* bytes : {"a", "b", "c"}) Add(bytes);
+  KeepOlder();
+  Add("later");
+  PutBackOlder();
   EXPECT_FALSE(Exists("later"));
-  Close();
-  std::filesystem::rename(folder() + "/newer.db", database);
-  Reopen();
+  PutBackNewer();
   EXPECT_TRUE(Exists("later")) << "nobody has asked for it, and the trash will be emptied";
   EXPECT_THAT(Logged(), Contains(HasSubstr("1 blobs that the database names were in the trash")));
 }
 
 TEST_P(BlobSweepTest, SparesWhatIsPinned) {
-  Publish("data");
-  Value(store().AddDataset(Data("data")));
+  Add("data");
   ASSERT_TRUE(store().DeleteDataset("d-data").ok());
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(Exists("data"));
@@ -230,8 +223,7 @@ TEST_P(BlobSweepTest, SweepsUploadsThatNobodyNamed) {
 }
 
 TEST_P(BlobSweepTest, SweepsWhatACrashLeft) {
-  Publish("named");
-  Value(store().AddDataset(Data("named")));
+  Add("named");
   Unpin();
   ASSERT_TRUE(store().Maintain().ok());
   // As if the process had ended between publishing and naming, and in the middle of an upload.
@@ -251,8 +243,7 @@ TEST_P(BlobSweepTest, LeavesWhatAnEarlierProcessLeftToExplicitUpkeepAfterAStart)
   Reopen();
   // By the time the background has swept the third of these, its first pass is over.
   for (const std::string bytes : {"first", "second", "third"}) {
-    Publish(bytes);
-    Value(store().AddDataset(Data(bytes)));
+    Add(bytes);
     Unpin();
     ASSERT_TRUE(store().DeleteDataset("d-" + bytes).ok());
     while (Exists(bytes)) std::this_thread::yield();

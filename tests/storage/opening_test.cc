@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/migrations.h"
-#include "storage/sqlite/statement.h"
-#include "tests/storage/file_fixture.h"
+#include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
 namespace {

@@ -130,7 +130,7 @@ TEST(PointsTest, SurvivesAnyDamage) {
 TEST(SummariesTest, RoundTripAndFindKeys) {
   KeySummaries summaries(3);
   for (size_t i = 0; i < summaries.size(); ++i) summaries[i].summary.key = absl::StrCat("key", i);
-  Fold(MakeColumn("key1", {4, 5, 6}, {NAN, 2, 4}), &summaries[1]);
+  AddPoints(MakeColumn("key1", {4, 5, 6}, {NAN, 2, 4}), &summaries[1]);
   const std::string bytes = EncodeSummaries(summaries);
   const KeySummaries again = Value(DecodeSummaries(bytes));
   ASSERT_THAT(again, SizeIs(3));

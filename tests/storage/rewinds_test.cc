@@ -155,7 +155,7 @@ TEST_P(RewindsTest, BeginsAnewAfterTheWorkerRefusedTheState) {
 
 TEST_P(RewindsTest, CountsARefusalOfNoStateAsAFailure) {
   Submit({"a"});
-  for (uint32_t i = 0; i < kFailuresWithoutProgress; ++i) {
+  for (uint32_t i = 0; i < kMaxFailuresWithoutProgress; ++i) {
     EXPECT_EQ(StateOf("a"), RunState::kQueued);
     Lease(&store(), "l" + std::to_string(i), {"a"}).Send("a", ReleasedEvent{"malformed"});
   }

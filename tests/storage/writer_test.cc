@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "tests/storage/failing_disk.h"
-#include "tests/storage/file_fixture.h"
+#include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "server/launch/process.h"
+#include "server/launch/worker_process.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {

@@ -31,12 +31,13 @@ absl::Status DelayedStore::BeforeWrite() {
   return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
 }
 
-schedule::StoreProxy::Or<std::vector<storage::Withdrawal>> DelayedStore::CancelExperiment(Text id) {
+schedule::LeaseStoreProxy::Or<std::vector<storage::Withdrawal>> DelayedStore::CancelExperiment(
+    Text id) {
   if (absl::Status status = BeforeWrite(); !status.ok()) return status;
   return target()->CancelExperiment(id);
 }
 
-schedule::StoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> DelayedStore::Grant(
+schedule::LeaseStoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> DelayedStore::Grant(
     const std::vector<storage::NewLease>& leases) {
   if (absl::Status status = BeforeWrite(); !status.ok()) return status;
   Or<std::vector<std::vector<storage::GrantedRun>>> granted = target()->Grant(leases);
@@ -56,9 +57,8 @@ void DelayedStore::ApplyAsync(std::string incarnation, std::vector<storage::Leas
   waiting_.push_back({std::move(incarnation), std::move(events), std::move(done)});
 }
 
-schedule::StoreProxy::Or<storage::LeaseVerdict> DelayedStore::CheckLease(Text lease,
-                                                                         Text incarnation,
-                                                                         uint64_t first_unacked) {
+schedule::LeaseStoreProxy::Or<storage::LeaseVerdict> DelayedStore::CheckLease(
+    Text lease, Text incarnation, uint64_t first_unacked) {
   if (mutation_ == Mutation::kTakesEventsByRunAlone) {
     return storage::LeaseVerdict{false, first_unacked - 1};
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/schedule/store_proxy.h"
+#include "tests/schedule/lease_store_proxy.h"
 
 namespace ablate::simulation {
 
@@ -20,10 +20,10 @@ enum class Mutation {
 
 // Asynchronous groups wait until Commit; any other write commits what waits first, as one queue of
 // writes would.
-class DelayedStore : public schedule::StoreProxy {
+class DelayedStore : public schedule::LeaseStoreProxy {
  public:
   DelayedStore(storage::Store* target, Mutation mutation)
-      : StoreProxy(target), mutation_(mutation) {}
+      : LeaseStoreProxy(target), mutation_(mutation) {}
 
   size_t waiting() const { return waiting_.size(); }
   // Commits the oldest group that waits.
@@ -36,7 +36,8 @@ class DelayedStore : public schedule::StoreProxy {
     on_grant_ = std::move(call);
   }
 
-  Or<std::vector<storage::Withdrawal>> CancelExperiment(Text id) override;
+  // As the store's.
+  Or<std::vector<storage::Withdrawal>> CancelExperiment(Text id);
   Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
       const std::vector<storage::NewLease>& leases) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,

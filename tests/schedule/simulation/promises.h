@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "ablate/worker/v1/worker.pb.h"
-#include "storage/leases.h"
+#include "storage/lease_store.h"
 
 namespace ablate::simulation {
 

@@ -13,7 +13,7 @@ namespace {
 
 using storage::RunState;
 
-constexpr int kMostRounds = 400;
+constexpr int kMaxRounds = 400;
 constexpr absl::Duration kRound = absl::Seconds(4);
 
 }  // namespace
@@ -114,7 +114,7 @@ void Simulation::Act() {
 void Simulation::Heal() {
   Trace("peace");
   server_.delayed().SetFull(false);
-  for (int round = 0; round < kMostRounds && problem_.empty(); ++round) {
+  for (int round = 0; round < kMaxRounds && problem_.empty(); ++round) {
     if (server_.up() && server_.drained()) KillServer();
     StartServer();
     for (Slot& slot : slots_) {
@@ -194,8 +194,8 @@ void Simulation::CheckEnd() {
         (cancelled == cancelled_.end() || cancelled->second != run->step)) {
       Fail(absl::StrCat("run ", name, " went on after it was cancelled, or was not"));
     }
-    if (run->state == RunState::kFailed && run->failures < storage::kFailuresWithoutProgress &&
-        run->losses < storage::kLossesWithoutProgress) {
+    if (run->state == RunState::kFailed && run->failures < storage::kMaxFailuresWithoutProgress &&
+        run->losses < storage::kMaxLossesWithoutProgress) {
       Fail(absl::StrCat("run ", name, " FAILED after ", run->failures, " failures and ",
                         run->losses, " losses"));
     }

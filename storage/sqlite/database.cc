@@ -1,21 +1,19 @@
-// Hands out read-only connections.
-#include "storage/sqlite/readers.h"
+#include "storage/sqlite/database.h"
 
 #include <utility>
-
-#include "storage/sqlite/statement.h"
 
 namespace ablate::storage {
 namespace {
 
-constexpr int kMostReaders = 8;
+constexpr int kMaxReaders = 8;
 
 }  // namespace
 
-Readers::Readers(std::string path, std::function<void(const absl::Status&)> fatal)
-    : path_(std::move(path)), fatal_(std::move(fatal)) {}
+Database::Database(std::unique_ptr<Connection> db, const WriterOptions& options)
+    : path_(options.path), fatal_(options.fatal), writer_(std::move(db), options) {}
 
-absl::Status Readers::Read(const std::function<absl::Status(Connection&)>& read) {
+absl::Status Database::RunRead(const std::function<absl::Status(Connection&)>& read) {
+  if (in_memory()) return writer_.Read(read);
   auto taken = Take();
   if (!taken.ok()) return taken.status();
   Connection& db = **taken;
@@ -31,16 +29,17 @@ absl::Status Readers::Read(const std::function<absl::Status(Connection&)>& read)
   GiveBack(*std::move(taken));
   // One row that can't be decoded says nothing about the others: only that read fails.
   if (error.code() == absl::StatusCode::kDataLoss) {
-    check_();
+    // First, for what was removed may still be saved.
+    CheckFiles();
     fatal_(error);
   }
   return status;
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Readers::Take() {
+absl::StatusOr<std::unique_ptr<Connection>> Database::Take() {
   {
     MutexLock lock(&mutex_);
-    while (in_use_ == kMostReaders) returned_.Wait(&mutex_);
+    while (in_use_ == kMaxReaders) returned_.Wait(&mutex_);
     ++in_use_;
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
@@ -48,7 +47,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Readers::Take() {
       return connection;
     }
   }
-  check_();
+  // It is opened by its name, which may be another file's by now.
+  CheckFiles();
   auto connection = Connection::OpenFile(path_, Connection::Access::kReadOnly);
   if (!connection.ok()) {
     MutexLock lock(&mutex_);
@@ -58,11 +58,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Readers::Take() {
   return connection;
 }
 
-void Readers::GiveBack(std::unique_ptr<Connection> connection) {
+void Database::GiveBack(std::unique_ptr<Connection> connection) {
   MutexLock lock(&mutex_);
   --in_use_;
   if (connection != nullptr) idle_.push_back(std::move(connection));
   returned_.Signal();
+}
+
+// Every commit looks at the files, and saves what they held.
+void Database::CheckFiles() {
+  writer_.Run([](Transaction&) { return absl::OkStatus(); }).IgnoreError();
 }
 
 }  // namespace ablate::storage

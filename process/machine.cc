@@ -1,25 +1,18 @@
-// Affinity, the machine's memory, and what cgroups leave of them.
-#include "server/worker/cores.h"
+#include "process/machine.h"
 
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "process/file.h"
 
-namespace ablate::worker {
+namespace ablate::process {
 namespace {
-
-std::string ReadWholeFile(const std::string& file) {
-  std::ifstream in(file);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 // A quota and its period, as texts; "max" and -1 are no limit.
 std::optional<double> Ratio(absl::string_view quota, absl::string_view period) {
@@ -91,9 +84,9 @@ std::optional<double> CgroupLimit(FolderLimit limit, const std::string& controll
 
 int AffinityCores() {
   // Boxes with more than a thousand cores exist; the kernel refuses a mask that is too small.
-  constexpr int kMostCores = 16384;
-  cpu_set_t* const mask = CPU_ALLOC(kMostCores);
-  const size_t bytes = CPU_ALLOC_SIZE(kMostCores);
+  constexpr int kMaxCores = 16384;
+  cpu_set_t* const mask = CPU_ALLOC(kMaxCores);
+  const size_t bytes = CPU_ALLOC_SIZE(kMaxCores);
   const bool known = sched_getaffinity(0, bytes, mask) == 0;
   const int cores = known ? CPU_COUNT_S(bytes, mask) : 1;
   CPU_FREE(mask);
@@ -128,4 +121,4 @@ int UsableCores() {
   return std::max(cores, 1);
 }
 
-}  // namespace ablate::worker
+}  // namespace ablate::process

@@ -1,5 +1,4 @@
-// Groups events for the store.
-#include "server/schedule/intake.h"
+#include "server/schedule/event_queue.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,13 +12,13 @@ namespace {
 
 constexpr size_t kGroupEvents = 512;
 constexpr uint64_t kGroupBytes = 8 << 20;
-constexpr absl::Duration kFirstBackOff = absl::Seconds(1);
-constexpr absl::Duration kLongestBackOff = absl::Seconds(15);
+constexpr absl::Duration kMinBackOff = absl::Seconds(1);
+constexpr absl::Duration kMaxBackOff = absl::Seconds(15);
 
 }  // namespace
 
-absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, const Limits& limits,
-                         std::shared_ptr<storage::Blobs::Pin> pin) {
+absl::Status EventQueue::Add(storage::LeaseEvent event, uint64_t bytes, const Limits& limits,
+                             std::shared_ptr<storage::Blobs::Pin> pin) {
   const auto lease = bytes_.find(event.lease);
   const uint64_t held = lease == bytes_.end() ? 0 : lease->second;
   if (held > 0 && held + bytes > limits.lease_bytes) {
@@ -37,7 +36,7 @@ absl::Status Intake::Add(storage::LeaseEvent event, uint64_t bytes, const Limits
   return absl::OkStatus();
 }
 
-SharedGroup Intake::Take(absl::Duration now) {
+SharedGroup EventQueue::Take(absl::Duration now) {
   if (with_store_ || (!again_.empty() && now < again_at_)) return nullptr;
   SharedGroup group;
   if (again_.empty()) {
@@ -50,7 +49,7 @@ SharedGroup Intake::Take(absl::Duration now) {
   return group;
 }
 
-SharedGroup Intake::TakeAll() {
+SharedGroup EventQueue::TakeAll() {
   auto all = std::make_shared<EventGroup>();
   SharedGroup rest =
       Collect(std::numeric_limits<size_t>::max(), std::numeric_limits<uint64_t>::max());
@@ -63,7 +62,7 @@ SharedGroup Intake::TakeAll() {
   return all->events.empty() ? nullptr : all;
 }
 
-void Intake::Applied(const EventGroup& group) {
+void EventQueue::Applied(const EventGroup& group) {
   with_store_ = false;
   back_off_ = absl::ZeroDuration();
   for (size_t i = 0; i < group.events.size(); ++i) {
@@ -74,23 +73,23 @@ void Intake::Applied(const EventGroup& group) {
   }
 }
 
-void Intake::NoRoom(SharedGroup group, absl::Duration now) {
+void EventQueue::NoRoom(SharedGroup group, absl::Duration now) {
   with_store_ = false;
   again_.push_front(std::move(group));
-  back_off_ = std::clamp(back_off_ * 2, kFirstBackOff, kLongestBackOff);
+  back_off_ = std::clamp(back_off_ * 2, kMinBackOff, kMaxBackOff);
   again_at_ = now + back_off_;
 }
 
-void Intake::Split(const std::vector<SharedGroup>& parts) {
+void EventQueue::Split(const std::vector<SharedGroup>& parts) {
   with_store_ = false;
   again_.insert(again_.begin(), parts.begin(), parts.end());
 }
 
-SharedGroup Intake::Collect(size_t most_events, uint64_t most_bytes) {
+SharedGroup EventQueue::Collect(size_t max_events, uint64_t max_bytes) {
   if (waiting_.empty()) return nullptr;
   auto group = std::make_shared<EventGroup>();
   uint64_t bytes = 0;
-  while (!waiting_.empty() && group->events.size() < most_events && bytes < most_bytes) {
+  while (!waiting_.empty() && group->events.size() < max_events && bytes < max_bytes) {
     Waiting& next = waiting_.front();
     bytes += next.bytes;
     group->bytes.push_back(next.bytes);

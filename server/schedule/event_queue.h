@@ -1,6 +1,6 @@
 // Events of one session between their arrival and the commit.
-#ifndef ABLATE_SERVER_SCHEDULE_INTAKE_H_
-#define ABLATE_SERVER_SCHEDULE_INTAKE_H_
+#ifndef ABLATE_SERVER_SCHEDULE_EVENT_QUEUE_H_
+#define ABLATE_SERVER_SCHEDULE_EVENT_QUEUE_H_
 
 #include <cstdint>
 #include <deque>
@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "storage/blobs.h"
-#include "storage/leases.h"
+#include "storage/lease_store.h"
 
 namespace ablate::schedule {
 
@@ -25,7 +25,7 @@ using SharedGroup = std::shared_ptr<const EventGroup>;
 
 // Buffers events and hands them out in groups, one at a time: while the store commits one, the next
 // collects. A group that found no room is handed out again, before anything later.
-class Intake {
+class EventQueue {
  public:
   // What may be here; one event alone always may.
   struct Limits {
@@ -52,7 +52,7 @@ class Intake {
     std::shared_ptr<storage::Blobs::Pin> pin;
   };
 
-  SharedGroup Collect(size_t most_events, uint64_t most_bytes);
+  SharedGroup Collect(size_t max_events, uint64_t max_bytes);
 
   std::deque<Waiting> waiting_;
   std::map<std::string, uint64_t> bytes_;  // of each lease, here or with the store
@@ -65,4 +65,4 @@ class Intake {
 
 }  // namespace ablate::schedule
 
-#endif  // ABLATE_SERVER_SCHEDULE_INTAKE_H_
+#endif  // ABLATE_SERVER_SCHEDULE_EVENT_QUEUE_H_

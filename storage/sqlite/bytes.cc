@@ -1,9 +1,7 @@
-// CRC-32C by SSE 4.2, or by tables of eight bytes at a time.
-#include "storage/sqlite/crc32c.h"
+#include "storage/sqlite/bytes.h"
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 #ifdef __x86_64__
 #include <nmmintrin.h>
 #endif
@@ -13,6 +11,7 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82f63b78;  // with its bits in reverse
 
+// For eight bytes at a time.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 // Table k: what a byte adds when k bytes follow it.
@@ -72,6 +71,26 @@ uint32_t Crc32c(absl::string_view bytes) {
   if (has_instruction) return ByInstruction(bytes);
 #endif
   return Crc32cByTables(bytes);
+}
+
+std::string Seal(absl::string_view content) {
+  std::string sealed;
+  sealed.reserve(1 + sizeof(uint32_t) + content.size());
+  PutRaw(&sealed, kSealed);
+  PutRaw(&sealed, Crc32c(content));
+  sealed.append(content.data(), content.size());
+  return sealed;
+}
+
+absl::StatusOr<absl::string_view> Unseal(absl::string_view bytes) {
+  ByteReader in(bytes);
+  const auto version = in.Raw<uint8_t>();
+  if (version == kUnsealed) return bytes.substr(1);
+  const auto checksum = in.Raw<uint32_t>();
+  if (!in.ok() || version != kSealed) return absl::DataLossError("they are malformed");
+  const absl::string_view content = bytes.substr(1 + sizeof(checksum));
+  if (Crc32c(content) == checksum) return content;
+  return absl::DataLossError("their checksum does not match");
 }
 
 }  // namespace ablate::storage

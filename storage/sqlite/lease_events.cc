@@ -1,19 +1,20 @@
-// Applies lease events inside one transaction.
-#include "storage/sqlite/events.h"
-
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/database.h"
 #include "storage/sqlite/leases.h"
 #include "storage/sqlite/points.h"
 #include "storage/sqlite/runs.h"
-#include "storage/sqlite/statement.h"
 #include "storage/sqlite/summaries.h"
+#include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 // What an event does to its run, which is leased under the event's lease.
 struct Context {
   Transaction& t;
-  Blobs* blobs;
+  Blobs* blobs;  // null in memory, where blobs are not looked for
   RunRow* run;
 };
 
@@ -52,7 +53,7 @@ absl::Status CheckPlaces(const Context& c, const PointsEvent& event) {
     for (const uint32_t step : column.steps) {
       if (step >= c.run->step && step <= event.step) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("points: key '", absl::CHexEscape(column.key.substr(0, kLongestKey)),
+          absl::StrCat("points: key '", absl::CHexEscape(column.key.substr(0, kMaxKeyBytes)),
                        "': step ", step, "; its event allows ", c.run->step, " to ", event.step));
     }
   }
@@ -76,13 +77,13 @@ absl::Status CheckSpent(const Spent& spent) {
 
 absl::Status ApplyTo(const Context& c, const StartedEvent&) {
   if (c.run->start_time == 0) c.run->start_time = c.t.now;
-  Record(c.t, *c.run, c.run->step > 0 ? "resumed" : "started");
+  RecordEvent(c.t, *c.run, c.run->step > 0 ? "resumed" : "started");
   SaveRun(c.t, *c.run, c.run->state);
   return absl::OkStatus();
 }
 
 // Folds the columns into the run's summaries and returns them as a row group.
-absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& columns) {
+absl::StatusOr<std::string> AddToSummaries(const Context& c, const std::vector<Column>& columns) {
   KeySummaries summaries;
   {
     Statement stored(c.t.db, "SELECT data FROM summaries WHERE run = ?1", c.run->id);
@@ -95,13 +96,13 @@ absl::StatusOr<std::string> Absorb(const Context& c, const std::vector<Column>& 
       summaries = *std::move(decoded);
     }
   }
-  const auto numbers = Place(columns, &summaries);
+  const auto numbers = NumberKeys(columns, &summaries);
   if (!numbers.ok()) return numbers.status();
   std::vector<EncodedColumn> encoded;
   encoded.reserve(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     const uint32_t number = (*numbers)[i];
-    Fold(columns[i], &summaries[number]);
+    AddPoints(columns[i], &summaries[number]);
     encoded.push_back({number, &columns[i].steps, &columns[i].values});
   }
   Statement(c.t.db, "REPLACE INTO summaries VALUES (?1, ?2)", c.run->id,
@@ -122,7 +123,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   spent.tokens += event.spent.tokens;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
-  const auto group = Absorb(c, event.columns);
+  const auto group = AddToSummaries(c, event.columns);
   if (!group.ok()) return group.status();
   uint32_t first = UINT32_MAX;
   uint32_t last = 0;
@@ -150,7 +151,7 @@ absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
   if (!valid.ok()) return valid;
   RunRow& run = *c.run;
   run.step = event.step;
-  const uint32_t before = KeepResumeState(c.t, run, event, c.t.NextChange());
+  const uint32_t before = SaveResumeState(c.t, run, event, c.t.NextChange());
   if (event.step > before) run.failures = run.losses = 0;
   SaveRun(c.t, run, run.state);
   return absl::OkStatus();
@@ -162,7 +163,7 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   RunRow& run = *c.run;
   run.step = event.step;
   run.failures = run.losses = 0;
-  Record(c.t, run, event.diverged ? "diverged" : "done");
+  RecordEvent(c.t, run, event.diverged ? "diverged" : "done");
   DropResumeState(c.t, run.id);
   if (run.step > 0 && run.spent.device_time > 0) {
     Statement(c.t.db,
@@ -173,13 +174,13 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
         .Run();
   }
   Statement(c.t.db, "INSERT OR IGNORE INTO uncompacted VALUES (?1)", run.id).Run();
-  c.t.chores = true;
-  End(c.t, &run, event.diverged ? RunState::kDiverged : RunState::kDone);
+  c.t.needs_maintenance = true;
+  EndRun(c.t, &run, event.diverged ? RunState::kDiverged : RunState::kDone);
   return absl::OkStatus();
 }
 
 absl::Status ApplyTo(const Context& c, const FailedEvent& event) {
-  Fail(c.t, c.run, event.message);
+  FailRun(c.t, c.run, event.message);
   return absl::OkStatus();
 }
 
@@ -188,12 +189,13 @@ absl::Status ApplyTo(const Context& c, const FailedEvent& event) {
 absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
   if (!event.state_refused.empty()) {
     if (!DropResumeState(c.t, c.run->id)) {
-      Fail(c.t, c.run, event.state_refused);
+      FailRun(c.t, c.run, event.state_refused);
       return absl::OkStatus();
     }
-    Record(c.t, *c.run, "rewound", absl::StrCat(Shorten(event.state_refused), ": it begins anew"));
+    RecordEvent(c.t, *c.run, "rewound",
+                absl::StrCat(ShortenMessage(event.state_refused), ": it begins anew"));
   }
-  Record(c.t, *c.run, "released");
+  RecordEvent(c.t, *c.run, "released");
   Requeue(c.t, c.run);
   return absl::OkStatus();
 }
@@ -248,11 +250,10 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, Blobs* blobs, absl::string_view
   return Applied::kApplied;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<Applied>> Apply(Transaction& t, Blobs* blobs,
-                                           absl::string_view incarnation,
-                                           const std::vector<LeaseEvent>& events) {
+// One answer each, in the order of the events.
+absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, Blobs* blobs,
+                                              absl::string_view incarnation,
+                                              const std::vector<LeaseEvent>& events) {
   Leases leases(t);
   std::vector<Applied> results;
   results.reserve(events.size());
@@ -263,6 +264,31 @@ absl::StatusOr<std::vector<Applied>> Apply(Transaction& t, Blobs* blobs,
   }
   leases.Save();
   return results;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Applied>> Store::Apply(absl::string_view holder_incarnation,
+                                                  const std::vector<LeaseEvent>& events) {
+  return db_->Write(
+      [&](Transaction& t) { return ApplyAll(t, blobs_.get(), holder_incarnation, events); });
+}
+
+void Store::ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
+                       std::function<void(absl::StatusOr<std::vector<Applied>>)> done) {
+  auto results = std::make_shared<std::vector<Applied>>();
+  db_->writer().Post(
+      [this, results, incarnation = std::move(holder_incarnation),
+       events = std::move(events)](Transaction& t) {
+        auto applied = ApplyAll(t, blobs_.get(), incarnation, events);
+        if (!applied.ok()) return applied.status();
+        *results = *std::move(applied);
+        return absl::OkStatus();
+      },
+      [results, done = std::move(done)](const absl::Status& status) {
+        if (status.ok()) return done(std::move(*results));
+        done(status);
+      });
 }
 
 }  // namespace ablate::storage

@@ -1,5 +1,5 @@
 // What cgroups allow.
-#include "server/worker/cores.h"
+#include "process/machine.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace ablate::worker {
+namespace ablate::process {
 namespace {
 
 class CoresTest : public testing::Test {
@@ -73,4 +73,4 @@ TEST(UsableMemoryTest, IsSomeAndNoMoreThanMachinesHave) {
 TEST(UsableCoresTest, IsAtLeastOne) { EXPECT_GE(UsableCores(), 1); }
 
 }  // namespace
-}  // namespace ablate::worker
+}  // namespace ablate::process

@@ -1,12 +1,12 @@
-// How many cores and how much memory this process may use.
-#ifndef ABLATE_SERVER_WORKER_CORES_H_
-#define ABLATE_SERVER_WORKER_CORES_H_
+// How many cores and how much memory of the machine this process may use.
+#ifndef ABLATE_PROCESS_MACHINE_H_
+#define ABLATE_PROCESS_MACHINE_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-namespace ablate::worker {
+namespace ablate::process {
 
 // The smaller of the scheduler's affinity and the cgroup's quota, at least 1.
 int UsableCores();
@@ -22,6 +22,6 @@ uint64_t UsableMemory();
 // The smallest memory limit in the same way, of version 2 or of version 1's memory controller.
 std::optional<double> CgroupMemory(const std::string& root, const std::string& membership);
 
-}  // namespace ablate::worker
+}  // namespace ablate::process
 
-#endif  // ABLATE_SERVER_WORKER_CORES_H_
+#endif  // ABLATE_PROCESS_MACHINE_H_

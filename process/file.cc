@@ -1,13 +1,32 @@
-// A draft beside the file, then a rename.
-#include "server/launch/replace_file.h"
+#include "process/file.h"
+
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
-namespace ablate::launch {
+namespace ablate::process {
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string ReadWholeFile(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
 
 absl::Status ReplaceFile(const std::string& file, absl::string_view content) {
   const std::string draft = absl::StrCat(file, ".new");
@@ -20,4 +39,4 @@ absl::Status ReplaceFile(const std::string& file, absl::string_view content) {
   return absl::ErrnoToStatus(errno != 0 ? errno : EIO, absl::StrCat("cannot write ", file));
 }
 
-}  // namespace ablate::launch
+}  // namespace ablate::process

@@ -1,0 +1,176 @@
+// The queue and its leases, as the scheduler sees the store: the transitions that the protocol
+// between server and worker is made of.
+#ifndef ABLATE_STORAGE_LEASE_STORE_H_
+#define ABLATE_STORAGE_LEASE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/blobs.h"
+#include "storage/records.h"
+
+namespace ablate::storage {
+
+struct QueuedRun {
+  std::string run;
+  std::string shape;
+  std::string device_kind;
+  int priority = 1;  // the best of its live experiments'
+  uint32_t steps = 0;
+};
+
+// Who holds a lease, recorded with every run it trains.
+struct LeaseHolder {
+  std::string worker;
+  std::string incarnation;
+  std::string device;
+  std::string build;
+  std::string trainer;
+  // What its bits depend on beside the trainer; empty if it doesn't say.
+  std::string environment;
+  uint32_t numerics_version = 0;  // 0 if it doesn't say
+};
+
+// A lease to be made over runs that are queued. Its id is the caller's: random, never used before.
+struct NewLease {
+  std::string lease;
+  LeaseHolder holder;
+  std::vector<std::string> runs;
+};
+
+// A run as it is handed out: rewound to its resume state, or to step 0.
+struct GrantedRun {
+  std::string run;
+  std::string spec;
+  std::string dataset_blob;
+  std::string resume_blob;  // empty: from step 0
+  uint32_t resume_step = 0;
+};
+
+struct StartedEvent {};
+struct PointsEvent {
+  std::vector<Column> columns;
+  uint32_t step = 0;
+  Spent spent;  // since the run's last points
+};
+struct CheckpointEvent {
+  uint32_t step = 0;
+  std::string blob;
+  uint64_t bytes = 0;
+};
+struct ResumeStateEvent {
+  uint32_t step = 0;
+  std::string blob;
+  uint64_t bytes = 0;
+};
+struct FinishedEvent {
+  bool diverged = false;
+  uint32_t step = 0;
+};
+struct FailedEvent {
+  std::string message;
+};
+struct ReleasedEvent {
+  // Why the resume state can't be continued from; empty: it is no reason to give the run back.
+  std::string state_refused;
+};
+
+struct LeaseEvent {
+  std::string lease;
+  uint64_t seq = 0;  // from 1, without gaps
+  std::string run;
+  std::variant<StartedEvent, PointsEvent, CheckpointEvent, ResumeStateEvent, FinishedEvent,
+               FailedEvent, ReleasedEvent>
+      event;
+};
+
+// What became of an event.
+enum class Applied {
+  kApplied,   // now durable: acknowledge
+  kRepeated,  // was durable already: acknowledge
+  kGap,       // an earlier event is missing: close the stream, the worker resends
+  kNoLease,   // the lease is not this worker's any more, or the run left it: drop
+};
+
+// Answer about a lease that a worker says it holds.
+struct LeaseVerdict {
+  bool drop = false;
+  uint64_t acked = 0;
+};
+
+// Why a lease ends before its runs do, and what that costs the runs it still holds.
+enum class LeaseEnd {
+  kLost,      // worker silent or gone: no attempt, but twenty in a row without progress fail a run
+  kDied,      // the worker died by itself: a failure of the runs it was stepping
+  kReleased,  // drained, or the server knows the worker gave it up: costs nothing
+};
+
+struct LeaseRecord {
+  std::string lease;
+  LeaseHolder holder;
+  uint64_t acked = 0;
+  std::vector<std::string> runs;  // LEASED under it: one at least
+};
+
+// A run to stop on a worker.
+struct Withdrawal {
+  std::string lease;
+  std::string run;
+  std::string worker;
+};
+
+inline constexpr uint32_t kMaxFailuresWithoutProgress = 3;
+inline constexpr uint32_t kMaxLossesWithoutProgress = 20;
+
+// What the scheduler asks of the store, and what its tests stand in for; service.md's invariants
+// hold inside these transactions. Thread-safe; any write may find the disk full, as Store says.
+class LeaseStore {
+ public:
+  virtual ~LeaseStore() = default;
+
+  // Null in memory.
+  virtual Blobs* blobs() = 0;
+  // Queued runs for a device kind, best priority first, then oldest.
+  virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
+                                                       uint32_t limit) = 0;
+  // Mean lane microseconds a step of finished runs of this shape; nothing if there is none.
+  virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;
+  // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to
+  // its resume state's place (later row groups, checkpoints go; the summaries stored with it
+  // return), or to step 0 if the state's blob is gone. One result each; empty: no lease was made.
+  virtual absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
+      const std::vector<NewLease>& leases) = 0;
+  // Applies events in order; one result each. `holder_incarnation` must be the lease's. A blob
+  // named by an event must be published and pinned by the caller until this returns.
+  // INVALID_ARGUMENT or FAILED_PRECONDITION (a blob is not there) for an event that no worker of
+  // ours sends; nothing is applied then.
+  virtual absl::StatusOr<std::vector<Applied>> Apply(absl::string_view holder_incarnation,
+                                                     const std::vector<LeaseEvent>& events) = 0;
+  // The same without waiting: `done` is called on the writer's thread after the commit; must not
+  // block.
+  virtual void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
+                          std::function<void(absl::StatusOr<std::vector<Applied>>)> done) = 0;
+  // DROP if the lease is gone, another incarnation's, or the worker lacks events that this file
+  // never had (first_unacked > last + 1: a restored backup).
+  virtual absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease,
+                                                  absl::string_view incarnation,
+                                                  uint64_t first_unacked) = 0;
+  // Ends a lease. Its runs go back to the queue; by `end` it counts against them (`stepping`: the
+  // runs that a died worker was training; empty: all). `message` is kept in their history.
+  virtual absl::Status EndLease(absl::string_view lease, LeaseEnd end,
+                                const std::vector<std::string>& stepping,
+                                absl::string_view message) = 0;
+  // Those under which a run is LEASED, in the order of granting.
+  virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_LEASE_STORE_H_

@@ -1,0 +1,103 @@
+// The way to the database: every read and every write of the store, its upkeep included, is a
+// request to one of these.
+#ifndef ABLATE_STORAGE_SQLITE_DATABASE_H_
+#define ABLATE_STORAGE_SQLITE_DATABASE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/sqlite/connection.h"
+#include "storage/sqlite/writer.h"
+#include "sync/mutex.h"
+
+namespace ablate::storage {
+
+template <typename T>
+struct IsStatusOr : std::false_type {};
+template <typename T>
+struct IsStatusOr<absl::StatusOr<T>> : std::true_type {};
+
+// One writer, and read-only connections that are handed out to one thread at a time. In memory
+// there is one connection, for both. Thread-safe.
+class Database {
+ public:
+  // `db` is the writer's connection. `options.path` is empty in memory.
+  Database(std::unique_ptr<Connection> db, const WriterOptions& options);
+
+  bool in_memory() const { return path_.empty(); }
+  Writer& writer() { return writer_; }
+
+  // Runs `work` on a connection in a transaction of its own, which sees every commit that was
+  // answered; what it returned: a Status, a StatusOr or a value, which becomes a StatusOr. Keep it
+  // short: an open one keeps the log from being emptied.
+  template <typename Work>
+  auto Read(const Work& work) {
+    using Result = std::invoke_result_t<Work, Connection&>;
+    if constexpr (std::is_same_v<Result, absl::Status>) {
+      return RunRead(work);
+    } else {
+      using Answer = std::conditional_t<IsStatusOr<Result>::value, Result, absl::StatusOr<Result>>;
+      Answer answer = absl::InternalError("the read did not run");
+      const absl::Status status = RunRead([&](Connection& db) {
+        answer = work(db);
+        return answer.status();
+      });
+      if (!status.ok()) answer = status;
+      return answer;
+    }
+  }
+
+  // Runs `work` as a request to the writer; what it returned: a Status or a StatusOr.
+  template <typename Work>
+  auto Write(const Work& work) {
+    return RunWrite<&Writer::Run>(work);
+  }
+  // The same for work that makes room in the end: a full disk's ballast is for it.
+  template <typename Work>
+  auto Free(const Work& work) {
+    return RunWrite<&Writer::Free>(work);
+  }
+
+ private:
+  template <absl::Status (Writer::*method)(const Writer::Work&), typename Work>
+  auto RunWrite(const Work& work) -> std::invoke_result_t<Work, Transaction&> {
+    using Result = std::invoke_result_t<Work, Transaction&>;
+    if constexpr (std::is_same_v<Result, absl::Status>) {
+      return (writer_.*method)(work);
+    } else {
+      Result result = absl::InternalError("the request did not run");
+      const absl::Status status = (writer_.*method)([&](Transaction& transaction) {
+        result = work(transaction);
+        return result.status();
+      });
+      if (!status.ok()) return status;
+      return result;
+    }
+  }
+
+  absl::Status RunRead(const std::function<absl::Status(Connection&)>& read);
+  absl::StatusOr<std::unique_ptr<Connection>> Take();
+  void GiveBack(std::unique_ptr<Connection> connection);
+  // Ends the process if the file is not in its place any more.
+  void CheckFiles();
+
+  const std::string path_;
+  const std::function<void(const absl::Status&)> fatal_;
+  Writer writer_;
+  // After the writer's connection, so that theirs close first and the last one, which empties the
+  // log, is the writer's.
+  Mutex mutex_;
+  CondVar returned_;
+  std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
+  int in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_DATABASE_H_

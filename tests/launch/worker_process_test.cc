@@ -1,0 +1,88 @@
+// Recognising commands, what is said about a process's end, and the waits between restarts.
+#include "server/launch/worker_process.h"
+
+#include <gtest/gtest.h>
+
+#include "process/log_file.h"
+#include "tests/test_folder.h"
+
+namespace ablate::launch {
+namespace {
+
+siginfo_t Ended(int code, int status) {
+  siginfo_t info{};
+  info.si_code = code;
+  info.si_status = status;
+  return info;
+}
+
+TEST(CommandHashTest, TellsProgramsAndArgumentsApart) {
+  const TestFolder folder;
+  WorkerCommand command;
+  command.program = folder.Write("worker", "one");
+  command.arguments = {"a", "b"};
+  const std::string hash = CommandHash(command);
+  EXPECT_EQ(CommandHash(command), hash);
+  command.log_file = "another";
+  EXPECT_EQ(CommandHash(command), hash);
+  command.arguments = {"a b"};
+  EXPECT_NE(CommandHash(command), hash);
+  command.arguments = {"a", "b"};
+  std::filesystem::rename(folder.Write("upgrade", "two"), command.program);
+  EXPECT_NE(CommandHash(command), hash) << "another file at the same path";
+}
+
+TEST(DescribeExitTest, CountsCrashesAndExitCodesAsItsOwn) {
+  const ChildExit code = DescribeExit("w", Ended(CLD_EXITED, 4), "out of luck");
+  EXPECT_EQ(code.worker, "w");
+  EXPECT_TRUE(code.by_itself);
+  EXPECT_EQ(code.last_words, "exit code 4: out of luck");
+  const ChildExit crash = DescribeExit("w", Ended(CLD_DUMPED, SIGSEGV), "");
+  EXPECT_TRUE(crash.by_itself);
+  EXPECT_EQ(crash.last_words, "killed by SIGSEGV");
+}
+
+TEST(DescribeExitTest, BlamesNobodyForBeingKilledOrLeaving) {
+  EXPECT_FALSE(DescribeExit("w", Ended(CLD_EXITED, 0), "").by_itself);
+  EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, SIGKILL), "").by_itself);
+  EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, SIGTERM), "").by_itself);
+}
+
+TEST(LastLineTest, TakesTheLastLineThatSaysSomething) {
+  const TestFolder folder;
+  EXPECT_EQ(LastLine(folder.Write("log", "first\nsecond\n\n  \n"), 0), "second");
+  EXPECT_EQ(LastLine(folder.Write("unfinished", "first\nsecond"), 0), "second");
+}
+
+TEST(LastLineTest, LeavesOutWhatAnEarlierProcessWrote) {
+  const TestFolder folder;
+  const std::string log = folder.Write("log", "old\n");
+  EXPECT_EQ(LastLine(log, process::FileSize(log)), "");
+  EXPECT_EQ(LastLine(folder / "missing", 0), "");
+}
+
+TEST(LastLineTest, CutsALongLine) {
+  const TestFolder folder;
+  EXPECT_EQ(LastLine(folder.Write("log", std::string(100'000, 'x')), 0), std::string(500, 'x'));
+}
+
+TEST(RestartDelayTest, BeginsShortAndDoubles) {
+  absl::Duration delay = RestartDelay(absl::ZeroDuration(), absl::ZeroDuration());
+  EXPECT_EQ(delay, absl::Milliseconds(100));
+  delay = RestartDelay(delay, absl::Seconds(1));
+  EXPECT_EQ(delay, absl::Milliseconds(200));
+  delay = RestartDelay(delay, absl::Seconds(59));
+  EXPECT_EQ(delay, absl::Milliseconds(400));
+}
+
+TEST(RestartDelayTest, StopsGrowingAtHalfAMinute) {
+  EXPECT_EQ(RestartDelay(absl::Seconds(20), absl::ZeroDuration()), absl::Seconds(30));
+  EXPECT_EQ(RestartDelay(absl::Seconds(30), absl::ZeroDuration()), absl::Seconds(30));
+}
+
+TEST(RestartDelayTest, StartsOverAfterAHealthyMinute) {
+  EXPECT_EQ(RestartDelay(absl::Seconds(30), absl::Minutes(1)), absl::Milliseconds(100));
+}
+
+}  // namespace
+}  // namespace ablate::launch

@@ -1,0 +1,66 @@
+// A store's queue and leases in front of the store itself: every call goes through, so that a test
+// overrides only what it wants to delay or to break.
+#ifndef ABLATE_TESTS_SCHEDULE_LEASE_STORE_PROXY_H_
+#define ABLATE_TESTS_SCHEDULE_LEASE_STORE_PROXY_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/store.h"
+
+namespace ablate::schedule {
+
+class LeaseStoreProxy : public storage::LeaseStore {
+ public:
+  template <typename T>
+  using Or = absl::StatusOr<T>;
+  using Text = absl::string_view;
+  using Names = std::vector<std::string>;
+
+  explicit LeaseStoreProxy(storage::Store* target) : target_(target) {}
+  storage::Store* target() const { return target_; }
+  void SetTarget(storage::Store* target) { target_ = target; }
+
+  storage::Blobs* blobs() override { return target_->blobs(); }
+  Or<std::vector<storage::QueuedRun>> Queue(Text device_kind, uint32_t limit) override {
+    return target_->Queue(device_kind, limit);
+  }
+  Or<std::optional<double>> MeasuredStepTime(Text shape) override {
+    return target_->MeasuredStepTime(shape);
+  }
+  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
+      const std::vector<storage::NewLease>& leases) override {
+    return target_->Grant(leases);
+  }
+  Or<std::vector<storage::Applied>> Apply(Text incarnation,
+                                          const std::vector<storage::LeaseEvent>& e) override {
+    return target_->Apply(incarnation, e);
+  }
+  void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
+                  std::function<void(Or<std::vector<storage::Applied>>)> done) override {
+    target_->ApplyAsync(std::move(incarnation), std::move(events), std::move(done));
+  }
+  Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
+                                       uint64_t first_unacked) override {
+    return target_->CheckLease(lease, incarnation, first_unacked);
+  }
+  absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
+                        Text message) override {
+    return target_->EndLease(lease, end, stepping, message);
+  }
+  Or<std::vector<storage::LeaseRecord>> ListLeases() override { return target_->ListLeases(); }
+
+ private:
+  storage::Store* target_;
+};
+
+}  // namespace ablate::schedule
+
+#endif  // ABLATE_TESTS_SCHEDULE_LEASE_STORE_PROXY_H_
