@@ -1,21 +1,18 @@
-// The Artifacts service.
-#include "server/service/artifacts.h"
-
 #include <string>
 
 #include "ablate/v1/artifact.grpc.pb.h"
-#include "server/service/call.h"
-#include "server/service/checkpoints.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/call.h"
+#include "server/rpc/names.h"
 #include "server/service/convert.h"
-#include "server/service/names.h"
-#include "server/service/read_blob.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
 
 absl::Status List(const Backend& backend, const v1::ListArtifactsRequest& request,
                   v1::ListArtifactsResponse* response) {
-  const auto run = FindRun(backend.store, request.run(), "run");
+  const auto run = rpc::FindRun(backend.store, request.run(), "run");
   if (!run.ok()) return run.status();
   const auto artifacts = backend.store->ListArtifacts(*run);
   if (!artifacts.ok()) return artifacts.status();
@@ -25,14 +22,15 @@ absl::Status List(const Backend& backend, const v1::ListArtifactsRequest& reques
   return absl::OkStatus();
 }
 
-absl::StatusOr<BlobReader> Open(const Backend& backend, const v1::ReadArtifactRequest& request) {
-  const auto name = ParseCheckpointName(request.name(), "name");
+absl::StatusOr<rpc::BlobReader> Open(const Backend& backend,
+                                     const v1::ReadArtifactRequest& request) {
+  const auto name = rpc::ParseCheckpointName(request.name(), "name");
   if (!name.ok()) return name.status();
-  const auto run = FindRun(backend.store, name->run, "name");
+  const auto run = rpc::FindRun(backend.store, name->run, "name");
   if (!run.ok()) return run.status();
-  const auto checkpoint = FindCheckpoint(backend.store, *run, name->step);
+  const auto checkpoint = rpc::FindCheckpoint(backend.store, *run, name->step);
   if (!checkpoint.ok()) return checkpoint.status();
-  return BlobReader::Open(backend.store, checkpoint->blob, request.offset());
+  return rpc::BlobReader::Open(backend.store, checkpoint->blob, request.offset());
 }
 
 class ArtifactsService final : public v1::Artifacts::CallbackService {
@@ -42,13 +40,13 @@ class ArtifactsService final : public v1::Artifacts::CallbackService {
   grpc::ServerUnaryReactor* ListArtifacts(grpc::CallbackServerContext* context,
                                           const v1::ListArtifactsRequest* request,
                                           v1::ListArtifactsResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return List(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
   }
 
   grpc::ServerWriteReactor<v1::ArtifactChunk>* ReadArtifact(
       grpc::CallbackServerContext* context, const v1::ReadArtifactRequest* request) override {
-    auto* reactor = new ReadBlobReactor<v1::ArtifactChunk>(
+    auto* reactor = new rpc::ReadBlobReactor<v1::ArtifactChunk>(
         backend_->Stream(context, &backend_->reads),
         [this, request] { return Open(*backend_, *request); });
     return reactor->Begin();

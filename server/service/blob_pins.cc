@@ -1,4 +1,3 @@
-// Blobs that workers wrote, held until the events that name them are durable.
 #include "server/service/blob_pins.h"
 
 #include <algorithm>

@@ -1,26 +1,48 @@
-// Records of the store as messages of the API.
 #include "server/service/convert.h"
 
 #include <google/protobuf/util/time_util.h>
 
 #include "absl/strings/str_cat.h"
-#include "server/service/names.h"
+#include "server/rpc/names.h"
 
 namespace ablate::service {
 namespace {
 
 using ::google::protobuf::util::TimeUtil;
 
-v1::ExperimentState::Value StateOf(storage::ExperimentState state) {
-  switch (state) {
-    case storage::ExperimentState::kActive:
-      return v1::ExperimentState::ACTIVE;
-    case storage::ExperimentState::kEnded:
-      return v1::ExperimentState::ENDED;
-    case storage::ExperimentState::kCancelled:
-      return v1::ExperimentState::CANCELLED;
+struct ExperimentState {
+  storage::ExperimentState stored;
+  v1::ExperimentState::Value told;
+};
+
+constexpr ExperimentState kExperimentStates[] = {
+    {storage::ExperimentState::kActive, v1::ExperimentState::ACTIVE},
+    {storage::ExperimentState::kEnded, v1::ExperimentState::ENDED},
+    {storage::ExperimentState::kCancelled, v1::ExperimentState::CANCELLED},
+};
+
+struct RunState {
+  storage::RunState stored;
+  v1::RunState::Value told;
+  uint32_t storage::RunCounts::*count;
+};
+
+constexpr RunState kRunStates[] = {
+    {storage::RunState::kQueued, v1::RunState::QUEUED, &storage::RunCounts::queued},
+    {storage::RunState::kLeased, v1::RunState::RUNNING, &storage::RunCounts::running},
+    {storage::RunState::kDone, v1::RunState::DONE, &storage::RunCounts::done},
+    {storage::RunState::kDiverged, v1::RunState::DIVERGED, &storage::RunCounts::diverged},
+    {storage::RunState::kFailed, v1::RunState::FAILED, &storage::RunCounts::failed},
+    {storage::RunState::kCancelled, v1::RunState::CANCELLED, &storage::RunCounts::cancelled},
+};
+
+// The row of `table` with this state, or null.
+template <class Row, size_t rows, class State>
+const Row* FindState(const Row (&table)[rows], State stored) {
+  for (const Row& row : table) {
+    if (row.stored == stored) return &row;
   }
-  return v1::ExperimentState::unspecified;
+  return nullptr;
 }
 
 template <class Message>
@@ -34,44 +56,13 @@ void AddSummaries(const storage::RunSummaries& summaries, Message* message) {
 }  // namespace
 
 v1::RunState::Value ToProto(storage::RunState state) {
-  switch (state) {
-    case storage::RunState::kQueued:
-      return v1::RunState::QUEUED;
-    case storage::RunState::kLeased:
-      return v1::RunState::RUNNING;
-    case storage::RunState::kDone:
-      return v1::RunState::DONE;
-    case storage::RunState::kDiverged:
-      return v1::RunState::DIVERGED;
-    case storage::RunState::kFailed:
-      return v1::RunState::FAILED;
-    case storage::RunState::kCancelled:
-      return v1::RunState::CANCELLED;
-  }
-  return v1::RunState::unspecified;
+  const RunState* row = FindState(kRunStates, state);
+  return row == nullptr ? v1::RunState::unspecified : row->told;
 }
 
 void CountCell(storage::RunState state, storage::RunCounts* counts) {
-  switch (state) {
-    case storage::RunState::kQueued:
-      ++counts->queued;
-      return;
-    case storage::RunState::kLeased:
-      ++counts->running;
-      return;
-    case storage::RunState::kDone:
-      ++counts->done;
-      return;
-    case storage::RunState::kDiverged:
-      ++counts->diverged;
-      return;
-    case storage::RunState::kFailed:
-      ++counts->failed;
-      return;
-    case storage::RunState::kCancelled:
-      ++counts->cancelled;
-      return;
-  }
+  const RunState* row = FindState(kRunStates, state);
+  if (row != nullptr) ++(counts->*row->count);
 }
 
 v1::RunCounts ToProto(const storage::RunCounts& counts) {
@@ -100,10 +91,11 @@ void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::str
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled) {
   v1::Experiment message;
   if (record.state == storage::ExperimentState::kActive) message.set_stalled(stalled);
-  message.set_name(ExperimentName(record.id));
+  message.set_name(rpc::ExperimentName(record.id));
   message.set_owner(record.owner);
   message.mutable_spec()->ParseFromString(record.spec);
-  message.set_state(StateOf(record.state));
+  const ExperimentState* state = FindState(kExperimentStates, record.state);
+  message.set_state(state == nullptr ? v1::ExperimentState::unspecified : state->told);
   *message.mutable_counts() = ToProto(record.counts);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
@@ -115,7 +107,7 @@ v1::Cell ToProto(const storage::CellRecord& record) {
   message.set_name(record.name);
   SetLabels(record.labels, message.mutable_labels());
   message.set_seed(record.seed);
-  message.set_run(RunName(record.run));
+  message.set_run(rpc::RunName(record.run));
   message.set_state(ToProto(record.state));
   message.set_reused(record.reused);
   return message;
@@ -127,7 +119,7 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   const bool goes_on =
       record.state == storage::RunState::kQueued || record.state == storage::RunState::kLeased;
   if (goes_on) message.set_stalled(stalled);
-  message.set_name(RunName(record.id));
+  message.set_name(rpc::RunName(record.id));
   message.set_state(ToProto(record.state));
   message.set_trajectory(record.trajectory);
   message.mutable_resolved_spec()->ParseFromString(record.spec);
@@ -158,7 +150,7 @@ v1::RunRow ToRow(const storage::CellRecord& record, const storage::RunSummaries&
   row.set_cell(record.name);
   SetLabels(record.labels, row.mutable_labels());
   row.set_seed(record.seed);
-  row.set_run(RunName(record.run));
+  row.set_run(rpc::RunName(record.run));
   row.set_state(ToProto(record.state));
   row.set_step(record.step);
   row.set_steps(record.steps);
@@ -197,8 +189,8 @@ v1::RunEvent ToProto(const storage::RunEventRecord& record) {
 
 v1::Artifact ToProto(const storage::ArtifactRecord& record) {
   v1::Artifact message;
-  message.set_name(CheckpointNameOf(record.run, record.step));
-  message.set_run(RunName(record.run));
+  message.set_name(rpc::CheckpointNameOf(record.run, record.step));
+  message.set_run(rpc::RunName(record.run));
   message.set_kind(record.kind);
   message.set_step(record.step);
   message.set_sha256(record.blob);
@@ -208,7 +200,7 @@ v1::Artifact ToProto(const storage::ArtifactRecord& record) {
 
 v1::Dataset ToProto(const storage::DatasetRecord& record) {
   v1::Dataset message;
-  message.set_name(DatasetName(record.id));
+  message.set_name(rpc::DatasetName(record.id));
   message.set_display_name(record.display_name);
   message.set_sha256(record.sha256);
   message.set_bytes(record.bytes);
@@ -226,7 +218,7 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalle
   message.set_lanes(worker.lanes);
   message.set_build(worker.build);
   message.set_role(worker.analysis ? v1::WorkerRole::analysis : v1::WorkerRole::train);
-  for (const std::string& run : worker.runs) message.add_runs(RunName(run));
+  for (const std::string& run : worker.runs) message.add_runs(rpc::RunName(run));
   if (worker.attached) {
     message.set_state(worker.busy ? v1::WorkerState::BUSY : v1::WorkerState::IDLE);
     *message.mutable_attach_time() = ToTimestamp(worker.attach_time);

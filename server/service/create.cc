@@ -1,6 +1,4 @@
 // CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
-#include "server/service/create.h"
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,13 +12,14 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "grpcpp/impl/codegen/proto_utils.h"
 #include "proto/reflect/text.h"
-#include "server/service/call.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
 #include "server/service/convert.h"
-#include "server/service/errors.h"
-#include "server/service/malformed.h"
-#include "server/service/names.h"
-#include "server/service/page.h"
 #include "server/service/plan.h"
+#include "server/service/services.h"
 #include "storage/sha256.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
@@ -33,11 +32,11 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   std::vector<spec::Problem> problems;
   const std::string& id = request.request_id();
   const bool may_be_absent = request.validate_only() && id.empty();
-  if (!may_be_absent && !text::IsPrintable(id, kMostRequestIdCharacters)) {
+  if (!may_be_absent && !text::IsPrintable(id, rpc::kMaxRequestIdCharacters)) {
     problems.push_back(reflect::MakeProblem(
         "request_id", reflect::ShortText(id),
         id.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(id), " can't be one"),
-        absl::StrCat("1 to ", kMostRequestIdCharacters,
+        absl::StrCat("1 to ", rpc::kMaxRequestIdCharacters,
                      " printable characters, new for each submission")));
   }
   if (!request.has_spec()) {
@@ -92,7 +91,7 @@ storage::NewExperiment ToRecord(const Backend& backend, const Submission& submis
 
 // Adds `rows` while they fit into the answer; notes what was left out.
 template <class Row>
-void AddRows(const std::vector<Row>& rows, absl::string_view what, Room* room,
+void AddRows(const std::vector<Row>& rows, absl::string_view what, rpc::Room* room,
              google::protobuf::RepeatedPtrField<Row>* field,
              v1::CreateExperimentResponse* response) {
   for (const Row& row : rows) {
@@ -106,7 +105,7 @@ void AddRows(const std::vector<Row>& rows, absl::string_view what, Room* room,
 }
 
 // False once a cell does not fit, which is noted.
-bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, Room* room,
+bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, rpc::Room* room,
              v1::CreateExperimentResponse* response) {
   if (!room->Take(cell.ByteSizeLong() + 8)) {
     response->add_notes(
@@ -117,7 +116,7 @@ bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, Room* room,
   return true;
 }
 
-void AddNotes(const std::vector<std::string>& notes, Room* room,
+void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
               v1::CreateExperimentResponse* response) {
   for (const std::string& note : notes) {
     if (!room->Take(note.size() + 4)) {
@@ -129,7 +128,7 @@ void AddNotes(const std::vector<std::string>& notes, Room* room,
   }
 }
 
-void DescribePlan(const Plan& plan, Room* room, v1::CreateExperimentResponse* response) {
+void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentResponse* response) {
   AddNotes(plan.resolution.notes, room, response);
   AddRows(plan.resolution.parameters, "settings' parameters", room, response->mutable_parameters(),
           response);
@@ -151,7 +150,7 @@ void DescribePlan(const Plan& plan, Room* room, v1::CreateExperimentResponse* re
 }
 
 // The cells as they would be.
-void PreviewCells(const Plan& plan, Room* room, v1::CreateExperimentResponse* response) {
+void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentResponse* response) {
   storage::RunCounts counts;
   bool full = false;
   uint32_t reused = 0;
@@ -167,7 +166,7 @@ void PreviewCells(const Plan& plan, Room* room, v1::CreateExperimentResponse* re
     cell.set_name(resolved.name);
     SetLabels(resolved.labels, cell.mutable_labels());
     cell.set_seed(resolved.seed);
-    if (is_reused) cell.set_run(RunName(plan.known[run].run));
+    if (is_reused) cell.set_run(rpc::RunName(plan.known[run].run));
     cell.set_state(ToProto(state));
     cell.set_reused(is_reused);
     full = !AddCell(std::move(cell), plan.run_of_cell.size(), "cells", room, response);
@@ -181,7 +180,7 @@ v1::CreateExperimentResponse Preview(const Backend& backend, Plan&& plan) {
   v1::CreateExperimentResponse response;
   response.mutable_experiment()->set_owner(backend.owner);
   *response.mutable_experiment()->mutable_spec() = std::move(plan.resolution.spec);
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   room.Take(response.ByteSizeLong());
   std::vector<v1::Problem> problems;
   for (const spec::Problem& problem : plan.resolution.problems) {
@@ -201,7 +200,7 @@ absl::Status ForEachCell(
     const std::function<absl::StatusOr<bool>(const storage::CellRecord&)>& visit) {
   uint32_t next = 0;
   while (true) {
-    const auto page = store->ListCells(id, next, kCellsAtOnce);
+    const auto page = store->ListCells(id, next, rpc::kCellsAtOnce);
     if (!page.ok()) return page.status();
     for (const storage::CellRecord& cell : *page) {
       const absl::StatusOr<bool> more = visit(cell);
@@ -214,15 +213,15 @@ absl::Status ForEachCell(
 }
 
 // The cells of an experiment while they fit.
-absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count, Room* room,
-                            v1::CreateExperimentResponse* response) {
+absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count,
+                            rpc::Room* room, v1::CreateExperimentResponse* response) {
   return ForEachCell(store, id, [&](const storage::CellRecord& cell) {
     return AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response);
   });
 }
 
 // What runs of each setting have, as DescribePlan says it; seeds of one follow each other.
-absl::Status AddStoredParameters(storage::Store* store, const std::string& id, Room* room,
+absl::Status AddStoredParameters(storage::Store* store, const std::string& id, rpc::Room* room,
                                  v1::CreateExperimentResponse* response) {
   std::vector<v1::SettingParameters> settings;
   std::vector<std::pair<std::string, std::string>> labels;
@@ -243,7 +242,7 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, R
 
 // Adds what is stored of an experiment.
 absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment& created,
-                       Room* room, v1::CreateExperimentResponse* response) {
+                       rpc::Room* room, v1::CreateExperimentResponse* response) {
   response->set_reused(created.reused);
   const absl::StatusOr<storage::ExperimentRecord> record = backend.store->GetExperiment(created.id);
   if (!record.ok()) return record.status();
@@ -256,14 +255,15 @@ absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment&
 absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
     const Backend& backend, const Submission& submission) {
   const auto known = backend.store->FindRequest(submission.id, submission.hash);
-  if (absl::IsAlreadyExists(known.status())) return WithReason(known.status(), "REQUEST_ID_USED");
+  if (absl::IsAlreadyExists(known.status()))
+    return rpc::WithReason(known.status(), "REQUEST_ID_USED");
   if (!known.ok()) return known.status();
   if (!known->has_value()) return std::optional<v1::CreateExperimentResponse>();
   const storage::CreatedExperiment& created = **known;
   const auto record = backend.store->GetExperiment(created.id);
   if (!record.ok()) return record.status();
   v1::CreateExperimentResponse response;
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   room.Take(record->spec.size());
   absl::Status added = AddStoredParameters(backend.store, created.id, &room, &response);
   if (added.ok()) added = AddStored(backend, created, &room, &response);
@@ -275,13 +275,13 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
                                                    const Submission& submission, bool fresh,
                                                    Plan&& plan) {
   v1::CreateExperimentResponse response;
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
   absl::StatusOr<storage::CreatedExperiment> created =
       backend.store->CreateExperiment(ToRecord(backend, submission, fresh, std::move(plan)));
   if (absl::IsAlreadyExists(created.status())) {
-    return WithReason(created.status(), "REQUEST_ID_USED");
+    return rpc::WithReason(created.status(), "REQUEST_ID_USED");
   }
   if (!created.ok()) return created.status();
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
@@ -295,7 +295,7 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& by
   v1::CreateExperimentRequest request;
   grpc::ByteBuffer read = bytes;  // shares them
   if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
-    return MalformedRequest();
+    return rpc::MalformedRequest();
   }
   auto response = CreateExperiment(backend, &request);
   if (!response.ok()) return response.status();
@@ -306,16 +306,16 @@ absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& by
 }
 
 absl::Status CheckBytes(size_t bytes) {
-  if (bytes <= kMostSpecBytes) return absl::OkStatus();
-  return InvalidField("spec", absl::StrCat("the request has ", text::Grouped(bytes), " bytes"),
-                      absl::StrCat("at most ", text::Grouped(kMostSpecBytes)));
+  if (bytes <= rpc::kMaxSpecBytes) return absl::OkStatus();
+  return rpc::InvalidField("spec", absl::StrCat("the request has ", text::Grouped(bytes), " bytes"),
+                           absl::StrCat("at most ", text::Grouped(rpc::kMaxSpecBytes)));
 }
 
-absl::Status TooManyBytes(const ByteBudget& budget) {
-  return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                       "the server is busy: experiments of ", text::Grouped(budget.bytes()),
-                       " bytes are being read already; try again later")),
-                   absl::Seconds(1));
+absl::Status TooManyBytes(const rpc::ByteBudget& budget) {
+  return rpc::WithRetry(absl::ResourceExhaustedError(absl::StrCat(
+                            "the server is busy: experiments of ", text::Grouped(budget.bytes()),
+                            " bytes are being read already; try again later")),
+                        absl::Seconds(1));
 }
 
 }  // namespace
@@ -340,7 +340,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
   plan.resolution.problems = problems;
   if (validate_only) return Preview(backend, std::move(plan));
-  if (!problems.empty()) return InvalidFields(problems);
+  if (!problems.empty()) return rpc::InvalidFields(problems);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   return Store(backend, submission, request->fresh(), std::move(plan));
 }
@@ -354,12 +354,13 @@ grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerCon
   if (refused.ok() && share == nullptr) refused = TooManyBytes(backend->specs);
   if (!refused.ok()) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpc(refused));
+    reactor->Finish(rpc::ToGrpc(refused));
     return reactor;
   }
-  return Answer(backend->planners, context, [backend, request, response, bytes, share] {
+  return rpc::Answer(backend->planners, context, [backend, request, response, bytes, share] {
     const absl::Status status = ReadCreateAnswer(*backend, *request, response);
-    if (bytes >= kLargeRequestBytes || response->Length() >= kLargeRequestBytes) GiveMemoryBack();
+    if (bytes >= rpc::kLargeRequestBytes || response->Length() >= rpc::kLargeRequestBytes)
+      rpc::GiveMemoryBack();
     return status;
   });
 }

@@ -1,25 +1,194 @@
-// The Datasets service.
-#include "server/service/datasets.h"
-
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "ablate/v1/dataset.grpc.pb.h"
-#include "server/service/call.h"
+#include "ablate/v1/dataset.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
+#include "server/engine/task.h"
+#include "server/results/document_facts.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
+#include "server/rpc/streams.h"
 #include "server/service/convert.h"
-#include "server/service/errors.h"
-#include "server/service/names.h"
-#include "server/service/page.h"
-#include "server/service/upload_dataset.h"
+#include "server/service/services.h"
+#include "storage/blobs.h"
 
 namespace ablate::service {
 namespace {
+
+constexpr uint32_t kDatasetsAtOnce = 1'000;
+constexpr size_t kHashInId = 6;
+
+bool IsDisplayName(absl::string_view name) {
+  return !name.empty() && name.size() <= rpc::kMaxDisplayNameBytes &&
+         absl::ascii_isalnum(name[0]) && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+         });
+}
+
+absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
+  if (!IsDisplayName(request.display_name())) {
+    return rpc::InvalidField(
+        "display_name",
+        request.display_name().empty()
+            ? "it is missing"
+            : absl::StrCat(reflect::Quoted(request.display_name()), " is no file's name"),
+        absl::StrCat("1 to ", rpc::kMaxDisplayNameBytes,
+                     " letters, digits, '.', '_' or '-', first a letter or digit"));
+  }
+  return rpc::CheckSha256(request.sha256());
+}
+
+// The name without what follows its last dot, and the beginning of the hash.
+std::string DatasetId(absl::string_view display_name, absl::string_view sha256) {
+  return absl::StrCat(display_name.substr(0, display_name.rfind('.')), "-",
+                      sha256.substr(0, kHashInId));
+}
+
+// The data set with these bytes, if there is one.
+absl::StatusOr<std::optional<storage::DatasetRecord>> FindByHash(storage::Store* store,
+                                                                 absl::string_view sha256) {
+  std::string after;
+  while (true) {
+    const auto page = store->ListDatasets(after, kDatasetsAtOnce);
+    if (!page.ok()) return page.status();
+    for (const storage::DatasetRecord& dataset : *page) {
+      if (dataset.sha256 == sha256) return dataset;
+    }
+    if (page->size() < kDatasetsAtOnce) return std::nullopt;
+    after = page->back().id;
+  }
+}
+
+// A text, checked and kept under its hash.
+class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetRequest> {
+ public:
+  // `context` and `response` outlive the call.
+  UploadDatasetReactor(Backend* backend, grpc::CallbackServerContext* context,
+                       v1::Dataset* response);
+
+ private:
+  absl::StatusOr<bool> Take(const v1::UploadDatasetRequest& request) override;
+  absl::Status Complete() override;
+  // False if the server has the bytes already.
+  absl::StatusOr<bool> Open(const v1::UploadDatasetRequest& request);
+  absl::Status Append(const std::string& data);
+  absl::Status Record();
+  // What the text has, read in pieces: several large ones may arrive at once.
+  absl::StatusOr<engine::DocumentFacts> Inspect();
+
+  Backend* const backend_;
+  v1::Dataset* const response_;
+  bool open_ = false;
+  std::string display_name_;
+  std::string sha256_;
+  rpc::BlobWriter writer_;
+  std::shared_ptr<storage::Blobs::Pin> pin_;  // until a row names the blob
+};
+
+UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                           v1::Dataset* response)
+    : PushStream(backend->Stream(context, &backend->uploads)),
+      backend_(backend),
+      response_(response) {}
+
+absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& request) {
+  if (!open_) {
+    const absl::StatusOr<bool> wanted = Open(request);
+    if (!wanted.ok() || !*wanted) return wanted;
+  } else if (!request.display_name().empty() || !request.sha256().empty()) {
+    return rpc::InvalidField("display_name", "display_name or sha256 come again",
+                             "the first message only");
+  }
+  if (const absl::Status appended = Append(request.data()); !appended.ok()) return appended;
+  return true;
+}
+
+absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& request) {
+  open_ = true;
+  if (const absl::Status checked = CheckHeader(request); !checked.ok()) return checked;
+  display_name_ = request.display_name();
+  sha256_ = request.sha256();
+  auto writer = rpc::BlobWriter::Open(backend_->store, sha256_);
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  return writer_.wanted();
+}
+
+absl::Status UploadDatasetReactor::Append(const std::string& data) {
+  if (data.size() > rpc::kChunkBytes) {
+    return rpc::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
+                             absl::StrCat("at most ", rpc::kChunkBytes, " bytes a message"));
+  }
+  return writer_.Append(data, rpc::kMaxDatasetBytes);
+}
+
+absl::Status UploadDatasetReactor::Complete() {
+  if (!open_) return CheckHeader({});
+  auto pin = writer_.Publish();
+  if (absl::IsInvalidArgument(pin.status())) {
+    return rpc::InvalidField(
+        "sha256",
+        absl::StrCat(sha256_, " is not the hash of the ", writer_.size(), " bytes that came"),
+        "the SHA-256 of all data");
+  }
+  if (!pin.ok()) return pin.status();
+  pin_ = *std::move(pin);
+  return Record();
+}
+
+absl::Status UploadDatasetReactor::Record() {
+  const auto known = FindByHash(backend_->store, sha256_);
+  if (!known.ok()) return known.status();
+  storage::DatasetRecord record;
+  std::string lengths;
+  if (known->has_value()) {
+    record = **known;
+  } else {
+    const auto facts = Inspect();
+    if (!facts.ok()) return facts.status();
+    record.id = DatasetId(display_name_, sha256_);
+    record.display_name = display_name_;
+    record.sha256 = sha256_;
+    record.bytes = pin_->size();
+    record.documents = facts->documents;
+    record.characters = facts->characters;
+    lengths = results::LengthsText({facts->longest, facts->lengths});
+  }
+  // Also if it was known: it could have been deleted in between, and is then added again.
+  const auto added = backend_->store->AddDataset(record);
+  if (!added.ok()) return added.status();
+  if (!lengths.empty()) {
+    // If they can't be kept they are counted again when they are asked for.
+    backend_->store->KeepDocumentLengths(added->id, lengths).IgnoreError();
+  }
+  *response_ = ToProto(*added);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
+  auto facts = results::InspectBlob(backend_->store->blobs(), *pin_);
+  if (facts.ok() || !absl::IsInvalidArgument(facts.status())) return facts;
+  return rpc::InvalidField("data", facts.status().message(),
+                           "UTF-8 text of one document a line, without control characters");
+}
 
 constexpr uint32_t kDefaultPage = 100;
 constexpr absl::string_view kList = "datasets";
 
 absl::Status Get(const Backend& backend, const v1::GetDatasetRequest& request,
                  v1::Dataset* response) {
-  const auto dataset = FindDataset(backend.store, request.name(), "name");
+  const auto dataset = rpc::FindDataset(backend.store, request.name(), "name");
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
   return absl::OkStatus();
@@ -27,15 +196,15 @@ absl::Status Get(const Backend& backend, const v1::GetDatasetRequest& request,
 
 absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
-  const auto size = PageSize(request.page_size(), kDefaultPage);
+  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
-  const auto after = PagePosition(kList, request.page_token());
+  const auto after = rpc::PagePosition(kList, request.page_token());
   if (!after.ok()) return after.status();
   auto records = backend.store->ListDatasets(*after, *size + 1);
   if (!records.ok()) return records.status();
   if (records->size() > *size) {
     records->pop_back();
-    response->set_next_page_token(PageToken(kList, records->back().id));
+    response->set_next_page_token(rpc::PageToken(kList, records->back().id));
   }
   for (const storage::DatasetRecord& record : *records) {
     *response->add_datasets() = ToProto(record);
@@ -44,10 +213,10 @@ absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request
 }
 
 absl::Status Delete(const Backend& backend, const v1::DeleteDatasetRequest& request) {
-  const auto id = FindWholeDataset(backend.store, request.name(), "name");
+  const auto id = rpc::FindWholeDataset(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   const absl::Status deleted = backend.store->DeleteDataset(*id);
-  return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "DATASET_IN_USE") : deleted;
+  return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "DATASET_IN_USE") : deleted;
 }
 
 class DatasetsService final : public v1::Datasets::CallbackService {
@@ -62,21 +231,22 @@ class DatasetsService final : public v1::Datasets::CallbackService {
   grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
                                        const v1::GetDatasetRequest* request,
                                        v1::Dataset* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return Get(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Get(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,
                                          const v1::ListDatasetsRequest* request,
                                          v1::ListDatasetsResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return List(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
                                           const v1::DeleteDatasetRequest* request,
                                           google::protobuf::Empty*) override {
-    return Answer(backend_->pool, context, [this, request] { return Delete(*backend_, *request); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request] { return Delete(*backend_, *request); });
   }
 
  private:

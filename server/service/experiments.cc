@@ -1,17 +1,13 @@
-// The Experiments service.
-#include "server/service/experiments.h"
-
 #include <string>
 #include <utility>
 
 #include "ablate/v1/experiment.grpc.pb.h"
-#include "server/service/call.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
 #include "server/service/convert.h"
-#include "server/service/create.h"
-#include "server/service/errors.h"
-#include "server/service/names.h"
-#include "server/service/page.h"
-#include "server/service/watch.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
@@ -22,7 +18,7 @@ constexpr absl::string_view kList = "experiments";
 
 absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request,
                  v1::Experiment* response) {
-  const auto id = FindExperiment(backend.store, request.name(), "name");
+  const auto id = rpc::FindExperiment(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
@@ -32,17 +28,17 @@ absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request
 
 // Of the experiment that the next ones were to follow.
 absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens) {
-  if (is_the_tokens) return NotAPageToken(request.page_token());
+  if (is_the_tokens) return rpc::NotAPageToken(request.page_token());
   return absl::AbortedError("an experiment was deleted while they were listed: list again");
 }
 
 absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
-  const auto size = PageSize(request.page_size(), kDefaultPage);
+  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
-  const auto after = PagePosition(kList, request.page_token());
+  const auto after = rpc::PagePosition(kList, request.page_token());
   if (!after.ok()) return after.status();
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   std::string last = *after;
   const std::string stalled = backend.store->stalled();
   while (true) {
@@ -55,7 +51,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
       const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
       v1::Experiment experiment = ToProto(record, stalled);
       if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
-        response->set_next_page_token(PageToken(kList, last));
+        response->set_next_page_token(rpc::PageToken(kList, last));
         return absl::OkStatus();
       }
       *response->add_experiments() = std::move(experiment);
@@ -67,7 +63,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
 
 absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& request,
                     v1::Experiment* response) {
-  const auto id = FindWholeExperiment(backend.store, request.name(), "name");
+  const auto id = rpc::FindWholeExperiment(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   auto withdrawals = backend.store->CancelExperiment(*id);
   if (!withdrawals.ok()) return withdrawals.status();
@@ -83,13 +79,14 @@ absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& r
 }
 
 absl::Status Delete(const Backend& backend, const v1::DeleteExperimentRequest& request) {
-  const auto id = FindWholeExperiment(backend.store, request.name(), "name");
+  const auto id = rpc::FindWholeExperiment(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   const absl::Status deleted = backend.store->DeleteExperiment(*id);
-  return absl::IsFailedPrecondition(deleted) ? WithReason(deleted, "EXPERIMENT_ACTIVE") : deleted;
+  return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "EXPERIMENT_ACTIVE")
+                                             : deleted;
 }
 
-// A spec is bytes until its size is known (create.h).
+// A spec is bytes until its size is known (create.cc).
 using Base =
     v1::Experiments::WithRawCallbackMethod_CreateExperiment<v1::Experiments::CallbackService>;
 
@@ -106,33 +103,34 @@ class ExperimentsService final : public Base {
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
                                           const v1::GetExperimentRequest* request,
                                           v1::Experiment* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return Get(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Get(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
                                             const v1::ListExperimentsRequest* request,
                                             v1::ListExperimentsResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return List(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
                                              const v1::CancelExperimentRequest* request,
                                              v1::Experiment* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return Cancel(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Cancel(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
                                              const v1::DeleteExperimentRequest* request,
                                              google::protobuf::Empty*) override {
-    return Answer(backend_->pool, context, [this, request] { return Delete(*backend_, *request); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request] { return Delete(*backend_, *request); });
   }
 
   grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(
       grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) override {
-    return WatchReactor::Start(backend_, context, request);
+    return StartWatch(backend_, context, request);
   }
 
  private:

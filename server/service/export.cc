@@ -1,15 +1,24 @@
-// Export: the points of an experiment, cell by cell, as files for other programs.
-#include "server/service/export.h"
-
+// Export: points as files, one cell after another.
 #include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "ablate/v1/report.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/report/export/encoder.h"
+#include "server/results/series.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/streams.h"
 #include "server/schedule/clock.h"
-#include "server/service/errors.h"
-#include "server/service/grid_values.h"
-#include "server/service/metric_keys.h"
-#include "server/service/names.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
@@ -26,46 +35,86 @@ std::vector<std::string> AxesOf(const std::vector<storage::CellRecord>& cells) {
   return axes;
 }
 
+struct Format {
+  v1::ExportFormat::Value value;
+  std::unique_ptr<report::Encoder> (*make_encoder)(const std::vector<std::string>& axes);
+};
+
+constexpr Format kFormats[] = {
+    {v1::ExportFormat::csv, report::MakeCsvEncoder},
+    {v1::ExportFormat::jsonl, report::MakeJsonLinesEncoder},
+    {v1::ExportFormat::tensorboard,
+     [](const std::vector<std::string>&) { return report::MakeTensorBoardEncoder(); }},
+};
+
 absl::StatusOr<std::unique_ptr<report::Encoder>> EncoderOf(v1::ExportFormat::Value format,
                                                            const std::vector<std::string>& axes) {
-  switch (format) {
-    case v1::ExportFormat::csv:
-      return report::MakeCsvEncoder(axes);
-    case v1::ExportFormat::jsonl:
-      return report::MakeJsonLinesEncoder(axes);
-    case v1::ExportFormat::tensorboard:
-      return report::MakeTensorBoardEncoder();
-    default:
-      return InvalidField("format",
-                          format == v1::ExportFormat::unspecified
-                              ? "it is missing"
-                              : absl::StrCat(static_cast<int>(format), " is no format"),
-                          "csv, jsonl or tensorboard");
+  for (const Format& one : kFormats) {
+    if (one.value == format) return one.make_encoder(axes);
   }
+  return rpc::UnknownFormat(format, "csv, jsonl or tensorboard");
 }
 
 // That each wanted key has points somewhere in the experiment.
 absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
-                          const WantedKeys& wanted) {
+                          const results::WantedKeys& wanted) {
   if (wanted.empty()) return absl::OkStatus();
-  const auto keys = KeysOf(store, experiment);
+  const auto keys = results::ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
   for (int i = 0; i < wanted.size(); ++i) {
-    if (std::binary_search(keys->begin(), keys->end(), wanted[i])) continue;
-    return NoSuchKey(absl::StrCat("keys[", i, "]"), wanted[i], experiment, *keys);
+    const absl::Status present =
+        results::CheckHasKey(absl::StrCat("keys[", i, "]"), wanted[i], experiment, *keys);
+    if (!present.ok()) return present;
   }
   return absl::OkStatus();
 }
 
-}  // namespace
+// Holds some hundred cells and one chunk at a time, whatever the experiment's size.
+class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
+ public:
+  // `context` and `request` outlive the call.
+  ExportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                const v1::ExportRequest* request);
+
+ private:
+  absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
+  absl::Status Open();
+  // The next cell and its keys; false if there is none.
+  absl::StatusOr<bool> NextCell();
+  // What a batch ends with when there is no next cell.
+  absl::StatusOr<bool> End(const std::deque<v1::FileChunk>& batch) const;
+  absl::Status ReadSeries(std::deque<v1::FileChunk>* batch);
+  void Encode(absl::Span<const uint32_t> steps, absl::Span<const double> values,
+              std::deque<v1::FileChunk>* batch);
+  // Where bytes for `path` go: the last chunk if it is of that file and not full.
+  std::string* ChunkOf(const std::string& path, std::deque<v1::FileChunk>* batch) const;
+  absl::Status ReadStartTime();
+
+  Backend* const backend_;
+  const v1::ExportRequest* const request_;
+  std::string experiment_;
+  std::unique_ptr<report::Encoder> encoder_;  // null until it is open
+  std::vector<storage::CellRecord> cells_;    // a page of them
+  size_t cell_ = 0;                           // in that page
+  uint32_t next_index_ = 0;                   // of the page after it
+  report::ExportedCell current_;
+  std::string path_;    // of the current cell
+  bool begun_ = false;  // the current cell has bytes
+  bool at_end_ = false;
+  results::Damages damages_;
+  results::SeriesCursor series_;  // of the current cell
+};
 
 ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* context,
                              const v1::ExportRequest* request)
-    : PullStream(backend->Stream(context, &backend->reads)), backend_(backend), request_(request) {}
+    : PullStream(backend->Stream(context, &backend->reads)),
+      backend_(backend),
+      request_(request),
+      series_(backend->store, &damages_) {}
 
 absl::Status ExportReactor::Open() {
-  if (const absl::Status keys = CheckKeys(request_->keys()); !keys.ok()) return keys;
-  auto experiment = FindExperiment(backend_->store, request_->experiment(), "experiment");
+  if (const absl::Status keys = results::CheckKeys(request_->keys()); !keys.ok()) return keys;
+  auto experiment = rpc::FindExperiment(backend_->store, request_->experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   experiment_ = *std::move(experiment);
   const absl::Status present = CheckPresent(backend_->store, experiment_, request_->keys());
@@ -97,24 +146,21 @@ absl::StatusOr<bool> ExportReactor::NextCell() {
     cell_ = 0;
   }
   const storage::CellRecord& cell = cells_[cell_];
-  current_ = {cell.index, cell.name, {}, cell.seed, RunName(cell.run), 0};
+  current_ = {cell.index, cell.name, {}, cell.seed, rpc::RunName(cell.run), 0};
   for (const auto& [axis, label] : cell.labels) current_.labels.push_back(label);
   if (const absl::Status start = ReadStartTime(); !start.ok()) return start;
-  auto keys = KeysToRead(backend_->store, cell.run, request_->keys());
-  if (!keys.ok() && !absl::IsDataLoss(keys.status())) return keys.status();
-  if (!keys.ok()) damages_.Add(keys.status());
-  keys_ = keys.ok() ? *std::move(keys) : std::vector<std::string>();
+  if (const absl::Status keys = series_.OpenRun(cell.run, request_->keys()); !keys.ok()) {
+    return keys;
+  }
   path_ = encoder_->Path(current_);
-  key_ = 0;
-  next_step_ = 0;
   begun_ = false;
   return true;
 }
 
 std::string* ExportReactor::ChunkOf(const std::string& path,
                                     std::deque<v1::FileChunk>* batch) const {
-  const bool fits =
-      !batch->empty() && batch->back().path() == path && batch->back().data().size() < kBatchBytes;
+  const bool fits = !batch->empty() && batch->back().path() == path &&
+                    batch->back().data().size() < rpc::kBatchBytes;
   if (!fits) batch->emplace_back().set_path(path);
   return batch->back().mutable_data();
 }
@@ -132,7 +178,7 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
   if (at_end_) return End(*batch);
   // Files of many small cells make many small chunks, so their number ends a batch, too.
   while (schedule::SteadyClock().Now() < end && batch->size() < 2 && !ended()) {
-    if (key_ < keys_.size()) {
+    if (series_.has_series()) {
       const absl::Status read = ReadSeries(batch);
       if (!read.ok()) return read;
       continue;
@@ -159,29 +205,26 @@ void ExportReactor::Encode(absl::Span<const uint32_t> steps, absl::Span<const do
     std::string* bytes = ChunkOf(path_, batch);
     if (!begun_) encoder_->Begin(current_, bytes);
     begun_ = true;
-    encoder_->Add(keys_[key_], steps.subspan(at, kPointsAtOnce), values.subspan(at, kPointsAtOnce),
-                  bytes);
+    encoder_->Add(series_.key(), steps.subspan(at, kPointsAtOnce),
+                  values.subspan(at, kPointsAtOnce), bytes);
   }
 }
 
 absl::Status ExportReactor::ReadSeries(std::deque<v1::FileChunk>* batch) {
-  const auto first = static_cast<uint32_t>(next_step_);
-  const absl::Status read = backend_->store->ReadSeries(
-      {cells_[cell_].run, keys_[key_], first, UINT32_MAX},
-      [this, batch](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
+  return series_
+      .Read([this, batch](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
         Encode(steps, values, batch);
-        next_step_ = uint64_t{steps.back()} + 1;
-        return batch->size() < 2 && next_step_ <= UINT32_MAX && !ended();
-      });
-  if (absl::IsCancelled(read) && next_step_ <= UINT32_MAX) return absl::OkStatus();
-  if (absl::IsDataLoss(read)) {
-    damages_.Add(read);
-  } else if (!read.ok() && !absl::IsCancelled(read)) {
-    return read;
-  }
-  ++key_;
-  next_step_ = 0;
-  return absl::OkStatus();
+        return batch->size() < 2 && !ended();
+      })
+      .status();
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::FileChunk>* StartExport(Backend* backend,
+                                                     grpc::CallbackServerContext* context,
+                                                     const v1::ExportRequest* request) {
+  return (new ExportReactor(backend, context, request))->Begin();
 }
 
 }  // namespace ablate::service

@@ -1,33 +1,246 @@
-// The Metrics service.
-#include "server/service/metrics.h"
-
 #include <algorithm>
+#include <cstdint>
+#include <deque>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ablate/v1/metric.grpc.pb.h"
+#include "ablate/v1/metric.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/service/call.h"
-#include "server/service/compare.h"
-#include "server/service/limits.h"
-#include "server/service/names.h"
-#include "server/service/page.h"
-#include "server/service/query_metrics.h"
+#include "server/results/compare.h"
+#include "server/results/series.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
+#include "server/rpc/streams.h"
+#include "server/schedule/clock.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
+
+constexpr absl::Duration kSlice = absl::Milliseconds(20);
+constexpr size_t kPointBytes = 12;  // a double and a step's varint, about
+
+absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
+  if (request.experiment().empty() == request.runs().empty()) {
+    return rpc::InvalidField(
+        "experiment",
+        request.runs().empty() ? "neither it nor runs is given" : "runs are given, too",
+        "either experiment or runs");
+  }
+  if (request.runs_size() > rpc::kMaxQueryRuns) {
+    return rpc::TooMany("runs", request.runs_size(), rpc::kMaxQueryRuns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
+  if (const absl::Status subject = CheckSubject(request); !subject.ok()) return subject;
+  if (const absl::Status keys = results::CheckKeys(request.keys()); !keys.ok()) return keys;
+  if (request.has_first_step() && request.has_last_step() &&
+      request.first_step() > request.last_step()) {
+    return rpc::InvalidField("first_step",
+                             absl::StrCat(request.first_step(), " is after last_step"),
+                             absl::StrCat("at most last_step, ", request.last_step()));
+  }
+  const uint32_t points = request.max_points();
+  if (points != 0 && (points < rpc::kMinThinnedPoints || points > rpc::kMaxThinnedPoints)) {
+    return rpc::InvalidField(
+        "max_points",
+        absl::StrCat(points, points < rpc::kMinThinnedPoints ? " is too small" : " is too large"),
+        absl::StrCat(rpc::kMinThinnedPoints, " to ", rpc::kMaxThinnedPoints,
+                     ", or 0 for all points"));
+  }
+  return absl::OkStatus();
+}
+
+uint32_t LastStep(const v1::QueryMetricsRequest& request) {
+  return request.has_last_step() ? request.last_step() : UINT32_MAX;
+}
+
+// Series of many runs and keys, read and written piece by piece.
+class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
+ public:
+  // `context` and `request` outlive the call.
+  QueryMetricsReactor(Backend* backend, grpc::CallbackServerContext* context,
+                      const v1::QueryMetricsRequest* request);
+
+ private:
+  struct Subject {  // whose series are wanted
+    std::string cell;
+    std::string run;
+    uint32_t last_step = 0;  // where its series end
+  };
+
+  absl::Status Check() const override;
+  absl::StatusOr<bool> Fill(std::deque<v1::Series>* batch) override;
+  absl::Status Open();
+  absl::Status CollectSubjects();
+  absl::Status CollectCells(const std::string& experiment);
+  // Each moves on to the next series when this one is read to its end.
+  absl::Status ReadThinned(const Subject& subject, std::deque<v1::Series>* batch);
+  absl::Status ReadFull(const Subject& subject, std::deque<v1::Series>* batch);
+  void Append(const Subject& subject, const std::string& key, const std::vector<uint32_t>& steps,
+              const std::vector<double>& values, std::deque<v1::Series>* batch);
+
+  Backend* const backend_;
+  const v1::QueryMetricsRequest* const request_;
+  bool open_ = false;
+  std::vector<Subject> subjects_;
+  size_t subject_ = 0;
+  bool in_subject_ = false;  // the series are its
+  size_t batch_bytes_ = 0;
+  results::Damages damages_;
+  results::SeriesCursor series_;
+};
+
+QueryMetricsReactor::QueryMetricsReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                         const v1::QueryMetricsRequest* request)
+    : PullStream(backend->Stream(context, &backend->reads)),
+      backend_(backend),
+      request_(request),
+      series_(backend->store, &damages_, request->first_step(), LastStep(*request)) {}
+
+absl::Status QueryMetricsReactor::Check() const { return CheckRequest(*request_); }
+
+absl::Status QueryMetricsReactor::Open() {
+  open_ = true;
+  return CollectSubjects();
+}
+
+absl::Status QueryMetricsReactor::CollectSubjects() {
+  if (!request_->experiment().empty()) {
+    const auto experiment =
+        rpc::FindExperiment(backend_->store, request_->experiment(), "experiment");
+    return experiment.ok() ? CollectCells(*experiment) : experiment.status();
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < request_->runs_size() && !ended(); ++i) {
+    const auto id = rpc::FindRun(backend_->store, request_->runs(i), absl::StrCat("runs[", i, "]"));
+    if (!id.ok()) return id.status();
+    if (!seen.insert(*id).second) continue;
+    const auto run = backend_->store->GetRun(*id);
+    if (!run.ok()) return run.status();
+    subjects_.push_back({"", *id, run->step});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
+  while (!ended()) {
+    const auto first = static_cast<uint32_t>(subjects_.size());
+    const auto page = backend_->store->ListCells(experiment, first, rpc::kCellsAtOnce);
+    if (!page.ok()) return page.status();
+    for (const storage::CellRecord& cell : *page) {
+      subjects_.push_back({cell.name, cell.run, cell.step});
+    }
+    if (page->size() < rpc::kCellsAtOnce) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
+  const absl::Duration end = schedule::SteadyClock().Now() + kSlice;
+  if (!open_) {
+    const absl::Status opened = Open();
+    if (!opened.ok()) return opened;
+  }
+  batch_bytes_ = 0;
+  while (subject_ < subjects_.size()) {
+    const bool slice_over = schedule::SteadyClock().Now() > end;
+    if (batch_bytes_ >= rpc::kBatchBytes || slice_over || ended()) return true;
+    const Subject& subject = subjects_[subject_];
+    absl::Status status;
+    if (!in_subject_) {
+      status = series_.OpenRun(subject.run, request_->keys());
+      in_subject_ = true;
+    } else if (!series_.has_series()) {
+      ++subject_;
+      in_subject_ = false;
+    } else if (request_->max_points() > 0) {
+      status = ReadThinned(subject, batch);
+    } else {
+      status = ReadFull(subject, batch);
+    }
+    if (!status.ok()) return status;
+  }
+  if (damages_.empty()) return false;
+  // What was read goes out first.
+  if (!batch->empty()) return true;
+  return damages_.ToStatus();
+}
+
+absl::Status QueryMetricsReactor::ReadThinned(const Subject& subject,
+                                              std::deque<v1::Series>* batch) {
+  const std::string key = series_.key();
+  results::Downsampler downsampler(request_->max_points(),
+                                   std::min(LastStep(*request_), subject.last_step));
+  const auto end = series_.Read(
+      [this, &downsampler](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
+        downsampler.Add(steps, values);
+        return !ended();
+      });
+  if (!end.ok()) return end.status();
+  if (*end != results::SeriesEnd::kComplete) return absl::OkStatus();
+  const results::Points points = downsampler.Finish();
+  Append(subject, key, points.steps, points.values, batch);
+  return absl::OkStatus();
+}
+
+absl::Status QueryMetricsReactor::ReadFull(const Subject& subject, std::deque<v1::Series>* batch) {
+  return series_
+      .Read([this, &subject, batch](const std::vector<uint32_t>& steps,
+                                    const std::vector<double>& values) {
+        Append(subject, series_.key(), steps, values, batch);
+        return batch_bytes_ < rpc::kBatchBytes && !ended();
+      })
+      .status();
+}
+
+void QueryMetricsReactor::Append(const Subject& subject, const std::string& key,
+                                 const std::vector<uint32_t>& steps,
+                                 const std::vector<double>& values, std::deque<v1::Series>* batch) {
+  size_t from = 0;
+  while (from < steps.size()) {
+    const bool goes_on = !batch->empty() && batch->back().run() == rpc::RunName(subject.run) &&
+                         batch->back().key() == key && batch->back().cell() == subject.cell &&
+                         static_cast<size_t>(batch->back().steps_size()) < rpc::kSeriesPoints;
+    if (!goes_on) {
+      v1::Series& series = batch->emplace_back();
+      series.set_cell(subject.cell);
+      series.set_run(rpc::RunName(subject.run));
+      series.set_key(key);
+      batch_bytes_ += subject.cell.size() + series.run().size() + key.size();
+    }
+    v1::Series& series = batch->back();
+    const size_t room = rpc::kSeriesPoints - static_cast<size_t>(series.steps_size());
+    const size_t count = std::min(room, steps.size() - from);
+    const auto begin = static_cast<std::ptrdiff_t>(from);
+    const auto end = static_cast<std::ptrdiff_t>(from + count);
+    series.mutable_steps()->Add(steps.begin() + begin, steps.begin() + end);
+    series.mutable_values()->Add(values.begin() + begin, values.begin() + end);
+    batch_bytes_ += count * kPointBytes;
+    from += count;
+  }
+}
 
 using Keys = absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>>;
 
 Keys KeysOf(storage::Store* store, const std::string& parent) {
   if (absl::StartsWith(parent, "runs/")) {
-    const auto run = FindRun(store, parent, "parent");
+    const auto run = rpc::FindRun(store, parent, "parent");
     return run.ok() ? store->RunKeys(*run) : Keys(run.status());
   }
-  const auto experiment = FindExperiment(store, parent, "parent");
+  const auto experiment = rpc::FindExperiment(store, parent, "parent");
   return experiment.ok() ? store->ExperimentKeys(*experiment) : Keys(experiment.status());
 }
 
@@ -36,12 +249,12 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
   Keys keys = KeysOf(backend.store, request.parent());
   if (!keys.ok()) return keys.status();
   std::sort(keys->begin(), keys->end());
-  const auto size = PageSize(request.page_size(), std::numeric_limits<int32_t>::max());
+  const auto size = rpc::PageSize(request.page_size(), std::numeric_limits<int32_t>::max());
   if (!size.ok()) return size.status();
   const std::string list = absl::StrCat("metrics of ", request.parent());
-  const auto after = PagePosition(list, request.page_token());
+  const auto after = rpc::PagePosition(list, request.page_token());
   if (!after.ok()) return after.status();
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   std::string last;
   for (const auto& [key, count] : *keys) {
     if (key <= *after) continue;
@@ -50,7 +263,7 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
     metric.set_count(count);
     const bool full = static_cast<uint32_t>(response->metrics_size()) == *size;
     if (full || !room.Take(metric.ByteSizeLong() + 8)) {
-      response->set_next_page_token(PageToken(list, last));
+      response->set_next_page_token(rpc::PageToken(list, last));
       break;
     }
     *response->add_metrics() = std::move(metric);
@@ -60,12 +273,12 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
 }
 
 absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& request,
-                             const Cancelled& cancelled, v1::Comparison* response) {
-  auto compared = CompareGrid(backend.store, request, {cancelled});
+                             const results::Cancelled& cancelled, v1::Comparison* response) {
+  auto compared = results::CompareGrid(backend.store, request, {cancelled});
   if (!compared.ok()) return compared.status();
-  const absl::Status windows = AddWindows(backend.store, cancelled, &*compared);
+  const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);
   if (!windows.ok()) return windows;
-  auto message = ToMessage(*compared);
+  auto message = results::ToMessage(*compared);
   if (!message.ok()) return message.status();
   *response = *std::move(message);
   return absl::OkStatus();
@@ -78,8 +291,8 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* ListMetrics(grpc::CallbackServerContext* context,
                                         const v1::ListMetricsRequest* request,
                                         v1::ListMetricsResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return List(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
   }
 
   grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
@@ -90,7 +303,7 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {
-    return Answer(backend_->pool, context, [this, context, request, response] {
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       return CompareSettings(
           *backend_, *request, [context] { return context->IsCancelled(); }, response);
     });

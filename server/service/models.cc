@@ -1,11 +1,261 @@
-// The Models service.
-#include "server/service/models.h"
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "ablate/v1/model.grpc.pb.h"
-#include "server/service/generate.h"
+#include "ablate/v1/model.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/results/samples.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/live_streams.h"
+#include "server/rpc/names.h"
+#include "server/schedule/clock.h"
+#include "server/service/services.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 namespace {
+
+absl::StatusOr<std::string> SubjectOf(storage::Store* store, const v1::GenerateRequest& request) {
+  if (request.run().empty() == request.experiment().empty()) {
+    return rpc::InvalidField(
+        "run",
+        request.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
+        "either run, or experiment and cell");
+  }
+  if (request.experiment().empty()) {
+    if (!request.cell().empty()) {
+      return rpc::InvalidField("cell", "run is given, too", "either run, or experiment and cell");
+    }
+    return rpc::FindRun(store, request.run(), "run");
+  }
+  const auto experiment = rpc::FindExperiment(store, request.experiment(), "experiment");
+  if (!experiment.ok()) return experiment.status();
+  return rpc::FindCellRun(store, *experiment, request.cell(), "cell");
+}
+
+engine::SampleOptions OptionsOf(const v1::GenerateRequest& request) {
+  engine::SampleOptions options;
+  if (request.has_count()) options.count = request.count();
+  if (request.has_temperature()) options.temperature = request.temperature();
+  if (request.has_top_k()) options.top_k = request.top_k();
+  if (request.has_top_p()) options.top_p = request.top_p();
+  if (request.has_seed()) options.seed = request.seed();
+  options.prompt = request.prompt();
+  return options;
+}
+
+v1::GenerateResponse ToResponse(const worker::v1::Sample& from) {
+  v1::GenerateResponse response;
+  v1::GeneratedSample& sample = *response.mutable_sample();
+  sample.set_index(from.index());
+  sample.set_text(from.text());
+  sample.set_tokens(from.tokens());
+  sample.set_ended(from.ended());
+  sample.set_in_training_data(from.in_training_data());
+  return response;
+}
+
+// Kept alive by the call, and by the analysis until its end.
+class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateResponse>,
+                              public rpc::LiveStream,
+                              public std::enable_shared_from_this<GenerateReactor> {
+ public:
+  // The reactor of a new call, whose request lives as long.
+  static GenerateReactor* Start(Backend* backend, grpc::CallbackServerContext* context,
+                                const v1::GenerateRequest* request);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+  void Stop() override;
+  void CheckPace(absl::Duration now) override;
+
+ private:
+  GenerateReactor(Backend* backend, grpc::CallbackServerContext* context,
+                  const v1::GenerateRequest* request);
+
+  void Begin();  // on the pool
+  absl::Status Submit();
+  void Add(const worker::v1::AnalysisPart& part);
+  void AddSummary(const worker::v1::SamplesResult& result);
+  // Nothing after the end.
+  void Push(v1::GenerateResponse message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finishes once everything is written; the first end counts.
+  void End(const absl::Status& status);
+
+  Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
+  const v1::GenerateRequest* const request_;
+  rpc::Pace pace_;
+  std::shared_ptr<GenerateReactor> self_;  // until OnDone
+  std::string run_;                        // these are set before the analysis is submitted
+  uint32_t step_ = 0;
+  uint32_t samples_ = 0;
+
+  Mutex mutex_;
+  std::string analysis_ ABSL_GUARDED_BY(mutex_);  // its id, once it is submitted
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<v1::GenerateResponse> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a request means. INVALID_ARGUMENT, NOT_FOUND.
+absl::StatusOr<results::SamplesQuery> ToQuery(storage::Store* store,
+                                              const v1::GenerateRequest& request) {
+  results::SamplesQuery query;
+  if (request.has_step() && request.step() < -1) {
+    return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
+                             "0 or more, or -1 for the last checkpoint");
+  }
+  if (request.has_step() && request.step() >= 0) {
+    query.step = static_cast<uint32_t>(request.step());
+  }
+  query.options = OptionsOf(request);
+  if (const absl::Status checked = results::CheckSamplesOptions(query.options); !checked.ok()) {
+    return checked;
+  }
+  auto run = SubjectOf(store, request);
+  if (!run.ok()) return run.status();
+  query.run = *std::move(run);
+  return query;
+}
+
+GenerateReactor::GenerateReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                 const v1::GenerateRequest* request)
+    : backend_(backend), context_(context), request_(request), pace_(backend->pace) {}
+
+GenerateReactor* GenerateReactor::Start(Backend* backend, grpc::CallbackServerContext* context,
+                                        const v1::GenerateRequest* request) {
+  // The constructor is private, so that every reactor owns itself.
+  std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, context, request));
+  reactor->self_ = reactor;
+  absl::Status accepted = backend->generations.Add(reactor.get());
+  if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Begin(); })) {
+    accepted = rpc::TooBusy();
+  }
+  if (!accepted.ok()) reactor->End(accepted);
+  return reactor.get();
+}
+
+void GenerateReactor::Begin() {
+  if (const absl::Status submitted = Submit(); !submitted.ok()) End(submitted);
+}
+
+absl::Status GenerateReactor::Submit() {
+  const auto query = ToQuery(backend_->store, *request_);
+  if (!query.ok()) return query.status();
+  auto prepared = results::PrepareSamples(backend_->store, *query);
+  if (!prepared.ok()) return prepared.status();
+  run_ = query->run;
+  step_ = prepared->step;
+  samples_ = query->options.count;
+  schedule::AnalysisRequest& request = prepared->request;
+  request.part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
+    self->Add(part);
+  };
+  request.done =
+      [self = shared_from_this()](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+        if (result.ok()) self->AddSummary(result->samples());
+        self->End(results::ExplainSamplesError(result.status()));
+      };
+  schedule::Analyses& analyses = backend_->scheduler->analyses();
+  const auto id = analyses.Submit(std::move(request));
+  if (!id.ok()) return id.status();
+  bool cancelled = false;
+  {
+    MutexLock lock(&mutex_);
+    analysis_ = *id;
+    cancelled = cancelled_;
+  }
+  if (cancelled) analyses.Cancel(*id);
+  return absl::OkStatus();
+}
+
+void GenerateReactor::Add(const worker::v1::AnalysisPart& part) {
+  MutexLock lock(&mutex_);
+  for (const worker::v1::Sample& sample : part.samples()) Push(ToResponse(sample));
+}
+
+void GenerateReactor::AddSummary(const worker::v1::SamplesResult& result) {
+  v1::GenerateResponse response;
+  v1::GenerateSummary& summary = *response.mutable_summary();
+  summary.set_run(rpc::RunName(run_));
+  summary.set_step(step_);
+  summary.set_samples(samples_);
+  summary.set_distinct_share(static_cast<double>(result.distinct()) / samples_);
+  summary.set_in_training_data_share(static_cast<double>(result.in_training_data()) / samples_);
+  MutexLock lock(&mutex_);
+  Push(std::move(response));
+}
+
+void GenerateReactor::Push(v1::GenerateResponse message) {
+  if (ended_) return;
+  outgoing_.push_back(std::move(message));
+  if (outgoing_.size() == 1) WriteFirst();
+}
+
+void GenerateReactor::WriteFirst() {
+  pace_.Write(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+  StartWrite(&outgoing_.front());
+}
+
+void GenerateReactor::End(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (ended_) return;
+  ended_ = true;
+  end_ = status;
+  if (outgoing_.empty()) Finish(rpc::ToGrpc(end_));
+}
+
+void GenerateReactor::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  pace_.Written(schedule::SteadyClock().Now());
+  outgoing_.pop_front();
+  // A client that is gone also cancels, which ends the analysis.
+  if (!ok) outgoing_.clear();
+  if (!outgoing_.empty()) {
+    WriteFirst();
+  } else if (ended_) {
+    Finish(rpc::ToGrpc(end_));
+  }
+}
+
+void GenerateReactor::CheckPace(absl::Duration now) {
+  if (pace_.TooSlow(now)) rpc::EndNow(context_, rpc::TooSlow(pace_));
+}
+
+void GenerateReactor::OnCancel() {
+  std::string analysis;
+  {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    analysis = analysis_;
+  }
+  if (!analysis.empty()) backend_->scheduler->analyses().Cancel(analysis);
+}
+
+// What is not being written yet is dropped: a slow client would hold the server's end up.
+void GenerateReactor::Stop() {
+  End(rpc::ServerEnds());
+  {
+    MutexLock lock(&mutex_);
+    if (outgoing_.size() > 1) outgoing_.erase(outgoing_.begin() + 1, outgoing_.end());
+  }
+  OnCancel();
+}
+
+void GenerateReactor::OnDone() {
+  backend_->generations.Remove(this);
+  self_.reset();
+}
 
 class ModelsService final : public v1::Models::CallbackService {
  public:

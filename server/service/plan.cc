@@ -1,9 +1,9 @@
-// What an experiment would do: its cells, the runs behind them, which of those exist, what the rest
-// costs.
 #include "server/service/plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,13 +13,13 @@
 #include "google/protobuf/util/time_util.h"
 #include "process/machine.h"
 #include "server/engine/trainer.h"
-#include "server/service/document_facts.h"
-#include "server/service/names.h"
+#include "server/results/document_facts.h"
+#include "server/rpc/names.h"
 
 namespace ablate::service {
 namespace {
 
-constexpr double kMuchOfDisk = .8;  // from here on, an experiment's size is worth a note
+constexpr double kLargeShareOfDisk = .8;  // from here on, an experiment's size is worth a note
 
 struct Devices {
   bool cuda = false;                                 // a GPU worker is known
@@ -52,9 +52,9 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
 }
 
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
-  const absl::StatusOr<storage::DatasetRecord> record = FindDataset(store, name, "dataset");
+  const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(store, name, "dataset");
   if (!record.ok()) return record.status();
-  absl::StatusOr<DocumentLengths> lengths = LengthsOf(store, *record);
+  absl::StatusOr<results::DocumentLengths> lengths = results::LengthsOf(store, *record);
   if (!lengths.ok()) return lengths.status();
   return spec::DatasetFacts{record->id,         record->sha256,   record->documents,
                             record->characters, lengths->longest, std::move(lengths->counts)};
@@ -120,13 +120,66 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
                                         store.folder(), " has ", Megabytes(*free), " free");
   if (needed > *free) {
     plan->no_room = absl::StrCat(what, ": free some, or make it smaller");
-  } else if (static_cast<double>(needed) > kMuchOfDisk * static_cast<double>(*free)) {
+  } else if (static_cast<double>(needed) > kLargeShareOfDisk * static_cast<double>(*free)) {
     plan->resolution.notes.push_back(what);
   }
   return absl::OkStatus();
 }
 
+// An eager step on one core: the calls of a small step take some milliseconds whatever they
+// compute, large ones run at about this rate.
+constexpr double kStepOverheadMicros = 8'000;
+constexpr double kFlopsPerMicro = 50e3;
+
+// Resume states that a lane has at once: the newest, and the one that it takes the place of or that
+// of the run before.
+constexpr uint64_t kResumeStatesALane = 2;
+
+// When the last of `seconds` ends if each free lane takes the next.
+double Makespan(const std::vector<double>& seconds, uint32_t lanes) {
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
+  for (uint32_t lane = 0; lane < lanes; ++lane) free_at.push(0);
+  double last = 0;
+  for (const double each : seconds) {
+    const double end = free_at.top() + each;
+    free_at.pop();
+    free_at.push(end);
+    last = std::max(last, end);
+  }
+  return last;
+}
+
 }  // namespace
+
+absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTime& step_time,
+                                  uint32_t lanes) {
+  std::map<std::string, std::optional<double>> known;
+  Cost cost;
+  double total = 0;
+  uint64_t largest_state = 0;
+  std::vector<double> seconds;
+  seconds.reserve(runs.size());
+  for (const RunCost& run : runs) {
+    auto shape = known.find(run.shape);
+    if (shape == known.end()) {
+      const absl::StatusOr<std::optional<double>> micros = step_time(run.shape);
+      if (!micros.ok()) return micros.status();
+      shape = known.emplace(run.shape, *micros).first;
+      cost.measured = cost.measured && micros->has_value();
+    }
+    const double micros =
+        shape->second.value_or(kStepOverheadMicros + run.flops_per_step / kFlopsPerMicro);
+    seconds.push_back(micros * run.steps / 1e6);
+    total += seconds.back();
+    cost.bytes += run.bytes;
+    largest_state = std::max(largest_state, run.resume_bytes);
+  }
+  lanes = std::max<uint32_t>(lanes, 1);
+  cost.bytes += std::min<uint64_t>(runs.size(), kResumeStatesALane * lanes) * largest_state;
+  cost.device_time = absl::Seconds(total);
+  cost.wall_time = absl::Seconds(Makespan(seconds, lanes));
+  return cost;
+}
 
 storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   storage::NewRun run;

@@ -1,15 +1,252 @@
-// The Reports service.
-#include "server/service/reports.h"
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
-#include "server/service/call.h"
-#include "server/service/export.h"
-#include "server/service/render_figure.h"
-#include "server/service/render_report.h"
-#include "server/service/render_table.h"
+#include "ablate/v1/report.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "proto/reflect/text.h"
+#include "server/report/html/page.h"
+#include "server/report/table/comparison_tables.h"
+#include "server/results/compare.h"
+#include "server/results/figures.h"
+#include "server/results/report.h"
+#include "server/results/trained_grid.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/names.h"
+#include "server/rpc/streams.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
+
+struct TableFormat {
+  v1::TableFormat::Value value;
+  std::string (*render)(const report::Comparison& comparison);
+};
+
+constexpr TableFormat kTableFormats[] = {
+    {v1::TableFormat::text,
+     [](const report::Comparison& comparison) {
+       return report::RenderText(report::MainTable(comparison));
+     }},
+    {v1::TableFormat::csv,
+     [](const report::Comparison& comparison) {
+       return report::RenderCsv(report::DataTable(comparison));
+     }},
+    {v1::TableFormat::latex,
+     [](const report::Comparison& comparison) {
+       return report::RenderLatex(report::MainTable(comparison));
+     }},
+};
+
+struct FigureFormat {
+  v1::FigureFormat::Value value;
+  figure::Format format;
+};
+
+constexpr FigureFormat kFigureFormats[] = {
+    {v1::FigureFormat::svg, figure::Format::kSvg},
+    {v1::FigureFormat::pdf, figure::Format::kPdf},
+    {v1::FigureFormat::png, figure::Format::kPng},
+};
+
+// The row of `table` with this value, or null.
+template <class Row, size_t rows, class Value>
+const Row* FindRow(const Row (&table)[rows], Value value) {
+  for (const Row& row : table) {
+    if (row.value == value) return &row;
+  }
+  return nullptr;
+}
+
+// A comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
+absl::Status RenderTable(storage::Store* store, const v1::RenderTableRequest& request,
+                         const results::Cancelled& cancelled, v1::RenderTableResponse* response) {
+  const TableFormat* format = FindRow(kTableFormats, request.format());
+  if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv, latex");
+  const auto compared = results::CompareGrid(store, request.comparison(), {cancelled});
+  if (!compared.ok()) return compared.status();
+  std::string data = format->render(compared->comparison);
+  if (data.size() > rpc::kPageBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a table of ", compared->comparison.rows.size(), " rows has ", data.size(),
+                     " bytes; at most ", rpc::kPageBytes, " fit into an answer"));
+  }
+  response->set_data(std::move(data));
+  return absl::OkStatus();
+}
+
+// The comparison that the request asks for; `key` is the compared metric of kinds without curves.
+v1::CompareRequest ComparisonOf(const v1::RenderFigureRequest& request, const figure::Kind& kind) {
+  v1::CompareRequest comparison = request.comparison();
+  if (kind.reduce == nullptr && !request.key().empty()) comparison.set_key(request.key());
+  return comparison;
+}
+
+absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
+  const double width = request.width();
+  const bool fits = width >= figure::kMinWidth && width <= figure::kMaxWidth;
+  if (!request.has_width() || fits) return absl::OkStatus();
+  return rpc::InvalidField(
+      "width", absl::StrCat(width, " is out of range"),
+      absl::StrCat("inches from ", figure::kMinWidth, " to ", figure::kMaxWidth));
+}
+
+absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest& request,
+                           const results::Cancelled& cancelled,
+                           v1::RenderFigureResponse* response) {
+  const figure::Kind* kind = figure::FindKind(request.kind());
+  if (kind == nullptr) {
+    return rpc::InvalidField("kind",
+                             request.kind().empty()
+                                 ? "it is missing"
+                                 : absl::StrCat(reflect::Quoted(request.kind()), " is no kind"),
+                             figure::KindNames());
+  }
+  if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
+  const FigureFormat* format = FindRow(kFigureFormats, request.format());
+  if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf, png");
+  auto compared = results::CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
+  if (!compared.ok()) return compared.status();
+  if (kind->row_windows) {
+    const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);
+    if (!windows.ok()) return windows;
+  }
+  results::FigureOptions options;
+  options.key = request.key();
+  if (request.has_width()) options.width = request.width();
+  const auto drawing = results::DrawFigure(backend.store, *compared, *kind, options, cancelled);
+  if (!drawing.ok()) return drawing.status();
+  figure::ProcessLimits limits;
+  limits.cancelled = cancelled;
+  auto data = backend.gnuplot->Render(drawing->figure, format->format, limits);
+  if (!data.ok()) return data.status();
+  if (data->size() > rpc::kPageBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the picture has ", data->size(),
+                                                     " bytes; at most ", rpc::kPageBytes,
+                                                     " fit into an answer: a png is smaller"));
+  }
+  if (data->size() + drawing->csv.size() <= rpc::kPageBytes) response->set_csv(drawing->csv);
+  response->set_media_type(std::string(figure::MediaType(format->format)));
+  response->set_data(*std::move(data));
+  return absl::OkStatus();
+}
+
+void AddChunks(absl::string_view text, std::deque<v1::FileChunk>* batch) {
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), rpc::kBatchBytes))) {
+    batch->emplace_back().set_data(std::string(text.substr(0, rpc::kBatchBytes)));
+  }
+}
+
+v1::CompareRequest RequestOf(const v1::RenderReportRequest& request, const std::string& id) {
+  v1::CompareRequest compare;
+  compare.set_experiment(id);
+  compare.set_key(request.key());
+  compare.set_by(request.by());
+  *compare.mutable_baseline() = request.baseline();
+  if (request.has_at()) compare.set_at(request.at());
+  return compare;
+}
+
+// One HTML page about some experiments, made and sent one at a time.
+class RenderReportReactor final : public rpc::PullStream<v1::FileChunk> {
+ public:
+  // `context` and `request` outlive the call.
+  RenderReportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                      const v1::RenderReportRequest* request);
+
+ private:
+  absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
+  // Finds every experiment before the first byte; a key, an axis or a step that one of them lacks
+  // ends the page when it is its turn.
+  absl::Status Open();
+  absl::StatusOr<std::string> Section(size_t index);
+
+  Backend* const backend_;
+  const v1::RenderReportRequest* const request_;
+  html::Page page_;
+  // The others are loaded again when it is their turn: a spec may be large, and one is held at a
+  // time.
+  results::StoredExperiment first_;
+  size_t next_ = 0;  // an experiment, the first with the head; then the foot
+};
+
+RenderReportReactor::RenderReportReactor(Backend* backend, grpc::CallbackServerContext* context,
+                                         const v1::RenderReportRequest* request)
+    : PullStream(backend->Stream(context, &backend->reports)),
+      backend_(backend),
+      request_(request) {}
+
+absl::Status RenderReportReactor::Open() {
+  if (request_->experiments().empty()) {
+    return rpc::InvalidField("experiments", "it is missing",
+                             absl::StrCat("1 to ", rpc::kMaxReportExperiments, " experiments"));
+  }
+  if (request_->experiments_size() > rpc::kMaxReportExperiments) {
+    return rpc::TooMany("experiments", request_->experiments_size(), rpc::kMaxReportExperiments);
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < request_->experiments_size(); ++i) {
+    const std::string field = absl::StrCat("experiments[", i, "]");
+    const auto id = rpc::FindExperiment(backend_->store, request_->experiments(i), field);
+    if (!id.ok()) return id.status();
+    if (!seen.insert(*id).second) {
+      return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is named twice"),
+                               "distinct experiments");
+    }
+    auto experiment = results::LoadExperiment(backend_->store, *id);
+    if (!experiment.ok()) return experiment.status();
+    page_.experiments.push_back({*id, experiment->spec.question()});
+    if (i == 0) first_ = *std::move(experiment);
+  }
+  page_.version = ABLATE_VERSION;
+  page_.made = absl::FormatTime("%Y-%m-%d at %H:%M UTC", absl::Now(), absl::UTCTimeZone());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
+  const results::Cancelled cancelled = [this] { return ended(); };
+  const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
+  absl::StatusOr<results::StoredExperiment> stored =
+      index == 0 ? std::move(first_)
+                 : results::LoadExperiment(backend_->store, request.experiment());
+  if (!stored.ok()) return stored.status();
+  const results::ReportSources sources{backend_->store, &backend_->scheduler->analyses(),
+                                       backend_->gnuplot};
+  const auto experiment = results::DescribeExperiment(sources, *std::move(stored), request,
+                                                      absl::StrCat("e", index + 1, "-"), cancelled);
+  if (!experiment.ok()) return experiment.status();
+  return html::ExperimentSection(page_, index, *experiment);
+}
+
+absl::StatusOr<bool> RenderReportReactor::Fill(std::deque<v1::FileChunk>* batch) {
+  const size_t piece = next_++;
+  if (piece == 0) {
+    if (const absl::Status opened = Open(); !opened.ok()) return opened;
+  }
+  if (piece < page_.experiments.size()) {
+    const auto section = Section(piece);
+    if (!section.ok()) return section.status();
+    // Only now: what the first experiment's key or axes lack is said before the first byte.
+    if (piece == 0) AddChunks(html::PageHead(page_), batch);
+    AddChunks(*section, batch);
+    return true;
+  }
+  AddChunks(html::PageFoot(page_), batch);
+  return false;
+}
 
 class ReportsService final : public v1::Reports::CallbackService {
  public:
@@ -18,7 +255,7 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
-    return Answer(backend_->pool, context, [this, context, request, response] {
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       return service::RenderTable(
           backend_->store, *request, [context] { return context->IsCancelled(); }, response);
     });
@@ -27,7 +264,7 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,
                                          const v1::RenderFigureRequest* request,
                                          v1::RenderFigureResponse* response) override {
-    return Answer(backend_->pool, context, [this, context, request, response] {
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       return service::RenderFigure(
           backend_, *request, [context] { return context->IsCancelled(); }, response);
     });
@@ -40,7 +277,7 @@ class ReportsService final : public v1::Reports::CallbackService {
 
   grpc::ServerWriteReactor<v1::FileChunk>* Export(grpc::CallbackServerContext* context,
                                                   const v1::ExportRequest* request) override {
-    return (new ExportReactor(backend_, context, request))->Begin();
+    return StartExport(backend_, context, request);
   }
 
  private:
@@ -48,6 +285,15 @@ class ReportsService final : public v1::Reports::CallbackService {
 };
 
 }  // namespace
+
+absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
+                          const results::Cancelled& cancelled, v1::RenderFigureResponse* response) {
+  rpc::LiveCall call(&backend->reports);
+  if (!call.accepted().ok()) return call.accepted();
+  const absl::Status rendered = DrawAndRender(
+      *backend, request, [&] { return call.stopped() || cancelled(); }, response);
+  return call.stopped() ? rpc::ServerEnds() : rendered;
+}
 
 std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend) {
   return std::make_unique<ReportsService>(backend);

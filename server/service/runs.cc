@@ -1,6 +1,3 @@
-// The Runs service.
-#include "server/service/runs.h"
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,20 +5,21 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/service/call.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
 #include "server/service/convert.h"
-#include "server/service/errors.h"
-#include "server/service/names.h"
-#include "server/service/page.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
 
 constexpr uint32_t kDefaultPage = 500;
-constexpr size_t kMostEvents = 1'000;
+constexpr size_t kMaxEvents = 1'000;
 
 absl::Status Get(const Backend& backend, const v1::GetRunRequest& request, v1::Run* response) {
-  const auto id = FindRun(backend.store, request.name(), "name");
+  const auto id = rpc::FindRun(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetRun(*id);
   if (!record.ok()) return record.status();
@@ -38,7 +36,7 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const std::vector<storage:
   for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
   const auto summaries = store->Summaries(runs);
   if (!summaries.ok()) return summaries.status();
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::RunRow row = ToRow(cells[i], (*summaries)[i]);
     if (!room.Take(row.ByteSizeLong())) return i;
@@ -49,16 +47,16 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const std::vector<storage:
 
 absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
                   v1::ListRunsResponse* response) {
-  const auto experiment = FindExperiment(backend.store, request.experiment(), "experiment");
+  const auto experiment = rpc::FindExperiment(backend.store, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
-  const auto size = PageSize(request.page_size(), kDefaultPage);
+  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
   const std::string list = absl::StrCat("runs of ", *experiment);
-  const auto position = PagePosition(list, request.page_token());
+  const auto position = rpc::PagePosition(list, request.page_token());
   if (!position.ok()) return position.status();
   uint32_t first = 0;
   if (!position->empty() && !absl::SimpleAtoi(*position, &first)) {
-    return NotAPageToken(request.page_token());
+    return rpc::NotAPageToken(request.page_token());
   }
   auto cells = backend.store->ListCells(*experiment, first, *size + 1);
   if (!cells.ok()) return cells.status();
@@ -67,21 +65,21 @@ absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
   const auto added = AddRows(backend.store, *cells, response);
   if (!added.ok()) return added.status();
   if (more || *added < cells->size()) {
-    response->set_next_page_token(PageToken(list, absl::StrCat(first + *added)));
+    response->set_next_page_token(rpc::PageToken(list, absl::StrCat(first + *added)));
   }
   return absl::OkStatus();
 }
 
 absl::Status ListEvents(const Backend& backend, const v1::ListRunEventsRequest& request,
                         v1::ListRunEventsResponse* response) {
-  const auto id = FindRun(backend.store, request.run(), "run");
+  const auto id = rpc::FindRun(backend.store, request.run(), "run");
   if (!id.ok()) return id.status();
   const auto events = backend.store->RunEvents(*id);
   if (!events.ok()) return events.status();
   // The newest ones that fit, in the order in which they happened.
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   size_t first = events->size();
-  while (first > 0 && events->size() - first < kMostEvents &&
+  while (first > 0 && events->size() - first < kMaxEvents &&
          room.Take(ToProto((*events)[first - 1]).ByteSizeLong() + 8)) {
     --first;
   }
@@ -95,22 +93,23 @@ class RunsService final : public v1::Runs::CallbackService {
 
   grpc::ServerUnaryReactor* GetRun(grpc::CallbackServerContext* context,
                                    const v1::GetRunRequest* request, v1::Run* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return Get(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Get(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
                                      const v1::ListRunsRequest* request,
                                      v1::ListRunsResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return List(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
   }
 
   grpc::ServerUnaryReactor* ListRunEvents(grpc::CallbackServerContext* context,
                                           const v1::ListRunEventsRequest* request,
                                           v1::ListRunEventsResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return ListEvents(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context, [this, request, response] {
+      return ListEvents(*backend_, *request, response);
+    });
   }
 
  private:

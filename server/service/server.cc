@@ -1,4 +1,3 @@
-// The gRPC server: every public service on one socket, the workers' channel on another.
 #include "server/service/server.h"
 
 #include <algorithm>
@@ -10,19 +9,9 @@
 
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server.h"
+#include "server/rpc/listen.h"
 #include "server/schedule/clock.h"
-#include "server/service/artifacts.h"
-#include "server/service/attach_stream.h"
-#include "server/service/backend.h"
-#include "server/service/datasets.h"
-#include "server/service/experiments.h"
-#include "server/service/listen.h"
-#include "server/service/metrics.h"
-#include "server/service/models.h"
-#include "server/service/reports.h"
-#include "server/service/runs.h"
-#include "server/service/worker_channel.h"
-#include "server/service/workers.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
@@ -34,23 +23,23 @@ constexpr int kPlanners = 4;
 // For the blobs of workers, so that no client's calls can hold them up.
 constexpr int kWorkerThreads = 4;
 // For calls in progress to end by themselves.
-constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::seconds kShutdownTimeout{1};
 
-void ShutDown(grpc::Server* server, std::chrono::seconds patience) {
+void ShutDown(grpc::Server* server, std::chrono::seconds timeout) {
   server->GetHealthCheckService()->Shutdown();
-  server->Shutdown(std::chrono::system_clock::now() + patience);
+  server->Shutdown(std::chrono::system_clock::now() + timeout);
 }
 
 class GrpcServer final : public Server {
  public:
   GrpcServer(const ServerOptions& options, storage::Store* store,
              schedule::SchedulerThread* scheduler)
-      : look_every_(
-            std::clamp(options.pace.patience / 60, absl::Milliseconds(1), absl::Seconds(1))),
+      : check_interval_(
+            std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
         gnuplot_(options.gnuplot),
-        pool_(kThreads, kMostWaitingCalls),
-        worker_pool_(kWorkerThreads, kMostWaitingCalls),
-        planners_(kPlanners, kMostWaitingCalls) {
+        pool_(kThreads, rpc::kMaxWaitingCalls),
+        worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
+        planners_(kPlanners, rpc::kMaxWaitingCalls) {
     backend_.store = workers_.store = store;
     backend_.scheduler = workers_.scheduler = scheduler;
     backend_.pool = &pool_;
@@ -66,7 +55,7 @@ class GrpcServer final : public Server {
     if (worker_server_ == nullptr) return;
     workers_.streams.StopAll();
     workers_.transfers.StopAll();
-    ShutDown(worker_server_.get(), kPatience);
+    ShutDown(worker_server_.get(), kShutdownTimeout);
   }
 
   absl::Status Start(const ServerOptions& options) {
@@ -79,25 +68,26 @@ class GrpcServer final : public Server {
     services_.push_back(MakeModelsService(&backend_));
     services_.push_back(MakeWorkersService(&backend_));
     worker_services_.push_back(MakeWorkerChannelService(&workers_));
-    auto clients = Listen(options.client_address, kMostRequestBytes, services_);
+    auto clients = rpc::Listen(options.client_address, rpc::kMaxRequestBytes, services_);
     if (!clients.ok()) return clients.status();
     client_server_ = *std::move(clients);
-    auto workers = Listen(options.worker_address, kMostWorkerMessageBytes, worker_services_);
+    auto workers =
+        rpc::Listen(options.worker_address, rpc::kMaxWorkerMessageBytes, worker_services_);
     if (!workers.ok()) return workers.status();
     worker_server_ = *std::move(workers);
-    LookLater();
+    CheckLater();
     return absl::OkStatus();
   }
 
   void StopClients() override {
     if (client_server_ == nullptr) return;
     const auto streams = backend_.AllStreams();
-    for (LiveStreams* each : streams) each->StopAll();
+    for (rpc::LiveStreams* each : streams) each->StopAll();
     backend_.scheduler->analyses().Stop();
     // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
     // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    for (LiveStreams* each : streams) each->WaitUntilGone(deadline);
+    const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
+    for (rpc::LiveStreams* each : streams) each->WaitUntilGone(deadline);
     pool_.WaitUntilIdle(deadline);
     planners_.WaitUntilIdle(deadline);
     ShutDown(client_server_.get(), std::chrono::seconds(0));
@@ -118,25 +108,25 @@ class GrpcServer final : public Server {
 
   // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
   // without a write to the database, as a blob's does; for as long as there is a pool.
-  void LookLater() {
-    worker_pool_.PostAfter(look_every_, [this] {
+  void CheckLater() {
+    worker_pool_.PostAfter(check_interval_, [this] {
       const absl::Duration now = schedule::SteadyClock().Now();
-      for (LiveStreams* streams : backend_.AllStreams()) streams->LookAtAll(now);
-      workers_.streams.LookAtAll(now);
-      workers_.transfers.LookAtAll(now);
+      for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->CheckPaces(now);
+      workers_.streams.CheckPaces(now);
+      workers_.transfers.CheckPaces(now);
       if (StallChanged()) backend_.watches.WakeAll();
-      LookLater();
+      CheckLater();
     });
   }
 
   // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
-  const absl::Duration look_every_;
+  const absl::Duration check_interval_;
   Backend backend_;
   WorkerBackend workers_;
   figure::Gnuplot gnuplot_;
-  WorkPool pool_;
-  WorkPool worker_pool_;
-  WorkPool planners_;
+  rpc::WorkPool pool_;
+  rpc::WorkPool worker_pool_;
+  rpc::WorkPool planners_;
   std::atomic<uint64_t> notified_ = 0;
   std::atomic<bool> stalled_ = false;
   std::vector<std::unique_ptr<grpc::Service>> services_;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/rpc/live_streams.h"
 #include "server/schedule/scheduler_thread.h"
-#include "server/service/pace.h"
 #include "storage/store.h"
 
 namespace ablate::service {
@@ -16,7 +16,7 @@ struct ServerOptions {
   std::string client_address;  // "unix:PATH"
   std::string worker_address;  // "unix:PATH"
   std::string owner;           // name of the OS user, recorded with experiments
-  LeastPace pace{};            // of streams whose other end is slow
+  rpc::MinPace pace{};         // of streams whose other end is slow
   std::string gnuplot{};       // path of the program that draws figures; empty: there is none
 };
 

@@ -1,39 +1,109 @@
-// WatchExperiment: a stream that sleeps until something was committed.
-#include "server/service/watch.h"
-
+// WatchExperiment.
 #include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "ablate/v1/experiment.pb.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/live_streams.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
 #include "server/schedule/clock.h"
-#include "server/service/call.h"
 #include "server/service/convert.h"
-#include "server/service/errors.h"
-#include "server/service/names.h"
-#include "server/service/page.h"
-#include "server/service/watch_token.h"
+#include "server/service/services.h"
+#include "server/service/watch_feed.h"
+#include "sync/mutex.h"
 
 namespace ablate::service {
 namespace {
 
 // Between rounds of one watcher: short enough for a first point to seem immediate, and so long that
 // a watcher of a huge experiment takes a tenth of a core at most.
-constexpr absl::Duration kLeastPause = absl::Milliseconds(10);
+constexpr absl::Duration kMinPause = absl::Milliseconds(10);
 constexpr int kPausePerWork = 9;
 
 absl::Duration Now() { return schedule::SteadyClock().Now(); }
 
 absl::Status CheckKeyCount(const v1::WatchExperimentRequest& request) {
-  if (request.keys_size() <= kMostWatchKeys) return absl::OkStatus();
-  return TooMany("keys", request.keys_size(), kMostWatchKeys);
+  if (request.keys_size() <= rpc::kMaxWatchKeys) return absl::OkStatus();
+  return rpc::TooMany("keys", request.keys_size(), rpc::kMaxWatchKeys);
 }
 
-std::vector<std::string> WantedKeys(const v1::WatchExperimentRequest& request) {
+std::vector<std::string> WatchedKeys(const v1::WatchExperimentRequest& request) {
   if (request.keys().empty()) return std::vector<std::string>{"train/loss", "eval/loss"};
   return std::vector<std::string>(request.keys().begin(), request.keys().end());
 }
 
-}  // namespace
+// One watcher. Either it rests, or exactly one of a task on the pool and a write is in progress:
+// whoever makes `busy_` true owns everything that is not guarded, until it rests again. Kept alive
+// by the call, and by tasks and timers that outlast it.
+class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
+                           public rpc::LiveStream,
+                           public std::enable_shared_from_this<WatchReactor> {
+ public:
+  // The reactor of a new call; what is pointed to outlives the call.
+  static WatchReactor* Start(Backend* backend, grpc::CallbackServerContext* context,
+                             const v1::WatchExperimentRequest* request);
+
+  void Stop() override;
+  void Wake() override;
+  void CheckPace(absl::Duration now) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  WatchReactor(Backend* backend, grpc::CallbackServerContext* context,
+               const v1::WatchExperimentRequest* request);
+
+  void Open();
+  void Round();
+  absl::Status Collect();
+  absl::Status MakeEvents(const std::vector<storage::CellRecord>& cells,
+                          const storage::RunCounts& counts);
+  // Tells of a stall or of its end, if no cell's event does.
+  void TellStall(const storage::RunCounts& counts);
+  void WriteNext();
+  void Rest();
+  void OnTimer(absl::Duration at);
+  void End(const absl::Status& status);
+  // Has a round begin at `at`, or now if that has passed.
+  void Schedule(absl::Duration at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
+  const v1::WatchExperimentRequest* const request_;
+  rpc::Pace pace_;
+  std::shared_ptr<WatchReactor> self_;  // until OnDone
+
+  // Owned by whoever made busy_ true.
+  std::string experiment_;
+  std::vector<std::string> keys_;
+  WatchFeed feed_{0};
+  uint64_t token_ = 0;      // of what was told before this round
+  bool has_ended_ = false;  // before this round's reads
+  bool more_ = false;       // cells are left that changed before this round
+  bool final_ = false;
+  std::string stalled_;  // as told last
+  std::deque<v1::ExperimentEvent> batch_;
+
+  Mutex mutex_;
+  bool busy_ ABSL_GUARDED_BY(mutex_) = true;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // why to stop; OK while nobody asked
+  absl::Duration earliest_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();  // next round
+  std::optional<absl::Duration> timer_ ABSL_GUARDED_BY(mutex_);             // soonest
+};
 
 WatchReactor::WatchReactor(Backend* backend, grpc::CallbackServerContext* context,
                            const v1::WatchExperimentRequest* request)
@@ -47,7 +117,7 @@ WatchReactor* WatchReactor::Start(Backend* backend, grpc::CallbackServerContext*
   absl::Status accepted = CheckKeyCount(*request);
   if (accepted.ok()) accepted = backend->watches.Add(reactor.get());
   if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Open(); })) {
-    accepted = TooBusy();
+    accepted = rpc::TooBusy();
   }
   if (!accepted.ok()) reactor->End(accepted);
   return reactor.get();
@@ -55,10 +125,10 @@ WatchReactor* WatchReactor::Start(Backend* backend, grpc::CallbackServerContext*
 
 void WatchReactor::Open() {
   storage::Store* store = backend_->store;
-  const auto experiment = FindExperiment(store, request_->name(), "name");
+  const auto experiment = rpc::FindExperiment(store, request_->name(), "name");
   if (!experiment.ok()) return End(experiment.status());
   experiment_ = *experiment;
-  keys_ = WantedKeys(*request_);
+  keys_ = WatchedKeys(*request_);
   const auto token =
       ParseWatchToken(request_->token(), store->generation(), store->change_number());
   if (!token.ok()) return End(token.status());
@@ -77,17 +147,17 @@ void WatchReactor::Round() {
   const absl::Duration end = Now();
   {
     MutexLock lock(&mutex_);
-    earliest_ = end + std::max(kLeastPause, kPausePerWork * (end - begin));
+    earliest_ = end + std::max(kMinPause, kPausePerWork * (end - begin));
   }
   if (!collected.ok()) return End(collected);
   WriteNext();
 }
 
 absl::Status WatchReactor::Collect() {
-  const auto changed = backend_->store->ChangedCells(experiment_, feed_.seen(), kCellsAtOnce);
+  const auto changed = backend_->store->ChangedCells(experiment_, feed_.seen(), rpc::kCellsAtOnce);
   if (!changed.ok()) return changed.status();
   feed_.Changed(*changed);
-  const bool full = changed->size() >= kCellsAtOnce;
+  const bool full = changed->size() >= rpc::kCellsAtOnce;
   // Read after the cells, so that counts are never older than they are. The end must be known
   // before they are read, or a last change could be missed.
   const auto record = backend_->store->GetExperiment(experiment_);
@@ -120,7 +190,7 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::ExperimentEvent& event = batch_.emplace_back();
     event.set_cell(cells[i].name);
-    event.set_run(RunName(cells[i].run));
+    event.set_run(rpc::RunName(cells[i].run));
     event.set_state(ToProto(cells[i].state));
     event.set_step(cells[i].step);
     event.set_steps(cells[i].steps);
@@ -208,22 +278,22 @@ void WatchReactor::Wake() {
   if (!busy_) Schedule(earliest_);
 }
 
-void WatchReactor::Look(absl::Duration now) {
-  if (pace_.TooSlow(now)) EndNow(context_, TooSlow(pace_));
+void WatchReactor::CheckPace(absl::Duration now) {
+  if (pace_.TooSlow(now)) rpc::EndNow(context_, rpc::TooSlow(pace_));
 }
 
 void WatchReactor::Stop() {
   {
     MutexLock lock(&mutex_);
-    end_ = ServerEnds();
+    end_ = rpc::ServerEnds();
     if (busy_) return;
     busy_ = true;
   }
-  End(ServerEnds());
+  End(rpc::ServerEnds());
 }
 
 void WatchReactor::OnCancel() {
-  const absl::Status cancelled = absl::CancelledError("the call was cancelled");
+  const absl::Status cancelled = rpc::CallCancelled();
   {
     MutexLock lock(&mutex_);
     end_.Update(cancelled);
@@ -233,11 +303,19 @@ void WatchReactor::OnCancel() {
   End(cancelled);
 }
 
-void WatchReactor::End(const absl::Status& status) { Finish(ToGrpc(status)); }
+void WatchReactor::End(const absl::Status& status) { Finish(rpc::ToGrpc(status)); }
 
 void WatchReactor::OnDone() {
   backend_->watches.Remove(this);
   self_.reset();
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
+    Backend* backend, grpc::CallbackServerContext* context,
+    const v1::WatchExperimentRequest* request) {
+  return WatchReactor::Start(backend, context, request);
 }
 
 }  // namespace ablate::service

@@ -1,11 +1,38 @@
-// What a watcher of an experiment is told, and when: changes of state and a run's first values at
-// once, other progress at a pace that people can follow.
 #include "server/service/watch_feed.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
+#include "server/rpc/errors.h"
+
 namespace ablate::service {
+
+std::string WatchToken(absl::string_view generation, uint64_t change) {
+  return absl::StrCat(generation, ".", change);
+}
+
+absl::StatusOr<uint64_t> ParseWatchToken(absl::string_view token, absl::string_view generation,
+                                         uint64_t newest) {
+  if (token.empty()) return uint64_t{0};
+  const size_t dot = token.rfind('.');
+  uint64_t change = 0;
+  if (dot == absl::string_view::npos || dot == 0 ||
+      !absl::SimpleAtoi(token.substr(dot + 1), &change)) {
+    return rpc::InvalidField("token", absl::StrCat(reflect::Quoted(token), " is none"),
+                             "the token of an earlier event");
+  }
+  if (token.substr(0, dot) != generation || change > newest) {
+    return rpc::WithReason(
+        absl::OutOfRangeError(absl::StrCat(
+            "token is ", reflect::Quoted(token),
+            ", which this server's data do not reach back to: watch again without a token")),
+        "TOKEN_EXPIRED");
+  }
+  return change;
+}
 
 bool WatchFeed::IsUrgent(const storage::CellRecord& cell) const {
   if (cell.index >= told_.size()) return true;

@@ -7,12 +7,23 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "storage/records.h"
 
 namespace ablate::service {
+
+// The token of a watch: up to which change its holder knows an experiment, in which file.
+std::string WatchToken(absl::string_view generation, uint64_t change);
+
+// The change number in `token`; 0 for no token. INVALID_ARGUMENT if it is not a token; OUT_OF_RANGE
+// if it is another generation's or later than `newest`.
+absl::StatusOr<uint64_t> ParseWatchToken(absl::string_view token, absl::string_view generation,
+                                         uint64_t newest);
 
 // Messages a second about progress; changes of state come on top.
 inline constexpr uint32_t kProgressPerSecond = 20;

@@ -1,13 +1,105 @@
-// The WorkerChannel service: the side of the server that workers see.
-#include "server/service/worker_channel.h"
+// The side of the server that workers see.
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
-#include "server/service/errors.h"
-#include "server/service/read_blob.h"
-#include "server/service/write_blob.h"
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/streams.h"
+#include "server/service/services.h"
+#include "storage/store.h"
 
 namespace ablate::service {
 namespace {
+
+// NOT_FOUND unless the lease is alive: only who trains may read and write.
+absl::Status CheckLease(storage::Store* store, const std::string& lease) {
+  const absl::StatusOr<bool> exists = store->LeaseExists(lease);
+  if (!exists.ok()) return exists.status();
+  if (*exists) return absl::OkStatus();
+  return rpc::WithReason(
+      absl::NotFoundError(absl::StrCat("lease ", reflect::Quoted(lease), " has ended")),
+      "LEASE_NOT_FOUND");
+}
+
+// A worker publishes a checkpoint or a resume state.
+class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobRequest> {
+ public:
+  // Everything outlives the call.
+  WriteBlobReactor(const rpc::StreamCall& call, storage::Store* store, BlobPins* pins,
+                   worker::v1::WriteBlobResponse* response);
+
+ private:
+  absl::StatusOr<bool> Take(const worker::v1::WriteBlobRequest& request) override;
+  absl::Status Complete() override;
+  absl::StatusOr<bool> Open(const worker::v1::WriteBlobRequest& request);
+  // Lets go of what leases left that have no runs any more.
+  absl::Status Prune();
+
+  storage::Store* const store_;
+  BlobPins* const pins_;
+  worker::v1::WriteBlobResponse* const response_;
+  bool open_ = false;
+  std::string lease_;
+  rpc::BlobWriter writer_;
+};
+
+WriteBlobReactor::WriteBlobReactor(const rpc::StreamCall& call, storage::Store* store,
+                                   BlobPins* pins, worker::v1::WriteBlobResponse* response)
+    : PushStream(call), store_(store), pins_(pins), response_(response) {}
+
+absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& request) {
+  if (!open_) {
+    const absl::StatusOr<bool> wanted = Open(request);
+    if (!wanted.ok() || !*wanted) return wanted;
+  }
+  const absl::Status appended = writer_.Append(request.data(), rpc::kMaxBlobBytes);
+  if (!appended.ok()) return appended;
+  return true;
+}
+
+absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& request) {
+  open_ = true;
+  if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
+  if (const absl::Status lease = CheckLease(store_, request.lease()); !lease.ok()) return lease;
+  lease_ = request.lease();
+  auto writer = rpc::BlobWriter::Open(store_, request.sha256());
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  return writer_.wanted();
+}
+
+absl::Status WriteBlobReactor::Complete() {
+  if (!open_) return rpc::CheckSha256("");
+  auto pin = writer_.Publish();
+  if (!pin.ok()) return pin.status();
+  response_->set_sha256((*pin)->sha256());
+  response_->set_bytes((*pin)->size());
+  pins_->Hold(lease_, *std::move(pin));
+  return Prune();
+}
+
+absl::Status WriteBlobReactor::Prune() {
+  const std::vector<std::string> holding = pins_->Leases();
+  if (holding.size() == 1) return absl::OkStatus();  // this one's
+  const auto leases = store_->ListLeases();
+  if (!leases.ok()) return leases.status();
+  std::set<std::string> training;
+  for (const storage::LeaseRecord& lease : *leases) training.insert(lease.lease);
+  for (const std::string& lease : holding) {
+    if (training.count(lease) == 0) pins_->DropLease(lease);
+  }
+  return absl::OkStatus();
+}
 
 // An analysis has the right to its own blobs, a lease to all.
 absl::Status CheckRight(const WorkerBackend& backend, const worker::v1::ReadBlobRequest& request) {
@@ -15,11 +107,11 @@ absl::Status CheckRight(const WorkerBackend& backend, const worker::v1::ReadBlob
   return absl::IsNotFound(own) ? CheckLease(backend.store, request.lease()) : own;
 }
 
-absl::StatusOr<BlobReader> Open(const WorkerBackend& backend,
-                                const worker::v1::ReadBlobRequest& request) {
-  if (const absl::Status sha = CheckSha256(request.sha256()); !sha.ok()) return sha;
+absl::StatusOr<rpc::BlobReader> Open(const WorkerBackend& backend,
+                                     const worker::v1::ReadBlobRequest& request) {
+  if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
   if (const absl::Status right = CheckRight(backend, request); !right.ok()) return right;
-  return BlobReader::Open(backend.store, request.sha256(), 0);
+  return rpc::BlobReader::Open(backend.store, request.sha256(), 0);
 }
 
 class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackService {
@@ -28,12 +120,12 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
 
   grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>* Attach(
       grpc::CallbackServerContext* context) override {
-    return AttachReactor::Start(backend_, context);
+    return StartAttach(backend_, context);
   }
 
   grpc::ServerWriteReactor<worker::v1::BlobChunk>* ReadBlob(
       grpc::CallbackServerContext* context, const worker::v1::ReadBlobRequest* request) override {
-    auto* reactor = new ReadBlobReactor<worker::v1::BlobChunk>(
+    auto* reactor = new rpc::ReadBlobReactor<worker::v1::BlobChunk>(
         Transfer(context), [this, request] { return Open(*backend_, *request); });
     return reactor->Begin();
   }
@@ -46,7 +138,7 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
   }
 
  private:
-  StreamCall Transfer(grpc::CallbackServerContext* context) const {
+  rpc::StreamCall Transfer(grpc::CallbackServerContext* context) const {
     return {context, backend_->pool, &backend_->transfers, backend_->pace};
   }
 

@@ -1,16 +1,14 @@
-// The Workers service.
-#include "server/service/workers.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ablate/v1/worker.grpc.pb.h"
-#include "server/service/call.h"
+#include "server/rpc/call.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/page.h"
 #include "server/service/convert.h"
-#include "server/service/limits.h"
-#include "server/service/page.h"
+#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
@@ -19,9 +17,9 @@ constexpr absl::string_view kList = "workers";
 
 absl::Status List(const Backend& backend, const v1::ListWorkersRequest& request,
                   v1::ListWorkersResponse* response) {
-  const auto size = PageSize(request.page_size(), kMostPageSize);
+  const auto size = rpc::PageSize(request.page_size(), rpc::kMaxPageSize);
   if (!size.ok()) return size.status();
-  const auto after = PagePosition(kList, request.page_token());
+  const auto after = rpc::PagePosition(kList, request.page_token());
   if (!after.ok()) return after.status();
   std::vector<schedule::WorkerInfo> workers;
   backend.scheduler->Run(
@@ -31,14 +29,14 @@ absl::Status List(const Backend& backend, const v1::ListWorkersRequest& request,
   };
   std::sort(workers.begin(), workers.end(), by_name);
   const std::string stalled = backend.store->stalled();
-  Room room(kPageBytes);
+  rpc::Room room(rpc::kPageBytes);
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {
     if (worker.name <= *after) continue;
     v1::Worker row = ToProto(worker, stalled);
     const bool full = static_cast<uint32_t>(response->workers_size()) == *size;
     if (full || !room.Take(row.ByteSizeLong() + 8)) {
-      response->set_next_page_token(PageToken(kList, last));
+      response->set_next_page_token(rpc::PageToken(kList, last));
       break;
     }
     *response->add_workers() = std::move(row);
@@ -54,8 +52,8 @@ class WorkersService final : public v1::Workers::CallbackService {
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override {
-    return Answer(backend_->pool, context,
-                  [this, request, response] { return List(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
   }
 
  private:

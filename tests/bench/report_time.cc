@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/figure/gnuplot.h"
 #include "server/report/html/page.h"
-#include "server/service/render_report.h"
-#include "tests/service/stored_grid.h"
+#include "server/results/report.h"
+#include "tests/results/stored_grid.h"
 
-namespace ablate::service {
+namespace ablate::results {
 namespace {
 
 struct Size {
@@ -117,14 +117,16 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   const double before = PeakMegabytes();
   const double cpu_before = CpuSeconds();
   const auto start = std::chrono::steady_clock::now();
-  Backend backend;
-  backend.store = grid.store();
+  ReportSources sources;
+  sources.store = grid.store();
   v1::CompareRequest request;
   request.set_experiment(grid.experiment());
   const char* search = std::getenv("PATH");
   figure::Gnuplot gnuplot(figure::FindProgram("gnuplot", search == nullptr ? "" : search));
-  backend.gnuplot = &gnuplot;
-  const auto experiment = DescribeExperiment(backend, request, "e1-", [] { return false; });
+  sources.gnuplot = &gnuplot;
+  auto stored = LoadExperiment(sources.store, grid.experiment());
+  const auto experiment =
+      DescribeExperiment(sources, *std::move(stored), request, "e1-", [] { return false; });
   if (!experiment.ok()) {
     std::fprintf(stderr, "%s\n", experiment.status().ToString().c_str());
     return 1;
@@ -142,15 +144,15 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
 }
 
 }  // namespace
-}  // namespace ablate::service
+}  // namespace ablate::results
 
 int main(int argc, char** argv) {
   if (argc < 5) return 64;
-  const ablate::service::Size size = {std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]),
+  const ablate::results::Size size = {std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]),
                                       std::atoi(argv[4])};
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("report_time." + std::to_string(getpid()));
-  const int code = ablate::service::Measure(size, folder, argc > 5 ? argv[5] : "");
+  const int code = ablate::results::Measure(size, folder, argc > 5 ? argv[5] : "");
   std::filesystem::remove_all(folder);
   return code;
 }

@@ -1,13 +1,12 @@
 // CreateExperiment: grids, reuse, request ids, limits, validate_only.
-#include "server/service/create.h"
-
 #include <atomic>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/service/limits.h"
+#include "server/rpc/limits.h"
+#include "server/service/services.h"
 #include "tests/service/service_fixture.h"
 #include "text/decimal.h"
 
@@ -316,7 +315,7 @@ TEST_F(CreateTest, RefusesASpecOfMoreThanAMebibyteBeforeItIsRead) {
   *request.mutable_spec() = SmallSpec();
   v1::Axis* axis = request.mutable_spec()->add_axes();
   axis->set_field("training.learning_rate");
-  while (request.ByteSizeLong() <= kMostSpecBytes) {
+  while (request.ByteSizeLong() <= rpc::kMaxSpecBytes) {
     for (int i = 0; i < 10'000; ++i) axis->add_values();
   }
   for (const bool validate_only : {false, true}) {

@@ -1,7 +1,13 @@
-// Generate over a real connection, with a scripted worker for analyses: requests and answers.
+// Generate over a real connection, with a scripted worker for analyses: requests, answers, and ends
+// that are not the last sample: a client, a worker or the server that goes.
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
-#include "server/service/samples.h"
-#include "tests/service/generate_fixture.h"
+#include "server/results/samples.h"
+#include "tests/service/service_fixture.h"
 
 namespace ablate::service {
 namespace {
@@ -10,6 +16,83 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 using worker::v1::Analyze;
+
+// One call of Generate, made on a thread of its own.
+class Call {
+ public:
+  Call(v1::Models::Stub* stub, const v1::GenerateRequest& request)
+      : reader_(stub->Generate(&context_, request)), thread_([this] {
+          v1::GenerateResponse message;
+          while (reader_->Read(&message)) messages_.push_back(message);
+          status_ = reader_->Finish();
+        }) {}
+  ~Call() {
+    if (thread_.joinable()) Wait();
+  }
+  void Cancel() { context_.TryCancel(); }
+  // What came, once the call is over.
+  grpc::Status Wait() {
+    thread_.join();
+    return status_;
+  }
+  const std::vector<v1::GenerateResponse>& messages() const { return messages_; }
+
+ private:
+  Context context_;
+  std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>> reader_;
+  std::vector<v1::GenerateResponse> messages_;
+  grpc::Status status_;
+  std::thread thread_;
+};
+
+worker::v1::Sample SampleOf(uint32_t index, const std::string& text, bool found) {
+  worker::v1::Sample sample;
+  sample.set_index(index);
+  sample.set_text(text);
+  sample.set_tokens(static_cast<uint32_t>(text.size()) + 1);
+  sample.set_ended(true);
+  sample.set_in_training_data(found);
+  return sample;
+}
+
+class GenerateTest : public ServiceTest {
+ protected:
+  GenerateTest() {
+    Upload("words", "anna\nbob\ncleo\ndora\n");
+    experiment_ = Create(SpecOf(R"(
+      name: "words"
+      base {
+        task { documents { dataset: "words" held_out: 1 } }
+        model { layers: 1 width: 8 heads: 2 context: 8 }
+        training { steps: 10 batch: 2 checkpoints: [0, -1] }
+      })"))
+                      .experiment()
+                      .name();
+  }
+
+  // Trains the run; its checkpoints are at steps 0 and 10.
+  void Train() {
+    const auto trainer = MakeWorker();
+    const FakeWorker::Leased run = trainer->NextRun();
+    trainer->Started(run);
+    first_ = trainer->Checkpoint(run, 0, "first weights");
+    last_ = trainer->Checkpoint(run, 10, "last weights");
+    trainer->Finished(run, 10);
+    trainer->Settle();
+  }
+
+  v1::GenerateRequest Request() {
+    v1::GenerateRequest request;
+    request.set_run(Rows(experiment_)[0].run());
+    return request;
+  }
+  grpc::Status Try(const v1::GenerateRequest& request) {
+    return Call(models_.get(), request).Wait();
+  }
+
+  std::string experiment_;
+  std::string first_, last_;  // hashes of the checkpoints
+};
 
 TEST_F(GenerateTest, PassesSamplesOnAndEndsWithTheirShares) {
   Train();
@@ -179,13 +262,13 @@ TEST_F(GenerateTest, ListsTheWorkerForAnalysesWithItsRole) {
 TEST_F(GenerateTest, MakesSamplesForAReportThatWaitsForThem) {
   Train();
   const auto analyst = MakeAnalyst();
-  Backend backend;
-  backend.store = &store();
-  backend.scheduler = scheduler();
-  SamplesQuery query{Request().run().substr(std::string("runs/").size()), std::nullopt, {}};
+  schedule::Analyses* analyses = &scheduler()->analyses();
+  results::SamplesQuery query{
+      Request().run().substr(std::string("runs/").size()), std::nullopt, {}};
   query.options.count = 2;
-  absl::StatusOr<SampleSet> set;
-  std::thread report([&] { set = MakeSamples(backend, query, [] { return false; }); });
+  absl::StatusOr<results::SampleSet> set;
+  std::thread report(
+      [&] { set = results::MakeSamples(&store(), analyses, query, [] { return false; }); });
   const Analyze analysis = analyst->NextAnalysis();
   analyst->AnalysisPart(analysis, {SampleOf(0, "anna", true), SampleOf(1, "anno", false)});
   analyst->AnalysisResult(analysis, 2, 1);
@@ -195,7 +278,49 @@ TEST_F(GenerateTest, MakesSamplesForAReportThatWaitsForThem) {
   EXPECT_EQ(set->samples.at(1).text, "anno");
   EXPECT_EQ(set->counts.distinct, 2u);
   EXPECT_EQ(set->counts.in_training_data, 1u);
-  EXPECT_TRUE(absl::IsCancelled(MakeSamples(backend, query, [] { return true; }).status()));
+  EXPECT_TRUE(absl::IsCancelled(
+      results::MakeSamples(&store(), analyses, query, [] { return true; }).status()));
+}
+
+TEST_F(GenerateTest, WithdrawsTheAnalysisWhenTheClientLeaves) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  const Analyze analysis = analyst->NextAnalysis();
+  call.Cancel();
+  EXPECT_EQ(call.Wait().error_code(), grpc::StatusCode::CANCELLED);
+  analyst->WaitForWithdrawal(analysis);
+  analyst->AnalysisFailed(analysis, absl::CancelledError("withdrawn"));
+  Call next(models_.get(), Request());
+  analyst->AnalysisResult(analyst->NextAnalysis(), 0, 0);
+  EXPECT_TRUE(next.Wait().ok());
+}
+
+TEST_F(GenerateTest, IsUnavailableWhenTheWorkerDies) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  analyst->NextAnalysis();
+  analyst->Crash();
+  scheduler()->Run([](schedule::Scheduler& inside) {
+    inside.Exited({"cpu-analysis", true, "killed by SIGSEGV", true});
+  });
+  const grpc::Status status = call.Wait();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("the worker for analyses"));
+  Call next(models_.get(), Request());
+  const auto successor = MakeAnalyst();
+  successor->AnalysisResult(successor->NextAnalysis(), 0, 0);
+  EXPECT_TRUE(next.Wait().ok());
+}
+
+TEST_F(GenerateTest, IsUnavailableWhenTheServerEnds) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  analyst->NextAnalysis();
+  StopClients();
+  EXPECT_EQ(call.Wait().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 }  // namespace

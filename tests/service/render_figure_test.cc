@@ -1,6 +1,4 @@
 // RenderFigure over a stored grid: what comes back, and errors by field.
-#include "server/service/render_figure.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,8 @@
 #include <list>
 
 #include "absl/strings/str_cat.h"
-#include "tests/service/stored_grid.h"
+#include "server/service/services.h"
+#include "tests/results/stored_grid.h"
 
 namespace ablate::service {
 namespace {
@@ -33,7 +32,7 @@ constexpr char kSpec[] = R"(
   report { summaries { key: "train/loss" last: 2 } }
 )";
 
-const Cancelled kNever = [] { return false; };
+const results::Cancelled kNever = [] { return false; };
 
 class RenderFigureTest : public testing::Test {
  protected:
@@ -48,7 +47,7 @@ class RenderFigureTest : public testing::Test {
   void TrainAll() {
     for (const char* label : {"pre", "post"}) {
       for (const int seed : {1, 2}) {
-        StoredGrid::Curves curves;
+        results::StoredGrid::Curves curves;
         const double shift = (label[1] == 'o' ? 0.5 : 0) + 0.1 * seed;
         for (uint32_t step = 0; step < 10; ++step)
           curves["train/loss"][step] = 3 - 0.1 * step + shift;
@@ -60,7 +59,7 @@ class RenderFigureTest : public testing::Test {
 
   absl::Status Render() { return RenderFigure(&backend_, request_, kNever, &response_); }
 
-  StoredGrid stored_{kSpec};
+  results::StoredGrid stored_{kSpec};
   figure::Gnuplot gnuplot_{figure::FindProgram("gnuplot", std::getenv("PATH"))};
   Backend backend_;
   v1::RenderFigureRequest request_;
@@ -94,8 +93,8 @@ TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
 
 TEST_F(RenderFigureTest, CountsAmongReports) {
   TrainAll();
-  std::list<LiveCall> others;
-  for (size_t i = 0; i < kMostReports; ++i) others.emplace_back(&backend_.reports);
+  std::list<rpc::LiveCall> others;
+  for (size_t i = 0; i < rpc::kMaxReports; ++i) others.emplace_back(&backend_.reports);
   EXPECT_TRUE(absl::IsResourceExhausted(Render())) << Render();
   others.pop_back();
   EXPECT_TRUE(Render().ok());

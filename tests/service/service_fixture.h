@@ -92,7 +92,7 @@ class ServiceTest : public testing::Test {
   const std::string& folder() const { return folder_; }
 
   // Of servers that are started from now on.
-  LeastPace pace_;
+  rpc::MinPace pace_;
 
   std::shared_ptr<grpc::Channel> channel_, worker_channel_;
   std::unique_ptr<v1::Experiments::Stub> experiments_;

@@ -78,7 +78,7 @@ TEST_F(StallTest, TellsWatchersThatBlobsFindTheDiskFull) {
   };
   ServerOptions options{absl::StrCat("unix:", folder(), "/stall"),
                         absl::StrCat("unix:", folder(), "/stall-worker"), "ada"};
-  options.pace.patience = absl::Seconds(6);  // it looks ten times a second
+  options.pace.timeout = absl::Seconds(6);  // it looks ten times a second
   const auto server = Server::Start(options, store.get(), scheduler());
   ASSERT_TRUE(server.ok()) << server.status();
   const auto experiments = v1::Experiments::NewStub(

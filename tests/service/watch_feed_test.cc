@@ -136,5 +136,24 @@ TEST(WatchFeedTest, BeginsAfterItsToken) {
   EXPECT_EQ(feed.token(), 41u);
 }
 
+TEST(WatchTokenTest, LeadsBackToItsChange) {
+  const auto change = ParseWatchToken(WatchToken("f00d", 12), "f00d", 12);
+  ASSERT_TRUE(change.ok());
+  EXPECT_EQ(*change, 12u);
+  EXPECT_EQ(*ParseWatchToken("", "f00d", 12), 0u);
+}
+
+TEST(WatchTokenTest, IsOutOfRangeInAnotherFileOrTheFuture) {
+  EXPECT_TRUE(absl::IsOutOfRange(ParseWatchToken("beef.12", "f00d", 12).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(ParseWatchToken("f00d.13", "f00d", 12).status()));
+}
+
+TEST(WatchTokenTest, IsInvalidIfItIsNone) {
+  for (const char* token :
+       {"f00d", "f00d.", ".12", "f00d.-1", "f00d.x", "f00d.99999999999999999999"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseWatchToken(token, "f00d", 12).status())) << token;
+  }
+}
+
 }  // namespace
 }  // namespace ablate::service

@@ -1,0 +1,200 @@
+#include "server/results/compare.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+
+namespace ablate::results {
+namespace {
+
+constexpr int32_t kEnd = -1;
+
+absl::StatusOr<GridQuery> ReadQuery(const v1::CompareRequest& request) {
+  GridQuery query;
+  query.key = request.key();
+  query.by = request.by();
+  query.baseline = {request.baseline().begin(), request.baseline().end()};
+  if (!request.has_at() || request.at() == kEnd) return query;
+  if (request.at() < kEnd) {
+    return rpc::InvalidField("at", absl::StrCat(request.at(), " is out of range"),
+                             "a step from 0 on, or -1 for the end");
+  }
+  query.at = static_cast<uint32_t>(request.at());
+  return query;
+}
+
+// For each row the first cell that has its labels.
+std::vector<size_t> FirstCells(const TrainedGrid& grid, const report::Comparison& comparison) {
+  std::map<std::vector<std::string>, size_t> first;
+  for (size_t i = 0; i < grid.cells.size(); ++i) {
+    std::vector<std::string> labels;
+    for (const std::string& axis : comparison.row_axes) {
+      for (const auto& [name, label] : grid.cells[i].labels) {
+        if (name == axis) labels.push_back(label);
+      }
+    }
+    first.emplace(std::move(labels), i);
+  }
+  std::vector<size_t> cells;
+  for (const report::ComparisonRow& row : comparison.rows) cells.push_back(first.at(row.labels));
+  return cells;
+}
+
+report::Reduction ReductionOf(v1::Reduce::Value reduce) {
+  if (reduce == v1::Reduce::min) return report::Reduction::kMin;
+  return reduce == v1::Reduce::max ? report::Reduction::kMax : report::Reduction::kMean;
+}
+
+report::MetricWindow ToWindow(const v1::Window& message) {
+  report::MetricWindow window{message.key(), {}};
+  window.window.reduction = ReductionOf(message.reduce());
+  if (message.has_first()) {
+    window.window.side = report::WindowSide::kFirst;
+    window.window.points = message.first();
+  } else if (message.has_last()) {
+    window.window.side = report::WindowSide::kLast;
+    window.window.points = message.last();
+  }
+  return window;
+}
+
+// The cells of converged runs, each once.
+std::vector<size_t> ConvergedCells(const report::Comparison& comparison,
+                                   const std::vector<std::vector<size_t>>& rows) {
+  std::set<size_t> cells;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (size_t i = 0; i < rows[row].size(); ++i) {
+      if (!comparison.rows[row].runs[i].diverged) cells.insert(rows[row][i]);
+    }
+  }
+  return {cells.begin(), cells.end()};
+}
+
+using WindowValues = std::map<size_t, report::WindowValue>;  // by cell
+
+// Fills in the windows of one key, one a window; those of other keys stay as they are.
+absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::string& key,
+                     const std::vector<size_t>& cells, const Cancelled& cancelled,
+                     const std::vector<report::MetricWindow>& windows,
+                     std::vector<WindowValues>* values, Damages* damages) {
+  return VisitCurves(
+      store, grid, key, cells, cancelled,
+      [&](size_t cell, const Points& points) -> absl::Status {
+        for (size_t i = 0; i < windows.size(); ++i) {
+          if (windows[i].key != key) continue;
+          auto value = report::Reduce(points.values, windows[i].window);
+          if (!value.ok()) return value.status();
+          (*values)[i][cell] = *value;
+        }
+        return absl::OkStatus();
+      },
+      damages);
+}
+
+report::WindowSummary SummarizeRow(const report::ComparisonRow& row,
+                                   const std::vector<size_t>& cells, const WindowValues& values) {
+  std::vector<report::WindowValue> runs;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (row.runs[i].diverged) continue;
+    const auto value = values.find(cells[i]);
+    runs.push_back(value == values.end() ? report::WindowValue() : value->second);
+  }
+  return report::SummarizeWindow(runs);
+}
+
+// Over each row's own converged runs. Reads one curve at a time, none if no window is asked for.
+// Damaged curves are left out and told.
+absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
+                                                  const report::Comparison& comparison,
+                                                  const std::vector<std::vector<size_t>>& rows,
+                                                  const Cancelled& cancelled, Damages* damages) {
+  report::RowWindows result;
+  std::set<std::string> keys;
+  for (const v1::Window& window : grid.spec.report().summaries()) {
+    result.windows.push_back(ToWindow(window));
+    keys.insert(window.key());
+  }
+  std::vector<WindowValues> values(result.windows.size());
+  const std::vector<size_t> cells = ConvergedCells(comparison, rows);
+  for (const std::string& key : keys) {
+    const absl::Status read =
+        ReadKey(store, grid, key, cells, cancelled, result.windows, &values, damages);
+    if (!read.ok()) return read;
+  }
+  for (size_t row = 0; row < rows.size(); ++row) {
+    auto& summaries = result.rows.emplace_back();
+    for (const WindowValues& window : values) {
+      summaries.push_back(SummarizeRow(comparison.rows[row], rows[row], window));
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<ComparedGrid> Compare(storage::Store* store, StoredExperiment experiment,
+                                     const GridQuery& query,
+                                     const report::CompareOptions& options) {
+  auto grid = LoadGrid(store, std::move(experiment), query, options.cancelled);
+  if (!grid.ok()) return grid.status();
+  auto comparison = report::Compare(grid->input, options);
+  if (!comparison.ok()) return comparison.status();
+  ComparedGrid compared{*std::move(grid), *std::move(comparison), {}, {}, {}, query.at};
+  compared.rows = CellsOfRows(compared.grid, compared.comparison);
+  compared.first_cells = FirstCells(compared.grid, compared.comparison);
+  return compared;
+}
+
+}  // namespace
+
+absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment experiment,
+                                         const v1::CompareRequest& request,
+                                         const report::CompareOptions& options) {
+  const auto query = ReadQuery(request);
+  if (!query.ok()) return query.status();
+  return Compare(store, std::move(experiment), *query, options);
+}
+
+absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
+                                         const report::CompareOptions& options) {
+  const auto id = rpc::FindExperiment(store, request.experiment(), "experiment");
+  if (!id.ok()) return id.status();
+  const auto query = ReadQuery(request);
+  if (!query.ok()) return query.status();
+  auto experiment = LoadExperiment(store, *id);
+  if (!experiment.ok()) return experiment.status();
+  return Compare(store, *std::move(experiment), *query, options);
+}
+
+absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {
+  Damages damages;
+  auto windows = ReadRowWindows(store, compared->grid, compared->comparison, compared->rows,
+                                cancelled, &damages);
+  if (!windows.ok()) return windows.status();
+  compared->windows = *std::move(windows);
+  if (!damages.empty()) {
+    compared->comparison.warnings.push_back(
+        {report::WarningKind::kDamagedRuns,
+         absl::StrCat("summaries over windows lack ", damages.ToStatus().message())});
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row) {
+  const report::ComparisonRow& changed = compared.comparison.rows[row];
+  std::vector<ChangedField> fields;
+  if (!changed.baseline.has_value()) return fields;
+  const auto value_at = [&compared](size_t of_row, const std::string& path) {
+    const auto& values = compared.grid.input.cells[compared.first_cells[of_row]].changed;
+    if (const auto own = values.find(path); own != values.end()) return own->second;
+    const auto base = compared.grid.base.find(path);
+    return base == compared.grid.base.end() ? std::string() : base->second;
+  };
+  for (const std::string& path : changed.changed) {
+    fields.push_back({path, value_at(row, path), value_at(*changed.baseline, path)});
+  }
+  return fields;
+}
+
+}  // namespace ablate::results

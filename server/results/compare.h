@@ -1,0 +1,50 @@
+// Compares a stored experiment's settings: what Compare answers, and what tables and reports are
+// made of.
+#ifndef ABLATE_SERVER_RESULTS_COMPARE_H_
+#define ABLATE_SERVER_RESULTS_COMPARE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/comparison.pb.h"
+#include "absl/status/statusor.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/windows.h"
+#include "server/results/trained_grid.h"
+
+namespace ablate::results {
+
+struct ComparedGrid {
+  TrainedGrid grid;
+  report::Comparison comparison;
+  std::vector<std::vector<size_t>> rows;  // CellsOfRows
+  std::vector<size_t> first_cells;        // of each row: what its labels mean, whatever is tuned
+  report::RowWindows windows;             // none before AddWindows
+  std::optional<uint32_t> at;             // as asked for
+};
+
+// Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that
+// is none. Blocks on the store.
+absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
+                                         const report::CompareOptions& options);
+// The same of an experiment that was found already, whatever the request calls it.
+absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment experiment,
+                                         const v1::CompareRequest& request,
+                                         const report::CompareOptions& options);
+// Reads what report.summaries asks for, for whoever shows it: it takes a look at whole curves.
+absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared);
+
+// What differs between a row and its baseline, by ascending path.
+struct ChangedField {
+  std::string path, value, baseline;  // "" where the field means nothing
+};
+std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row);
+
+// Without the matched blocks but the reference if it would be larger than kPageBytes;
+// RESOURCE_EXHAUSTED if it is so all the same.
+absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_COMPARE_H_

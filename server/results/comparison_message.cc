@@ -1,0 +1,251 @@
+// A comparison as the API's message.
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/compare/verdict.h"
+#include "server/report/table/comparison_tables.h"
+#include "server/results/compare.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/names.h"
+
+namespace ablate::results {
+namespace {
+
+using Reasons = google::protobuf::Map<std::string, v1::Undefined::Value>;
+
+v1::Undefined::Value ReasonOf(report::Undefined undefined) {
+  v1::Undefined::Value value = v1::Undefined::unspecified;
+  v1::Undefined::Value_Parse(std::string(report::UndefinedName(undefined)), &value);
+  return value;
+}
+
+// Sets the field called `name`, or says in `undefined` why it stays absent.
+template <class Message>
+void Put(const report::Number& number, void (Message::*set)(double), const char* name,
+         Message* message) {
+  if (number.defined()) {
+    (message->*set)(number.value);
+  } else {
+    (*message->mutable_undefined())[name] = ReasonOf(number.undefined);
+  }
+}
+
+template <class Message>
+void Put(const report::Interval& interval, void (Message::*low)(double),
+         void (Message::*high)(double), const char* low_name, const char* high_name,
+         Message* message) {
+  const auto end = [&interval](double value) { return report::Number{value, interval.undefined}; };
+  Put(end(interval.low), low, low_name, message);
+  Put(end(interval.high), high, high_name, message);
+}
+
+using LabelMap = google::protobuf::Map<std::string, std::string>;
+
+void PutLabels(const std::vector<std::string>& axes, const std::vector<std::string>& labels,
+               LabelMap* map) {
+  for (size_t i = 0; i < labels.size(); ++i) (*map)[axes[i]] = labels[i];
+}
+
+v1::Difference ToMessage(const report::PairedStatistics& statistics, bool bootstrap) {
+  using D = v1::Difference;
+  D message;
+  Put(statistics.mean, &D::set_mean, "mean", &message);
+  Put(statistics.interval, &D::set_low, &D::set_high, "low", "high", &message);
+  Put(statistics.deviation, &D::set_deviation, "deviation", &message);
+  Put(statistics.t, &D::set_t, "t", &message);
+  if (bootstrap) {
+    Put(statistics.bca, &D::set_bca_low, &D::set_bca_high, "bca_low", "bca_high", &message);
+  }
+  return message;
+}
+
+void PutPairs(const report::ComparisonRow& row, v1::ComparisonRow* message) {
+  message->set_wins(static_cast<uint32_t>(row.pairs.wins));
+  message->set_losses(static_cast<uint32_t>(row.pairs.losses));
+  message->set_ties(static_cast<uint32_t>(row.pairs.ties));
+  message->set_pairs(static_cast<uint32_t>(row.pairs.all));
+  message->set_pairs_converged(static_cast<uint32_t>(row.pairs.converged));
+}
+
+void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message) {
+  using R = v1::ComparisonRow;
+  const report::PairedStatistics& difference = row.difference;
+  Put(row.mean, &R::set_mean, "mean", message);
+  Put(row.interval, &R::set_mean_low, &R::set_mean_high, "mean_low", "mean_high", message);
+  Put(difference.p_sign_flip, &R::set_p_sign_flip, "p_sign_flip", message);
+  Put(row.p_holm, &R::set_p_holm, "p_holm", message);
+  Put(difference.p_t, &R::set_p_t, "p_t", message);
+  message->set_exact(difference.exact);
+  Put(difference.effect, &R::set_effect, "effect", message);
+  Put(difference.effect_unbiased, &R::set_effect_unbiased, "effect_unbiased", message);
+  Put(difference.correlation, &R::set_correlation, "correlation", message);
+  PutPairs(row, message);
+}
+
+void PutCosts(const report::ComparisonRow& row, v1::ComparisonRow* message) {
+  using R = v1::ComparisonRow;
+  if (row.parameters.has_value()) {
+    message->set_parameters(static_cast<uint64_t>(row.parameters->low));
+    if (row.parameters->high != row.parameters->low) {
+      message->set_most_parameters(static_cast<uint64_t>(row.parameters->high));
+    }
+  }
+  Put(row.device_seconds, &R::set_device_seconds, "device_seconds", message);
+  message->set_device_seconds_all(row.device_seconds_all);
+  Put(row.tokens_per_second, &R::set_tokens_per_second, "tokens_per_second", message);
+}
+
+// What rows of the table and of matched blocks have in common.
+v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::ComparisonRow& row,
+                            bool bootstrap) {
+  v1::ComparisonRow message;
+  PutLabels(comparison.row_axes, row.labels, message.mutable_labels());
+  message.set_label(row.label);
+  message.set_is_baseline(row.is_baseline);
+  if (row.baseline.has_value()) message.set_baseline(static_cast<uint32_t>(*row.baseline));
+  message.set_n(static_cast<uint32_t>(row.n));
+  message.set_diverged(static_cast<uint32_t>(row.diverged));
+  message.set_missing(static_cast<uint32_t>(row.missing));
+  message.set_failed(static_cast<uint32_t>(row.failed));
+  message.set_unfinished(static_cast<uint32_t>(row.unfinished));
+  for (const std::string& path : row.scored_differently) message.add_scored_differently(path);
+  *message.mutable_difference() = ToMessage(row.difference, bootstrap);
+  PutStatistics(row, &message);
+  PutCosts(row, &message);
+  return message;
+}
+
+v1::Verdict ToMessage(const report::Verdict& verdict) {
+  static_assert(static_cast<int>(report::VerdictOutcome::kBetter) + 1 ==
+                v1::VerdictOutcome::BETTER);
+  static_assert(static_cast<int>(report::VerdictOutcome::kScoredDifferently) + 1 ==
+                v1::VerdictOutcome::SCORED_DIFFERENTLY);
+  v1::Verdict message;
+  message.set_outcome(
+      static_cast<v1::VerdictOutcome::Value>(static_cast<int>(verdict.outcome) + 1));
+  message.set_text(verdict.text);
+  message.set_seeds_to_decide(static_cast<uint32_t>(verdict.seeds_to_decide));
+  return message;
+}
+
+v1::WindowSummary ToMessage(const v1::Window& window, const report::WindowSummary& summary) {
+  using W = v1::WindowSummary;
+  W message;
+  *message.mutable_window() = window;
+  message.set_n(static_cast<uint32_t>(summary.over.n));
+  message.set_left_out(static_cast<uint32_t>(summary.left_out));
+  Put(summary.over.mean, &W::set_mean, "mean", &message);
+  Put(summary.over.interval, &W::set_low, &W::set_high, "low", "high", &message);
+  message.set_fewest_points(summary.fewest_points);
+  return message;
+}
+
+// What only rows of the table have.
+void PutDetails(const ComparedGrid& compared, size_t index, v1::ComparisonRow* message) {
+  const report::ComparisonRow& row = compared.comparison.rows[index];
+  for (const report::Choice& choice : row.chosen) {
+    v1::ChosenValues* chosen = message->add_chosen();
+    PutLabels(compared.comparison.tuned_axes, choice.labels, chosen->mutable_labels());
+    chosen->set_seeds(static_cast<uint32_t>(choice.seeds));
+  }
+  for (const ChangedField& field : ChangedFields(compared, index)) {
+    v1::ChangedField* changed = message->add_changed();
+    changed->set_path(field.path);
+    changed->set_value(field.value);
+    changed->set_baseline(field.baseline);
+  }
+  for (size_t i = 0; i < row.runs.size(); ++i) {
+    v1::SeedResult* run = message->add_runs();
+    run->set_seed(row.runs[i].seed);
+    run->set_cell(compared.grid.cells[compared.rows[index][i]].name);
+    run->set_diverged(row.runs[i].diverged);
+    if (!row.runs[i].diverged) run->set_value(row.runs[i].value);
+  }
+  for (size_t i = 0; i < compared.windows.windows.size(); ++i) {
+    *message->add_windows() = ToMessage(compared.grid.spec.report().summaries(static_cast<int>(i)),
+                                        compared.windows.rows[index][i]);
+  }
+  if (row.compared()) {
+    *message->mutable_verdict() = ToMessage(report::RowVerdict(compared.comparison, index));
+  }
+}
+
+void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) {
+  using W = v1::ComparisonWarning;
+  // In the order of WarningKind. A damaged run is a missing result whose warning says why.
+  static constexpr W::Kind kKinds[] = {
+      W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
+      W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
+      W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
+      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS};
+  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kDamagedRuns) + 1);
+  for (const report::Warning& warning : comparison.warnings) {
+    v1::ComparisonWarning* added = message->add_warnings();
+    added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);
+    added->set_text(warning.text);
+  }
+}
+
+v1::MatchedComparison ToMessage(const report::Comparison& comparison,
+                                const report::MatchedBlock& block) {
+  v1::MatchedComparison message;
+  PutLabels(comparison.tuned_axes, block.labels, message.mutable_labels());
+  for (const report::ComparisonRow& row : block.rows) {
+    *message.add_rows() = ToMessage(comparison, row, false);
+  }
+  return message;
+}
+
+// All blocks while they fit into what is left of a message; else the reference alone.
+void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
+  size_t bytes = message->ByteSizeLong();
+  for (size_t i = 0; i < comparison.matched.size(); ++i) {
+    v1::MatchedComparison block = ToMessage(comparison, comparison.matched[i]);
+    block.set_is_reference(comparison.reference == i);
+    bytes += block.ByteSizeLong();
+    *message->add_matched() = std::move(block);
+    if (bytes > rpc::kPageBytes) break;
+  }
+  if (bytes <= rpc::kPageBytes) return;
+  message->clear_matched();
+  if (!comparison.reference.has_value()) return;
+  *message->add_matched() = ToMessage(comparison, comparison.matched[*comparison.reference]);
+  message->mutable_matched(0)->set_is_reference(true);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
+  const report::Comparison& comparison = compared.comparison;
+  v1::Comparison message;
+  message.set_experiment(rpc::ExperimentName(compared.grid.record.id));
+  message.set_key(comparison.key);
+  message.set_at(compared.at.has_value() ? static_cast<int32_t>(*compared.at) : -1);
+  message.set_better(comparison.better == report::Better::kHigher ? v1::Better::higher
+                                                                  : v1::Better::lower);
+  for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
+  for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
+  for (size_t i = 0; i < comparison.rows.size(); ++i) {
+    v1::ComparisonRow* row = message.add_rows();
+    *row = ToMessage(comparison, comparison.rows[i], true);
+    PutDetails(compared, i, row);
+  }
+  message.set_family(static_cast<uint32_t>(comparison.family));
+  message.set_planned(static_cast<uint32_t>(comparison.planned));
+  message.set_ended(static_cast<uint32_t>(comparison.ended));
+  for (const std::string& axis : comparison.within_axes) message.add_within_axes(axis);
+  *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
+  PutWarnings(comparison, &message);
+  message.set_matched_note(report::MatchedNote(comparison));
+  message.set_text(report::ComparisonText(comparison, compared.windows, compared.at));
+  PutMatched(comparison, &message);
+  if (message.ByteSizeLong() > rpc::kPageBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a comparison of ", comparison.rows.size(), " rows does not fit into an answer of ",
+        rpc::kPageBytes >> 20, " MiB; ask for its table as CSV instead"));
+  }
+  return message;
+}
+
+}  // namespace ablate::results

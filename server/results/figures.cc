@@ -1,0 +1,208 @@
+#include "server/results/figures.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "proto/reflect/text.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/style.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+
+namespace ablate::results {
+namespace {
+
+// All of it but the curves, in the width of a column. `compared` outlives it.
+figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
+  figure::Input input;
+  input.comparison = &compared.comparison;
+  input.axes = compared.grid.input.axes;
+  input.windows = &compared.windows;
+  input.key = std::string(kind.key);
+  input.title = compared.grid.spec.name();
+  const v1::ReportSpec& report = compared.grid.spec.report();
+  if (report.has_smooth()) input.curves.smooth = report.smooth();
+  return input;
+}
+
+absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the runs of ", reflect::Quoted(setting), " have more than ", rpc::kMaxCurvePoints,
+      " points of ", reflect::Quoted(key), ", the most that a figure is made of"));
+}
+
+// The curves of one row's runs, one a seed that has points, in the row's colour. RESOURCE_EXHAUSTED
+// if they have more than kMaxCurvePoints.
+absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
+                                                  const ComparedGrid& compared, size_t row,
+                                                  const std::string& key,
+                                                  const Cancelled& cancelled) {
+  const report::ComparisonRow& of = compared.comparison.rows[row];
+  figure::SettingCurves setting{of.label, figure::StyleIndices(compared.comparison)[row], {}};
+  const std::vector<size_t>& cells = compared.rows[row];
+  setting.seeds.resize(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    setting.seeds[i].seed = of.runs[i].seed;
+    setting.seeds[i].diverged = of.runs[i].diverged;
+  }
+  size_t held = 0;
+  const auto keep = [&](size_t cell, const Points& points) -> absl::Status {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i] != cell) continue;
+      held += points.steps.size();
+      if (held > rpc::kMaxCurvePoints) return TooManyPoints(of.label, key);
+      setting.seeds[i].steps = points.steps;
+      setting.seeds[i].values = points.values;
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status read = VisitCurves(store, compared.grid, key, cells, cancelled, keep);
+  if (!read.ok()) return read;
+  return setting;
+}
+
+absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
+                          const figure::Kind& kind, const Cancelled& cancelled,
+                          figure::Input* input) {
+  for (size_t row = 0; row < compared.rows.size(); ++row) {
+    auto setting = ReadSetting(store, compared, row, input->key, cancelled);
+    if (!setting.ok()) return setting.status();
+    input->settings.push_back(figure::ReduceSetting(kind, *setting, input->curves));
+  }
+  return absl::OkStatus();
+}
+
+// A figure of a report on its way.
+struct Plan {
+  const figure::Kind* kind = nullptr;
+  figure::Input input;
+  absl::Status curves;  // why they can't be drawn
+};
+
+std::vector<Plan> PlansOf(const ComparedGrid& compared) {
+  std::vector<Plan> plans;
+  const report::Comparison& comparison = compared.comparison;
+  const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
+  for (const figure::Kind* kind : figure::KindsInReport(comparison)) {
+    Plan plan;
+    plan.kind = kind;
+    plan.input = InputOf(compared, *kind);
+    const bool multiples = many && kind->reduce != nullptr;
+    // Small multiples need the width.
+    if (kind->wide || multiples) plan.input.width = figure::kDoubleWidth;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+// Gives every plan that draws curves of `key` what it needs of them.
+absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
+                          const std::string& key, const Cancelled& cancelled,
+                          std::vector<Plan>* plans) {
+  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+    const auto curves = ReadSetting(store, compared, row, key, cancelled);
+    const bool too_many = absl::IsResourceExhausted(curves.status());
+    if (!curves.ok() && !too_many) return curves.status();
+    for (Plan& plan : *plans) {
+      if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
+      if (too_many) plan.curves = curves.status();
+      if (!plan.curves.ok()) continue;
+      plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// In a page there is no field that a message could be about.
+std::string Missing(const absl::Status& status) {
+  absl::string_view why = status.message();
+  for (const absl::string_view field : {"kind: ", "key: "}) absl::ConsumePrefix(&why, field);
+  return absl::StrCat("Not drawn: ", why, ".");
+}
+
+html::Figure DrawPlan(const Plan& plan, const PageFigures& page, const Cancelled& cancelled) {
+  html::Figure figure;
+  figure.name = std::string(plan.kind->name);
+  figure.title = std::string(plan.kind->title);
+  figure.caption = plan.kind->caption(plan.input);
+  figure.description = plan.kind->description(plan.input);
+  figure.wide = plan.input.width > figure::kColumnWidth;
+  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input)
+                                  : absl::StatusOr<figure::Drawing>(plan.curves);
+  if (!drawing.ok()) {
+    figure.missing = Missing(drawing.status());
+    return figure;
+  }
+  figure.csv = std::move(drawing->csv);
+  drawing->figure.name = absl::StrCat(page.prefix, figure.name);
+  figure::ProcessLimits limits;
+  limits.cancelled = cancelled;
+  auto svg = page.gnuplot->Render(drawing->figure, figure::Format::kSvg, limits);
+  if (svg.ok()) {
+    figure.svg = *std::move(svg);
+  } else {
+    figure.missing = Missing(svg.status());
+  }
+  return figure;
+}
+
+// Each thread takes the next plan that none has taken.
+std::vector<html::Figure> DrawAll(const std::vector<Plan>& plans, const PageFigures& page,
+                                  const Cancelled& cancelled) {
+  std::vector<html::Figure> figures(plans.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < plans.size(); i = next++) {
+      figures[i] = DrawPlan(plans[i], page, cancelled);
+    }
+  };
+  const size_t threads =
+      std::min<size_t>(plans.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  return figures;
+}
+
+}  // namespace
+
+absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
+                                           const figure::Kind& kind, const FigureOptions& options,
+                                           const Cancelled& cancelled) {
+  figure::Input input = InputOf(compared, kind);
+  input.width = options.width;
+  if (kind.reduce != nullptr) {
+    if (!options.key.empty()) input.key = options.key;
+    const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
+    if (!read.ok()) return read;
+  }
+  return figure::Draw(kind, input);
+}
+
+absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
+                                                        const ComparedGrid& compared,
+                                                        const PageFigures& page,
+                                                        const Cancelled& cancelled) {
+  std::vector<Plan> plans = PlansOf(compared);
+  std::set<std::string> keys;
+  for (const Plan& plan : plans) {
+    if (plan.kind->reduce != nullptr) keys.insert(plan.input.key);
+  }
+  for (const std::string& key : keys) {
+    const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
+    if (!read.ok()) return read;
+  }
+  std::vector<html::Figure> figures = DrawAll(plans, page, cancelled);
+  if (cancelled()) return rpc::CallCancelled();
+  return figures;
+}
+
+}  // namespace ablate::results

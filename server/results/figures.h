@@ -1,0 +1,46 @@
+// Figures of a compared experiment: one as data, and all of a report.
+#ifndef ABLATE_SERVER_RESULTS_FIGURES_H_
+#define ABLATE_SERVER_RESULTS_FIGURES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/report/figure/gnuplot.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/layout.h"
+#include "server/report/html/page.h"
+#include "server/results/compare.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+struct FigureOptions {
+  std::string key;  // of the curves; "": the kind's own
+  double width = figure::kColumnWidth;
+};
+
+// The figure as data. Reads the curves setting by setting, so that memory is bounded by one
+// setting's; RESOURCE_EXHAUSTED if that is more than kMaxCurvePoints. Errors as figure::Draw's.
+// Blocks on the store.
+absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
+                                           const figure::Kind& kind, const FigureOptions& options,
+                                           const Cancelled& cancelled);
+
+// Of a page.
+struct PageFigures {
+  figure::Gnuplot* gnuplot = nullptr;
+  std::string prefix;  // of the figures' names, distinct in a page
+};
+
+// What can be drawn of the comparison; a figure that can't be drawn says why in its place. Each
+// curve is read once for all figures, one setting's at a time; pictures are drawn side by side on
+// the machine's cores. Errors: the store's, and CANCELLED. Blocks.
+absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
+                                                        const ComparedGrid& compared,
+                                                        const PageFigures& page,
+                                                        const Cancelled& cancelled);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_FIGURES_H_

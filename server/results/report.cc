@@ -1,0 +1,270 @@
+#include "server/results/report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "server/report/compare/windows.h"
+#include "server/results/figures.h"
+#include "server/results/samples.h"
+#include "server/results/spec_yaml.h"
+#include "server/rpc/names.h"
+#include "server/spec/engine_config.h"
+#include "storage/blobs.h"
+#include "storage/sha256.h"
+#include "text/decimal.h"
+
+namespace ablate::results {
+namespace {
+
+constexpr char kDatasetPath[] = "task.documents.dataset";
+constexpr char kStreamsPath[] = "model.init.streams";
+constexpr char kByName[] = "by_name";
+
+std::string TimeText(storage::Micros time) {
+  if (time == 0) return "";
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMicros(time), absl::UTCTimeZone());
+}
+
+// One word for a shell.
+std::string ShellWord(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           std::string("_./=+-").find(c) != std::string::npos;
+  });
+  return plain ? text : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// Names of the data sets that some cell is trained on.
+std::set<std::string> DatasetNames(const TrainedGrid& grid) {
+  std::set<std::string> names;
+  if (const auto base = grid.base.find(kDatasetPath); base != grid.base.end()) {
+    names.insert(base->second);
+  }
+  for (const report::Cell& cell : grid.input.cells) {
+    const auto changed = cell.changed.find(kDatasetPath);
+    if (changed != cell.changed.end() && !changed->second.empty()) names.insert(changed->second);
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
+                                                      const TrainedGrid& grid) {
+  std::vector<html::DataSet> sets;
+  for (const std::string& name : DatasetNames(grid)) {
+    const auto found = rpc::FindDataset(store, name, "dataset");
+    // A data set may have been deleted, or renamed, since the runs were trained.
+    if (absl::IsNotFound(found.status())) continue;
+    if (!found.ok()) return found.status();
+    sets.push_back({name, found->sha256, found->bytes, found->documents});
+  }
+  return sets;
+}
+
+// Whether all cells draw their initial weights by name, so that equal seeds share them.
+bool SharesWeights(const TrainedGrid& grid) {
+  const auto base = grid.base.find(kStreamsPath);
+  if (base == grid.base.end() || base->second != kByName) return false;
+  return std::all_of(grid.input.cells.begin(), grid.input.cells.end(),
+                     [](const report::Cell& cell) {
+                       const auto changed = cell.changed.find(kStreamsPath);
+                       return changed == cell.changed.end() || changed->second == kByName;
+                     });
+}
+
+void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
+  std::set<std::string> runs;
+  for (size_t i = 0; i < grid.cells.size(); ++i) {
+    const report::Cell& cell = grid.input.cells[i];
+    const bool first = runs.insert(grid.cells[i].run).second;
+    if (first) provenance->device_seconds += cell.device_seconds.value_or(0);
+    if (grid.cells[i].reused) ++provenance->reused;
+    if (cell.trainer.empty()) continue;  // not trained yet
+    ++provenance->trainers[cell.trainer];
+    ++provenance->versions[cell.version];
+    ++provenance->devices[cell.device];
+    if (!cell.environment.empty()) ++provenance->environments[cell.environment];
+  }
+  provenance->cells = grid.cells.size();
+  provenance->runs = runs.size();
+}
+
+absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const ComparedGrid& compared,
+                                              const v1::CompareRequest& request) {
+  const TrainedGrid& grid = compared.grid;
+  html::Provenance provenance;
+  provenance.owner = grid.record.owner;
+  provenance.created = TimeText(grid.record.create_time);
+  provenance.ended = TimeText(grid.record.end_time);
+  provenance.spec_yaml = SpecYaml(grid.spec);
+  provenance.spec_sha256 = storage::Sha256Hex(provenance.spec_yaml);
+  auto sets = DataSetsOf(store, grid);
+  if (!sets.ok()) return sets.status();
+  provenance.data_sets = *std::move(sets);
+  CountCells(grid, &provenance);
+  provenance.submit_command = absl::StrCat("ablate submit ", grid.record.name, ".yaml --wait");
+  v1::CompareRequest again = request;
+  again.set_experiment("EXPERIMENT");  // a new submit gets an id of its own
+  provenance.report_command = ReportCommand(again);
+  return provenance;
+}
+
+std::vector<html::WindowColumn> WindowsOf(const report::RowWindows& windows) {
+  std::vector<html::WindowColumn> columns;
+  for (size_t i = 0; i < windows.windows.size(); ++i) {
+    html::WindowColumn column = {report::WindowName(windows.windows[i]), {}};
+    for (const std::vector<report::WindowSummary>& row : windows.rows) {
+      const report::Summary& over = row[i].over;
+      column.entries.push_back({over.mean, over.interval, over.n, row[i].left_out});
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+// Everything but figures and samples. `request` is what `compared` answers.
+absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const ComparedGrid& compared,
+                                            const v1::CompareRequest& request) {
+  auto provenance = ProvenanceOf(store, compared, request);
+  if (!provenance.ok()) return provenance.status();
+  html::Experiment experiment;
+  experiment.id = compared.grid.record.id;
+  experiment.question = compared.grid.spec.question();
+  experiment.read_at =
+      compared.at.has_value() ? absl::StrCat("at step ", *compared.at) : "where each run ended";
+  experiment.shared_weights = SharesWeights(compared.grid);
+  experiment.comparison = compared.comparison;
+  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+    std::vector<html::FieldChange>& changes = experiment.changes.emplace_back();
+    for (ChangedField& field : ChangedFields(compared, row)) {
+      changes.push_back({std::move(field.path), std::move(field.value), std::move(field.baseline)});
+    }
+  }
+  experiment.windows = WindowsOf(compared.windows);
+  experiment.provenance = *std::move(provenance);
+  return experiment;
+}
+
+constexpr size_t kMaxSampledSettings = 12;  // that are asked; the rest of a large grid is left out
+
+std::string HowText(const engine::SampleOptions& options, size_t left_out) {
+  std::string text = absl::StrCat(
+      "Written from the last checkpoint of one run a setting, that of its lowest seed that "
+      "converged, at temperature ",
+      text::ShortestDecimal(options.temperature));
+  if (options.top_k > 0) absl::StrAppend(&text, ", from the ", options.top_k, " likeliest tokens");
+  if (options.top_p < 1) {
+    absl::StrAppend(&text, ", from the likeliest tokens that have probability ",
+                    text::ShortestDecimal(options.top_p), " together");
+  }
+  absl::StrAppend(&text, ". The draws are those of seed ", options.seed,
+                  ", the same for every setting.");
+  if (left_out > 0) {
+    absl::StrAppend(&text, " The first ", kMaxSampledSettings, " settings are shown; ", left_out,
+                    " are left out.");
+  }
+  return text;
+}
+
+// The cell of a row's first run that converged.
+std::optional<size_t> CellToAsk(const ComparedGrid& compared, size_t row) {
+  const std::vector<report::SeedRun>& runs = compared.comparison.rows[row].runs;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].diverged) return compared.rows[row][i];
+  }
+  return std::nullopt;
+}
+
+// Fills in what the run writes.
+absl::Status Ask(const ReportSources& sources, const std::string& run,
+                 const engine::SampleOptions& options, const Cancelled& cancelled,
+                 html::Samples::Setting* setting) {
+  auto set = MakeSamples(sources.store, sources.analyses, {run, std::nullopt, options}, cancelled);
+  if (!set.ok()) return set.status();
+  for (engine::Sample& sample : set->samples) setting->texts.push_back(std::move(sample.text));
+  if (setting->texts.empty()) return absl::OkStatus();
+  const auto count = static_cast<double>(setting->texts.size());
+  setting->distinct = set->counts.distinct / count;
+  setting->in_training = set->counts.in_training_data / count;
+  return absl::OkStatus();
+}
+
+// Whether the next setting would wait as long, for the same: no worker, a slow or a busy one.
+bool WouldFailAgain(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+// What the spec's `analyses` ask for, from one run a setting: the one of the lowest seed that
+// converged. Nothing if they ask for no samples; a setting without samples says why.
+std::optional<html::Samples> SamplesOf(const ReportSources& sources, const ComparedGrid& compared,
+                                       const Cancelled& cancelled) {
+  const auto& analyses = compared.grid.spec.analyses();
+  const auto wanted =
+      std::find_if(analyses.begin(), analyses.end(),
+                   [](const v1::AnalysisSpec& analysis) { return analysis.has_samples(); });
+  if (wanted == analyses.end()) return std::nullopt;
+  const engine::SampleOptions options = spec::ToSampleOptions(wanted->samples());
+  const size_t rows = compared.comparison.rows.size();
+  const size_t shown = std::min(rows, kMaxSampledSettings);
+  html::Samples samples;
+  samples.how = HowText(options, rows - shown);
+  absl::Status last;
+  for (size_t row = 0; row < shown && !cancelled(); ++row) {
+    html::Samples::Setting setting;
+    setting.label = compared.comparison.rows[row].label;
+    const auto cell = CellToAsk(compared, row);
+    if (!cell.has_value()) {
+      setting.missing = "No run of this setting has converged.";
+    } else {
+      if (!WouldFailAgain(last)) {
+        last = Ask(sources, compared.grid.cells[*cell].run, options, cancelled, &setting);
+      }
+      if (!last.ok()) setting.missing = absl::StrCat("No samples: ", last.message(), ".");
+    }
+    samples.settings.push_back(std::move(setting));
+  }
+  return samples;
+}
+
+}  // namespace
+
+std::string ReportCommand(const v1::CompareRequest& request) {
+  std::string command = absl::StrCat("ablate report ", ShellWord(request.experiment()));
+  const auto add = [&command](const char* option, const std::string& value) {
+    absl::StrAppend(&command, " ", option, " ", ShellWord(value));
+  };
+  if (!request.key().empty()) add("--key", request.key());
+  if (!request.by().empty()) add("--by", request.by());
+  const std::map<std::string, std::string> sorted(request.baseline().begin(),
+                                                  request.baseline().end());
+  for (const auto& [axis, label] : sorted) add("--baseline", absl::StrCat(axis, "=", label));
+  if (request.has_at() && request.at() >= 0) add("--at", absl::StrCat(request.at()));
+  return absl::StrCat(command, " -o report.html");
+}
+
+absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources,
+                                                    StoredExperiment stored,
+                                                    const v1::CompareRequest& request,
+                                                    const std::string& prefix,
+                                                    const Cancelled& cancelled) {
+  auto compared = CompareGrid(sources.store, std::move(stored), request, {cancelled, 0});
+  if (!compared.ok()) return compared.status();
+  const absl::Status windows = AddWindows(sources.store, cancelled, &*compared);
+  if (!windows.ok()) return windows;
+  auto experiment = ContentsOf(sources.store, *compared, request);
+  if (!experiment.ok()) return experiment.status();
+  auto figures = ReportFigures(sources.store, *compared, {sources.gnuplot, prefix}, cancelled);
+  if (!figures.ok()) return figures.status();
+  experiment->figures = *std::move(figures);
+  experiment->samples = SamplesOf(sources, *compared, cancelled);
+  return experiment;
+}
+
+}  // namespace ablate::results

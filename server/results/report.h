@@ -1,0 +1,38 @@
+// A stored experiment as a report says it.
+#ifndef ABLATE_SERVER_RESULTS_REPORT_H_
+#define ABLATE_SERVER_RESULTS_REPORT_H_
+
+#include <string>
+
+#include "ablate/v1/comparison.pb.h"
+#include "absl/status/statusor.h"
+#include "server/report/figure/gnuplot.h"
+#include "server/report/html/page.h"
+#include "server/results/trained_grid.h"
+#include "server/schedule/analyses.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+// What reports are made with; all of it is thread-safe.
+struct ReportSources {
+  storage::Store* store = nullptr;
+  schedule::Analyses* analyses = nullptr;  // of samples: may be null where no spec asks for them
+  figure::Gnuplot* gnuplot = nullptr;
+};
+
+// Everything that a page says about one experiment, compared as `request` says; its figures' names
+// begin with `prefix`. Errors as CompareGrid's; figures that can't be drawn, or samples that can't
+// be had, are none. Blocks on the store, on gnuplot and on the worker for analyses.
+absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources,
+                                                    StoredExperiment stored,
+                                                    const v1::CompareRequest& request,
+                                                    const std::string& prefix,
+                                                    const Cancelled& cancelled);
+
+// `ablate report …` as a shell would have to be told.
+std::string ReportCommand(const v1::CompareRequest& request);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_REPORT_H_

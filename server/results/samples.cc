@@ -1,0 +1,178 @@
+#include "server/results/samples.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "ablate/v1/spec.pb.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "sync/mutex.h"
+#include "text/utf8.h"
+
+namespace ablate::results {
+namespace {
+
+// How often it is asked whether anybody still waits.
+constexpr std::chrono::milliseconds kCancelCheck{200};
+
+absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
+  v1::RunSpec spec;
+  if (!spec.ParseFromString(run.spec)) {
+    return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
+  }
+  if (spec.spec().task().has_documents()) return spec;
+  return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
+                             "run ", run.id,
+                             " has no text to generate: the tokens of its task are numbers; "
+                             "only tasks of documents have text")),
+                         "TASK_HAS_NO_TEXT");
+}
+
+// A prompt goes to the worker as it is, so its length is looked at here; whether the data has its
+// characters only the worker can say.
+absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
+  engine::ModelConfig config;
+  config.context = static_cast<int>(model.context());
+  const uint32_t max = engine::LongestPrompt(config);
+  size_t characters = 0;
+  for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
+    const size_t bytes = text::CharacterLength(rest);
+    if (bytes == 0) {
+      return rpc::InvalidField(
+          "prompt", absl::StrCat("it is not UTF-8 at byte ", prompt.size() - rest.size()),
+          "text in UTF-8");
+    }
+    rest.remove_prefix(bytes);
+  }
+  if (characters <= max) return absl::OkStatus();
+  return rpc::InvalidField("prompt", absl::StrCat("it has ", characters, " characters"),
+                           absl::StrCat("at most ", max, ", one less than the model's context"));
+}
+
+worker::v1::SamplesOptions ToWorker(const engine::SampleOptions& options) {
+  worker::v1::SamplesOptions message;
+  message.set_count(options.count);
+  message.set_temperature(options.temperature);
+  message.set_top_k(options.top_k);
+  message.set_top_p(options.top_p);
+  message.set_seed(options.seed);
+  message.set_prompt(options.prompt);
+  return message;
+}
+
+// Where the calls of an analysis leave what they bring, for the thread that waits.
+class Outcome {
+ public:
+  void Add(const worker::v1::AnalysisPart& part) {
+    MutexLock lock(&mutex_);
+    for (const worker::v1::Sample& sample : part.samples()) {
+      set_.samples.push_back({sample.index(), sample.text(), sample.tokens(), sample.ended(),
+                              sample.in_training_data()});
+    }
+  }
+
+  void End(const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+    MutexLock lock(&mutex_);
+    status_ = result.status();
+    if (result.ok()) {
+      set_.counts = {result->samples().distinct(), result->samples().in_training_data()};
+    }
+    ended_ = true;
+    changed_.Signal();
+  }
+
+  // Waits a little; false if it has not ended.
+  bool WaitALittle() {
+    MutexLock lock(&mutex_);
+    if (!ended_) changed_.WaitFor(&mutex_, kCancelCheck);
+    return ended_;
+  }
+
+  // What came, once it has ended.
+  absl::StatusOr<SampleSet> Take() {
+    MutexLock lock(&mutex_);
+    if (!status_.ok()) return ExplainSamplesError(status_);
+    return std::move(set_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  SampleSet set_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+absl::Status CheckSamplesOptions(const engine::SampleOptions& options) {
+  std::vector<spec::Problem> problems;
+  for (const engine::OptionProblem& problem : engine::CheckSampleOptions(options)) {
+    problems.push_back(
+        reflect::MakeProblem(problem.field, problem.value, problem.complaint, problem.allowed));
+  }
+  return problems.empty() ? absl::OkStatus() : rpc::InvalidFields(problems);
+}
+
+absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const SamplesQuery& query) {
+  if (const absl::Status checked = CheckSamplesOptions(query.options); !checked.ok())
+    return checked;
+  const auto run = store->GetRun(query.run);
+  if (!run.ok()) return run.status();
+  const auto spec = SpecOfRunWithText(*run);
+  if (!spec.ok()) return spec.status();
+  const absl::Status prompt = CheckPrompt(query.options.prompt, spec->spec().model());
+  if (!prompt.ok()) return prompt;
+  const auto checkpoint = rpc::FindCheckpoint(store, query.run, query.step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const auto blobs = rpc::BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
+  PreparedSamples prepared;
+  prepared.step = checkpoint->step;
+  for (const std::string& sha256 : {checkpoint->blob, run->dataset_blob}) {
+    auto pin = (*blobs)->Find(sha256);
+    if (!pin.ok()) return pin.status();
+    prepared.request.blobs.push_back(*std::move(pin));
+  }
+  worker::v1::Analyze& message = prepared.request.message;
+  message.set_checkpoint_blob(checkpoint->blob);
+  message.set_dataset_blob(run->dataset_blob);
+  *message.mutable_spec() = *spec;
+  *message.mutable_samples() = ToWorker(query.options);
+  return prepared;
+}
+
+absl::Status ExplainSamplesError(const absl::Status& status) {
+  const bool prompt =
+      absl::IsInvalidArgument(status) && absl::StartsWith(status.message(), "prompt: ");
+  if (!prompt) return status;
+  spec::Problem problem;
+  problem.field = "prompt";
+  problem.message = std::string(status.message());
+  return rpc::InvalidFields({problem});
+}
+
+absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
+                                      const SamplesQuery& query, const Cancelled& cancelled) {
+  auto prepared = PrepareSamples(store, query);
+  if (!prepared.ok()) return prepared.status();
+  const auto answer = std::make_shared<Outcome>();
+  prepared->request.part = [answer](const worker::v1::AnalysisPart& part) { answer->Add(part); };
+  prepared->request.done = [answer](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+    answer->End(result);
+  };
+  const auto id = analyses->Submit(std::move(prepared->request));
+  if (!id.ok()) return id.status();
+  while (!answer->WaitALittle()) {
+    if (cancelled()) analyses->Cancel(*id);  // which ends it
+  }
+  absl::StatusOr<SampleSet> set = answer->Take();
+  if (set.ok()) set->step = prepared->step;
+  return set;
+}
+
+}  // namespace ablate::results

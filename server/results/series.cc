@@ -1,0 +1,194 @@
+#include "server/results/series.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "text/utf8.h"
+
+namespace ablate::results {
+namespace {
+
+constexpr size_t kMaxNamedDamages = 5;
+constexpr uint32_t kPointsPerBucket = 4;
+
+}  // namespace
+
+absl::Status CheckKeys(const WantedKeys& wanted) {
+  if (wanted.size() > rpc::kMaxQueryKeys) {
+    return rpc::TooMany("keys", wanted.size(), rpc::kMaxQueryKeys);
+  }
+  for (int i = 0; i < wanted.size(); ++i) {
+    if (text::IsPrintable(wanted[i], storage::kMaxKeyBytes)) continue;
+    return rpc::InvalidField(absl::StrCat("keys[", i, "]"),
+                             absl::StrCat(reflect::Quoted(wanted[i]), " is no key"),
+                             "a metric's key such as train/loss");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
+                                                        const std::string& experiment) {
+  const auto counts = store->ExperimentKeys(experiment);
+  if (!counts.ok()) return counts.status();
+  std::vector<std::string> keys;
+  for (const auto& [key, count] : *counts) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+absl::Status NoSuchKey(absl::string_view field, const std::string& key,
+                       const std::string& experiment, const std::vector<std::string>& keys) {
+  const std::string nearest = reflect::Nearest(key, keys);
+  return rpc::InvalidField(
+      field,
+      absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key),
+                   nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)")),
+      keys.empty() ? "nothing before the first point" : absl::StrJoin(keys, ", "));
+}
+
+absl::Status CheckHasKey(absl::string_view field, const std::string& key,
+                         const std::string& experiment, const std::vector<std::string>& keys) {
+  if (std::binary_search(keys.begin(), keys.end(), key)) return absl::OkStatus();
+  return NoSuchKey(field, key, experiment, keys);
+}
+
+void Damages::Add(const absl::Status& status) {
+  if (named_.size() < kMaxNamedDamages) named_.emplace_back(status.message());
+  ++count_;
+}
+
+absl::Status Damages::ToStatus() const {
+  const std::string others =
+      count_ > named_.size() ? absl::StrCat("; and ", count_ - named_.size(), " more") : "";
+  return absl::DataLossError(absl::StrCat(absl::StrJoin(named_, "; "), others));
+}
+
+SeriesCursor::SeriesCursor(storage::Store* store, Damages* damages, uint32_t first_step,
+                           uint32_t last_step)
+    : store_(store), damages_(damages), first_step_(first_step), last_step_(last_step) {}
+
+absl::Status SeriesCursor::OpenRun(const std::string& run, const WantedKeys& wanted) {
+  run_ = run;
+  keys_.clear();
+  key_ = 0;
+  next_step_ = first_step_;
+  const auto present = store_->RunKeys(run);
+  if (!present.ok()) return Note(present.status());
+  std::set<std::string> sorted;
+  for (const auto& [key, count] : *present) sorted.insert(key);
+  if (wanted.empty()) keys_.assign(sorted.begin(), sorted.end());
+  for (const std::string& key : wanted) {
+    if (sorted.erase(key) > 0) keys_.push_back(key);  // once, however often it is asked for
+  }
+  return absl::OkStatus();
+}
+
+void SeriesCursor::OpenSeries(const std::string& run, const std::string& key) {
+  run_ = run;
+  keys_ = {key};
+  key_ = 0;
+  next_step_ = first_step_;
+}
+
+absl::StatusOr<SeriesEnd> SeriesCursor::Read(const Visit& visit) {
+  // What stopped it may have taken the last point.
+  absl::Status read;
+  if (next_step_ <= last_step_) {
+    read = store_->ReadSeries(
+        {run_, key(), static_cast<uint32_t>(next_step_), last_step_},
+        [this, &visit](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
+          const bool more = visit(steps, values);
+          if (!steps.empty()) next_step_ = uint64_t{steps.back()} + 1;
+          return more;
+        });
+  }
+  if (absl::IsCancelled(read)) return SeriesEnd::kStopped;
+  const bool damaged = absl::IsDataLoss(read);
+  if (damaged) read = Note(read);
+  if (!read.ok()) return read;
+  NextSeries();
+  return damaged ? SeriesEnd::kDamaged : SeriesEnd::kComplete;
+}
+
+void SeriesCursor::NextSeries() {
+  ++key_;
+  next_step_ = first_step_;
+}
+
+absl::Status SeriesCursor::Note(const absl::Status& damage) {
+  if (damages_ == nullptr || !absl::IsDataLoss(damage)) return damage;
+  damages_->Add(damage);
+  return absl::OkStatus();
+}
+
+Downsampler::Downsampler(uint32_t max_points, uint32_t last_step)
+    : max_points_(max_points), last_step_(last_step) {}
+
+void Downsampler::Add(const std::vector<uint32_t>& steps, const std::vector<double>& values) {
+  for (size_t i = 0; i < steps.size(); ++i) AddPoint(steps[i], values[i]);
+}
+
+void Downsampler::AddPoint(uint32_t step, double value) {
+  if (!bucketing_) {
+    if (kept_.steps.size() < max_points_) {
+      kept_.steps.push_back(step);
+      kept_.values.push_back(value);
+      return;
+    }
+    StartBuckets();
+  }
+  AddToBucket({seen_++, step, value});
+}
+
+void Downsampler::StartBuckets() {
+  bucketing_ = true;
+  const Points all = std::exchange(kept_, {});
+  first_step_ = all.steps.front();
+  const double span = static_cast<double>(std::max(last_step_, all.steps.back())) - first_step_ + 1;
+  const uint32_t buckets = max_points_ / kPointsPerBucket;
+  buckets_per_step_ = buckets / span;
+  for (size_t i = 0; i < all.steps.size(); ++i) {
+    AddToBucket({seen_++, all.steps[i], all.values[i]});
+  }
+}
+
+void Downsampler::AddToBucket(const Point& point) {
+  const auto wanted = static_cast<uint32_t>((point.step - first_step_) * buckets_per_step_);
+  const uint32_t bucket = std::min(wanted, max_points_ / kPointsPerBucket - 1);
+  if (bucket != bucket_) CloseBucket();
+  bucket_ = bucket;
+  if (bucket_empty_) {
+    first_ = smallest_ = largest_ = point;
+    bucket_empty_ = false;
+  }
+  if (point.value < smallest_.value || std::isnan(smallest_.value)) smallest_ = point;
+  if (point.value > largest_.value || std::isnan(largest_.value)) largest_ = point;
+  last_ = point;
+}
+
+void Downsampler::CloseBucket() {
+  if (bucket_empty_) return;
+  std::array<Point, kPointsPerBucket> points = {first_, smallest_, largest_, last_};
+  if (points[1].place > points[2].place) std::swap(points[1], points[2]);
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i > 0 && points[i].place == points[i - 1].place) continue;
+    kept_.steps.push_back(points[i].step);
+    kept_.values.push_back(points[i].value);
+  }
+  bucket_empty_ = true;
+}
+
+Points Downsampler::Finish() {
+  CloseBucket();
+  return std::exchange(kept_, {});
+}
+
+}  // namespace ablate::results

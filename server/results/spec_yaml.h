@@ -1,0 +1,17 @@
+// A spec as the experiment file that it came from, or might have.
+#ifndef ABLATE_SERVER_RESULTS_SPEC_YAML_H_
+#define ABLATE_SERVER_RESULTS_SPEC_YAML_H_
+
+#include <string>
+
+#include "ablate/v1/spec.pb.h"
+
+namespace ablate::results {
+
+// YAML 1.2 that the command line reads back as an equal message: fields that are set, in the
+// order of their numbers, short messages on one line.
+std::string SpecYaml(const v1::ExperimentSpec& spec);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_SPEC_YAML_H_

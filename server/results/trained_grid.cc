@@ -1,0 +1,462 @@
+#include "server/results/trained_grid.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
+#include "server/report/compare/wording.h"
+#include "server/results/document_facts.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
+#include "server/spec/axes.h"
+#include "server/spec/field_values.h"
+#include "server/spec/fields.h"
+#include "server/spec/writes.h"
+#include "text/utf8.h"
+
+namespace ablate::results {
+namespace {
+
+using google::protobuf::Value;
+
+spec::FieldValues Filled(v1::BaseSpec base, bool cuda) {
+  spec::FillDefaults(cuda, &base);
+  return spec::ValuesOf(base);
+}
+
+// The label whose writes leave the base as it is.
+std::optional<std::string> BaseLabel(const spec::AxisPlan& axis, const v1::BaseSpec& base,
+                                     const spec::FieldValues& filled, bool cuda) {
+  for (const spec::Point& point : axis.points) {
+    v1::BaseSpec written = base;
+    std::vector<spec::Problem> problems;
+    spec::Apply(point.writes, &written, &problems);
+    if (problems.empty() && Filled(std::move(written), cuda) == filled) return point.label;
+  }
+  return std::nullopt;
+}
+
+std::vector<double> NumbersOf(const v1::Axis& axis) {
+  std::vector<double> numbers;
+  for (const Value& value : axis.values()) {
+    if (value.kind_case() != Value::kNumberValue) return {};
+    numbers.push_back(value.number_value());
+  }
+  return numbers;
+}
+
+absl::Status NotAnAxis(const std::string& field, const std::string& name,
+                       const std::vector<std::string>& axes, absl::string_view what) {
+  if (axes.empty()) {
+    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " is no ", what),
+                             absl::StrCat("nothing: the experiment has no ", what));
+  }
+  const std::string nearest = reflect::Nearest(name, axes);
+  return rpc::InvalidField(
+      field,
+      absl::StrCat(reflect::Quoted(name), " is no ", what,
+                   nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)")),
+      absl::StrJoin(axes, ", "));
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// In the spec's order. `cuda` is what device auto was resolved to.
+std::vector<report::Axis> AxesOf(const v1::ExperimentSpec& spec, bool cuda) {
+  spec::Problems problems;
+  const std::vector<spec::AxisPlan> plans = spec::ReadAxes(spec, &problems);
+  const spec::FieldValues filled = Filled(spec.base(), cuda);
+  std::vector<report::Axis> axes;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    report::Axis axis;
+    axis.name = plans[i].name;
+    for (const spec::Point& point : plans[i].points) axis.labels.push_back(point.label);
+    axis.tuned = spec.axes(static_cast<int>(i)).tune();
+    axis.values = NumbersOf(spec.axes(static_cast<int>(i)));
+    axis.base = BaseLabel(plans[i], spec.base(), filled, cuda);
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+// INVALID_ARGUMENT at field `by` or `baseline` for what names no axis, no label, or an axis that is
+// tuned.
+absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::string& by,
+                              const std::map<std::string, std::string>& baseline) {
+  std::vector<std::string> names, compared;
+  std::map<std::string, const std::vector<std::string>*> labels;
+  for (const report::Axis& axis : axes) {
+    names.push_back(axis.name);
+    labels[axis.name] = &axis.labels;
+    if (!axis.tuned || axis.name == by) compared.push_back(axis.name);
+  }
+  if (!by.empty() && !Contains(names, by)) return NotAnAxis("by", by, names, "axis");
+  for (const auto& [name, label] : baseline) {
+    if (!Contains(compared, name)) {
+      return NotAnAxis("baseline", name, compared, "axis that is compared");
+    }
+    if (Contains(*labels[name], label)) continue;
+    const std::string what = absl::StrCat("label of ", name);
+    return NotAnAxis(absl::StrCat("baseline", reflect::Subscript(name)), label, *labels[name],
+                     what);
+  }
+  return absl::OkStatus();
+}
+
+// Of one key, at a step or, without one, at each run's last point.
+struct ValueQuery {
+  std::string key;
+  std::optional<uint32_t> at;
+};
+
+using RunValue = absl::StatusOr<std::optional<double>>;
+
+// The last value from `first_step` to `last_step`.
+RunValue ReadLast(storage::Store* store, const storage::SeriesQuery& query) {
+  std::optional<double> last;
+  const absl::Status read = store->ReadSeries(
+      query, [&last](const std::vector<uint32_t>&, const std::vector<double>& values) {
+        if (!values.empty()) last = values.back();
+        return true;
+      });
+  if (!read.ok()) return read;
+  return last;
+}
+
+// Steps of a series around one that it lacks.
+struct Neighbours {
+  std::optional<uint32_t> first, before, after, last;
+};
+
+absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store, const std::string& run,
+                                          const std::string& key, uint32_t at) {
+  Neighbours found;
+  const absl::Status read = store->ReadSeries(
+      {run, key}, [&found, at](const std::vector<uint32_t>& steps, const std::vector<double>&) {
+        for (const uint32_t step : steps) {
+          if (!found.first.has_value()) found.first = step;
+          if (step < at) found.before = step;
+          if (step > at && !found.after.has_value()) found.after = step;
+          found.last = step;
+        }
+        return true;
+      });
+  if (!read.ok()) return read;
+  return found;
+}
+
+std::string AllowedSteps(const Neighbours& steps) {
+  std::vector<std::string> nearest;
+  for (const auto& step : {steps.before, steps.after}) {
+    if (step.has_value()) nearest.push_back(absl::StrCat(*step));
+  }
+  return absl::StrCat("-1 for the end, or a step with a point: nearest ",
+                      absl::StrJoin(nearest, " and "), ", from ", *steps.first, " to ",
+                      *steps.last);
+}
+
+// Nothing if the run has no such point. `summaries` are the run's; at the end they suffice, unless
+// some point is not finite.
+RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::string& run,
+                   const storage::RunSummaries& summaries) {
+  if (!summaries.damage.empty()) return absl::DataLossError(summaries.damage);
+  const auto summary =
+      std::find_if(summaries.keys.begin(), summaries.keys.end(),
+                   [&query](const storage::Summary& one) { return one.key == query.key; });
+  if (summary == summaries.keys.end() || summary->count == 0) return std::nullopt;
+  if (query.at.has_value()) return ReadLast(store, {run, query.key, *query.at, *query.at});
+  if (summary->nonfinite == 0) return summary->last;
+  // A summary's last value is the last finite one, which may not be the last.
+  return ReadLast(store, {run, query.key, summary->first_nonfinite_step.value_or(0)});
+}
+
+// INVALID_ARGUMENT about the key that no run of `experiment` has, or the step, with the nearest
+// ones of `run`.
+absl::Status NoSuchValue(storage::Store* store, const std::string& experiment,
+                         const ValueQuery& query, const std::string& run) {
+  if (query.at.has_value()) {
+    const auto steps = FindNeighbours(store, run, query.key, *query.at);
+    if (!steps.ok()) return steps.status();
+    if (steps->first.has_value()) {
+      return rpc::InvalidField("at",
+                               absl::StrCat("no finished run of ", experiment, " has ", query.key,
+                                            " at step ", *query.at),
+                               AllowedSteps(*steps));
+    }
+  }
+  const auto keys = ExperimentKeys(store, experiment);
+  return keys.ok() ? NoSuchKey("key", query.key, experiment, *keys) : keys.status();
+}
+
+report::RunOutcome OutcomeOf(storage::RunState state) {
+  switch (state) {
+    case storage::RunState::kDone:
+      return report::RunOutcome::kDone;
+    case storage::RunState::kDiverged:
+      return report::RunOutcome::kDiverged;
+    case storage::RunState::kFailed:
+      return report::RunOutcome::kFailed;
+    case storage::RunState::kQueued:
+    case storage::RunState::kLeased:
+      return report::RunOutcome::kUnfinished;
+    case storage::RunState::kCancelled:
+      break;
+  }
+  return report::RunOutcome::kMissing;
+}
+
+double Seconds(storage::Micros micros) { return static_cast<double>(micros) / 1e6; }
+
+// Reads the cells of one experiment.
+class Loader {
+ public:
+  Loader(storage::Store* store, StoredExperiment experiment, const GridQuery& query,
+         const Cancelled& cancelled)
+      : store_(store), query_(query), cancelled_(cancelled) {
+    grid_.record = std::move(experiment.record);
+    grid_.spec = std::move(experiment.spec);
+  }
+
+  absl::StatusOr<TrainedGrid> Run() {
+    if (absl::Status checked = ReadQuery(); !checked.ok()) return checked;
+    while (true) {
+      const auto first = static_cast<uint32_t>(grid_.cells.size());
+      auto page = store_->ListCells(grid_.record.id, first, rpc::kCellsAtOnce);
+      if (!page.ok()) return page.status();
+      if (absl::Status added = AddCells(*page); !added.ok()) return added;
+      if (page->size() < rpc::kCellsAtOnce) break;
+    }
+    if (absl::Status present = CheckPresence(); !present.ok()) return present;
+    return std::move(grid_);
+  }
+
+ private:
+  absl::Status ReadQuery() {
+    if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kMaxKeyBytes)) {
+      return rpc::InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
+                               "a metric's key such as eval/loss");
+    }
+    value_ = {query_.key.empty() ? PrimaryMetric(grid_.spec) : query_.key, query_.at};
+    report::ComparisonInput& input = grid_.input;
+    input.key = value_.key;
+    input.better = BetterOf(grid_.spec, value_.key);
+    input.axes = AxesOf(grid_.spec, false);
+    input.baseline = query_.baseline;
+    input.by = query_.by;
+    return CheckAgainstAxes(input.axes, query_.by, query_.baseline);
+  }
+
+  absl::Status AddCells(const std::vector<storage::CellRecord>& cells) {
+    std::vector<std::string> runs;
+    runs.reserve(cells.size());
+    for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
+    const auto summaries = store_->Summaries(runs);
+    if (!summaries.ok()) return summaries.status();
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cancelled_()) return rpc::CallCancelled();
+      if (absl::Status added = AddCell(cells[i], (*summaries)[i]); !added.ok()) return added;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCell(const storage::CellRecord& record, const storage::RunSummaries& summaries) {
+    const auto run = store_->GetRun(record.run);
+    if (!run.ok()) return run.status();
+    report::Cell cell;
+    for (const auto& [axis, label] : record.labels) cell.labels.push_back(label);
+    cell.seed = record.seed;
+    cell.outcome = OutcomeOf(run->state);
+    if (cell.outcome == report::RunOutcome::kDone) {
+      auto value = ReadValue(store_, value_, record.run, summaries);
+      if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
+      if (value.ok()) {
+        cell.value = *value;
+        if (done_.empty()) done_ = record.run;
+      } else {
+        cell.outcome = report::RunOutcome::kMissing;
+        cell.damage = std::string(value.status().message());
+        any_damage_ = true;
+      }
+      any_value_ = any_value_ || cell.value.has_value();
+    }
+    if (absl::Status read = ReadCombination(cell.labels, *run); !read.ok()) return read;
+    cell.changed = changed_;
+    cell.scored = scored_;
+    Describe(*run, &cell);
+    grid_.input.cells.push_back(std::move(cell));
+    grid_.cells.push_back(record);
+    return absl::OkStatus();
+  }
+
+  // Seeds of one combination follow each other and differ in nothing else.
+  absl::Status ReadCombination(const std::vector<std::string>& labels,
+                               const storage::RunRecord& run) {
+    if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
+    v1::RunSpec spec;
+    if (!spec.ParseFromString(run.spec)) {
+      return absl::DataLossError("the spec of a run can't be read");
+    }
+    if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);
+    labels_ = labels;
+    changed_ = spec::Difference(spec::ValuesOf(spec.spec()), grid_.base);
+    // Where the store has no data sets their names have to do.
+    const std::string& name = spec.spec().task().documents().dataset();
+    const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
+    const auto longest = LongestDocument(name, spec.spec().model().context());
+    if (!longest.ok()) return longest.status();
+    scored_ = spec::ScoredData(spec.spec(), data, *longest);
+    // How many batches an evaluation has is no matter to a metric of training.
+    if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
+    return absl::OkStatus();
+  }
+
+  // Characters of a data set's longest document; 0 if not known. A text that can't be read is an
+  // error once contexts differ: verdicts depend on whether they cut other documents.
+  absl::StatusOr<uint64_t> LongestDocument(const std::string& name, uint32_t context) {
+    if (name.empty()) return 0;
+    const auto [known, added] = documents_.try_emplace(name);
+    Documents& documents = known->second;
+    if (added) {
+      documents.context = context;
+      const auto dataset = rpc::FindDataset(store_, name, "dataset");
+      if (dataset.ok()) documents.lengths = LengthsOf(store_, *dataset);
+    }
+    if (documents.lengths.ok()) return documents.lengths->longest;
+    if (context != documents.context) return documents.lengths.status();
+    return 0;
+  }
+
+  // The base resolved on the device kind of the first cell: all that was `auto` is one kind.
+  void FillBase(bool cuda) {
+    v1::BaseSpec base = grid_.spec.base();
+    spec::FillDefaults(cuda, &base);
+    grid_.base = spec::ValuesOf(base);
+    if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
+  }
+
+  void Describe(const storage::RunRecord& run, report::Cell* cell) const {
+    cell->parameters = static_cast<int64_t>(run.parameters);
+    cell->trainer = run.trainer;
+    cell->version = run.build;
+    cell->device = run.device;
+    cell->environment = run.environment;
+    if (run.spent.device_time <= 0) return;
+    const double seconds = Seconds(run.spent.device_time);
+    cell->device_seconds = seconds;
+    cell->contended_seconds = Seconds(run.spent.contended_time);
+    if (run.spent.tokens > 0) {
+      cell->tokens_per_second = static_cast<double>(run.spent.tokens) / seconds;
+    }
+  }
+
+  absl::Status CheckPresence() const {
+    // With damage it is unknown what there was.
+    if (any_value_ || any_damage_) return absl::OkStatus();
+    if (!done_.empty()) return NoSuchValue(store_, grid_.record.id, value_, done_);
+    if (query_.key.empty()) return absl::OkStatus();
+    const auto keys = ExperimentKeys(store_, grid_.record.id);
+    if (!keys.ok()) return keys.status();
+    // Before the first point nothing is known to be wrong.
+    if (keys->empty()) return absl::OkStatus();
+    return CheckHasKey("key", value_.key, grid_.record.id, *keys);
+  }
+
+  storage::Store* const store_;
+  const GridQuery& query_;
+  const Cancelled& cancelled_;
+  TrainedGrid grid_;
+  ValueQuery value_;
+  std::string done_;  // some run that is DONE
+  bool any_value_ = false;
+  bool any_damage_ = false;
+  // Of the combination read last:
+  std::vector<std::string> labels_;
+  spec::FieldValues changed_, scored_;
+  struct Documents {
+    absl::StatusOr<DocumentLengths> lengths = DocumentLengths();
+    uint32_t context = 0;  // of the first combination that has them
+  };
+  std::map<std::string, Documents> documents_;  // by data set
+};
+
+}  // namespace
+
+std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
+                                             const report::Comparison& comparison) {
+  using Labels = std::map<std::string, std::string>;
+  std::map<std::pair<Labels, uint32_t>, size_t> places;
+  for (size_t i = 0; i < grid.cells.size(); ++i) {
+    const storage::CellRecord& cell = grid.cells[i];
+    places[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
+  }
+  std::vector<std::vector<size_t>> rows;
+  for (const report::ComparisonRow& row : comparison.rows) {
+    std::vector<size_t>& cells = rows.emplace_back();
+    for (const report::SeedRun& run : row.runs) {
+      Labels labels;
+      for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
+      for (size_t i = 0; i < run.chosen.size(); ++i) {
+        labels[comparison.tuned_axes[i]] = run.chosen[i];
+      }
+      cells.push_back(places.at({labels, run.seed}));
+    }
+  }
+  return rows;
+}
+
+std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
+  return spec.report().has_primary() ? spec.report().primary() : "eval/loss";
+}
+
+report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {
+  const bool named = spec.report().has_better() && key == PrimaryMetric(spec);
+  const bool higher = named ? spec.report().better() == v1::Better::higher : key == "eval/accuracy";
+  return higher ? report::Better::kHigher : report::Better::kLower;
+}
+
+absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id) {
+  auto record = store->GetExperiment(id);
+  if (!record.ok()) return record.status();
+  StoredExperiment experiment;
+  if (!experiment.spec.ParseFromString(record->spec)) {
+    return absl::DataLossError(absl::StrCat("the spec of ", record->id, " can't be read"));
+  }
+  experiment.record = *std::move(record);
+  return experiment;
+}
+
+absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
+                                     const GridQuery& query, const Cancelled& cancelled) {
+  return Loader(store, std::move(experiment), query, cancelled).Run();
+}
+
+absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
+                         const std::vector<size_t>& cells, const Cancelled& cancelled,
+                         const std::function<absl::Status(size_t cell, const Points&)>& visit,
+                         Damages* damages) {
+  SeriesCursor cursor(store, damages);
+  for (const size_t cell : cells) {
+    if (cancelled()) return rpc::CallCancelled();
+    Points points;
+    cursor.OpenSeries(grid.cells[cell].run, key);
+    const auto end =
+        cursor.Read([&](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
+          points.steps.insert(points.steps.end(), steps.begin(), steps.end());
+          points.values.insert(points.values.end(), values.begin(), values.end());
+          return !cancelled();
+        });
+    if (!end.ok()) return end.status();
+    if (*end == SeriesEnd::kStopped) return rpc::CallCancelled();
+    if (*end == SeriesEnd::kDamaged || points.steps.empty()) continue;
+    if (absl::Status visited = visit(cell, points); !visited.ok()) return visited;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::results

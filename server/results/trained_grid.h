@@ -1,0 +1,76 @@
+// A stored experiment as the statistics want it: its grid, what every run gave, and its curves.
+#ifndef ABLATE_SERVER_RESULTS_TRAINED_GRID_H_
+#define ABLATE_SERVER_RESULTS_TRAINED_GRID_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/spec.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/report/compare/comparison.h"
+#include "server/results/series.h"
+#include "server/spec/field_values.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+struct StoredExperiment {
+  storage::ExperimentRecord record;
+  v1::ExperimentSpec spec;  // what the record's bytes are
+};
+
+// `id` is whole. NOT_FOUND; DATA_LOSS if the spec can't be read.
+absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id);
+
+// What of an experiment is compared.
+struct GridQuery {
+  std::string key;                              // "": the spec's primary metric
+  std::optional<uint32_t> at;                   // the step read; without it where each run ended
+  std::map<std::string, std::string> baseline;  // as report::ComparisonInput's
+  std::string by;                               // likewise
+};
+
+struct TrainedGrid {
+  storage::ExperimentRecord record;
+  v1::ExperimentSpec spec;
+  report::ComparisonInput input;
+  std::vector<storage::CellRecord> cells;  // in grid order; cell i is input.cells[i]
+  // The base spec with its defaults: what `changed` of the cells differs from.
+  spec::FieldValues base;
+};
+
+// Only runs that are DONE have a value: without `at` it is read from summaries, so no curve is
+// touched (but those that hold a non-finite value). A run whose value is damaged counts as missing.
+// INVALID_ARGUMENT names key, at, by or baseline: a key or step that no run has (if one is DONE, or
+// the key was asked for), an axis or label that there is not. NOT_FOUND if the experiment is gone.
+// Blocks on the store; memory grows with cells.
+absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
+                                     const GridQuery& query, const Cancelled& cancelled);
+
+// For each row of `comparison`, which was made of `grid`, the cells of its runs: as many, in their
+// order.
+std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
+                                             const report::Comparison& comparison);
+
+// The metric that an experiment's verdict is about, and which values of a key are better.
+std::string PrimaryMetric(const v1::ExperimentSpec& spec);
+report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
+
+// Hands over the curve of `key` of each cell in `cells` (indexes, any order) that has points of it,
+// whatever its run's state: one at a time, so memory is bounded by the longest. Stops at the first
+// error that `visit` returns and gives it back; so does damage, unless it goes to `damages` instead
+// and its curve is left out.
+absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
+                         const std::vector<size_t>& cells, const Cancelled& cancelled,
+                         const std::function<absl::Status(size_t cell, const Points&)>& visit,
+                         Damages* damages = nullptr);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_TRAINED_GRID_H_

@@ -1,0 +1,86 @@
+#include "server/rpc/blob_streams.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+
+namespace ablate::rpc {
+
+absl::StatusOr<storage::Blobs*> BlobsOf(storage::Store* store) {
+  if (store->blobs() == nullptr) {
+    return absl::FailedPreconditionError("this server keeps its data in memory and has no files");
+  }
+  return store->blobs();
+}
+
+absl::StatusOr<BlobReader> BlobReader::Open(storage::Store* store, const std::string& sha256,
+                                            uint64_t offset) {
+  const auto blobs = BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
+  auto pin = (*blobs)->Find(sha256);
+  if (!pin.ok()) return pin.status();
+  if (offset > (*pin)->size()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("offset is ", offset, ": at most the size, ", (*pin)->size()));
+  }
+  BlobReader reader;
+  reader.blobs_ = *blobs;
+  reader.pin_ = *std::move(pin);
+  reader.offset_ = offset;
+  return reader;
+}
+
+absl::StatusOr<std::optional<std::string>> BlobReader::Next() {
+  const uint64_t size = pin_->size();
+  if (position_ == size) {
+    if (hash_.Hex() == pin_->sha256()) return std::nullopt;
+    return absl::DataLossError(
+        absl::StrCat("blob ", pin_->sha256(), " is damaged: its bytes have another hash"));
+  }
+  const bool before = position_ < offset_;
+  const uint64_t end = before ? offset_ : size;
+  absl::StatusOr<std::string> data =
+      blobs_->Read(pin_->sha256(), position_, std::min(end - position_, kChunkBytes));
+  if (!data.ok()) return data.status();
+  if (data->empty()) {
+    return absl::DataLossError(
+        absl::StrCat("blob ", pin_->sha256(), " is damaged: it is shorter than it was"));
+  }
+  hash_.Add(*data);
+  position_ += data->size();
+  return before ? std::string() : *std::move(data);
+}
+
+absl::StatusOr<BlobWriter> BlobWriter::Open(storage::Store* store, const std::string& sha256) {
+  const auto blobs = BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
+  BlobWriter opened;
+  opened.sha256_ = sha256;
+  auto pin = (*blobs)->Find(sha256);
+  if (pin.ok()) {
+    opened.pin_ = *std::move(pin);
+    return opened;
+  }
+  if (!absl::IsNotFound(pin.status())) return pin.status();
+  auto writer = (*blobs)->Create();
+  if (!writer.ok()) return writer.status();
+  opened.writer_ = *std::move(writer);
+  return opened;
+}
+
+absl::Status BlobWriter::Append(const std::string& data, uint64_t max_bytes) {
+  if (writer_->size() + data.size() > max_bytes) {
+    return InvalidField("data", absl::StrCat(writer_->size() + data.size(), " bytes have come"),
+                        absl::StrCat("at most ", max_bytes, " bytes in all"));
+  }
+  return writer_->Append(data);
+}
+
+absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> BlobWriter::Publish() {
+  if (writer_ == nullptr) return pin_;
+  return writer_->Publish(sha256_);
+}
+
+}  // namespace ablate::rpc

@@ -1,0 +1,96 @@
+// Blobs as streams of chunks, to and from clients and workers. One call uses an object of these at
+// a time. Errors are storage::Blobs' unless they are named here.
+#ifndef ABLATE_SERVER_RPC_BLOB_STREAMS_H_
+#define ABLATE_SERVER_RPC_BLOB_STREAMS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/rpc/streams.h"
+#include "storage/blobs.h"
+#include "storage/sha256.h"
+#include "storage/store.h"
+
+namespace ablate::rpc {
+
+// The store's blobs; FAILED_PRECONDITION if it keeps none.
+absl::StatusOr<storage::Blobs*> BlobsOf(storage::Store* store);
+
+// A blob that is being read: pinned, so that it stays.
+class BlobReader {
+ public:
+  // NOT_FOUND; OUT_OF_RANGE if `offset` is beyond the end.
+  static absl::StatusOr<BlobReader> Open(storage::Store* store, const std::string& sha256,
+                                         uint64_t offset);
+  // The next bytes, at most kChunkBytes; nothing at the end. Bytes before the offset come as an
+  // empty piece: they are only read to be hashed. DATA_LOSS, naming the blob, at the end of one
+  // whose bytes are not those that were published.
+  absl::StatusOr<std::optional<std::string>> Next();
+
+ private:
+  storage::Blobs* blobs_ = nullptr;
+  std::shared_ptr<storage::Blobs::Pin> pin_;
+  uint64_t offset_ = 0;    // asked for
+  uint64_t position_ = 0;  // read and hashed
+  storage::Sha256 hash_;
+};
+
+// A blob that arrives: nothing is written if the store has it already.
+class BlobWriter {
+ public:
+  // Pins the blob if it is there, so that it can't be swept while it is believed to be.
+  static absl::StatusOr<BlobWriter> Open(storage::Store* store, const std::string& sha256);
+
+  // Whether the store lacks it, so that bytes are wanted.
+  bool wanted() const { return writer_ != nullptr; }
+  // Only if it is wanted. INVALID_ARGUMENT in field `data` once there are more than `max_bytes`.
+  absl::Status Append(const std::string& data, uint64_t max_bytes);
+  // Everything has come. INVALID_ARGUMENT if the bytes have another hash.
+  absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish();
+  // What was appended.
+  uint64_t size() const { return writer_ == nullptr ? 0 : writer_->size(); }
+
+ private:
+  std::string sha256_;
+  std::unique_ptr<storage::Blobs::Writer> writer_;  // null if the blob is there already
+  std::shared_ptr<storage::Blobs::Pin> pin_;        // then
+};
+
+// Chunk is a message with a field `data`.
+template <class Chunk>
+class ReadBlobReactor final : public PullStream<Chunk> {
+ public:
+  // `open` finds the blob, on the pool.
+  ReadBlobReactor(const StreamCall& call, std::function<absl::StatusOr<BlobReader>()> open)
+      : PullStream<Chunk>(call), open_(std::move(open)) {}
+
+ private:
+  absl::StatusOr<bool> Fill(std::deque<Chunk>* batch) override {
+    if (!is_open_) {
+      absl::StatusOr<BlobReader> reader = open_();
+      if (!reader.ok()) return reader.status();
+      reader_ = *std::move(reader);
+      is_open_ = true;
+    }
+    absl::StatusOr<std::optional<std::string>> data = reader_.Next();
+    if (!data.ok()) return data.status();
+    if (!data->has_value()) return false;
+    if (!(*data)->empty()) batch->emplace_back().set_data(**std::move(data));
+    return true;
+  }
+
+  const std::function<absl::StatusOr<BlobReader>()> open_;
+  BlobReader reader_;
+  bool is_open_ = false;
+};
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_SERVER_RPC_BLOB_STREAMS_H_

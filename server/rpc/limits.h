@@ -1,0 +1,59 @@
+// What a client may send or hold, in one place; an error that a limit causes names it.
+#ifndef ABLATE_SERVER_RPC_LIMITS_H_
+#define ABLATE_SERVER_RPC_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace ablate::rpc {
+
+// Messages, in bytes.
+inline constexpr int kMaxRequestBytes = 4 << 20;
+inline constexpr size_t kMaxSpecBytes = 1 << 20;                 // of a whole CreateExperiment
+inline constexpr size_t kMaxSpecBytesAtOnce = size_t{64} << 20;  // of all that are here
+inline constexpr size_t kLargeRequestBytes = 64 << 10;  // what it took is given back at once
+inline constexpr int kMaxWorkerMessageBytes = 16 << 20;
+inline constexpr size_t kPageBytes = 3 << 20;        // of rows in one answer: below gRPC's 4 MiB
+inline constexpr size_t kSeriesPoints = 40'000;      // in one message: at most 512 kB
+inline constexpr size_t kBatchBytes = 512 << 10;     // of messages made at once for a stream
+inline constexpr uint64_t kChunkBytes = 1 << 20;     // of a file, in one message
+inline constexpr size_t kErrorDetailBytes = 4'000;   // larger ones are lost on the way
+inline constexpr size_t kErrorMessageBytes = 1'500;  // as encoded in the trailer
+
+// Requests.
+inline constexpr uint32_t kMaxPageSize = 1'000;
+inline constexpr size_t kMaxPageTokenBytes = 1'000;
+inline constexpr size_t kMaxRequestIdCharacters = 64;
+inline constexpr int kMaxQueryRuns = 10'000;
+inline constexpr int kMaxQueryKeys = 1'000;
+inline constexpr uint32_t kMinThinnedPoints = 4;
+inline constexpr uint32_t kMaxThinnedPoints = 1'000'000;
+inline constexpr int kMaxReportExperiments = 20;
+inline constexpr int kMaxWatchKeys = 20;
+inline constexpr size_t kMaxNameBytes = 200;
+inline constexpr size_t kMaxDisplayNameBytes = 100;
+inline constexpr size_t kMaxCurvePoints = 10'000'000;  // of a setting's curves in a figure: 120 MB
+inline constexpr uint64_t kMaxDatasetBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
+
+// Streams: what a client must take or bring, and how far it may fall behind that.
+inline constexpr double kMinBytesPerSecond = 6'553.6;  // 64 KiB in 10 s
+inline constexpr absl::Duration kStreamTimeout = absl::Minutes(1);
+
+// Calls at once.
+inline constexpr size_t kMaxWaitingCalls = 1'024;
+inline constexpr size_t kMaxWatches = 64;
+inline constexpr size_t kMaxReads = 64;
+// With figures; fewer than the pool's threads, which they hold.
+inline constexpr size_t kMaxReports = 4;
+inline constexpr size_t kMaxGenerations = 32;  // more than run or wait: slow clients keep theirs
+inline constexpr size_t kMaxUploads = 8;
+inline constexpr size_t kMaxWorkerStreams = 64;
+inline constexpr size_t kMaxWorkerTransfers = 1'024;
+inline constexpr size_t kMaxUnsentBytes = 64 << 20;  // to one worker
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_SERVER_RPC_LIMITS_H_

@@ -1,0 +1,266 @@
+#include "server/rpc/names.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "proto/reflect/text.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/page.h"
+#include "text/utf8.h"
+
+namespace ablate::rpc {
+namespace {
+
+using reflect::Quoted;
+
+constexpr uint32_t kShownCandidates = 5;
+constexpr uint32_t kNearCandidates = 500;
+
+using Ids = absl::StatusOr<std::vector<std::string>>;
+
+// One kind of resource: how its names look and how they are found.
+struct Collection {
+  absl::string_view singular, plural;
+  absl::string_view allowed, allowed_whole;  // names, in words, of FindId and FindWholeId
+  absl::string_view reason;                  // of NOT_FOUND
+  absl::string_view partly;                  // how a name that is not a whole ID is a resource's
+  bool (*is_id)(absl::string_view id);
+  // At most `limit` IDs that `id` means or begins, in order.
+  Ids (*find)(storage::Store* store, absl::string_view id, uint32_t limit);
+  // What a wrong `id` may have meant.
+  Ids (*near)(storage::Store* store, absl::string_view id);
+};
+
+// Lower-case letters, digits and `others`.
+bool IsMadeOf(absl::string_view id, absl::string_view others) {
+  return !id.empty() && id.size() <= kMaxNameBytes &&
+         std::all_of(id.begin(), id.end(), [others](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || absl::StrContains(others, c);
+         });
+}
+
+bool IsRunId(absl::string_view id) { return IsMadeOf(id, "."); }
+
+// By ID or by a display name that only one has.
+Ids FindDatasetIds(storage::Store* store, absl::string_view id, uint32_t) {
+  const absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(id);
+  if (absl::IsNotFound(dataset.status())) return std::vector<std::string>();
+  if (!dataset.ok()) return dataset.status();
+  return std::vector<std::string>{dataset->id};
+}
+
+Ids DatasetIdsAndNames(storage::Store* store, absl::string_view) {
+  const auto all = store->ListDatasets("", kNearCandidates);
+  if (!all.ok()) return all.status();
+  std::vector<std::string> names;
+  for (const storage::DatasetRecord& one : *all) {
+    names.push_back(one.id);
+    names.push_back(one.display_name);
+  }
+  return names;
+}
+
+constexpr Collection kExperiments = {
+    "experiment",
+    "experiments",
+    "experiments/ID, an ID or the beginning of one (lower-case letters, digits and hyphens)",
+    "experiments/ID or a whole ID (lower-case letters, digits and hyphens)",
+    "EXPERIMENT_NOT_FOUND",
+    "begins so",
+    [](absl::string_view id) { return IsMadeOf(id, "-"); },
+    [](storage::Store* store, absl::string_view id, uint32_t limit) {
+      return store->FindExperiments(id, limit);
+    },
+    [](storage::Store* store, absl::string_view) {
+      return store->FindExperiments("", kNearCandidates);
+    }};
+
+constexpr Collection kRuns = {
+    "run",
+    "runs",
+    "runs/ID, an ID or the beginning of one (lower-case letters, digits and a dot)",
+    "runs/ID or a whole ID (lower-case letters, digits and a dot)",
+    "RUN_NOT_FOUND",
+    "begins so",
+    IsRunId,
+    [](storage::Store* store, absl::string_view id, uint32_t limit) {
+      return store->FindRuns(id, limit);
+    },
+    [](storage::Store* store, absl::string_view id) {
+      return store->FindRuns(id.substr(0, 4), kNearCandidates);
+    }};
+
+constexpr Collection kDatasets = {"data set",
+                                  "datasets",
+                                  "datasets/ID, an ID or a display name",
+                                  "datasets/ID or a whole ID",
+                                  "DATASET_NOT_FOUND",
+                                  "has that display name",
+                                  [](absl::string_view id) {
+                                    return text::IsPrintable(id, kMaxNameBytes) &&
+                                           !absl::StrContains(id, '/');
+                                  },
+                                  FindDatasetIds,
+                                  DatasetIdsAndNames};
+
+absl::Status NotFound(storage::Store* store, const Collection& collection, absl::string_view id) {
+  std::string message = absl::StrCat("there is no ", collection.singular, " ", Quoted(id));
+  if (const Ids near = collection.near(store, id); near.ok()) {
+    const std::string nearest = reflect::Nearest(id, *near);
+    if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
+  }
+  return WithReason(absl::NotFoundError(message), collection.reason);
+}
+
+// The ID in `name`, which has the form of one; else an error that says what is `allowed`.
+absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::string_view name,
+                                       absl::string_view field, absl::string_view allowed) {
+  absl::string_view id = name;
+  absl::ConsumePrefix(&id, absl::StrCat(collection.plural, "/"));
+  if (collection.is_id(id)) return id;
+  return InvalidField(field,
+                      name.empty()
+                          ? "it is missing"
+                          : absl::StrCat(Quoted(name), " is no ", collection.singular, "'s name"),
+                      allowed);
+}
+
+absl::StatusOr<std::string> FindId(storage::Store* store, const Collection& collection,
+                                   absl::string_view name, absl::string_view field) {
+  const auto id = IdIn(collection, name, field, collection.allowed);
+  if (!id.ok()) return id.status();
+  Ids found = collection.find(store, *id, kShownCandidates + 1);
+  if (!found.ok()) return found.status();
+  if (found->empty()) return NotFound(store, collection, *id);
+  if (found->size() == 1 || std::find(found->begin(), found->end(), *id) != found->end()) {
+    return found->size() == 1 ? std::move(found->front()) : std::string(*id);
+  }
+  const bool more = found->size() > kShownCandidates;
+  if (more) found->pop_back();
+  return InvalidField(field, absl::StrCat(Quoted(name), " begins several ", collection.plural),
+                      absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : ""));
+}
+
+// Never completes an ID: a call that is sent twice must not reach what is left beside its first
+// target.
+absl::StatusOr<std::string> FindWholeId(storage::Store* store, const Collection& collection,
+                                        absl::string_view name, absl::string_view field) {
+  const auto id = IdIn(collection, name, field, collection.allowed_whole);
+  if (!id.ok()) return id.status();
+  const Ids found = collection.find(store, *id, 1);  // in order, so that `id` would be the first
+  if (!found.ok()) return found.status();
+  if (found->empty()) return NotFound(store, collection, *id);
+  if (found->front() == *id) return found->front();
+  return WithReason(absl::NotFoundError(absl::StrCat(
+                        "there is no ", collection.singular, " ", Quoted(*id), ", but ",
+                        found->front(), " ", collection.partly, ": the whole ID is needed here")),
+                    collection.reason);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_view name,
+                                           absl::string_view field) {
+  return FindId(store, kExperiments, name, field);
+}
+
+absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
+                                    absl::string_view field) {
+  return FindId(store, kRuns, name, field);
+}
+
+absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
+                                        absl::string_view cell, absl::string_view field) {
+  if (!text::IsPrintable(cell, kMaxNameBytes)) {
+    return InvalidField(
+        field, cell.empty() ? "it is missing" : absl::StrCat(Quoted(cell), " is no cell's name"),
+        "a cell of the experiment, such as pre-lr0.01-s42");
+  }
+  std::vector<std::string> names;
+  while (true) {
+    const auto page =
+        store->ListCells(experiment, static_cast<uint32_t>(names.size()), kCellsAtOnce);
+    if (!page.ok()) return page.status();
+    for (const storage::CellRecord& record : *page) {
+      if (record.name == cell) return record.run;
+      names.push_back(record.name);
+    }
+    if (page->size() < kCellsAtOnce) break;
+  }
+  const std::string nearest = reflect::Nearest(cell, names);
+  return WithReason(absl::NotFoundError(absl::StrCat(
+                        "experiment ", experiment, " has no cell ", Quoted(cell),
+                        nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"))),
+                    "CELL_NOT_FOUND");
+}
+
+absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
+                                                absl::string_view field) {
+  return FindWholeId(store, kExperiments, name, field);
+}
+
+absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
+                                             absl::string_view field) {
+  return FindWholeId(store, kDatasets, name, field);
+}
+
+absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
+                                                   absl::string_view field) {
+  const auto id = IdIn(kDatasets, name, field, kDatasets.allowed);
+  if (!id.ok()) return id.status();
+  absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(*id);
+  return absl::IsNotFound(dataset.status()) ? NotFound(store, kDatasets, *id) : std::move(dataset);
+}
+
+absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,
+                                                   absl::string_view field) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  CheckpointName parsed;
+  const bool fits = parts.size() == 4 && parts[0] == "runs" && IsRunId(parts[1]) &&
+                    parts[2] == "checkpoints" && absl::SimpleAtoi(parts[3], &parsed.step) &&
+                    absl::StrCat(parsed.step) == parts[3];
+  if (!fits) {
+    return InvalidField(field, absl::StrCat(Quoted(name), " is no artifact's name"),
+                        "runs/{run}/checkpoints/{step}");
+  }
+  parsed.run = std::string(parts[1]);
+  return parsed;
+}
+
+absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
+                                                       const std::string& run,
+                                                       std::optional<uint32_t> step) {
+  const auto artifacts = store->ListArtifacts(run);
+  if (!artifacts.ok()) return artifacts.status();
+  if (!step && !artifacts->empty()) return artifacts->back();  // by ascending step
+  if (!step) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("run ", run, " has no checkpoint (yet)")),
+        "NO_CHECKPOINT");
+  }
+  std::string steps;
+  for (const storage::ArtifactRecord& artifact : *artifacts) {
+    if (artifact.step == *step) return artifact;
+    absl::StrAppend(&steps, steps.empty() ? "; it has steps " : ", ", artifact.step);
+  }
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("run ", run, " has no checkpoint of step ", *step, steps)),
+      "ARTIFACT_NOT_FOUND");
+}
+
+std::string ExperimentName(absl::string_view id) { return absl::StrCat("experiments/", id); }
+std::string RunName(absl::string_view id) { return absl::StrCat("runs/", id); }
+std::string DatasetName(absl::string_view id) { return absl::StrCat("datasets/", id); }
+std::string CheckpointNameOf(absl::string_view run, uint32_t step) {
+  return absl::StrCat("runs/", run, "/checkpoints/", step);
+}
+
+}  // namespace ablate::rpc

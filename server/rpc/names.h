@@ -1,0 +1,56 @@
+// Resource names as people give them: `experiments/ID`, a bare ID, or, where nothing is changed,
+// the beginning of one.
+#ifndef ABLATE_SERVER_RPC_NAMES_H_
+#define ABLATE_SERVER_RPC_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/store.h"
+
+namespace ablate::rpc {
+
+// The id that `name` means, in field `field` of the request. INVALID_ARGUMENT if it can't be such a
+// name; NOT_FOUND, with the nearest one if there is one; INVALID_ARGUMENT with candidates if it
+// begins several.
+absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_view name,
+                                           absl::string_view field);
+absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
+                                    absl::string_view field);
+// For calls that change or remove: only the whole ID will do. NOT_FOUND otherwise, which also says
+// what it begins or was near to.
+absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
+                                                absl::string_view field);
+absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
+                                             absl::string_view field);
+// The run of an experiment's cell; `experiment` is an id.
+absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
+                                        absl::string_view cell, absl::string_view field);
+// By id or by a display name that only one data set has.
+absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
+                                                   absl::string_view field);
+
+// `runs/{run}/checkpoints/{step}`.
+struct CheckpointName {
+  std::string run;  // as given: an id or the beginning of one
+  uint32_t step = 0;
+};
+absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name, absl::string_view field);
+
+// `run` is an id; without a step its last checkpoint. NOT_FOUND lists the steps that there are;
+// FAILED_PRECONDITION if the last one is asked for and there is none.
+absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
+                                                       const std::string& run,
+                                                       std::optional<uint32_t> step);
+
+std::string ExperimentName(absl::string_view id);
+std::string RunName(absl::string_view id);
+std::string DatasetName(absl::string_view id);
+std::string CheckpointNameOf(absl::string_view run, uint32_t step);
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_SERVER_RPC_NAMES_H_

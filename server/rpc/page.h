@@ -1,0 +1,47 @@
+// Pages of a list: their size and the token that leads to the next.
+#ifndef ABLATE_SERVER_RPC_PAGE_H_
+#define ABLATE_SERVER_RPC_PAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::rpc {
+
+// Cells that are read from the store at once.
+inline constexpr uint32_t kCellsAtOnce = 1'000;
+
+// `asked`, or `fallback` if it is 0. INVALID_ARGUMENT if it is over kMaxPageSize.
+absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback);
+
+// An opaque token for the rows of `list` after `position`.
+std::string PageToken(absl::string_view list, absl::string_view position);
+
+// INVALID_ARGUMENT about such a token.
+absl::Status NotAPageToken(absl::string_view token);
+
+// The position in a token of the same list; empty for no token. INVALID_ARGUMENT otherwise.
+absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_view token);
+
+// Bytes left in an answer.
+class Room {
+ public:
+  explicit Room(size_t bytes) : bytes_(bytes) {}
+  // Whether a row of so many bytes still fits; the first always does.
+  bool Take(size_t bytes) {
+    const bool fits = used_ == 0 || used_ + bytes <= bytes_;
+    if (fits) used_ += bytes;
+    return fits;
+  }
+
+ private:
+  const size_t bytes_;
+  size_t used_ = 0;
+};
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_SERVER_RPC_PAGE_H_

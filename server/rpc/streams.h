@@ -1,0 +1,212 @@
+// Streams whose messages are made, or taken, on the work pool: PullStream writes what it makes as
+// fast as the client takes it, PushStream takes a client's messages one by one.
+#ifndef ABLATE_SERVER_RPC_STREAMS_H_
+#define ABLATE_SERVER_RPC_STREAMS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/live_streams.h"
+#include "server/schedule/clock.h"
+#include "sync/mutex.h"
+
+namespace ablate::rpc {
+
+// A server stream that is made in batches. At any time either a task of it is on the pool or one
+// write is in progress, so derived classes need no lock. Created with new; deletes itself when the
+// call is done.
+template <class Response>
+class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream {
+ public:
+  explicit PullStream(const StreamCall& call) : call_(call), pace_(call.pace) {}
+
+  // Starts the work; for the method handler to return.
+  grpc::ServerWriteReactor<Response>* Begin() {
+    absl::Status accepted = Check();
+    if (accepted.ok()) accepted = call_.streams->Add(this);
+    if (accepted.ok() && !call_.pool->TryPost([this] { Step(); })) accepted = TooBusy();
+    if (!accepted.ok()) this->Finish(ToGrpc(accepted));
+    return this;
+  }
+
+  void OnWriteDone(bool ok) final {
+    pace_.Written(schedule::SteadyClock().Now());
+    if (!ok) {
+      this->Finish(grpc::Status::CANCELLED);
+      return;
+    }
+    batch_.pop_front();
+    WriteNext();
+  }
+  void OnCancel() final { cancelled_ = true; }
+  void OnDone() final {
+    call_.streams->Remove(this);
+    delete this;
+  }
+  void Stop() final { stopped_ = true; }
+  void CheckPace(absl::Duration now) final {
+    if (pace_.TooSlow(now)) EndNow(call_.context, TooSlow(pace_));
+  }
+
+ protected:
+  ~PullStream() override = default;
+
+  // Whether the request may wait for a thread at all: no store, no time. A request that is refused
+  // here is gone at once, however large it is.
+  virtual absl::Status Check() const { return absl::OkStatus(); }
+
+  // Appends messages, about kBatchBytes or what can be made in some 20 ms; it may be none. False
+  // when there will be no more. Runs on the pool.
+  virtual absl::StatusOr<bool> Fill(std::deque<Response>* batch) = 0;
+
+  // Whether nobody wants the rest: a long Fill looks now and then.
+  bool ended() const { return cancelled_ || stopped_; }
+
+ private:
+  void Step() {
+    absl::StatusOr<bool> more = Fill(&batch_);
+    if (stopped_) more = ServerEnds();
+    if (cancelled_) more = CallCancelled();
+    if (!more.ok()) {
+      this->Finish(ToGrpc(more.status()));
+      return;
+    }
+    more_ = *more;
+    WriteNext();
+  }
+
+  void WriteNext() {
+    if (!batch_.empty()) {
+      pace_.Write(batch_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+      this->StartWrite(&batch_.front());
+    } else if (more_) {
+      call_.pool->Post([this] { Step(); });
+    } else {
+      this->Finish(grpc::Status::OK);
+    }
+  }
+
+  const StreamCall call_;
+  Pace pace_;
+  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> stopped_ = false;
+  std::deque<Response> batch_;
+  bool more_ = true;
+};
+
+// A client stream. At any time either a task of it is on the pool or one read is in progress, so
+// derived classes need no lock. Clients and workers send kChunkBytes in a message at most. Created
+// with new; deletes itself when the call is done.
+template <class Request>
+class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
+ public:
+  explicit PushStream(const StreamCall& call) : call_(call), pace_(call.pace, kChunkBytes) {}
+
+  // Starts reading; for the method handler to return.
+  grpc::ServerReadReactor<Request>* Begin() {
+    if (const absl::Status accepted = call_.streams->Add(this); accepted.ok()) {
+      ReadNext();
+    } else {
+      this->Finish(ToGrpc(accepted));
+    }
+    return this;
+  }
+
+  void OnReadDone(bool ok) final {
+    pace_.HasRead(ok ? request_.ByteSizeLong() : 0, schedule::SteadyClock().Now());
+    {
+      MutexLock lock(&mutex_);
+      reading_ = false;
+      if (!end_.ok()) return;  // Interrupt has finished the call
+    }
+    call_.pool->Post([this, ok] { ok ? TakeOne() : End(); });
+  }
+  void OnDone() final {
+    call_.streams->Remove(this);
+    delete this;
+  }
+  void Stop() final { Interrupt(ServerEnds()); }
+  void CheckPace(absl::Duration now) final {
+    if (!pace_.TooSlow(now)) return;
+    Interrupt(absl::DeadlineExceededError(
+        absl::StrCat("too little comes: the client must send ", pace_.Terms())));
+  }
+
+ protected:
+  ~PushStream() override = default;
+
+  // Takes one message, on the pool. False if the client need not send the rest.
+  virtual absl::StatusOr<bool> Take(const Request& request) = 0;
+  // Everything was taken, or Take returned false: fills in the response, on the pool.
+  virtual absl::Status Complete() = 0;
+
+ private:
+  void TakeOne() {
+    const absl::StatusOr<bool> more = Take(request_);
+    if (!more.ok()) {
+      this->Finish(ToGrpc(more.status()));
+    } else if (*more) {
+      ReadNext();
+    } else {
+      End();
+    }
+  }
+
+  void ReadNext() {
+    absl::Status end;
+    {
+      MutexLock lock(&mutex_);
+      end = end_;
+      reading_ = end.ok();
+      if (reading_) {
+        pace_.Read(schedule::SteadyClock().Now());
+        this->StartRead(&request_);
+      }
+    }
+    if (!end.ok()) this->Finish(ToGrpc(end));
+  }
+
+  // A client that is gone looks like one that has sent everything.
+  void End() {
+    absl::Status end;
+    {
+      MutexLock lock(&mutex_);
+      end = end_;
+    }
+    if (end.ok() && call_.context->IsCancelled()) end = absl::CancelledError("the client is gone");
+    if (end.ok()) end = Complete();
+    this->Finish(ToGrpc(end));
+  }
+
+  // Ends the call now if it waits for the client, otherwise after the message in work.
+  void Interrupt(const absl::Status& why) {
+    {
+      MutexLock lock(&mutex_);
+      if (!end_.ok()) return;
+      end_ = why;
+      if (!reading_) return;
+    }
+    this->Finish(ToGrpc(why));
+  }
+
+  const StreamCall call_;
+  Pace pace_;
+  Request request_;
+  Mutex mutex_;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // why to stop; OK while nobody asked
+};
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_SERVER_RPC_STREAMS_H_

@@ -1,0 +1,226 @@
+// A worker's long stream.
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/live_streams.h"
+#include "server/rpc/work_pool.h"
+#include "server/schedule/clock.h"
+#include "server/schedule/scheduler_thread.h"
+#include "server/service/services.h"
+#include "sync/mutex.h"
+
+namespace ablate::service {
+namespace {
+
+// For a write that the worker does not take, after the stream was to end.
+constexpr absl::Duration kWriteTimeout = absl::Seconds(2);
+
+// The blob that an event names, or empty.
+absl::string_view BlobOf(const worker::v1::Event& event) {
+  if (event.has_checkpoint()) return event.checkpoint().blob();
+  if (event.has_resume_state()) return event.resume_state().blob();
+  return "";
+}
+
+// Kept alive by the call and by the scheduler. The next message is read when the scheduler has
+// taken the one before, so that a worker can't flood it.
+class AttachReactor final
+    : public grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>,
+      public schedule::WorkerStream,
+      public rpc::LiveStream,
+      public std::enable_shared_from_this<AttachReactor> {
+ public:
+  // The reactor of a new call; `context` outlives the call.
+  static AttachReactor* Start(WorkerBackend* backend, grpc::CallbackServerContext* context);
+
+  void Send(const worker::v1::ToWorker& message) override;
+  void Close(const absl::Status& why) override;
+  void Stop() override;
+  void CheckPace(absl::Duration now) override;
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  AttachReactor(WorkerBackend* backend, grpc::CallbackServerContext* context);
+
+  void Open();
+  void ReadNext();
+  void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the scheduler, once, that nothing more will come.
+  void Leave();
+  // Finishes with `status` after the write in progress, which has a while to end.
+  void End(const absl::Status& status);
+  void EndLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Abort();
+
+  WorkerBackend* const backend_;
+  grpc::CallbackServerContext* const context_;
+  std::shared_ptr<AttachReactor> self_;       // until OnDone
+  schedule::Scheduler::Session session_ = 0;  // touched on the scheduler's thread only
+  worker::v1::FromWorker incoming_;           // between a read and ReadNext the scheduler's
+  rpc::Pace pace_;
+
+  Mutex mutex_;
+  std::deque<worker::v1::ToWorker> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  size_t outgoing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is read or written
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
+  bool left_ ABSL_GUARDED_BY(mutex_) = true;  // the scheduler does not know the stream
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+AttachReactor::AttachReactor(WorkerBackend* backend, grpc::CallbackServerContext* context)
+    : backend_(backend), context_(context), pace_(backend->pace) {}
+
+AttachReactor* AttachReactor::Start(WorkerBackend* backend, grpc::CallbackServerContext* context) {
+  // The constructor is private, so that every reactor owns itself.
+  std::shared_ptr<AttachReactor> reactor(new AttachReactor(backend, context));
+  reactor->self_ = reactor;
+  if (const absl::Status accepted = backend->streams.Add(reactor.get()); accepted.ok()) {
+    reactor->Open();
+  } else {
+    reactor->End(accepted);
+  }
+  return reactor.get();
+}
+
+void AttachReactor::Open() {
+  {
+    MutexLock lock(&mutex_);
+    left_ = false;
+  }
+  backend_->scheduler->Post([self = shared_from_this()](schedule::Scheduler& scheduler) {
+    self->session_ = scheduler.Open(self);
+    self->ReadNext();
+  });
+}
+
+void AttachReactor::ReadNext() {
+  MutexLock lock(&mutex_);
+  if (!ending_) StartRead(&incoming_);
+}
+
+void AttachReactor::OnReadDone(bool ok) {
+  if (!ok) {
+    Leave();
+    End(absl::OkStatus());
+    return;
+  }
+  if (incoming_.has_event()) {
+    const worker::v1::Event& event = incoming_.event();
+    const absl::string_view blob = BlobOf(event);
+    if (!blob.empty()) backend_->pins.Named(event.lease(), event.seq(), blob);
+  }
+  backend_->scheduler->Post([self = shared_from_this()](schedule::Scheduler& scheduler) {
+    scheduler.Receive(self->session_, self->incoming_);
+    self->ReadNext();
+  });
+}
+
+void AttachReactor::Send(const worker::v1::ToWorker& message) {
+  MutexLock lock(&mutex_);
+  if (ending_) return;  // the server may be gone, too
+  if (message.has_ack()) backend_->pins.Acknowledged(message.ack().lease(), message.ack().seq());
+  outgoing_bytes_ += message.ByteSizeLong();
+  if (outgoing_bytes_ > rpc::kMaxUnsentBytes) {
+    EndLocked(absl::ResourceExhaustedError(
+        absl::StrCat("the worker does not read: ", outgoing_bytes_, " bytes wait for it")));
+    return;
+  }
+  outgoing_.push_back(message);
+  if (outgoing_.size() == 1) WriteFirst();
+}
+
+void AttachReactor::WriteFirst() {
+  pace_.Write(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+  StartWrite(&outgoing_.front());
+}
+
+void AttachReactor::OnWriteDone(bool ok) {
+  MutexLock lock(&mutex_);
+  pace_.Written(schedule::SteadyClock().Now());
+  outgoing_bytes_ -= outgoing_.front().ByteSizeLong();
+  outgoing_.pop_front();
+  if (!ok || ending_) outgoing_.clear();
+  if (ending_) {
+    Finish(rpc::ToGrpc(end_));
+  } else if (!outgoing_.empty()) {
+    WriteFirst();
+  }
+  // If the write failed, a read fails too and ends the stream.
+}
+
+void AttachReactor::Close(const absl::Status& why) { End(why); }
+
+void AttachReactor::Stop() { End(rpc::ServerEnds()); }
+
+void AttachReactor::CheckPace(absl::Duration now) {
+  if (pace_.TooSlow(now)) rpc::EndNow(context_, rpc::TooSlow(pace_));
+}
+
+void AttachReactor::OnCancel() {
+  Leave();
+  End(absl::CancelledError("the worker is gone"));
+}
+
+void AttachReactor::Leave() {
+  {
+    MutexLock lock(&mutex_);
+    if (std::exchange(left_, true)) return;
+  }
+  backend_->scheduler->Post([self = shared_from_this()](schedule::Scheduler& scheduler) {
+    scheduler.Closed(self->session_);
+  });
+}
+
+void AttachReactor::End(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  EndLocked(status);
+}
+
+void AttachReactor::EndLocked(const absl::Status& status) {
+  if (std::exchange(ending_, true)) return;
+  end_ = status;
+  if (outgoing_.empty()) {
+    Finish(rpc::ToGrpc(end_));
+    return;
+  }
+  backend_->pool->PostAfter(kWriteTimeout, [self = shared_from_this()] { self->Abort(); });
+}
+
+void AttachReactor::Abort() {
+  MutexLock lock(&mutex_);
+  if (!done_) context_->TryCancel();
+}
+
+void AttachReactor::OnDone() {
+  Leave();
+  backend_->streams.Remove(this);
+  {
+    MutexLock lock(&mutex_);
+    done_ = true;
+  }
+  self_.reset();
+}
+
+}  // namespace
+
+grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>* StartAttach(
+    WorkerBackend* backend, grpc::CallbackServerContext* context) {
+  return AttachReactor::Start(backend, context);
+}
+
+}  // namespace ablate::service

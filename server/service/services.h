@@ -1,0 +1,114 @@
+// The gRPC services, and what their handlers work with. Handlers keep no state of their own and may
+// be called on any thread.
+#ifndef ABLATE_SERVER_SERVICE_SERVICES_H_
+#define ABLATE_SERVER_SERVICE_SERVICES_H_
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/report.pb.h"
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/impl/codegen/service_type.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/report/figure/gnuplot.h"
+#include "server/results/series.h"
+#include "server/rpc/call.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/live_streams.h"
+#include "server/rpc/work_pool.h"
+#include "server/schedule/scheduler_thread.h"
+#include "server/service/blob_pins.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+
+// Pointers outlive every handler and reactor.
+struct Backend {
+  storage::Store* store = nullptr;
+  schedule::SchedulerThread* scheduler = nullptr;
+  rpc::WorkPool* pool = nullptr;
+  rpc::WorkPool* planners = nullptr;   // of new experiments: few, for each may need much memory
+  figure::Gnuplot* gnuplot = nullptr;  // thread-safe
+  std::string owner;                   // recorded with experiments
+  rpc::MinPace pace;                   // of streams
+  rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
+  rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
+  rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads};
+  rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports};
+  rpc::LiveStreams generations{"generations", rpc::kMaxGenerations};
+  rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads};
+
+  std::array<rpc::LiveStreams*, 5> AllStreams() {
+    return {&watches, &reads, &reports, &generations, &uploads};
+  }
+  // What a new stream of one of these kinds runs on.
+  rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
+    return {context, pool, kind, pace};
+  }
+};
+
+// What attached streams work with; outlives their calls. The scheduler may hold a stream longer:
+// one whose call has ended touches none of this.
+struct WorkerBackend {
+  storage::Store* store = nullptr;
+  schedule::SchedulerThread* scheduler = nullptr;
+  rpc::WorkPool* pool = nullptr;
+  rpc::MinPace pace;
+  BlobPins pins;
+  rpc::LiveStreams streams{"workers", rpc::kMaxWorkerStreams};
+  rpc::LiveStreams transfers{"transfers of workers", rpc::kMaxWorkerTransfers};
+};
+
+// Services; what they are given must outlive them.
+std::unique_ptr<grpc::Service> MakeExperimentsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeRunsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeMetricsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeDatasetsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeArtifactsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeModelsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeWorkersService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
+
+// Methods that have a file of their own. What is pointed to outlives the call.
+
+// INVALID_ARGUMENT lists every problem; with validate_only they are in the response and nothing is
+// changed. RESOURCE_EXHAUSTED if the disk has no room for what the runs would leave. A request that
+// was accepted before is none of these: it gets what is stored of the first answer. ALREADY_EXISTS
+// if request_id was used for another request. Uses `request` up.
+absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
+                                                              v1::CreateExperimentRequest* request);
+// Answers a call whose request is bytes yet: as a message it can be thirty times as large, so its
+// size is looked at before it is read, and only a few are read at once. As CreateExperiment;
+// RESOURCE_EXHAUSTED also while too many bytes of such requests are here.
+grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
+
+// WatchExperiment: a stream that sleeps until something was committed.
+grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
+    Backend* backend, grpc::CallbackServerContext* context,
+    const v1::WatchExperimentRequest* request);
+
+// Errors as CompareGrid's, DrawFigure's and Gnuplot::Render's; RESOURCE_EXHAUSTED for a picture
+// larger than kPageBytes, and while kMaxReports are made. Blocks on the store and on gnuplot.
+absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
+                          const results::Cancelled& cancelled, v1::RenderFigureResponse* response);
+
+// Export: the points of an experiment, cell by cell, as files for other programs.
+grpc::ServerWriteReactor<v1::FileChunk>* StartExport(Backend* backend,
+                                                     grpc::CallbackServerContext* context,
+                                                     const v1::ExportRequest* request);
+
+// A worker's long stream: hands its messages to the scheduler and the scheduler's to it.
+grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>* StartAttach(
+    WorkerBackend* backend, grpc::CallbackServerContext* context);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_SERVICES_H_

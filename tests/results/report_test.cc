@@ -1,0 +1,147 @@
+// What a report says of a stored experiment: contents, provenance, figures without gnuplot.
+#include "server/results/report.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/results/spec_yaml.h"
+#include "storage/blobs.h"
+#include "storage/sha256.h"
+#include "tests/results/stored_grid.h"
+
+namespace ablate::results {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kSpec[] = R"(
+  name: "small"
+  question: "Is <b>wide</b> better?"
+  base { task { legacy_recall { keys: 20 draw: 4 } } model { layers: 1 width: 8 heads: 2 }
+         training { steps: 4 batch: 2 } }
+  axes { name: "size"
+         settings { label: "narrow" }
+         settings { label: "wide" set { key: "model.width" value { number_value: 16 } } } }
+  report { summaries { key: "train/loss" last: 2 } }
+  seeds { count: 3 }
+)";
+
+class ReportContentsTest : public ::testing::Test {
+ protected:
+  ReportContentsTest() : grid_(kSpec) {
+    for (int seed = 0; seed < 3; ++seed) {
+      for (const char* label : {"narrow", "wide"}) {
+        const double better = label[0] == 'w' ? .5 : 0;
+        StoredGrid::Curves curves;
+        for (uint32_t step = 0; step < 4; ++step) curves["train/loss"][step] = 3.0 - step - better;
+        curves["eval/loss"] = {{0, 3.0}, {4, 1 + .01 * seed * seed - better}};
+        grid_.Finish(std::string(label) + "-s" + std::to_string(seed), curves);
+      }
+    }
+    request_.set_experiment(grid_.experiment());
+    sources_.store = grid_.store();
+    sources_.gnuplot = &no_gnuplot_;
+  }
+
+  absl::StatusOr<html::Experiment> TryDescribe(const Cancelled& cancelled) {
+    auto stored = LoadExperiment(sources_.store, request_.experiment());
+    if (!stored.ok()) return stored.status();
+    return DescribeExperiment(sources_, *std::move(stored), request_, "e1-", cancelled);
+  }
+
+  html::Experiment Describe() {
+    const auto experiment = TryDescribe([] { return false; });
+    EXPECT_TRUE(experiment.ok()) << experiment.status();
+    return experiment.ok() ? *experiment : html::Experiment();
+  }
+
+  StoredGrid grid_;
+  figure::Gnuplot no_gnuplot_{""};
+  ReportSources sources_;
+  v1::CompareRequest request_;
+};
+
+TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
+  const html::Experiment experiment = Describe();
+  EXPECT_EQ(experiment.question, "Is <b>wide</b> better?");
+  EXPECT_EQ(experiment.read_at, "where each run ended");
+  ASSERT_EQ(experiment.changes.size(), 2u);
+  EXPECT_TRUE(experiment.changes[0].empty());
+  ASSERT_FALSE(experiment.changes[1].empty());
+  const html::FieldChange& last = experiment.changes[1].back();
+  EXPECT_EQ(last.path + " " + last.baseline + " " + last.value, "model.width 8 16");
+  ASSERT_EQ(experiment.windows.size(), 1u);
+  EXPECT_EQ(experiment.windows[0].title, "train/loss, mean of the last 2");
+  EXPECT_DOUBLE_EQ(experiment.windows[0].entries[1].mean.value, 0);
+}
+
+TEST_F(ReportContentsTest, KnowsWhetherSeedsShareWeights) {
+  EXPECT_TRUE(Describe().shared_weights);
+  std::string spec = kSpec;
+  spec.replace(spec.find("heads: 2 }"), 10, "heads: 2 init { streams: sequential } }");
+  StoredGrid sequential(spec);
+  request_.set_experiment(sequential.experiment());
+  sources_.store = sequential.store();
+  EXPECT_FALSE(Describe().shared_weights);
+}
+
+TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
+  const html::Provenance provenance = Describe().provenance;
+  EXPECT_EQ(provenance.cells, 6u);
+  EXPECT_EQ(provenance.runs, 6u);
+  EXPECT_EQ(provenance.reused, 0u);
+  EXPECT_EQ(provenance.device_seconds, 6);
+  EXPECT_THAT(provenance.spec_yaml, StartsWith("name: small\n"));
+  EXPECT_EQ(provenance.spec_sha256, storage::Sha256Hex(provenance.spec_yaml));
+  EXPECT_EQ(provenance.submit_command, "ablate submit small.yaml --wait");
+  EXPECT_EQ(provenance.report_command, "ablate report EXPERIMENT -o report.html");
+}
+
+TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {
+  request_.set_key("eval/loss; `id`");
+  request_.set_by("size");
+  (*request_.mutable_baseline())["size"] = "it's";
+  request_.set_at(3);
+  request_.set_experiment("e");
+  EXPECT_EQ(ReportCommand(request_),
+            "ablate report e --key 'eval/loss; `id`' --by size --baseline 'size=it'\\''s' --at 3 "
+            "-o report.html");
+}
+
+TEST_F(ReportContentsTest, HasAPlaceForEachFigureWithoutGnuplot) {
+  const html::Experiment experiment = Describe();
+  std::vector<std::string> names;
+  for (const html::Figure& figure : experiment.figures) {
+    names.push_back(figure.name);
+    EXPECT_EQ(figure.svg, "");
+    EXPECT_THAT(figure.missing, HasSubstr("gnuplot")) << figure.name;
+    EXPECT_NE(figure.csv, "") << figure.name;
+    EXPECT_NE(figure.description, "") << figure.name;
+  }
+  EXPECT_THAT(names, ElementsAre("loss", "forest", "summary", "windows", "curves"));
+}
+
+TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {
+  StoredGrid untrained(kSpec);
+  request_.set_experiment(untrained.experiment());
+  sources_.store = untrained.store();
+  for (const html::Figure& figure : Describe().figures) {
+    EXPECT_THAT(figure.missing, Not(HasSubstr("key: "))) << figure.name;
+    EXPECT_THAT(figure.missing, Not(HasSubstr("kind: "))) << figure.name;
+    EXPECT_THAT(figure.missing, StartsWith("Not drawn: ")) << figure.name;
+  }
+}
+
+TEST_F(ReportContentsTest, StopsWhenNobodyWantsIt) {
+  const auto experiment = TryDescribe([] { return true; });
+  EXPECT_TRUE(absl::IsCancelled(experiment.status())) << experiment.status();
+}
+
+TEST_F(ReportContentsTest, HasNoSamplesUnlessTheSpecAsks) {
+  EXPECT_FALSE(Describe().samples.has_value());
+}
+
+}  // namespace
+}  // namespace ablate::results

@@ -1,0 +1,112 @@
+// An experiment in a store in memory whose runs end as a test says, without server or worker.
+#include "tests/results/stored_grid.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/service/plan.h"
+#include "server/spec/resolve.h"
+
+namespace ablate::results {
+namespace {
+
+constexpr storage::Micros kSecond = 1'000'000;
+
+storage::NewExperiment ToExperiment(const spec::Resolution& resolution) {
+  storage::NewExperiment experiment;
+  experiment.name = resolution.spec.name();
+  experiment.owner = "ada";
+  experiment.request_id = "request";
+  experiment.spec = resolution.spec.SerializeAsString();
+  std::set<std::string> known;
+  for (const spec::ResolvedCell& cell : resolution.cells) {
+    experiment.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
+    if (known.insert(cell.fingerprint).second) {
+      experiment.runs.push_back(service::ToRun(cell));
+      // The store here has no data sets.
+      experiment.runs.back().dataset_blob.clear();
+    }
+  }
+  return experiment;
+}
+
+storage::PointsEvent PointsOf(const StoredGrid::Curves& curves, uint32_t step) {
+  storage::PointsEvent points;
+  for (const auto& [key, curve] : curves) {
+    storage::Column column{key, {}, {}};
+    for (const auto& [at, value] : curve) {
+      column.steps.push_back(at);
+      column.values.push_back(value);
+    }
+    points.columns.push_back(std::move(column));
+  }
+  points.step = step;
+  points.spent = {kSecond, kSecond / 20, 100};
+  return points;
+}
+
+}  // namespace
+
+StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
+  storage::StoreOptions options;
+  options.folder = folder;
+  store_ = *storage::Store::Open(std::move(options));
+  v1::ExperimentSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  const spec::Surroundings surroundings{
+      [](absl::string_view) -> absl::StatusOr<spec::DatasetFacts> {
+        return absl::NotFoundError("there are no data sets here");
+      },
+      false};
+  const spec::Resolution resolution = spec::Resolve(spec, {}, surroundings);
+  for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;
+  const auto created = store_->CreateExperiment(ToExperiment(resolution));
+  EXPECT_TRUE(created.ok()) << created.status();
+  experiment_ = created->id;
+  const auto cells = store_->ListCells(experiment_, 0, 100'000);
+  for (const storage::CellRecord& cell : *cells) cells_[cell.name] = cell;
+}
+
+std::string StoredGrid::Start(const std::string& cell) {
+  EXPECT_EQ(cells_.count(cell), 1u) << cell;
+  const std::string& run = cells_[cell].run;
+  const auto granted = store_->Grant({{absl::StrCat("l", ++leases_),
+                                       {"cpu-train", "i1", "2 cores", "0.1", "torch", "e", 0},
+                                       {run}}});
+  EXPECT_TRUE(granted.ok() && granted->front().size() == 1) << cell << " can't be granted";
+  return run;
+}
+
+void StoredGrid::Send(const std::string& run, std::vector<storage::LeaseEvent> events) {
+  events.insert(events.begin(), {"", 0, "", storage::StartedEvent{}});
+  for (size_t i = 0; i < events.size(); ++i) {
+    events[i].lease = absl::StrCat("l", leases_);
+    events[i].run = run;
+    events[i].seq = i + 1;
+  }
+  const auto applied = store_->Apply("i1", events);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  for (const storage::Applied one : *applied) ASSERT_EQ(one, storage::Applied::kApplied);
+}
+
+void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool diverged) {
+  const uint32_t steps = cells_[cell].steps;
+  Send(Start(cell), {{"", 0, "", PointsOf(curves, steps)},
+                     {"", 0, "", storage::FinishedEvent{diverged, steps}}});
+}
+
+void StoredGrid::Report(const std::string& cell, const Curves& curves) {
+  uint32_t last = 1;
+  for (const auto& [key, curve] : curves) last = std::max(last, curve.rbegin()->first);
+  Send(Start(cell), {{"", 0, "", PointsOf(curves, last)}});
+}
+
+void StoredGrid::Fail(const std::string& cell) {
+  Send(Start(cell), {{"", 0, "", storage::FailedEvent{"it broke"}}});
+}
+
+}  // namespace ablate::results

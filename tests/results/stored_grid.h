@@ -1,0 +1,45 @@
+// An experiment in a store in memory whose runs end as a test says, without server or worker.
+#ifndef ABLATE_TESTS_RESULTS_STORED_GRID_H_
+#define ABLATE_TESTS_RESULTS_STORED_GRID_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/spec.pb.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+class StoredGrid {
+ public:
+  using Curves = std::map<std::string, std::map<uint32_t, double>>;  // key → step → value
+
+  // `text` is the textproto of a spec of legacy_recall. Each run then takes 1 s of device time.
+  // The store is in `folder`, or in memory.
+  explicit StoredGrid(const std::string& text, const std::string& folder = "");
+
+  storage::Store* store() { return store_.get(); }
+  const std::string& experiment() const { return experiment_; }
+
+  // Trains the run of a cell such as post-s1 to its end.
+  void Finish(const std::string& cell, const Curves& curves, bool diverged = false);
+  // Points of a run that goes on.
+  void Report(const std::string& cell, const Curves& curves);
+  void Fail(const std::string& cell);
+
+ private:
+  // The cell's run under a lease of its own, started.
+  std::string Start(const std::string& cell);
+  void Send(const std::string& run, std::vector<storage::LeaseEvent> events);
+
+  std::unique_ptr<storage::Store> store_;
+  std::string experiment_;
+  std::map<std::string, storage::CellRecord> cells_;
+  uint64_t leases_ = 0;
+};
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_TESTS_RESULTS_STORED_GRID_H_

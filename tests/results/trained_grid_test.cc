@@ -1,0 +1,321 @@
+// The loader: what cells come to, what is tuned, what the specs change, and errors by name.
+#include "server/results/trained_grid.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/results/stored_grid.h"
+
+namespace ablate::results {
+namespace {
+
+using report::RunOutcome;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Optional;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+constexpr char kBase[] = R"(
+  name: "small"
+  base {
+    task { legacy_recall { keys: 20 draw: 4 } }
+    model { layers: 1 width: 8 heads: 2 }
+    training { steps: 10 batch: 2 }
+  }
+  seeds { first: 1 count: 3 }
+)";
+constexpr char kPlacement[] = R"(
+  axes {
+    name: "placement"
+    settings { label: "pre" }
+    settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
+  }
+)";
+constexpr char kRates[] = R"(
+  axes {
+    name: "lr" field: "training.learning_rate" tune: true
+    values { number_value: 0.01 } values { number_value: 0.001 }
+  }
+)";
+
+const Cancelled kNever = [] { return false; };
+
+absl::StatusOr<TrainedGrid> Load(StoredGrid& stored, const GridQuery& query = {}) {
+  auto experiment = LoadExperiment(stored.store(), stored.experiment());
+  if (!experiment.ok()) return experiment.status();
+  return LoadGrid(stored.store(), *std::move(experiment), query, kNever);
+}
+
+// Of a grid that must load.
+TrainedGrid Loaded(StoredGrid& stored, GridQuery query = {}) {
+  absl::StatusOr<TrainedGrid> grid = Load(stored, std::move(query));
+  EXPECT_TRUE(grid.ok()) << grid.status();
+  return grid.ok() ? *std::move(grid) : TrainedGrid();
+}
+
+std::string ErrorOf(StoredGrid& stored, const GridQuery& query) {
+  const absl::Status status = Load(stored, query).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+StoredGrid::Curves Evals(double first, double last) {
+  return {{"eval/loss", {{0, first}, {10, last}}}};
+}
+
+TEST(TrainedGridTest, TellsWhatEachCellCameTo) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  stored.Finish("pre-s1", Evals(3, 2));
+  stored.Finish("pre-s2", Evals(3, 9), true);
+  stored.Report("pre-s3", Evals(3, 2.5));
+  for (int attempt = 0; attempt < 3; ++attempt) stored.Fail("post-s1");
+  stored.Finish("post-s2", {{"train/loss", {{0, 1}}}});
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.cells.size(), 6u);
+  std::vector<RunOutcome> outcomes;
+  for (const report::Cell& cell : grid.input.cells) outcomes.push_back(cell.outcome);
+  EXPECT_THAT(outcomes,
+              ElementsAre(RunOutcome::kDone, RunOutcome::kDiverged, RunOutcome::kUnfinished,
+                          RunOutcome::kFailed, RunOutcome::kDone, RunOutcome::kUnfinished));
+  EXPECT_THAT(grid.input.cells[0].value, Optional(2.));
+  EXPECT_EQ(grid.input.cells[1].value, std::nullopt);
+  EXPECT_EQ(grid.input.cells[2].value, std::nullopt) << "a run that goes on has no final value";
+  EXPECT_EQ(grid.input.cells[4].value, std::nullopt) << "a run without the metric";
+  EXPECT_EQ(grid.cells[3].name, "post-s1");
+  EXPECT_THAT(grid.input.cells[3].labels, ElementsAre("post"));
+  EXPECT_EQ(grid.input.cells[3].seed, 1u);
+}
+
+TEST(TrainedGridTest, ACancelledRunHasEnded) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  ASSERT_TRUE(stored.store()->CancelExperiment(stored.experiment()).ok());
+  for (const report::Cell& cell : Loaded(stored).input.cells) {
+    EXPECT_EQ(cell.outcome, RunOutcome::kMissing);
+  }
+}
+
+TEST(TrainedGridTest, TellsWhatEachCellIsScoredOn) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes { name: "draw" field: "task.legacy_recall.draw"
+           values { number_value: 4 } values { number_value: 5 } }
+    axes { name: "batch" field: "training.batch"
+           values { number_value: 2 } values { number_value: 3 } })"));
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.cells.size(), 12u);
+  EXPECT_EQ(grid.input.cells[0].scored.at("task.legacy_recall.draw"), "4");
+  EXPECT_EQ(grid.input.cells[0].scored, grid.input.cells[3].scored) << "the batch is no difference";
+  EXPECT_NE(grid.input.cells[0].scored, grid.input.cells[6].scored);
+  const report::Comparison comparison = *report::Compare(grid.input);
+  EXPECT_THAT(comparison.within_axes, ElementsAre("draw"));
+}
+
+TEST(TrainedGridTest, AMetricOfTrainingIsTheSameHoweverMuchIsEvaluated) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes { name: "draw" field: "task.legacy_recall.draw"
+           values { number_value: 4 } values { number_value: 5 } }
+    axes { name: "batches" field: "evaluation.batches"
+           values { number_value: 2 } values { number_value: 3 } })"));
+  EXPECT_THAT(report::Compare(Loaded(stored).input)->within_axes, testing::IsEmpty())
+      << "both axes change what is scored: nothing is left to compare";
+  GridQuery query;
+  query.key = "train/loss";
+  const TrainedGrid grid = Loaded(stored, query);
+  ASSERT_EQ(grid.input.cells.size(), 12u);
+  EXPECT_EQ(grid.input.cells[0].scored, grid.input.cells[3].scored);
+  EXPECT_NE(grid.input.cells[0].scored, grid.input.cells[6].scored) << "training data of its own";
+  const report::Comparison comparison = *report::Compare(grid.input);
+  EXPECT_THAT(comparison.within_axes, ElementsAre("draw"));
+  EXPECT_EQ(comparison.family, 2u);
+}
+
+TEST(TrainedGridTest, GivesCostsAndProvenance) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  stored.Finish("pre-s1", Evals(3, 2));
+  const TrainedGrid grid = Loaded(stored);
+  const report::Cell& cell = grid.input.cells[0];
+  EXPECT_THAT(cell.device_seconds, Optional(1.));
+  EXPECT_EQ(cell.contended_seconds, .05);
+  EXPECT_THAT(cell.tokens_per_second, Optional(100.));
+  EXPECT_EQ(cell.trainer, "torch");
+  EXPECT_EQ(cell.version, "0.1");
+  EXPECT_EQ(cell.device, "2 cores");
+  ASSERT_TRUE(cell.parameters.has_value());
+  EXPECT_GT(*cell.parameters, 100);
+  EXPECT_EQ(grid.input.cells[1].device_seconds, std::nullopt);
+  EXPECT_EQ(grid.input.cells[1].tokens_per_second, std::nullopt);
+}
+
+TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates));
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.cells.size(), 12u);
+  EXPECT_THAT(grid.input.cells[0].changed, ElementsAre(Pair("training.learning_rate", "0.01")));
+  EXPECT_TRUE(grid.input.cells[3].changed.empty()) << "0.001 is the default";
+  EXPECT_THAT(grid.input.cells[9].changed, ElementsAre(Pair("model.norm.placement", "post")));
+  EXPECT_EQ(grid.base.at("model.norm.placement"), "pre");
+  EXPECT_EQ(grid.base.at("training.betas"), "[0.9, 0.999]");
+}
+
+TEST(TrainedGridTest, DescribesAxes) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates));
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.axes.size(), 2u);
+  const report::Axis& placement = grid.input.axes[0];
+  const report::Axis& rate = grid.input.axes[1];
+  EXPECT_THAT(placement.labels, ElementsAre("pre", "post"));
+  EXPECT_FALSE(placement.tuned);
+  EXPECT_TRUE(placement.values.empty());
+  EXPECT_THAT(placement.base, Optional(std::string("pre")));
+  EXPECT_THAT(rate.labels, ElementsAre("0.01", "0.001"));
+  EXPECT_TRUE(rate.tuned);
+  EXPECT_THAT(rate.values, ElementsAre(.01, .001));
+  EXPECT_THAT(rate.base, Optional(std::string("0.001")));
+}
+
+TEST(TrainedGridTest, ComparesWithTwoTunedAxes) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates, R"(
+    axes { name: "wd" field: "training.weight_decay" tune: true
+           values { number_value: 0 } values { number_value: 0.1 } values { number_value: 0.2 } })"));
+  for (const char* placement : {"pre", "post"}) {
+    for (const char* rate : {"0.01", "0.001"}) {
+      for (const char* decay : {"0", "0.1", "0.2"}) {
+        for (int seed = 1; seed <= 3; ++seed) {
+          const bool best = absl::StrCat(rate, decay) == "0.0010.1";
+          stored.Finish(absl::StrCat(placement, "-lr", rate, "-wd", decay, "-s", seed),
+                        Evals(3, (best ? 1. : 2.) + .01 * seed));
+        }
+      }
+    }
+  }
+  const auto comparison = report::Compare(Loaded(stored).input);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  ASSERT_EQ(comparison->rows.size(), 2u);
+  ASSERT_EQ(comparison->rows[1].chosen.size(), 1u);
+  EXPECT_THAT(comparison->rows[1].chosen[0].labels, ElementsAre("0.001", "0.1"));
+  EXPECT_EQ(comparison->rows[1].chosen[0].seeds, 3u);
+  EXPECT_EQ(comparison->matched.size(), 6u);
+}
+
+TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  stored.Finish("pre-s1", {{"eval/loss", {{0, 3.}, {5, 2.5}, {10, 2.}}},
+                           {"eval/accuracy", {{0, .1}, {10, .5}}}});
+  GridQuery query;
+  query.key = "eval/accuracy";
+  EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(.5));
+  EXPECT_EQ(Loaded(stored, query).input.better, report::Better::kHigher);
+  query = {};
+  query.at = 5;
+  EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(2.5));
+  query.at = 0;
+  EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(3.));
+}
+
+TEST(TrainedGridTest, SeesThatTheLastPointIsNotFinite) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  stored.Finish("pre-s1", {{"eval/loss", {{0, 3.}, {5, nan}, {10, 2.}}}});
+  stored.Finish("pre-s2", {{"eval/loss", {{0, 3.}, {5, 2.}, {10, nan}}}});
+  const TrainedGrid grid = Loaded(stored);
+  EXPECT_THAT(grid.input.cells[0].value, Optional(2.));
+  ASSERT_TRUE(grid.input.cells[1].value.has_value());
+  EXPECT_TRUE(std::isnan(*grid.input.cells[1].value)) << "not 2, the last finite one";
+}
+
+TEST(TrainedGridTest, TakesTheSpecsMetricAndDirection) {
+  StoredGrid stored(
+      absl::StrCat(kBase, kPlacement, "report { primary: 'train/loss' better: higher }"));
+  stored.Finish("pre-s1", {{"train/loss", {{9, 4.}}}, {"eval/loss", {{10, 2.}}}});
+  const TrainedGrid grid = Loaded(stored);
+  EXPECT_EQ(grid.input.key, "train/loss");
+  EXPECT_EQ(grid.input.better, report::Better::kHigher);
+  GridQuery other;
+  other.key = "eval/loss";
+  EXPECT_EQ(Loaded(stored, other).input.better, report::Better::kLower)
+      << "report.better is about the primary metric only";
+}
+
+TEST(TrainedGridTest, NamesWhatIsNotThere) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates));
+  stored.Finish("pre-lr0.01-s1", Evals(3, 2));
+  GridQuery query;
+  query.key = "eval/los";
+  EXPECT_EQ(ErrorOf(stored, query),
+            absl::StrCat("key: no run of ", stored.experiment(),
+                         " has \"eval/los\" (did you mean eval/loss?); allowed: eval/loss"));
+  query.key = "eval\n";
+  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("key: \"eval\\x0a\" is no key"));
+  query = {};
+  query.at = 7;
+  EXPECT_EQ(ErrorOf(stored, query),
+            absl::StrCat("at: no finished run of ", stored.experiment(),
+                         " has eval/loss at step 7; allowed: -1 for the end, or a step with a "
+                         "point: nearest 0 and 10, from 0 to 10"));
+  query = {};
+  query.by = "placment";
+  EXPECT_EQ(ErrorOf(stored, query),
+            "by: \"placment\" is no axis (did you mean placement?); allowed: placement, lr");
+  query = {};
+  query.baseline = {{"lr", "0.01"}};
+  EXPECT_EQ(ErrorOf(stored, query),
+            "baseline: \"lr\" is no axis that is compared; allowed: placement");
+  query.by = "lr";
+  EXPECT_TRUE(Load(stored, query).ok()) << "then lr is compared";
+  query = {};
+  query.baseline = {{"placement", "pots"}};
+  EXPECT_EQ(ErrorOf(stored, query),
+            "baseline[\"placement\"]: \"pots\" is no label of placement (did you mean post?); "
+            "allowed: pre, post");
+}
+
+TEST(TrainedGridTest, WaitsForAMetricThatMayYetCome) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  EXPECT_TRUE(Load(stored).ok()) << "nothing is trained";
+  stored.Report("pre-s1", {{"train/loss", {{0, 1.}}}});
+  EXPECT_TRUE(Load(stored).ok()) << "no run is done";
+  GridQuery query;
+  query.key = "eval/loss";
+  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("allowed: train/loss"));
+}
+
+TEST(TrainedGridTest, StopsWhenCancelled) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  int asked = 0;
+  const auto grid = LoadGrid(stored.store(), *LoadExperiment(stored.store(), stored.experiment()),
+                             {}, [&asked] { return ++asked > 2; });
+  EXPECT_EQ(grid.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(TrainedGridTest, HandsOverCurvesOneByOne) {
+  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  stored.Finish("pre-s1", Evals(3, 2));
+  stored.Report("post-s1", Evals(4, 3));
+  stored.Finish("pre-s2", {{"train/loss", {{0, 1}}}});
+  const TrainedGrid grid = Loaded(stored);
+  std::map<std::string, std::vector<double>> curves;
+  const auto keep = [&](size_t cell, const Points& points) {
+    EXPECT_THAT(points.steps, ElementsAre(0, 10));
+    curves[grid.cells[cell].name] = points.values;
+    return absl::OkStatus();
+  };
+  const std::vector<size_t> all = {0, 1, 2, 3, 4, 5};
+  ASSERT_TRUE(VisitCurves(stored.store(), grid, "eval/loss", all, kNever, keep).ok());
+  EXPECT_THAT(curves, UnorderedElementsAre(Pair("pre-s1", ElementsAre(3, 2)),
+                                           Pair("post-s1", ElementsAre(4, 3))));
+  const auto refuse = [](size_t, const Points&) { return absl::AbortedError("enough"); };
+  EXPECT_EQ(VisitCurves(stored.store(), grid, "eval/loss", all, kNever, refuse).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(VisitCurves(
+                stored.store(), grid, "eval/loss", all, [] { return true; }, keep)
+                .code(),
+            absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace ablate::results
