@@ -22,6 +22,7 @@
 namespace ablate::figure {
 namespace {
 
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -161,6 +162,20 @@ TEST(KindTest, LacksNothing) {
     EXPECT_TRUE(kind->wanted && kind->draw && kind->caption && kind->description);
     EXPECT_EQ(kind->key.empty(), kind->reduce == nullptr);
   }
+}
+
+TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
+  const auto in_report = [](const report::ComparisonInput& grid) {
+    std::vector<std::string> names;
+    for (const Kind* kind : KindsInReport(*report::Compare(grid))) names.emplace_back(kind->name);
+    return names;
+  };
+  EXPECT_THAT(in_report(NormsGrid(2)),
+              ElementsAre("loss", "forest", "sensitivity", "summary", "windows", "curves"));
+  EXPECT_THAT(in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
+              ElementsAre("loss", "forest", "summary", "windows", "curves"));
+  EXPECT_THAT(in_report(Settings({{"a", {2, 3}}})),
+              ElementsAre("loss", "summary", "windows", "curves"));
 }
 
 // Where people read which kinds there are: none of these sees the table.
