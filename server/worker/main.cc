@@ -111,6 +111,7 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_environment(engine::Environment());
   hello.set_numerics_version(engine::kNumericsVersion);
+  hello.set_config_version(engine::kConfigVersion);
   return hello;
 }
 

@@ -54,6 +54,8 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
                                              const RightfulBlob& data_set, DataSets* data_sets,
                                              RunControl& control) {
+  // Before anything is fetched for it.
+  if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;
   const ablate::v1::TaskSpec& task = run.spec().task();
   switch (task.kind_case()) {
     case ablate::v1::TaskSpec::kLegacyRecall:
@@ -64,14 +66,15 @@ absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
         return Annotate(known.status(),
                         absl::StrCat("cannot use data set ", task.documents().dataset()));
       }
-      engine::RunConfig config = spec::ToEngineConfig(run, (*known)->shape);
-      std::get<engine::DocumentsTask>(config.task).text = {*known, &(*known)->text};
+      absl::StatusOr<engine::RunConfig> config = spec::ToEngineConfig(run, (*known)->shape);
+      if (!config.ok()) return config.status();
+      std::get<engine::DocumentsTask>(config->task).text = {*known, &(*known)->text};
       return config;
     }
     case ablate::v1::TaskSpec::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("task: this worker knows documents and legacy_recall only");
+  return absl::InvalidArgumentError("task: it is not set");
 }
 
 }  // namespace ablate::worker

@@ -1,42 +1,28 @@
-// Names of the switches' settings, and the model as JSON.
 #include "server/engine/model/model_json.h"
 
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/names.h"
 
 namespace ablate::engine {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* NameOf(NormKind kind) { return kind == NormKind::kLayer ? "layer" : "rms"; }
-
-const char* NameOf(NormPlacement placement) {
-  constexpr const char* kNames[] = {"pre", "post", "none"};
-  return kNames[static_cast<int>(placement)];
-}
-
-const char* NameOf(Activation activation) {
-  constexpr const char* kNames[] = {"relu", "gelu", "gelu_tanh"};
-  return kNames[static_cast<int>(activation)];
-}
-
-const char* NameOf(InitKind kind) {
-  constexpr const char* kNames[] = {"pytorch", "pytorch_mha", "xavier", "gpt2"};
-  return kNames[static_cast<int>(kind)];
-}
+constexpr absl::string_view kNoNorm = "none";
 
 Json NormSites(const ModelConfig& model) {
-  const char* kind = NameOf(model.norm.kind);
+  const absl::string_view kind = NameOf(model.norm.kind);
   Json sites = Json::object();
   for (int i = 0; i < model.layers; ++i) {
     const std::string block = absl::StrCat("block.", i);
-    sites[block + ".attention.norm"] = HasAttentionNorm(model.norm) ? kind : "none";
-    sites[block + ".feed_forward.norm"] = HasFeedForwardNorm(model.norm) ? kind : "none";
+    sites[block + ".attention.norm"] = HasAttentionNorm(model.norm) ? kind : kNoNorm;
+    sites[block + ".feed_forward.norm"] = HasFeedForwardNorm(model.norm) ? kind : kNoNorm;
   }
-  sites["final_norm"] = model.norm.final ? kind : "none";
+  sites["final_norm"] = model.norm.final ? kind : kNoNorm;
   return sites;
 }
 
@@ -48,14 +34,13 @@ std::string ModelJson(const ModelConfig& model) {
       {"attention", model.norm.attention}, {"feed_forward", model.norm.feed_forward},
       {"final", model.norm.final},         {"eps", model.norm.eps},
       {"gain", model.norm.gain},           {"bias", model.norm.bias}};
-  const bool by_name = model.init.streams == InitStreams::kByName;
   const Json json = {
       {"vocabulary", model.vocabulary},
       {"layers", model.layers},
       {"width", model.width},
       {"heads", model.heads},
       {"context", model.context},
-      {"positions", model.positions == Positions::kLearned ? "learned" : "none"},
+      {"positions", NameOf(model.positions)},
       {"bias", model.bias},
       {"residual", model.residual},
       {"tied_head", model.tied_head},
@@ -65,9 +50,8 @@ std::string ModelJson(const ModelConfig& model) {
       {"hidden", model.hidden},
       {"norm", norm},
       {"norm_sites", NormSites(model)},
-      {"init",
-       {{"kind", NameOf(model.init.kind)}, {"streams", by_name ? "by_name" : "sequential"}}},
-      {"loss", model.loss == LossPositions::kAll ? "all" : "last"}};
+      {"init", {{"kind", NameOf(model.init.kind)}, {"streams", NameOf(model.init.streams)}}},
+      {"loss", NameOf(model.loss)}};
   return json.dump();
 }
 

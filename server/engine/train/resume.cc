@@ -3,12 +3,14 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/names.h"
 #include "server/engine/safetensors.h"
 #include "server/engine/train/checkpoint.h"
 
@@ -27,24 +29,14 @@ std::string LayoutText(const ParameterLayout& layout) {
 
 // What must be equal between the writer's run and the reader's.
 Metadata IdentityOf(const RunConfig& run, const ParameterLayout& layout) {
-  constexpr const char* kOptimizers[] = {"adamw", "adam", "sgd"};
   return {{"format", "ablate.resume"},
           {"trainer", std::string(TorchTrainerName())},
           {"numerics_version", absl::StrCat(kNumericsVersion)},
           {"environment", Environment()},
           {"layout", LayoutText(layout)},
-          {"precision", run.precision == Precision::kFloat64 ? "float64" : "float32"},
-          {"optimizer", kOptimizers[static_cast<int>(run.training.optimizer.kind)]},
+          {"precision", std::string(NameOf(run.precision))},
+          {"optimizer", std::string(NameOf(run.training.optimizer.kind))},
           {"seed", absl::StrCat(run.seed)}};
-}
-
-constexpr const char* kOutcomes[] = {"training", "done", "diverged"};
-
-absl::StatusOr<Outcome> ParseOutcome(const std::string& text) {
-  for (int i = 0; i < 3; ++i) {
-    if (text == kOutcomes[i]) return static_cast<Outcome>(i);
-  }
-  return absl::InvalidArgumentError("resume state: unknown outcome");
 }
 
 absl::StatusOr<std::string> Field(const SafetensorsFile& file, const std::string& key) {
@@ -100,9 +92,9 @@ absl::Status ReadProgress(const SafetensorsFile& file, const RunConfig& run, Res
   }
   const absl::StatusOr<std::string> outcome = Field(file, "outcome");
   if (!outcome.ok()) return outcome.status();
-  const absl::StatusOr<Outcome> parsed = ParseOutcome(*outcome);
-  if (!parsed.ok()) return parsed.status();
-  state.outcome = *parsed;
+  const std::optional<Outcome> known = FindByName<Outcome>(*outcome);
+  if (!known.has_value()) return absl::InvalidArgumentError("resume state: unknown outcome");
+  state.outcome = *known;
   if (file.Find("first_evaluation") != nullptr) {
     const auto view = FindTensor(file, "first_evaluation", TensorType::kF64, {1});
     if (!view.ok()) return view.status();
@@ -138,7 +130,7 @@ absl::StatusOr<std::string> WriteResumeState(const RunConfig& run, const Paramet
   }
   Metadata metadata = IdentityOf(run, layout);
   metadata["step"] = absl::StrCat(state.step);
-  metadata["outcome"] = kOutcomes[static_cast<int>(state.outcome)];
+  metadata["outcome"] = std::string(NameOf(state.outcome));
   return WriteSafetensors(tensors, metadata);
 }
 

@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/model/model_json.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
@@ -106,33 +105,18 @@ absl::Status CheckDevice(const RunConfig& run) {
   return absl::OkStatus();
 }
 
-bool SameTask(const TaskConfig& a, const TaskConfig& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* recall = std::get_if<LegacyRecallTask>(&a)) {
-    const auto& other = std::get<LegacyRecallTask>(b);
-    return recall->keys == other.keys && recall->draw == other.draw;
-  }
-  const auto& documents = std::get<DocumentsTask>(a);
-  const auto& other = std::get<DocumentsTask>(b);
-  const bool same_text = documents.text == other.text || *documents.text == *other.text;
-  return same_text && documents.held_out == other.held_out;
-}
-
-bool SameTraining(const TrainingConfig& a, const TrainingConfig& b) {
-  return a.steps == b.steps && a.batch == b.batch && a.optimizer.kind == b.optimizer.kind &&
-         a.schedule.kind == b.schedule.kind && a.schedule.warmup == b.schedule.warmup &&
-         a.clip == b.clip && a.rule == b.rule && a.checkpoints == b.checkpoints &&
-         a.final_checkpoint == b.final_checkpoint;
+// Without what the runs of a stack may differ in.
+TrainingConfig Shared(TrainingConfig training) {
+  training.optimizer = {.kind = training.optimizer.kind};
+  return training;
 }
 
 // The part of a run in which `b` differs from `a`, or null.
 const char* Difference(const RunConfig& a, const RunConfig& b) {
-  if (!SameTask(a.task, b.task)) return "task";
-  if (ModelJson(a.model) != ModelJson(b.model)) return "model";
-  if (!SameTraining(a.training, b.training)) return "training";
-  if (a.evaluation.every != b.evaluation.every || a.evaluation.batches != b.evaluation.batches) {
-    return "evaluation";
-  }
+  if (a.task != b.task) return "task";
+  if (a.model != b.model) return "model";
+  if (Shared(a.training) != Shared(b.training)) return "training";
+  if (a.evaluation != b.evaluation) return "evaluation";
   if (a.device != b.device) return "device";
   return a.precision == b.precision ? nullptr : "precision";
 }
