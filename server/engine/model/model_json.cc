@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/layout.h"
 #include "server/engine/names.h"
 
 namespace ablate::engine {

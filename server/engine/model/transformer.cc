@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "server/engine/layout.h"
 #include "server/engine/model/embedding.h"
 #include "server/engine/model/linear.h"
 #include "server/engine/model/norm.h"
@@ -84,14 +85,6 @@ AttentionMask MakeMask(const ModelConfig& config, const SequenceShape& shape,
 }
 
 }  // namespace
-
-bool HasAttentionNorm(const NormConfig& config) {
-  return config.attention && config.placement != NormPlacement::kNone;
-}
-
-bool HasFeedForwardNorm(const NormConfig& config) {
-  return config.feed_forward && config.placement != NormPlacement::kNone;
-}
 
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const StackBatch& batch, LearningRule rule) {

@@ -14,10 +14,6 @@
 
 namespace ablate::engine {
 
-// Whether a block of `config` has a norm at its attention and at its feed-forward site.
-bool HasAttentionNorm(const NormConfig& config);
-bool HasFeedForwardNorm(const NormConfig& config);
-
 // Scores of the next token: [R, B·T, V], or [R, B, V] at the last positions when the loss reads
 // only those (the last block is then computed there alone). Differentiable twice with respect to
 // `parameters`.
