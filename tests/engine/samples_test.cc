@@ -86,7 +86,7 @@ struct Model {
     batch.runs = batch.rows = 1;
     batch.length = static_cast<int64_t>(tokens.size());
     batch.tokens = at::tensor(tokens, at::kLong).unsqueeze(0);
-    return Logits(config, parameters, batch, LearningRule::kBackprop)[0][batch.length - 1];
+    return Logits(config, parameters, batch, Pass())[0][batch.length - 1];
   }
 
   ModelConfig config;

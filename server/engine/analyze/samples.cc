@@ -41,8 +41,8 @@ class PrefixReader {
     batch.runs = 1;
     batch.rows = tokens_.size(0);
     batch.length = tokens_.size(1);
-    batch.tokens = tokens_.reshape({1, -1});                                         // [1, B·T]
-    return Logits(config_, parameters_, batch, LearningRule::kBackprop).squeeze(0);  // [B, V]
+    batch.tokens = tokens_.reshape({1, -1});                        // [1, B·T]
+    return Logits(config_, parameters_, batch, Pass()).squeeze(0);  // [B, V]
   }
 
   void Keep(const at::Tensor& rows) { tokens_ = tokens_.index_select(0, rows); }

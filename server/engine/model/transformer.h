@@ -11,6 +11,7 @@
 #include "server/engine/model/attention.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
 
 namespace ablate::engine {
 
@@ -18,7 +19,7 @@ namespace ablate::engine {
 // only those (the last block is then computed there alone). Differentiable twice with respect to
 // `parameters`.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
-                  const StackBatch& batch, LearningRule rule);
+                  const StackBatch& batch, const Pass& pass);
 
 // A causal model of one run that reads a batch of sequences token by token: each costs one
 // position, not the whole prefix. `parameters` [1, …] must outlive it. Outside autograd.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "server/engine/model/loss.h"
+#include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 
 namespace ablate::engine {
@@ -14,8 +14,7 @@ namespace ablate::engine {
 void Evaluate(const ModelConfig& config, const ModelParameters& parameters, const StackBatch& batch,
               EvaluationSums* sums) {
   const at::NoGradGuard no_grad;
-  const at::Tensor logits =
-      Logits(config, parameters, batch, LearningRule::kBackprop);  // [1, N, V]
+  const at::Tensor logits = Logits(config, parameters, batch, Pass());  // [1, N, V]
   const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
   at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [1, N]
   if (batch.counted.defined()) hit = hit.logical_and(batch.counted.to(at::kBool));

@@ -179,8 +179,8 @@ absl::Status TrainingStack::Report(int index) {
 void TrainingStack::Update() {
   const RunConfig& config = runs_.front().config;
   DrawBatches();
-  const BatchGradient gradient =
-      Differentiate(config.model, config.training.rule, JoinBatches(), parameters_);
+  const Pass pass = {.rule = config.training.rule, .training = true};
+  const BatchGradient gradient = Differentiate(config.model, pass, JoinBatches(), parameters_);
   const std::vector<double> losses = OnHost(gradient.losses);
   const std::vector<double> norms = OnHost(gradient.norms);
   const std::vector<RunUpdate> updates = Updates(losses, norms);
