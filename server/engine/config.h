@@ -78,18 +78,18 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
+struct TokenizedDocuments;  // data/documents.h
+
 // One document a line; tokens are the distinct code points in ascending order, then BOS, which
 // opens and closes every document.
 struct DocumentsTask {
-  // The data set, UTF-8; runs share it. Never null.
-  std::shared_ptr<const std::string> text = std::make_shared<const std::string>();
+  // The data set as task.h reads it; runs share it. Null until then.
+  std::shared_ptr<const TokenizedDocuments> documents;
   // Documents at the end of the shuffled order, evaluated and never trained on.
   uint32_t held_out = 0;
 
-  // Texts are compared by what they say.
-  bool operator==(const DocumentsTask& other) const {
-    return held_out == other.held_out && (text == other.text || *text == *other.text);
-  }
+  // Documents are compared by what they say.
+  bool operator==(const DocumentsTask& other) const;
 };
 
 // seeds.md S0: `draw` distinct keys of `keys`; the first is the query and the label, the others are

@@ -96,22 +96,6 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
   return absl::OkStatus();
 }
 
-engine::TaskConfig Task(const v1::TaskSpec& task) {
-  switch (task.kind_case()) {
-    case v1::TaskSpec::kDocuments: {
-      engine::DocumentsTask documents;
-      documents.held_out = task.documents().held_out();
-      return documents;
-    }
-    case v1::TaskSpec::kLegacyRecall:
-      return engine::LegacyRecallTask{static_cast<int>(task.legacy_recall().keys()),
-                                      static_cast<int>(task.legacy_recall().draw())};
-    case v1::TaskSpec::KIND_NOT_SET:
-      break;
-  }
-  return {};  // CheckKnown has refused it
-}
-
 engine::NormConfig Norm(const v1::NormSpec& spec) {
   engine::NormConfig norm;
   norm.attention = spec.attention();
@@ -186,11 +170,27 @@ absl::Status CheckKnown(const v1::RunSpec& run) {
   return ReadEnums(spec, &ignored);
 }
 
+engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
+  switch (task.kind_case()) {
+    case v1::TaskSpec::kDocuments: {
+      engine::DocumentsTask documents;
+      documents.held_out = task.documents().held_out();
+      return documents;
+    }
+    case v1::TaskSpec::kLegacyRecall:
+      return engine::LegacyRecallTask{static_cast<int>(task.legacy_recall().keys()),
+                                      static_cast<int>(task.legacy_recall().draw())};
+    case v1::TaskSpec::KIND_NOT_SET:
+      break;
+  }
+  return {};  // CheckKnown has refused it
+}
+
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape) {
   if (absl::Status known = CheckKnown(run); !known.ok()) return known;
   engine::RunConfig config;
-  config.task = Task(run.spec().task());
+  config.task = ToEngineTask(run.spec().task());
   config.model = Model(run.spec().model(), shape);
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();

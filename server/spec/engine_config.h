@@ -16,9 +16,13 @@ namespace ablate::spec {
 // the first with its value.
 absl::Status CheckKnown(const v1::RunSpec& run);
 
+// The task of a spec that CheckKnown accepts. A data set is yet to be read
+// (engine::TaskKind::read).
+engine::TaskConfig ToEngineTask(const v1::TaskSpec& task);
+
 // Every field of `run` that applies must be set, as Resolve leaves it. `shape` fixes vocabulary and
-// where the loss is read. A documents task's text is left empty: the worker fills it in. Errors as
-// CheckKnown's: nothing that is not known is ever replaced by a default.
+// where the loss is read. The task is as ToEngineTask's. Errors as CheckKnown's: nothing that is
+// not known is ever replaced by a default.
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape);
 

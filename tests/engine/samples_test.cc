@@ -126,7 +126,7 @@ TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
 // One sample, written as plainly as can be: the whole prefix again for every token.
 Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
                    const SampleOptions& options) {
-  const TokenizedDocuments documents = *TokenizeDocuments(*std::get<DocumentsTask>(run.task).text);
+  const TokenizedDocuments& documents = *std::get<DocumentsTask>(run.task).documents;
   std::vector<int64_t> tokens = {documents.bos()};
   Sample sample;
   while (!sample.ended && static_cast<int>(tokens.size()) <= run.model.context) {

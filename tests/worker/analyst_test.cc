@@ -2,6 +2,7 @@
 // stopped.
 #include <gmock/gmock.h>
 
+#include "server/engine/data/documents.h"
 #include "server/worker/analysis_worker.h"
 #include "tests/worker/worker_fixture.h"
 
@@ -13,6 +14,18 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 constexpr char kText[] = "ab\nba\nabba\n";
+
+// Its documents, a line each.
+std::string TextOf(const engine::TokenizedDocuments& documents) {
+  std::string text;
+  for (size_t i = 0; i + 1 < documents.starts.size(); ++i) {
+    for (size_t at = documents.starts[i]; at < documents.starts[i + 1]; ++at) {
+      text += static_cast<char>(documents.alphabet[documents.tokens[at]]);
+    }
+    text += '\n';
+  }
+  return text;
+}
 
 class AnalystTest : public WorkerTest {
  protected:
@@ -88,15 +101,15 @@ class AnalystTest : public WorkerTest {
   AnalysisWorkerOptions analysis_options_;
   // By the engine, on the analyst's thread.
   std::vector<std::string> seen_;
-  std::vector<std::shared_ptr<const std::string>> texts_;
+  std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
 
  private:
   absl::StatusOr<engine::SampleCounts> Generate(
       const engine::RunConfig& config, absl::string_view checkpoint,
       const engine::SampleOptions& asked, const std::atomic<bool>& stop,
       const std::function<void(std::vector<engine::Sample>)>& on_samples) {
-    texts_.push_back(std::get<engine::DocumentsTask>(config.task).text);
-    seen_ = {*texts_.back(), std::string(checkpoint), asked.prompt};
+    documents_.push_back(std::get<engine::DocumentsTask>(config.task).documents);
+    seen_ = {TextOf(*documents_.back()), std::string(checkpoint), asked.prompt};
     for (uint32_t i = 0; i < asked.count; ++i) on_samples({{i, "text", 5, true, i == 0}});
     if (absl::Status status = compute_(stop); !status.ok()) return status;
     return engine::SampleCounts{1, 1};
@@ -139,8 +152,8 @@ TEST_F(AnalystTest, KeepsTheDataButReadsEachCheckpoint) {
     WaitForAnswer(id);
   }
   EXPECT_EQ(server_->state().reads, 3u) << "one data set, two checkpoints";
-  ASSERT_THAT(texts_, SizeIs(2));
-  EXPECT_EQ(texts_[0], texts_[1]) << "not a copy each";
+  ASSERT_THAT(documents_, SizeIs(2));
+  EXPECT_EQ(documents_[0], documents_[1]) << "not a copy each";
 }
 
 TEST_F(AnalystTest, ReportsWhyAnAnalysisFailedAndGoesOn) {

@@ -3,33 +3,13 @@
 
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/documents.h"
 #include "server/engine/model/model_json.h"
 #include "server/engine/trainer.h"
-#include "text/utf8.h"
 
 namespace ablate::engine {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-}  // namespace
-
-absl::StatusOr<std::string> VocabularyJson(const TaskConfig& task) {
-  const auto* documents = std::get_if<DocumentsTask>(&task);
-  if (documents == nullptr) return std::string();
-  const absl::StatusOr<TokenizedDocuments> tokenized = TokenizeDocuments(*documents->text);
-  if (!tokenized.ok()) return tokenized.status();
-  Json characters = Json::array();
-  for (const char32_t code_point : tokenized->alphabet)
-    characters.push_back(text::EncodeUtf8(code_point));
-  return Json{{"characters", characters}, {"bos", tokenized->bos()}}.dump();
-}
-
 TensorView ViewOf(std::string name, const at::Tensor& tensor) {
   const TensorType type = tensor.scalar_type() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
   return {std::move(name), type, tensor.sizes().vec(),

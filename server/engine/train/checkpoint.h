@@ -16,12 +16,8 @@
 
 namespace ablate::engine {
 
-// What the tokens of a task mean, as JSON: for documents {"characters": [...], "bos": id}, empty
-// for tasks whose tokens are numbers. INVALID_ARGUMENT if the task's data can't be read.
-absl::StatusOr<std::string> VocabularyJson(const TaskConfig& task);
-
 // `parameters` [P] under their layout names. Metadata: format, trainer, numerics_version,
-// torch_version, model, step, vocabulary (where there is one).
+// torch_version, model, step, vocabulary (its task's, where it has one).
 absl::StatusOr<std::string> WriteCheckpoint(const ModelConfig& model, const ParameterLayout& layout,
                                             const at::Tensor& parameters, uint32_t step,
                                             absl::string_view vocabulary);

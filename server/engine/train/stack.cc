@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/engine/model/init.h"
+#include "server/engine/task.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/evaluate.h"
 #include "server/engine/train/gradient.h"
@@ -75,12 +76,10 @@ absl::StatusOr<std::unique_ptr<TrainingStack>> TrainingStack::Make(
   for (const RunConfig& config : configs) {
     absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(config);
     if (!source.ok()) return source.status();
-    absl::StatusOr<std::string> vocabulary = VocabularyJson(config.task);
-    if (!vocabulary.ok()) return vocabulary.status();
     StackRun run;
     run.config = config;
     run.source = *std::move(source);
-    run.vocabulary = *std::move(vocabulary);
+    run.vocabulary = KindOf(config.task).vocabulary(config.task);
     runs.push_back(std::move(run));
   }
   const RunConfig& first = configs.front();

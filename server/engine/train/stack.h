@@ -29,7 +29,7 @@ namespace ablate::engine {
 struct StackRun {
   RunConfig config;
   std::unique_ptr<BatchSource> source;
-  std::string vocabulary;  // as VocabularyJson
+  std::string vocabulary;  // as TaskKind::vocabulary
 
   RunProgress progress;
   std::optional<double> first_evaluation;  // held-out loss at step 0

@@ -72,15 +72,8 @@ absl::Status CheckModel(const ModelConfig& model) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TaskShape> ShapeOf(const TaskConfig& task) {
-  if (const auto* recall = std::get_if<LegacyRecallTask>(&task)) return LegacyRecallShape(*recall);
-  const absl::StatusOr<DocumentFacts> facts = InspectDocuments(*std::get<DocumentsTask>(task).text);
-  if (!facts.ok()) return facts.status();
-  return DocumentsShape(*facts);
-}
-
 absl::Status CheckTask(const RunConfig& run) {
-  const absl::StatusOr<TaskShape> shape = ShapeOf(run.task);
+  const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
   if (!shape.ok()) return shape.status();
   if (run.model.vocabulary != shape->vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("model.vocabulary is ", run.model.vocabulary,
