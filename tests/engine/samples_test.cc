@@ -77,8 +77,12 @@ struct Model {
   Model(const RunConfig& run, const std::string& checkpoint)
       : config(run.model),
         layout(MakeLayout(config)),
-        flat(ReadCheckpoint(layout, checkpoint)->unsqueeze(0)),
+        flat(Flat(layout, *ReadCheckpoint(layout, checkpoint))),
         parameters(BindParameters(config, layout, ParameterViews(layout, flat))) {}
+
+  static at::Tensor Flat(const ParameterLayout& layout, const CheckpointTensors& tensors) {
+    return FlatTensor(layout, tensors.type, tensors.parameters).unsqueeze(0);
+  }
 
   // [V] after the whole sequence.
   at::Tensor Plain(const std::vector<int64_t>& tokens) const {

@@ -12,7 +12,7 @@
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/gradient.h"
-#include "server/engine/train/schedule.h"
+#include "server/engine/train/run_loop.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -10,11 +10,11 @@
 
 #include "absl/strings/match.h"
 #include "server/engine/model/init.h"
-#include "server/engine/model/model_json.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/train/checkpoint.h"
 #include "server/engine/train/gradient.h"
 #include "server/engine/train/optimizer.h"
-#include "server/engine/train/schedule.h"
+#include "server/engine/train/run_loop.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 

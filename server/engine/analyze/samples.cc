@@ -182,10 +182,11 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
       EncodePrompt(options.prompt, documents.alphabet, LongestPrompt(config.model));
   if (!prompt.ok()) return prompt.status();
   const ParameterLayout layout = MakeLayout(config.model);
-  const absl::StatusOr<at::Tensor> flat = ReadCheckpoint(layout, checkpoint);
-  if (!flat.ok()) return flat.status();
+  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
+  if (!read.ok()) return read.status();
+  const at::Tensor flat = FlatTensor(layout, read->type, read->parameters).unsqueeze(0);
   const ModelParameters parameters =
-      BindParameters(config.model, layout, ParameterViews(layout, flat->unsqueeze(0)));
+      BindParameters(config.model, layout, ParameterViews(layout, flat));
   const Request request = {config.model, parameters, options, *prompt, documents.bos(), stop};
   SampleWriter writer(documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
   const auto most = static_cast<uint32_t>(RowsAtOnce(config.model));

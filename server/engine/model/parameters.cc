@@ -1,5 +1,6 @@
 #include "server/engine/model/parameters.h"
 
+#include <cstring>
 #include <utility>
 
 namespace ablate::engine {
@@ -57,6 +58,16 @@ std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::
     views.push_back(flat.narrow(1, parameter.offset, parameter.size).view(shape));
   }
   return views;
+}
+
+at::Tensor FlatTensor(const ParameterLayout& layout, TensorType type,
+                      const std::vector<absl::string_view>& parameters) {
+  at::Tensor flat = at::empty({layout.size}, type == TensorType::kF64 ? at::kDouble : at::kFloat);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const at::Tensor place = flat.narrow(0, layout.parameters[i].offset, layout.parameters[i].size);
+    std::memcpy(place.mutable_data_ptr(), parameters[i].data(), parameters[i].size());
+  }
+  return flat;
 }
 
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,

@@ -1,8 +1,6 @@
 // The limits of every field, and what the runs of a stack must share.
 #include "server/engine/train/validate.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
@@ -91,8 +89,8 @@ absl::Status CheckTask(const RunConfig& run) {
   return absl::OkStatus();
 }
 
-absl::Status CheckDevice(const RunConfig& run) {
-  if (run.device == Device::kCuda && !at::hasCUDA()) {
+absl::Status CheckDevice(const RunConfig& run, bool has_cuda) {
+  if (run.device == Device::kCuda && !has_cuda) {
     return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
   }
   return absl::OkStatus();
@@ -116,7 +114,7 @@ const char* Difference(const RunConfig& a, const RunConfig& b) {
 
 }  // namespace
 
-absl::Status CheckStack(const std::vector<RunConfig>& stack) {
+absl::Status CheckStack(const std::vector<RunConfig>& stack, bool has_cuda) {
   if (stack.empty()) return absl::InvalidArgumentError("the stack has no run");
   for (size_t i = 0; i < stack.size(); ++i) {
     const RunConfig& run = stack[i];
@@ -129,7 +127,7 @@ absl::Status CheckStack(const std::vector<RunConfig>& stack) {
     absl::Status status = CheckRanges(run);
     if (status.ok()) status = CheckModel(run.model);
     if (status.ok() && i == 0) status = CheckTask(run);
-    if (status.ok()) status = CheckDevice(run);
+    if (status.ok()) status = CheckDevice(run, has_cuda);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
