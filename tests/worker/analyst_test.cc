@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/engine/data/documents.h"
-#include "server/worker/analysis_worker.h"
+#include "server/worker/worker.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -34,7 +34,7 @@ class AnalystTest : public WorkerTest {
     analysis_options_.attach = options.attach;
     analysis_options_.attach.hello.set_worker("cpu-analysis");
     analysis_options_.attach.hello.set_role(v1::ANALYSIS);
-    analysis_options_.prepare = [] { return absl::OkStatus(); };
+    analysis_options_.prepare_lane = [] { return absl::OkStatus(); };
     analysis_options_.generate = [this](const engine::RunConfig& config,
                                         absl::string_view checkpoint,
                                         const engine::SampleOptions& asked,
@@ -50,7 +50,7 @@ class AnalystTest : public WorkerTest {
   }
 
   void StartAnalyst() {
-    worker_ = std::make_unique<AnalysisWorker>(analysis_options_);
+    worker_ = std::make_unique<Worker>(analysis_options_);
     thread_ = std::thread([this] { end_ = worker_->Run(); });
   }
   absl::Status WaitForAnalystsEnd() {
@@ -98,7 +98,7 @@ class AnalystTest : public WorkerTest {
   std::function<absl::Status(const std::atomic<bool>& stop)> compute_ = [](const auto&) {
     return absl::OkStatus();
   };
-  AnalysisWorkerOptions analysis_options_;
+  WorkerOptions analysis_options_;
   // By the engine, on the analyst's thread.
   std::vector<std::string> seen_;
   std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
@@ -115,7 +115,7 @@ class AnalystTest : public WorkerTest {
     return engine::SampleCounts{1, 1};
   }
 
-  std::unique_ptr<AnalysisWorker> worker_;
+  std::unique_ptr<Worker> worker_;
   absl::Status end_;
   std::thread thread_;
 };
@@ -257,7 +257,7 @@ TEST_F(AnalystTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
 }
 
 TEST_F(AnalystTest, NeverAttachesWhenItCanNotBePrepared) {
-  analysis_options_.prepare = [] { return absl::ResourceExhaustedError("no memory"); };
+  analysis_options_.prepare_lane = [] { return absl::ResourceExhaustedError("no memory"); };
   StartAnalyst();
   EXPECT_TRUE(absl::IsResourceExhausted(WaitForAnalystsEnd()));
   EXPECT_THAT(server_->state().hellos, SizeIs(0));
