@@ -11,6 +11,12 @@
 
 namespace ablate::engine {
 
+// Raised with every field and every enum value that a spec gains (tests/spec/engine_config_test.cc
+// notices): a worker declares it when it attaches, and a server grants runs only to workers that
+// know all it may ask for. It says nothing about the numbers that come out, as kNumericsVersion
+// does, and is no part of a fingerprint.
+inline constexpr uint32_t kConfigVersion = 1;
+
 enum class NormKind { kLayer, kRms };
 enum class NormPlacement { kPre, kPost, kNone };
 enum class Activation { kRelu, kGelu, kGeluTanh };  // kGelu is the exact one (erf).
@@ -39,11 +45,15 @@ struct NormConfig {
   double eps = 1e-5;         // added to the variance (LayerNorm) or the mean square (RMSNorm)
   bool gain = true;          // learned scale per feature, starts at 1
   bool bias = true;          // learned shift per feature, starts at 0
+
+  bool operator==(const NormConfig&) const = default;
 };
 
 struct InitConfig {
   InitKind kind = InitKind::kPytorch;
   InitStreams streams = InitStreams::kByName;
+
+  bool operator==(const InitConfig&) const = default;
 };
 
 // The model family: a transformer whose parts can be switched. Every switch is a field.
@@ -64,15 +74,22 @@ struct ModelConfig {
   NormConfig norm;
   InitConfig init;
   LossPositions loss = LossPositions::kAll;  // set by the task
+
+  bool operator==(const ModelConfig&) const = default;
 };
+
+struct TokenizedDocuments;  // data/documents.h
 
 // One document a line; tokens are the distinct code points in ascending order, then BOS, which
 // opens and closes every document.
 struct DocumentsTask {
-  // The data set, UTF-8; runs share it. Never null.
-  std::shared_ptr<const std::string> text = std::make_shared<const std::string>();
+  // The data set as task.h reads it; runs share it. Null until then.
+  std::shared_ptr<const TokenizedDocuments> documents;
   // Documents at the end of the shuffled order, evaluated and never trained on.
   uint32_t held_out = 0;
+
+  // Documents are compared by what they say.
+  bool operator==(const DocumentsTask& other) const;
 };
 
 // seeds.md S0: `draw` distinct keys of `keys`; the first is the query and the label, the others are
@@ -80,6 +97,8 @@ struct DocumentsTask {
 struct LegacyRecallTask {
   int keys = 400;
   int draw = 40;
+
+  bool operator==(const LegacyRecallTask&) const = default;
 };
 
 using TaskConfig = std::variant<DocumentsTask, LegacyRecallTask>;
@@ -92,11 +111,15 @@ struct OptimizerConfig {
   double eps = 1e-8;
   double momentum = 0;      // SGD only
   double weight_decay = 0;  // decoupled for AdamW, added to the gradient for Adam and SGD
+
+  bool operator==(const OptimizerConfig&) const = default;
 };
 
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConstant;
   uint32_t warmup = 0;  // steps over which the rate rises linearly: rate·(step+1)/(warmup+1)
+
+  bool operator==(const ScheduleConfig&) const = default;
 };
 
 struct TrainingConfig {
@@ -109,11 +132,15 @@ struct TrainingConfig {
   // Ascending steps in 0…steps; `final_checkpoint` stands for −1.
   std::vector<uint32_t> checkpoints;
   bool final_checkpoint = true;  // a checkpoint where the run ends, diverged or not
+
+  bool operator==(const TrainingConfig&) const = default;
 };
 
 struct EvaluationConfig {
   uint32_t every = 100;  // steps; also at step 0 and at the end
   uint32_t batches = 8;  // held-out batches for tasks that generate their data
+
+  bool operator==(const EvaluationConfig&) const = default;
 };
 
 struct RunConfig {

@@ -1,16 +1,80 @@
-// Inspects a task's data and derives what it fixes in the model.
 #include "server/engine/task.h"
 
 #include <algorithm>
 #include <bitset>
+#include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
+#include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
+#include "text/utf8.h"
 
 namespace ablate::engine {
+
+namespace {
+
+absl::StatusOr<std::shared_ptr<const TaskData>> ReadDocuments(absl::string_view file) {
+  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(file);
+  if (!documents.ok()) return documents.status();
+  return std::make_shared<const TokenizedDocuments>(*std::move(documents));
+}
+
+void SetDocuments(std::shared_ptr<const TaskData> data, TaskConfig* task) {
+  std::get<DocumentsTask>(*task).documents =
+      std::static_pointer_cast<const TokenizedDocuments>(std::move(data));
+}
+
+absl::StatusOr<TaskShape> ShapeOfDocuments(const TaskConfig& task) {
+  const TokenizedDocuments* documents = std::get<DocumentsTask>(task).documents.get();
+  if (documents == nullptr) return absl::InvalidArgumentError("task: its documents were not read");
+  DocumentFacts facts;
+  facts.characters = static_cast<uint32_t>(documents->alphabet.size());
+  return DocumentsShape(facts);
+}
+
+std::string DocumentsVocabulary(const TaskConfig& task) {
+  const TokenizedDocuments& documents = *std::get<DocumentsTask>(task).documents;
+  using Json = nlohmann::ordered_json;
+  Json characters = Json::array();
+  for (const char32_t point : documents.alphabet) characters.push_back(text::EncodeUtf8(point));
+  return Json{{"characters", characters}, {"bos", documents.bos()}}.dump();
+}
+
+absl::StatusOr<TaskShape> ShapeOfLegacyRecall(const TaskConfig& task) {
+  return LegacyRecallShape(std::get<LegacyRecallTask>(task));
+}
+
+std::string NoVocabulary(const TaskConfig&) { return ""; }
+
+// In the order of TaskConfig's alternatives.
+constexpr TaskKind kTasks[] = {
+    {"documents", ReadDocuments, SetDocuments, ShapeOfDocuments, MakeDocumentBatches,
+     DocumentsVocabulary},
+    {"legacy_recall", nullptr, nullptr, ShapeOfLegacyRecall, MakeLegacyRecallBatches, NoVocabulary},
+};
+static_assert(std::size(kTasks) == std::variant_size_v<TaskConfig>);
+
+}  // namespace
+
+const TaskKind& KindOf(const TaskConfig& task) { return kTasks[task.index()]; }
+
+absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out) {
+  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(text);
+  if (!documents.ok()) return documents.status();
+  return DocumentsTask{std::make_shared<const TokenizedDocuments>(*std::move(documents)), held_out};
+}
+
+bool DocumentsTask::operator==(const DocumentsTask& other) const {
+  if (held_out != other.held_out) return false;
+  if (documents == other.documents) return true;
+  return documents != nullptr && other.documents != nullptr && *documents == *other.documents;
+}
 
 struct DocumentInspector::Characters {
   std::bitset<0x110000> seen;  // by code point

@@ -1,5 +1,5 @@
-// What a task says about the model before anything is trained: vocabulary, sequence length, loss.
-// Torch-free.
+// The table of tasks: what a kind of task reads, what that fixes of the model, where its batches
+// come from and what its tokens mean. And the facts of a data set that a server keeps. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TASK_H_
 #define ABLATE_SERVER_ENGINE_TASK_H_
 
@@ -57,6 +57,12 @@ class DocumentInspector {
   size_t inspected_ = 0;
 };
 
+// What a task's data set holds, read once: runs share it.
+struct TaskData {
+  virtual ~TaskData() = default;
+  virtual uint64_t bytes() const = 0;  // of memory
+};
+
 // Facts of a task that fix parts of the model.
 struct TaskShape {
   int vocabulary = 0;
@@ -66,6 +72,29 @@ struct TaskShape {
 
 TaskShape DocumentsShape(const DocumentFacts& facts);
 TaskShape LegacyRecallShape(const LegacyRecallTask& task);
+
+class BatchSource;  // data/batches.h
+
+// A row of the table.
+struct TaskKind {
+  absl::string_view name;  // as specs have it
+  // Reads a data set, and puts what was read into a task of this kind. Null for a task that
+  // generates its data. INVALID_ARGUMENT says what is wrong with the data set.
+  absl::StatusOr<std::shared_ptr<const TaskData>> (*read)(absl::string_view file);
+  void (*set_data)(std::shared_ptr<const TaskData> data, TaskConfig* task);
+  // INVALID_ARGUMENT if the task's data was not read.
+  absl::StatusOr<TaskShape> (*shape)(const TaskConfig& task);
+  absl::StatusOr<std::unique_ptr<BatchSource>> (*batches)(const RunConfig& run);
+  // What tokens mean, as JSON: for documents {"characters": [...], "bos": id}. Empty where they are
+  // numbers.
+  std::string (*vocabulary)(const TaskConfig& task);
+};
+
+// The row of a task.
+const TaskKind& KindOf(const TaskConfig& task);
+
+// A documents task with the documents of a text.
+absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out);
 
 }  // namespace ablate::engine
 

@@ -122,7 +122,8 @@ WorkerState* Scheduler::LeastLoaded(const storage::QueuedRun& run,
 bool Scheduler::TakesNewRuns(const WorkerState& worker) const {
   return worker.session != 0 && !worker.leaving && !worker.analysis &&
          (options_.trainer.empty() || worker.trainer == options_.trainer) &&
-         (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version);
+         (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version) &&
+         worker.config_version >= options_.config_version;
 }
 
 uint32_t Scheduler::RunsPerLane(const storage::QueuedRun& run) {

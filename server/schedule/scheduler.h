@@ -49,6 +49,8 @@ struct SchedulerOptions {
   // upgrade of the server, keep what they hold and get nothing new. Empty, 0: any.
   std::string trainer{engine::TorchTrainerName()};
   uint32_t numerics_version = engine::kNumericsVersion;
+  // The same holds of workers that know less than runs may ask for.
+  uint32_t config_version = engine::kConfigVersion;
   AnalysisLimits analyses;
   // A local process lives and says nothing: to be killed, so that it is replaced. Called once a
   // process, on the scheduler's thread; must not block. `why` is about the process.

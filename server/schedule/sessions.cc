@@ -113,6 +113,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.trainer = hello.trainer();
   worker.environment = hello.environment();
   worker.numerics_version = hello.numerics_version();
+  worker.config_version = hello.config_version();
   worker.lanes = hello.lanes();
   worker.memory_bytes = hello.memory_bytes();
   worker.analysis = hello.role() == v1::ANALYSIS;

@@ -66,6 +66,7 @@ struct WorkerState {
   std::string trainer;
   std::string environment;
   uint32_t numerics_version = 0;
+  uint32_t config_version = 0;
   uint32_t lanes = 0;
   uint64_t memory_bytes = 0;
   bool analysis = false;  // its role: gets no runs

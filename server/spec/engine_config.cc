@@ -1,62 +1,103 @@
 #include "server/spec/engine_config.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "server/engine/names.h"
+#include "server/spec/fields.h"
+
 namespace ablate::spec {
 namespace {
 
-engine::NormKind ToEngine(v1::NormKind::Value kind) {
-  return kind == v1::NormKind::rms ? engine::NormKind::kRms : engine::NormKind::kLayer;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+absl::Status NotKnown(absl::string_view path, absl::string_view value, absl::string_view allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", value, " is unknown; allowed: ", allowed));
 }
 
-engine::NormPlacement ToEngine(v1::NormPlacement::Value placement) {
-  if (placement == v1::NormPlacement::none) return engine::NormPlacement::kNone;
-  return placement == v1::NormPlacement::post ? engine::NormPlacement::kPost
-                                              : engine::NormPlacement::kPre;
+absl::Status CheckNumbers(const Message& message, const std::string& path) {
+  const google::protobuf::UnknownFieldSet& unknown =
+      message.GetReflection()->GetUnknownFields(message);
+  if (unknown.empty()) return absl::OkStatus();
+  return NotKnown(path.empty() ? "spec" : path,
+                  absl::StrCat("field number ", unknown.field(0).number()),
+                  "the fields that this program knows");
 }
 
-engine::Activation ToEngine(v1::Activation::Value activation) {
-  if (activation == v1::Activation::relu) return engine::Activation::kRelu;
-  return activation == v1::Activation::gelu_tanh ? engine::Activation::kGeluTanh
-                                                 : engine::Activation::kGelu;
-}
-
-engine::InitKind ToEngine(v1::InitKind::Value kind) {
-  switch (kind) {
-    case v1::InitKind::pytorch_mha:
-      return engine::InitKind::kPytorchMha;
-    case v1::InitKind::xavier:
-      return engine::InitKind::kXavier;
-    case v1::InitKind::gpt2:
-      return engine::InitKind::kGpt2;
-    default:
-      return engine::InitKind::kPytorch;
+// The message and all below it; its lists hold numbers only, so that messages are singular.
+absl::Status CheckFields(const Message& message, const std::string& path) {
+  if (absl::Status known = CheckNumbers(message, path); !known.ok()) return known;
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    absl::Status known =
+        CheckFields(message.GetReflection()->GetMessage(message, field),
+                    path.empty() ? field->name() : absl::StrCat(path, ".", field->name()));
+    if (!known.ok()) return known;
   }
+  return absl::OkStatus();
 }
 
-engine::OptimizerKind ToEngine(v1::Optimizer::Value kind) {
-  if (kind == v1::Optimizer::sgd) return engine::OptimizerKind::kSgd;
-  return kind == v1::Optimizer::adam ? engine::OptimizerKind::kAdam : engine::OptimizerKind::kAdamW;
+absl::Status NotSet(absl::string_view path) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": it is not set"));
 }
 
-engine::ScheduleKind ToEngine(v1::Schedule::Value kind) {
-  if (kind == v1::Schedule::linear) return engine::ScheduleKind::kLinear;
-  return kind == v1::Schedule::cosine ? engine::ScheduleKind::kCosine
-                                      : engine::ScheduleKind::kConstant;
-}
-
-engine::TaskConfig Task(const v1::TaskSpec& task) {
-  if (task.has_documents()) {
-    engine::DocumentsTask documents;
-    documents.held_out = task.documents().held_out();
-    return documents;
+absl::Status CheckSet(const v1::BaseSpec& base) {
+  for (const FieldRule& rule : FieldRules()) {
+    if (rule.Applies(base) && !rule.field.Has(base)) return NotSet(rule.path);
   }
-  return engine::LegacyRecallTask{static_cast<int>(task.legacy_recall().keys()),
-                                  static_cast<int>(task.legacy_recall().draw())};
+  if (base.training().optimizer() != v1::Optimizer::sgd && base.training().betas_size() != 2) {
+    return NotSet("training.betas");
+  }
+  return absl::OkStatus();
+}
+
+// Puts the engine's value of the spec's into `to`: they have one name.
+template <typename Enum>
+absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl::string_view path,
+                  Enum* to) {
+  const google::protobuf::EnumValueDescriptor* value = type->FindValueByNumber(number);
+  if (value == nullptr) return NotKnown(path, absl::StrCat(number), engine::AllNames<Enum>());
+  const std::optional<Enum> known = engine::FindByName<Enum>(value->name());
+  if (!known.has_value()) return NotKnown(path, value->name(), engine::AllNames<Enum>());
+  *to = *known;
+  return absl::OkStatus();
+}
+
+absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
+  const v1::ModelSpec& model = spec.model();
+  const v1::TrainingSpec& training = spec.training();
+  engine::ModelConfig& to = config->model;
+  const absl::Status read[] = {
+      Read(v1::Positions::Value_descriptor(), model.positions(), "model.positions", &to.positions),
+      Read(v1::NormKind::Value_descriptor(), model.norm().kind(), "model.norm.kind", &to.norm.kind),
+      Read(v1::NormPlacement::Value_descriptor(), model.norm().placement(), "model.norm.placement",
+           &to.norm.placement),
+      Read(v1::Activation::Value_descriptor(), model.feed_forward().activation(),
+           "model.feed_forward.activation", &to.activation),
+      Read(v1::InitKind::Value_descriptor(), model.init().kind(), "model.init.kind", &to.init.kind),
+      Read(v1::InitStreams::Value_descriptor(), model.init().streams(), "model.init.streams",
+           &to.init.streams),
+      Read(v1::Optimizer::Value_descriptor(), training.optimizer(), "training.optimizer",
+           &config->training.optimizer.kind),
+      Read(v1::Schedule::Value_descriptor(), training.schedule(), "training.schedule",
+           &config->training.schedule.kind),
+      Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device)};
+  for (const absl::Status& status : read) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 engine::NormConfig Norm(const v1::NormSpec& spec) {
   engine::NormConfig norm;
-  norm.kind = ToEngine(spec.kind());
-  norm.placement = ToEngine(spec.placement());
   norm.attention = spec.attention();
   norm.feed_forward = spec.feed_forward();
   norm.final = spec.final();
@@ -73,20 +114,13 @@ engine::ModelConfig Model(const v1::ModelSpec& spec, const engine::TaskShape& sh
   model.width = static_cast<int>(spec.width());
   model.heads = static_cast<int>(spec.heads());
   model.context = static_cast<int>(spec.context());
-  model.positions = spec.positions() == v1::Positions::none ? engine::Positions::kNone
-                                                            : engine::Positions::kLearned;
   model.bias = spec.bias();
   model.residual = spec.residual();
   model.tied_head = spec.tied_head();
   model.head_bias = spec.head_bias();
   model.causal = spec.attention().causal();
-  model.activation = ToEngine(spec.feed_forward().activation());
   model.hidden = static_cast<int>(spec.feed_forward().hidden());
   model.norm = Norm(spec.norm());
-  model.init.kind = ToEngine(spec.init().kind());
-  model.init.streams = spec.init().streams() == v1::InitStreams::sequential
-                           ? engine::InitStreams::kSequential
-                           : engine::InitStreams::kByName;
   model.loss = shape.loss;
   return model;
 }
@@ -94,7 +128,6 @@ engine::ModelConfig Model(const v1::ModelSpec& spec, const engine::TaskShape& sh
 // Betas, eps and momentum are set only where the optimizer has them.
 engine::OptimizerConfig Optimizer(const v1::TrainingSpec& spec) {
   engine::OptimizerConfig optimizer;
-  optimizer.kind = ToEngine(spec.optimizer());
   optimizer.learning_rate = spec.learning_rate();
   if (spec.betas_size() == 2) {
     optimizer.beta1 = spec.betas(0);
@@ -111,7 +144,6 @@ engine::TrainingConfig Training(const v1::TrainingSpec& spec) {
   training.steps = spec.steps();
   training.batch = spec.batch();
   training.optimizer = Optimizer(spec);
-  training.schedule.kind = ToEngine(spec.schedule());
   training.schedule.warmup = spec.warmup();
   training.clip = spec.clip();
   training.final_checkpoint = false;
@@ -137,9 +169,38 @@ engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec) {
   return options;
 }
 
-engine::RunConfig ToEngineConfig(const v1::RunSpec& run, const engine::TaskShape& shape) {
+absl::Status CheckKnown(const v1::RunSpec& run) {
+  const v1::BaseSpec& spec = run.spec();
+  absl::Status known = CheckNumbers(run, "run");
+  if (known.ok()) known = CheckFields(spec, "");
+  if (!known.ok()) return known;
+  if (spec.task().kind_case() == v1::TaskSpec::KIND_NOT_SET) return NotSet("task");
+  if (absl::Status set = CheckSet(spec); !set.ok()) return set;
+  engine::RunConfig ignored;
+  return ReadEnums(spec, &ignored);
+}
+
+engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
+  switch (task.kind_case()) {
+    case v1::TaskSpec::kDocuments: {
+      engine::DocumentsTask documents;
+      documents.held_out = task.documents().held_out();
+      return documents;
+    }
+    case v1::TaskSpec::kLegacyRecall:
+      return engine::LegacyRecallTask{static_cast<int>(task.legacy_recall().keys()),
+                                      static_cast<int>(task.legacy_recall().draw())};
+    case v1::TaskSpec::KIND_NOT_SET:
+      break;
+  }
+  return {};  // CheckKnown has refused it
+}
+
+absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
+                                                 const engine::TaskShape& shape) {
+  if (absl::Status known = CheckKnown(run); !known.ok()) return known;
   engine::RunConfig config;
-  config.task = Task(run.spec().task());
+  config.task = ToEngineTask(run.spec().task());
   config.model = Model(run.spec().model(), shape);
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();
@@ -147,8 +208,7 @@ engine::RunConfig ToEngineConfig(const v1::RunSpec& run, const engine::TaskShape
     config.evaluation.batches = run.spec().evaluation().batches();
   }
   config.seed = run.seed();
-  config.device = run.spec().training().device() == v1::Device::cuda ? engine::Device::kCuda
-                                                                     : engine::Device::kCpu;
+  if (absl::Status read = ReadEnums(run.spec(), &config); !read.ok()) return read;
   return config;
 }
 

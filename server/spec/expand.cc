@@ -186,8 +186,13 @@ class Expander {
   // False, and reported, if a device that is known has not the memory to train it.
   bool AddCosts(const RunToCheck& run, const DatasetFacts& facts, const Canonical& canonical,
                 ResolvedCell* cell) {
-    const engine::RunConfig config =
+    const absl::StatusOr<engine::RunConfig> known =
         ToEngineConfig(cell->run, ShapeOf(cell->run.spec().task(), facts));
+    if (!known.ok()) {
+      problems_->Add("base", "", known.status().message(), "what the engine trains");
+      return false;
+    }
+    const engine::RunConfig& config = *known;
     const ModelSize& size = SizeOf(config.model, canonical.ModelText());
     if (!FitsMemory(run, config, facts, size.parameters)) return false;
     cell->parameters = size.parameters;

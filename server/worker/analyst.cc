@@ -1,4 +1,3 @@
-// Fetches what an analysis reads, computes it and reports it.
 #include "server/worker/analyst.h"
 
 #include <utility>
@@ -11,7 +10,7 @@ namespace ablate::worker {
 namespace {
 
 constexpr uint64_t kDataSetCacheBytes = 64 << 20;
-constexpr size_t kLongestMessage = 2000;
+constexpr size_t kMaxMessageBytes = 2000;
 
 engine::SampleOptions OptionsOf(const v1::SamplesOptions& message) {
   engine::SampleOptions options;
@@ -43,109 +42,56 @@ v1::FromWorker FailureOf(const std::string& id, const absl::Status& status) {
   message.mutable_analysis_failed()->set_id(id);
   message.mutable_analysis_failed()->set_code(static_cast<uint32_t>(status.code()));
   message.mutable_analysis_failed()->set_message(
-      reflect::ShortText(status.message(), kLongestMessage));
+      reflect::ShortText(status.message(), kMaxMessageBytes));
   return message;
 }
 
 }  // namespace
 
-Analyst::Analyst(AnalystActions actions, BlobChannel* blobs)
-    : actions_(std::move(actions)),
+Analyst::Analyst(SampleGenerator generate, BlobChannel* blobs,
+                 std::function<void(v1::FromWorker)> send)
+    : generate_(std::move(generate)),
       blobs_(blobs),
-      data_sets_(blobs, kDataSetCacheBytes),
-      thread_([this] { Work(); }) {}
+      send_(std::move(send)),
+      data_sets_(blobs, kDataSetCacheBytes) {}
 
-Analyst::~Analyst() {
-  CancelAll();
-  {
-    MutexLock lock(&mutex_);
-    quit_ = true;
-    changed_.SignalAll();
-  }
-  thread_.join();
-}
-
-void Analyst::WaitUntilReady() {
-  MutexLock lock(&mutex_);
-  while (preparing_) changed_.Wait(&mutex_);
-}
-
-void Analyst::Start(v1::Analyze analyze) {
-  MutexLock lock(&mutex_);
-  jobs_.emplace_back().analyze = std::move(analyze);
-  changed_.SignalAll();
-}
-
-void Analyst::Cancel(const std::string& id) {
-  MutexLock lock(&mutex_);
-  for (Job& job : jobs_) {
-    if (job.analyze.id() == id) job.control.Abandon();
-  }
-}
-
-void Analyst::CancelAll() {
-  MutexLock lock(&mutex_);
-  for (Job& job : jobs_) job.control.Abandon();
-}
-
-void Analyst::Work() {
-  const absl::Status prepared = actions_.prepare();
-  if (!prepared.ok()) actions_.lost(prepared);
-  {
-    MutexLock lock(&mutex_);
-    preparing_ = false;
-    changed_.SignalAll();
-  }
-  if (!prepared.ok()) return;
-  while (Job* const job = Next()) {
-    v1::FromWorker end;
-    const absl::Status made = Make(*job, &end);
-    {
-      MutexLock lock(&mutex_);
-      jobs_.pop_front();
-    }
-    actions_.send(std::move(end));
-    if (absl::IsUnavailable(made)) return actions_.lost(made);
-  }
-}
-
-Analyst::Job* Analyst::Next() {
-  MutexLock lock(&mutex_);
-  while (jobs_.empty() && !quit_) changed_.Wait(&mutex_);
-  return quit_ ? nullptr : &jobs_.front();
-}
-
-absl::Status Analyst::Make(Job& job, v1::FromWorker* end) {
-  const std::string& id = job.analyze.id();
+absl::Status Analyst::Execute(const v1::Analyze& analyze, RunControl& control) {
   absl::StatusOr<v1::SamplesResult> result =
-      job.analyze.has_samples()
-          ? MakeSamples(job)
+      analyze.has_samples()
+          ? MakeSamples(analyze, control)
           : absl::UnimplementedError("this worker knows samples only, not what was asked");
   const absl::Status made = result.status();
-  if (job.control.abandoned()) result = absl::CancelledError("the request was withdrawn");
-  if (!result.ok()) {
-    *end = FailureOf(id, result.status());
-    return made;
+  if (control.abandoned()) {
+    ReportWithdrawn(analyze.id());
+  } else if (!result.ok()) {
+    send_(FailureOf(analyze.id(), result.status()));
+  } else {
+    v1::FromWorker end;
+    end.mutable_analysis_result()->set_id(analyze.id());
+    *end.mutable_analysis_result()->mutable_samples() = *std::move(result);
+    send_(std::move(end));
   }
-  end->mutable_analysis_result()->set_id(id);
-  *end->mutable_analysis_result()->mutable_samples() = *std::move(result);
-  return absl::OkStatus();
+  // The channel of blobs never says that.
+  return absl::IsUnavailable(made) ? made : absl::OkStatus();
 }
 
-absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(Job& job) {
-  const v1::Analyze& analyze = job.analyze;
+void Analyst::ReportWithdrawn(const std::string& id) {
+  send_(FailureOf(id, absl::CancelledError("the request was withdrawn")));
+}
+
+absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyze,
+                                                       RunControl& control) {
   const absl::StatusOr<engine::RunConfig> config =
-      ReadConfig(analyze.spec(), {analyze.id(), analyze.dataset_blob()}, &data_sets_, job.control);
+      ReadConfig(analyze.spec(), {analyze.id(), analyze.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
   const absl::StatusOr<std::string> checkpoint =
-      blobs_->Read(analyze.id(), analyze.checkpoint_blob(), job.control);
+      blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
   if (!checkpoint.ok()) return checkpoint.status();
-  const auto counts =
-      actions_.generate(*config, *checkpoint, OptionsOf(analyze.samples()), job.control.stop(),
-                        [&](std::vector<engine::Sample> samples) {
-                          if (!job.control.abandoned())
-                            actions_.send(PartOf(analyze.id(), std::move(samples)));
-                        });
+  const auto counts = generate_(*config, *checkpoint, OptionsOf(analyze.samples()), control.stop(),
+                                [&](std::vector<engine::Sample> samples) {
+                                  if (!control.abandoned())
+                                    send_(PartOf(analyze.id(), std::move(samples)));
+                                });
   if (!counts.ok()) return counts.status();
   v1::SamplesResult result;
   result.set_distinct(counts->distinct);

@@ -1,4 +1,3 @@
-// One stream after the other.
 #include "server/worker/attach_loop.h"
 
 #include <spdlog/spdlog.h>
@@ -16,9 +15,8 @@ AttachLoop::AttachLoop(AttachOptions options, std::unique_ptr<AttachClient> clie
 
 AttachLoop::~AttachLoop() { Stop(); }
 
-void AttachLoop::Run(LaneRequests requests, AnalysisRequests analyses) {
+void AttachLoop::Run(AttachRequests requests) {
   requests_ = std::move(requests);
-  analyses_ = std::move(analyses);
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -36,8 +34,8 @@ void AttachLoop::Send(v1::FromWorker message) {
   if (stream_ != nullptr) stream_->Send(std::move(message));
 }
 
-bool AttachLoop::Flush(absl::Duration patience) {
-  const absl::Duration deadline = MonotonicNow() + patience;
+bool AttachLoop::Flush(absl::Duration timeout) {
+  const absl::Duration deadline = MonotonicNow() + timeout;
   MutexLock lock(&mutex_);
   while (stream_ != nullptr && !ended_ && stream_->Unsent()) {
     const absl::Duration left = deadline - MonotonicNow();
@@ -57,8 +55,8 @@ bool AttachLoop::HasCredit(const std::string& lease) const {
   return book_.HasCredit(lease);
 }
 
-bool AttachLoop::WaitUntilSettled(absl::Duration patience) {
-  const absl::Duration deadline = MonotonicNow() + patience;
+bool AttachLoop::WaitUntilSettled(absl::Duration timeout) {
+  const absl::Duration deadline = MonotonicNow() + timeout;
   MutexLock lock(&mutex_);
   while (!book_.empty()) {
     const absl::Duration left = deadline - MonotonicNow();
@@ -108,14 +106,14 @@ bool AttachLoop::RunStream() {
     if (welcomed) detached_at_ = MonotonicNow();
   }
   stream.reset();
-  if (analyses_.disconnected) analyses_.disconnected();
+  if (requests_.disconnected) requests_.disconnected();
   MutexLock lock(&mutex_);
   book_.Disconnected();
   return welcomed;
 }
 
 void AttachLoop::KeepStream(AttachStream* stream) {
-  absl::Duration due = MonotonicNow() + options_.welcome_patience;
+  absl::Duration due = MonotonicNow() + options_.welcome_timeout;
   bool welcomed = false;
   while (true) {
     {
@@ -164,15 +162,14 @@ void AttachLoop::Received(const v1::ToWorker& message) {
     changed_.SignalAll();
   }
   for (const Instructions::RunKey& key : instructions.stop) requests_.abandon(key);
-  for (Instructions::LeasedRun& leased : instructions.start) requests_.start(std::move(leased));
+  for (Instructions::LeasedRun& leased : instructions.start) {
+    if (requests_.start) requests_.start(std::move(leased));
+  }
   if (instructions.drain) requests_.drain();
-  ReceivedAnalysis(message);
-}
-
-void AttachLoop::ReceivedAnalysis(const v1::ToWorker& message) {
-  if (!analyses_.start) return;
-  if (message.has_analyze()) analyses_.start(message.analyze());
-  if (message.has_cancel_analysis()) analyses_.cancel(message.cancel_analysis().id());
+  if (message.has_analyze() && requests_.analyze) requests_.analyze(message.analyze());
+  if (message.has_cancel_analysis() && requests_.cancel_analysis) {
+    requests_.cancel_analysis(message.cancel_analysis().id());
+  }
 }
 
 void AttachLoop::Ended(const absl::Status& status) {
@@ -193,7 +190,7 @@ void AttachLoop::CheckAbsence() {
       dropped = book_.DropAll();
       changed_.SignalAll();
     }
-    orphaned = absent > options_.orphan_patience && book_.empty();
+    orphaned = absent > options_.orphan_timeout && book_.empty();
   }
   for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
   if (orphaned) requests_.drain();

@@ -23,25 +23,21 @@ struct AttachOptions {
   v1::Hello hello;  // all but the held leases
   absl::Duration first_wait = absl::Milliseconds(50);
   absl::Duration longest_wait = absl::Seconds(1);
-  absl::Duration welcome_patience = absl::Seconds(10);  // from Hello to Welcome
+  absl::Duration welcome_timeout = absl::Seconds(10);  // from Hello to Welcome
   // Without a server for so long and with no lease, the worker leaves: its server is gone for good.
-  absl::Duration orphan_patience = absl::Minutes(10);
+  absl::Duration orphan_timeout = absl::Minutes(10);
 };
 
-// What the server's messages ask of the lanes. Called from the transport's threads, one at a time;
-// must not block.
-struct LaneRequests {
+// What the server's messages ask of the worker. Called from the transport's threads, one at a time;
+// must not block. What a role is never asked may be null.
+struct AttachRequests {
   std::function<void(Instructions::LeasedRun)> start;
   std::function<void(const Instructions::RunKey&)> abandon;
   std::function<void()> drain;
   std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
-};
-
-// The same for the worker for analyses, which also hears of the end of a stream: the server has
-// forgotten then what it asked.
-struct AnalysisRequests {
-  std::function<void(v1::Analyze)> start;
-  std::function<void(const std::string& id)> cancel;
+  std::function<void(v1::Analyze)> analyze;
+  std::function<void(const std::string& id)> cancel_analysis;
+  // The stream has ended: the server has forgotten which analyses it asked.
   std::function<void()> disconnected;
 };
 
@@ -53,27 +49,26 @@ class AttachLoop : public Reports {
   ~AttachLoop() override;
 
   // Attaches in a thread of its own, and again whenever the stream breaks. Once.
-  void Run(LaneRequests requests, AnalysisRequests analyses = {});
+  void Run(AttachRequests requests);
   void Stop();
 
   // Sends a message that is not about a lease; lost without a stream.
   void Send(v1::FromWorker message);
   // Waits until all that was sent is on its way, or lost with its stream; false if that takes
   // longer.
-  bool Flush(absl::Duration patience);
+  bool Flush(absl::Duration timeout);
 
   void Report(v1::Event event) override;
   bool HasCredit(const std::string& lease) const override;
 
   // Waits until every run has ended and every event was acknowledged; false if that takes longer.
-  bool WaitUntilSettled(absl::Duration patience);
+  bool WaitUntilSettled(absl::Duration timeout);
 
  private:
   void Loop();
   // Attaches and keeps the stream until it breaks; true if it was welcomed.
   bool RunStream();
   void Received(const v1::ToWorker& message);
-  void ReceivedAnalysis(const v1::ToWorker& message);
   void Ended(const absl::Status& status);
   // Waits until the stream breaks; sends heartbeats.
   void KeepStream(AttachStream* stream);
@@ -85,8 +80,7 @@ class AttachLoop : public Reports {
 
   const AttachOptions options_;
   const std::unique_ptr<AttachClient> client_;
-  LaneRequests requests_;
-  AnalysisRequests analyses_;  // empty if the worker trains
+  AttachRequests requests_;
   mutable Mutex mutex_;
   CondVar changed_;
   LeaseBook book_ ABSL_GUARDED_BY(mutex_);

@@ -1,42 +1,41 @@
-// A small least-recently-used cache by hash.
 #include "server/worker/data_sets.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace ablate::worker {
 
-absl::StatusOr<std::shared_ptr<const DataSet>> DataSets::Get(const std::string& right,
-                                                             const std::string& sha256,
-                                                             RunControl& control) {
-  if (auto known = Find(sha256)) return known;
-  absl::StatusOr<std::string> text = blobs_->Read(right, sha256, control);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<engine::DocumentFacts> facts = engine::InspectDocuments(*text);
-  if (!facts.ok()) return facts.status();
-  auto data_set = std::make_shared<const DataSet>(
-      DataSet{sha256, *std::move(text), engine::DocumentsShape(*facts)});
-  Keep(data_set);
-  return data_set;
+absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const RightfulBlob& blob,
+                                                                      const engine::TaskKind& task,
+                                                                      RunControl& control) {
+  const std::string key = absl::StrCat(task.name, " ", blob.sha256);
+  if (auto known = Find(key)) return known;
+  const absl::StatusOr<std::string> file = blobs_->Read(blob.right, blob.sha256, control);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(*file);
+  if (data.ok()) Keep({key, *data});
+  return data;
 }
 
-std::shared_ptr<const DataSet> DataSets::Find(const std::string& sha256) {
+std::shared_ptr<const engine::TaskData> DataSets::Find(const std::string& key) {
   MutexLock lock(&mutex_);
   const auto found = std::find_if(recent_.begin(), recent_.end(),
-                                  [&](const auto& entry) { return entry->sha256 == sha256; });
+                                  [&](const Entry& entry) { return entry.key == key; });
   if (found == recent_.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, found);
-  return recent_.front();
+  return recent_.front().data;
 }
 
-void DataSets::Keep(std::shared_ptr<const DataSet> data_set) {
+void DataSets::Keep(Entry entry) {
   MutexLock lock(&mutex_);
-  recent_.remove_if([&](const auto& entry) { return entry->sha256 == data_set->sha256; });
-  recent_.push_front(std::move(data_set));
+  recent_.remove_if([&](const Entry& known) { return known.key == entry.key; });
+  recent_.push_front(std::move(entry));
   uint64_t bytes = 0;
-  for (const auto& entry : recent_) bytes += entry->text.size();
+  for (const Entry& known : recent_) bytes += known.data->bytes();
   while (bytes > capacity_bytes_ && recent_.size() > 1) {
-    bytes -= recent_.back()->text.size();
+    bytes -= recent_.back().data->bytes();
     recent_.pop_back();
   }
 }

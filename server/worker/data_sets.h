@@ -1,4 +1,4 @@
-// Data sets in memory: runs of one grid share theirs.
+// Data sets as their tasks have read them: runs of one grid share theirs.
 #ifndef ABLATE_SERVER_WORKER_DATA_SETS_H_
 #define ABLATE_SERVER_WORKER_DATA_SETS_H_
 
@@ -15,34 +15,39 @@
 
 namespace ablate::worker {
 
-// A text of documents and what the model must know of it.
-struct DataSet {
+// A blob that a lease, or an analysis by its id, gives the right to read.
+struct RightfulBlob {
+  std::string right;
   std::string sha256;
-  std::string text;
-  engine::TaskShape shape;
 };
 
-// Keeps the most recently used data sets, at least one, up to `capacity_bytes` of text.
-// Thread-safe; lanes that miss at the same time each fetch.
+// Keeps the most recently used data sets, at least one, up to `capacity_bytes` of memory. One that
+// two kinds of task read is kept as each has read it. Thread-safe; lanes that miss at the same time
+// each fetch.
 class DataSets {
  public:
   DataSets(BlobChannel* blobs, uint64_t capacity_bytes)
       : blobs_(blobs), capacity_bytes_(capacity_bytes) {}
 
   // Blocks while it fetches, with the right to do so, as BlobChannel::Read does. INVALID_ARGUMENT
-  // if the blob is not a text of documents.
-  absl::StatusOr<std::shared_ptr<const DataSet>> Get(const std::string& right,
-                                                     const std::string& sha256,
-                                                     RunControl& control);
+  // if the blob is no data set of this kind of task, which must be one that reads any.
+  absl::StatusOr<std::shared_ptr<const engine::TaskData>> Get(const RightfulBlob& blob,
+                                                              const engine::TaskKind& task,
+                                                              RunControl& control);
 
  private:
-  std::shared_ptr<const DataSet> Find(const std::string& sha256);
-  void Keep(std::shared_ptr<const DataSet> data_set);
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const engine::TaskData> data;
+  };
+
+  std::shared_ptr<const engine::TaskData> Find(const std::string& key);
+  void Keep(Entry entry);
 
   BlobChannel* const blobs_;
   const uint64_t capacity_bytes_;
   Mutex mutex_;
-  std::list<std::shared_ptr<const DataSet>> recent_ ABSL_GUARDED_BY(mutex_);  // newest first
+  std::list<Entry> recent_ ABSL_GUARDED_BY(mutex_);  // newest first
 };
 
 }  // namespace ablate::worker

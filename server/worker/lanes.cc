@@ -1,18 +1,11 @@
-// Threads that take runs from a queue.
 #include "server/worker/lanes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
 namespace ablate::worker {
-namespace {
-
-bool Is(const Instructions::LeasedRun& leased, const Instructions::RunKey& key) {
-  return leased.lease == key.lease && leased.run.run() == key.run;
-}
-
-}  // namespace
 
 Lanes::Lanes(int count, LaneActions actions) : actions_(std::move(actions)), preparing_(count) {
   threads_.reserve(static_cast<size_t>(count));
@@ -23,7 +16,7 @@ Lanes::~Lanes() {
   {
     MutexLock lock(&mutex_);
     quit_ = true;
-    for (const Running& run : running_) run.control->Abandon();
+    for (const Running& job : running_) job.control->Abandon();
     changed_.SignalAll();
   }
   for (std::thread& thread : threads_) thread.join();
@@ -34,49 +27,67 @@ void Lanes::WaitUntilReady() {
   while (preparing_ > 0) changed_.Wait(&mutex_);
 }
 
-void Lanes::Start(Instructions::LeasedRun leased) {
+void Lanes::Start(Job job) {
   {
     MutexLock lock(&mutex_);
     if (!draining_) {
-      waiting_.push_back(std::move(leased));
+      waiting_.push_back(std::move(job));
       changed_.SignalAll();
       return;
     }
   }
-  actions_.release(leased);
+  if (job.drained) job.drained();
 }
 
-void Lanes::Abandon(const Instructions::RunKey& key) {
-  MutexLock lock(&mutex_);
-  const auto gone = std::remove_if(waiting_.begin(), waiting_.end(),
-                                   [&](const auto& leased) { return Is(leased, key); });
-  waiting_.erase(gone, waiting_.end());
-  for (const Running& run : running_) {
-    if (Is(*run.leased, key)) run.control->Abandon();
+void Lanes::Abandon(const JobKey& key) {
+  AbandonIf([&](const JobKey& one) { return one == key; });
+}
+
+void Lanes::AbandonAll() {
+  AbandonIf([](const JobKey&) { return true; });
+}
+
+template <typename Wanted>
+void Lanes::AbandonIf(const Wanted& wanted) {
+  std::vector<Job> unstarted;
+  {
+    MutexLock lock(&mutex_);
+    const auto gone = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                            [&](const Job& job) { return !wanted(job.key); });
+    std::move(gone, waiting_.end(), std::back_inserter(unstarted));
+    waiting_.erase(gone, waiting_.end());
+    for (const Running& job : running_) {
+      if (wanted(*job.key)) job.control->Abandon();
+    }
+  }
+  for (const Job& job : unstarted) {
+    if (job.abandoned) job.abandoned();
   }
 }
 
 void Lanes::Drain() {
-  std::deque<Instructions::LeasedRun> unstarted;
+  std::deque<Job> unstarted;
   {
     MutexLock lock(&mutex_);
     draining_ = true;
     unstarted.swap(waiting_);
-    for (const Running& run : running_) run.control->Halt();
+    for (const Running& job : running_) job.control->Halt();
   }
-  for (const Instructions::LeasedRun& leased : unstarted) actions_.release(leased);
+  for (const Job& job : unstarted) {
+    if (job.drained) job.drained();
+  }
 }
 
 std::vector<v1::LeaseProgress> Lanes::Progress() const {
   MutexLock lock(&mutex_);
   std::map<std::string, v1::LeaseProgress> leases;
-  for (const Running& run : running_) {
-    if (run.control->abandoned()) continue;
-    v1::LeaseProgress& lease = leases[run.leased->lease];
-    lease.set_lease(run.leased->lease);
+  for (const Running& job : running_) {
+    if (job.key->lease.empty() || job.control->abandoned()) continue;
+    v1::LeaseProgress& lease = leases[job.key->lease];
+    lease.set_lease(job.key->lease);
     v1::RunProgress& entry = *lease.add_runs();
-    const RunControl::Progress progress = run.control->progress();
-    entry.set_run(run.leased->run.run());
+    const RunControl::Progress progress = job.control->progress();
+    entry.set_run(job.key->id);
     entry.set_step(progress.step);
     const int64_t since_ms = absl::ToInt64Milliseconds(progress.since_progress);
     entry.set_since_progress_ms(
@@ -99,30 +110,30 @@ void Lanes::RunLane() {
   }
   if (!prepared.ok()) return;
   while (true) {
-    Instructions::LeasedRun leased;
+    Job job;
     std::optional<RunControl> control;
-    if (!Next(&leased, &control)) return;
-    const absl::Status executed = actions_.execute(leased, *control);
-    EndRun(&*control);
-    if (!executed.ok()) return actions_.lost(executed);
+    if (!Next(&job, &control)) return;
+    const absl::Status done = job.work(*control);
+    EndJob(&*control);
+    if (!done.ok()) return actions_.lost(done);
   }
 }
 
-bool Lanes::Next(Instructions::LeasedRun* leased, std::optional<RunControl>* control) {
+bool Lanes::Next(Job* job, std::optional<RunControl>* control) {
   MutexLock lock(&mutex_);
   while (waiting_.empty() && !quit_) changed_.Wait(&mutex_);
   if (quit_) return false;
-  *leased = std::move(waiting_.front());
+  *job = std::move(waiting_.front());
   waiting_.pop_front();
   // Made only now: a lane's idle time is no time without progress.
-  running_.push_back({leased, &control->emplace()});
+  running_.push_back({&job->key, &control->emplace()});
   return true;
 }
 
-void Lanes::EndRun(const RunControl* control) {
+void Lanes::EndJob(const RunControl* control) {
   MutexLock lock(&mutex_);
   const auto gone = std::remove_if(running_.begin(), running_.end(),
-                                   [&](const Running& run) { return run.control == control; });
+                                   [&](const Running& job) { return job.control == control; });
   running_.erase(gone, running_.end());
 }
 

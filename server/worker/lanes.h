@@ -1,4 +1,5 @@
-// The lanes of a device: each trains one run at a time, next ones wait in the order of their grant.
+// The lanes of a device: each does one job at a time, next ones wait in the order in which they
+// came.
 #ifndef ABLATE_SERVER_WORKER_LANES_H_
 #define ABLATE_SERVER_WORKER_LANES_H_
 
@@ -11,20 +12,33 @@
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
-#include "server/worker/lease_book.h"
 #include "server/worker/run_control.h"
 #include "sync/mutex.h"
 
 namespace ablate::worker {
 
+// A run of a lease; or an analysis, which has none.
+struct JobKey {
+  std::string lease;
+  std::string id;
+
+  bool operator==(const JobKey&) const = default;
+};
+
+struct Job {
+  JobKey key;
+  // Does it, on a prepared lane. An error says that the device is lost.
+  std::function<absl::Status(RunControl&)> work;
+  // Called in place of `work`, and on any thread, where no lane has begun the job: it is drained,
+  // or abandoned. Must not block; null: nobody is told.
+  std::function<void()> drained = nullptr;
+  std::function<void()> abandoned = nullptr;
+};
+
 struct LaneActions {
-  // Makes the calling thread ready to train; before its first run.
+  // Makes the calling thread ready; before its first job.
   std::function<absl::Status()> prepare;
-  // Trains a run; see Executor::Execute.
-  std::function<absl::Status(const Instructions::LeasedRun&, RunControl&)> execute;
-  // Gives a run back that no lane has begun.
-  std::function<void(const Instructions::LeasedRun&)> release;
-  // Preparing or training failed in a way that makes the device useless; called once per lane.
+  // Preparing or a job failed in a way that makes the device useless; called once per lane.
   std::function<void(const absl::Status&)> lost;
 };
 
@@ -32,41 +46,45 @@ struct LaneActions {
 class Lanes {
  public:
   Lanes(int count, LaneActions actions);
-  // Abandons every run and waits for the lanes; each ends its present step first.
+  // Abandons every job and waits for the lanes; each ends its present step first.
   ~Lanes();
 
   // Returns when every lane is ready, or was lost.
   void WaitUntilReady();
-  // Puts a run behind those that wait. After Drain it is released at once.
-  void Start(Instructions::LeasedRun leased);
-  // Forgets a run: takes it out of the queue, or ends it within a step.
-  void Abandon(const Instructions::RunKey& key);
-  // Releases what waits; what trains ends at its next step boundary, saves and is released.
+  // Puts a job behind those that wait. After Drain it is drained at once.
+  void Start(Job job);
+  // Forgets a job: takes it out of the queue, or ends it within a step.
+  void Abandon(const JobKey& key);
+  // The same for all.
+  void AbandonAll();
+  // Drains what waits; what a lane does ends at its next step boundary and saves.
   void Drain();
   // Runs that lanes are training now, by lease.
   std::vector<v1::LeaseProgress> Progress() const;
 
  private:
   struct Running {
-    const Instructions::LeasedRun* leased;
+    const JobKey* key;
     RunControl* control;
   };
 
   void RunLane();
-  // Waits for a run and notes it as running, in one, so that no request misses it; false at the
+  // Waits for a job and notes it as running, in one, so that no request misses it; false at the
   // end.
-  bool Next(Instructions::LeasedRun* leased, std::optional<RunControl>* control);
-  void EndRun(const RunControl* control);
+  bool Next(Job* job, std::optional<RunControl>* control);
+  void EndJob(const RunControl* control);
+  template <typename Wanted>
+  void AbandonIf(const Wanted& wanted);
 
   const LaneActions actions_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::deque<Instructions::LeasedRun> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Job> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Running> running_ ABSL_GUARDED_BY(mutex_);
-  int preparing_ ABSL_GUARDED_BY(mutex_);
+  int preparing_ ABSL_GUARDED_BY(mutex_);  // lanes that are not ready yet
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_;  // last: they use the others
 };
 
 }  // namespace ablate::worker

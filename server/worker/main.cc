@@ -22,7 +22,6 @@
 #include "server/engine/samples.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
-#include "server/worker/analysis_worker.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/warm_up.h"
 #include "server/worker/worker.h"
@@ -111,6 +110,7 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_environment(engine::Environment());
   hello.set_numerics_version(engine::kNumericsVersion);
+  hello.set_config_version(engine::kConfigVersion);
   return hello;
 }
 
@@ -121,21 +121,12 @@ WorkerOptions OptionsOf(const Flags& flags) {
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
   options.make_trainer = engine::MakeTorchTrainer;
-  options.prepare_lane = [] {
-    engine::PrepareLaneThread();
-    return WarmUp(engine::MakeTorchTrainer);
-  };
-  return options;
-}
-
-AnalysisWorkerOptions AnalysisOptionsOf(const Flags& flags) {
-  AnalysisWorkerOptions options;
-  options.server = flags.server;
-  options.attach.hello = HelloOf(flags);
   options.generate = engine::GenerateSamples;
-  options.prepare = [] {
+  const bool trains = options.attach.hello.role() == v1::TRAIN;
+  options.prepare_lane = [trains] {
     engine::PrepareLaneThread();
-    return WarmUpAnalyses(engine::MakeTorchTrainer, engine::GenerateSamples);
+    return trains ? WarmUp(engine::MakeTorchTrainer)
+                  : WarmUpAnalyses(engine::MakeTorchTrainer, engine::GenerateSamples);
   };
   return options;
 }
@@ -157,10 +148,9 @@ int LastWords(int code, absl::string_view words) {
 }
 
 // Works until it is drained or its device is lost.
-template <typename AnyWorker, typename Options>
-[[noreturn]] void RunToTheEnd(Options options) {
+[[noreturn]] void RunToTheEnd(WorkerOptions options) {
   const sigset_t signals = BlockEndSignals();
-  AnyWorker worker(std::move(options));
+  Worker worker(std::move(options));
   std::thread([&worker, signals] {
     while (process::AwaitSignal(signals) > 0) worker.Drain();
   }).detach();
@@ -181,8 +171,7 @@ int Work(const Flags& flags) {
     }
     lock.emplace(*std::move(taken));
   }
-  if (flags.role == "analysis") RunToTheEnd<AnalysisWorker>(AnalysisOptionsOf(flags));
-  RunToTheEnd<Worker>(OptionsOf(flags));
+  RunToTheEnd(OptionsOf(flags));
 }
 
 }  // namespace

@@ -21,13 +21,6 @@ absl::Status Annotate(const absl::Status& status, const std::string& what) {
   return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
 }
 
-engine::TaskShape RecallShape(const ablate::v1::LegacyRecallTask& task) {
-  engine::LegacyRecallTask recall;
-  recall.keys = static_cast<int>(task.keys());
-  recall.draw = static_cast<int>(task.draw());
-  return engine::LegacyRecallShape(recall);
-}
-
 }  // namespace
 
 RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)
@@ -54,24 +47,23 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
                                              const RightfulBlob& data_set, DataSets* data_sets,
                                              RunControl& control) {
-  const ablate::v1::TaskSpec& task = run.spec().task();
-  switch (task.kind_case()) {
-    case ablate::v1::TaskSpec::kLegacyRecall:
-      return spec::ToEngineConfig(run, RecallShape(task.legacy_recall()));
-    case ablate::v1::TaskSpec::kDocuments: {
-      const auto known = data_sets->Get(data_set.right, data_set.sha256, control);
-      if (!known.ok()) {
-        return Annotate(known.status(),
-                        absl::StrCat("cannot use data set ", task.documents().dataset()));
-      }
-      engine::RunConfig config = spec::ToEngineConfig(run, (*known)->shape);
-      std::get<engine::DocumentsTask>(config.task).text = {*known, &(*known)->text};
-      return config;
+  // Before anything is fetched for it.
+  if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;
+  engine::TaskConfig task = spec::ToEngineTask(run.spec().task());
+  const engine::TaskKind& kind = engine::KindOf(task);
+  if (kind.read != nullptr) {
+    auto data = data_sets->Get(data_set, kind, control);
+    if (!data.ok()) {
+      return Annotate(data.status(), absl::StrCat("cannot use data set ",
+                                                  run.spec().task().documents().dataset()));
     }
-    case ablate::v1::TaskSpec::KIND_NOT_SET:
-      break;
+    kind.set_data(*std::move(data), &task);
   }
-  return absl::InvalidArgumentError("task: this worker knows documents and legacy_recall only");
+  const absl::StatusOr<engine::TaskShape> shape = kind.shape(task);
+  if (!shape.ok()) return shape.status();
+  absl::StatusOr<engine::RunConfig> config = spec::ToEngineConfig(run, *shape);
+  if (config.ok()) config->task = std::move(task);
+  return config;
 }
 
 }  // namespace ablate::worker

@@ -20,12 +20,6 @@ namespace ablate::worker {
 using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<engine::Trainer>>(
     const std::vector<engine::RunConfig>&)>;
 
-// A blob that a lease, or an analysis by its id, gives the right to read.
-struct RightfulBlob {
-  std::string right;
-  std::string sha256;
-};
-
 // A run as the engine knows it, with the data set (if its task has one) in it. Blocks while that is
 // fetched.
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,

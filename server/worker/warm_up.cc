@@ -15,13 +15,13 @@ constexpr char kDocuments[] = "a warm start\nis half\nthe race\nfor everyone\nel
 
 absl::StatusOr<engine::RunConfig> TinyRun() {
   engine::RunConfig config;
-  engine::DocumentsTask task{std::make_shared<const std::string>(kDocuments), 2};
-  const absl::StatusOr<engine::DocumentFacts> facts = engine::InspectDocuments(*task.text);
-  if (!facts.ok()) return facts.status();
-  const engine::TaskShape shape = engine::DocumentsShape(*facts);
-  config.task = std::move(task);
-  config.model.vocabulary = shape.vocabulary;
-  config.model.loss = shape.loss;
+  absl::StatusOr<engine::DocumentsTask> task = engine::ReadDocumentsTask(kDocuments, 2);
+  if (!task.ok()) return task.status();
+  config.task = *std::move(task);
+  const absl::StatusOr<engine::TaskShape> shape = engine::KindOf(config.task).shape(config.task);
+  if (!shape.ok()) return shape.status();
+  config.model.vocabulary = shape->vocabulary;
+  config.model.loss = shape->loss;
   config.model.layers = 1;
   config.model.width = 16;
   config.model.heads = 2;

@@ -1,60 +1,116 @@
-// Wiring of the worker, and its orderly end.
 #include "server/worker/worker.h"
 
 #include <spdlog/spdlog.h>
 
+#include <memory>
 #include <utility>
 
 namespace ablate::worker {
+namespace {
+
+constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
+
+}  // namespace
 
 Worker::Worker(WorkerOptions options)
     : options_(std::move(options)),
       blobs_(BlobChannel::Make(options_.server)),
       loop_(options_.attach, AttachClient::Make(options_.server)),
       executor_(options_.executor, options_.make_trainer, blobs_.get(), &loop_),
-      lanes_(static_cast<int>(options_.attach.hello.lanes()), Actions()) {}
+      analyst_(options_.generate, blobs_.get(),
+               [this](v1::FromWorker message) { loop_.Send(std::move(message)); }),
+      lanes_(static_cast<int>(options_.attach.hello.lanes()),
+             {options_.prepare_lane, [this](const absl::Status& status) { Lose(status); }}) {}
 
 // The loop calls the lanes, so it ends before they do.
 Worker::~Worker() { loop_.Stop(); }
 
 absl::Status Worker::Run() {
   lanes_.WaitUntilReady();
-  if (absl::Status lost = end_.Lost(); !lost.ok()) return lost;
+  if (absl::Status lost = Lost(); !lost.ok()) return lost;
   loop_.Run(Requests());
-  if (absl::Status end = end_.Wait(); !end.ok()) return end;
+  const absl::Status end = WaitForEnd();
+  if (!trains()) {
+    // The process may end at once: why the last analysis failed is said before.
+    loop_.Flush(kFlushTimeout);
+    return end;
+  }
+  if (!end.ok()) return end;
   spdlog::info("draining: saving and giving back what is held");
   lanes_.Drain();
-  if (!loop_.WaitUntilSettled(options_.drain_patience)) {
+  if (!loop_.WaitUntilSettled(options_.drain_timeout)) {
     spdlog::warn("the server did not acknowledge everything within {}: leaving",
-                 absl::FormatDuration(options_.drain_patience));
+                 absl::FormatDuration(options_.drain_timeout));
   }
-  return end_.Lost();
+  return Lost();
 }
 
-LaneActions Worker::Actions() {
-  LaneActions actions;
-  actions.prepare = options_.prepare_lane;
-  actions.execute = [this](const Instructions::LeasedRun& leased, RunControl& control) {
-    return executor_.Execute(leased, control);
+void Worker::Drain() {
+  MutexLock lock(&mutex_);
+  draining_ = true;
+  changed_.SignalAll();
+}
+
+AttachRequests Worker::Requests() {
+  AttachRequests requests;
+  requests.drain = [this] { Drain(); };
+  requests.progress = [this] { return lanes_.Progress(); };
+  requests.abandon = [this](const Instructions::RunKey& key) {
+    lanes_.Abandon({key.lease, key.run});
   };
-  actions.release = [this](const Instructions::LeasedRun& leased) {
+  if (trains()) {
+    requests.start = [this](Instructions::LeasedRun leased) {
+      lanes_.Start(JobOf(std::move(leased)));
+    };
+    return requests;
+  }
+  requests.analyze = [this](v1::Analyze analyze) { lanes_.Start(JobOf(std::move(analyze))); };
+  requests.cancel_analysis = [this](const std::string& id) { lanes_.Abandon({"", id}); };
+  requests.disconnected = [this] { lanes_.AbandonAll(); };
+  return requests;
+}
+
+Job Worker::JobOf(Instructions::LeasedRun leased) {
+  Job job;
+  job.key = {leased.lease, leased.run.run()};
+  job.drained = [this, key = job.key] {
     v1::Event event;
-    event.set_lease(leased.lease);
-    event.set_run(leased.run.run());
+    event.set_lease(key.lease);
+    event.set_run(key.id);
     event.mutable_released();
     loop_.Report(std::move(event));
   };
-  actions.lost = [this](const absl::Status& status) { end_.Lose(status); };
-  return actions;
+  job.work = [this, leased = std::move(leased)](RunControl& control) {
+    return executor_.Execute(leased, control);
+  };
+  return job;
 }
 
-LaneRequests Worker::Requests() {
-  LaneRequests requests;
-  requests.start = [this](Instructions::LeasedRun leased) { lanes_.Start(std::move(leased)); };
-  requests.abandon = [this](const Instructions::RunKey& key) { lanes_.Abandon(key); };
-  requests.drain = [this] { Drain(); };
-  requests.progress = [this] { return lanes_.Progress(); };
-  return requests;
+Job Worker::JobOf(v1::Analyze analyze) {
+  Job job;
+  job.key = {"", analyze.id()};
+  job.abandoned = [this, id = analyze.id()] { analyst_.ReportWithdrawn(id); };
+  job.work = [this, analyze = std::move(analyze)](RunControl& control) {
+    return analyst_.Execute(analyze, control);
+  };
+  return job;
+}
+
+void Worker::Lose(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (lost_.ok()) lost_ = status;
+  changed_.SignalAll();
+}
+
+absl::Status Worker::Lost() {
+  MutexLock lock(&mutex_);
+  return lost_;
+}
+
+absl::Status Worker::WaitForEnd() {
+  MutexLock lock(&mutex_);
+  while (!draining_ && lost_.ok()) changed_.Wait(&mutex_);
+  return lost_;
 }
 
 }  // namespace ablate::worker

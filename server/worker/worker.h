@@ -1,4 +1,4 @@
-// A worker process without its flags: lanes, executor and attach loop put together.
+// A worker process without its flags: lanes and attach loop, and what its role does on the lanes.
 #ifndef ABLATE_SERVER_WORKER_WORKER_H_
 #define ABLATE_SERVER_WORKER_WORKER_H_
 
@@ -8,22 +8,26 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/worker/analyst.h"
 #include "server/worker/attach_loop.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/executor.h"
 #include "server/worker/lanes.h"
-#include "server/worker/worker_end.h"
+#include "sync/mutex.h"
 
 namespace ablate::worker {
 
 struct WorkerOptions {
   std::string server;    // gRPC address, such as unix:PATH
-  AttachOptions attach;  // its Hello also says how many lanes there are
-  ExecutorOptions executor;
-  absl::Duration drain_patience = absl::Seconds(10);
-  TrainerFactory make_trainer;
-  // Makes the calling thread ready to train.
+  AttachOptions attach;  // its Hello also says the role, and how many lanes there are
+  // Makes the calling thread a lane of the role.
   std::function<absl::Status()> prepare_lane;
+  // Of a worker that trains.
+  ExecutorOptions executor;
+  TrainerFactory make_trainer;
+  absl::Duration drain_timeout = absl::Seconds(10);
+  // Of a worker that makes analyses.
+  SampleGenerator generate;
 };
 
 // Thread-safe.
@@ -34,21 +38,32 @@ class Worker {
   ~Worker();
 
   // Prepares the lanes, attaches and works. OK when it was drained, by Drain or by the server: what
-  // could be saved and acknowledged within the patience is. An error if the device is lost: lanes
-  // may then hang, and the process should end without the destructor.
+  // could be saved and acknowledged within the timeout is, and analyses are forgotten. An error if
+  // the device is lost: lanes may then hang, and the process should end without the destructor.
   absl::Status Run();
   // Makes Run return after saving; returns at once.
-  void Drain() { end_.Drain(); }
+  void Drain();
 
  private:
-  LaneActions Actions();
-  LaneRequests Requests();
+  bool trains() const { return options_.attach.hello.role() == v1::TRAIN; }
+  AttachRequests Requests();
+  Job JobOf(Instructions::LeasedRun leased);
+  Job JobOf(v1::Analyze analyze);
+  // The first loss counts.
+  void Lose(const absl::Status& status);
+  absl::Status Lost();
+  // Waits for Drain or a loss; what Lost says then.
+  absl::Status WaitForEnd();
 
   const WorkerOptions options_;
-  WorkerEnd end_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status lost_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<BlobChannel> blobs_;
   AttachLoop loop_;
   Executor executor_;
+  Analyst analyst_;
   Lanes lanes_;
 };
 

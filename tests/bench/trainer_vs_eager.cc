@@ -31,7 +31,7 @@ std::string RandomText() {
 
 RunConfig CharactersRun() {
   RunConfig run;
-  run.task = DocumentsTask{std::make_shared<const std::string>(RandomText()), 0};
+  run.task = *ReadDocumentsTask(RandomText(), 0);
   run.model.vocabulary = 65;
   run.model.layers = 4;
   run.model.width = 128;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/data/batches.h"
+#include "server/engine/task.h"
 
 namespace ablate::engine {
 namespace {
@@ -57,8 +58,7 @@ std::unique_ptr<BatchSource> Make(const RunConfig& run) {
 
 RunConfig DocumentsRun(const Size& size) {
   RunConfig run;
-  run.task =
-      DocumentsTask{std::make_shared<const std::string>(Numbers(size.documents)), size.held_out};
+  run.task = *ReadDocumentsTask(Numbers(size.documents), size.held_out);
   run.training.batch = size.batch;
   run.seed = size.seed;
   return run;

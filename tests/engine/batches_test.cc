@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "server/engine/task.h"
+
 namespace ablate::engine {
 namespace {
 
@@ -25,9 +27,9 @@ std::string Names() {
   return text.str();
 }
 
-RunConfig DocumentsRun(std::string text, uint32_t held_out, uint32_t batch) {
+RunConfig DocumentsRun(const std::string& text, uint32_t held_out, uint32_t batch) {
   RunConfig run;
-  run.task = DocumentsTask{std::make_shared<const std::string>(std::move(text)), held_out};
+  run.task = *ReadDocumentsTask(text, held_out);
   run.model.context = 16;
   run.training.batch = batch;
   run.seed = 42;
@@ -192,14 +194,15 @@ TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
   RunConfig no_batch = DocumentsRun("a", 0, 0);
   RunConfig no_context = DocumentsRun("a", 0, 1);
   no_context.model.context = 0;
+  RunConfig not_read = DocumentsRun("a", 0, 1);
+  not_read.task = DocumentsTask();
   const struct {
     RunConfig run;
     const char* message;
   } cases[] = {
       {no_batch, "training.batch is 0, but must be at least 1"},
       {no_context, "model.context is 0, but must be at least 1"},
-      {DocumentsRun("", 0, 1), "the text has no document (a non-empty line)"},
-      {DocumentsRun("a\xFF", 0, 1), "the text is not UTF-8: byte 1 is 0xff"},
+      {not_read, "task: its documents were not read"},
       {DocumentsRun("a\nb", 2, 1),
        "task.held_out is 2, but must be below the number of documents, 2, to leave one to train "
        "on"},
@@ -211,6 +214,10 @@ TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
     EXPECT_EQ(source.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(std::string(source.status().message()), item.message);
   }
+  EXPECT_EQ(ReadDocumentsTask("", 0).status().message(),
+            "the text has no document (a non-empty line)");
+  EXPECT_EQ(ReadDocumentsTask("a\xFF", 0).status().message(),
+            "the text is not UTF-8: byte 1 is 0xff");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 
 namespace ablate::engine {
 namespace {
@@ -61,6 +62,48 @@ TEST(LayoutTest, CountsMatchTheNamesExperiment) {
   EXPECT_EQ(MakeLayout(model).size, 25952);
   model.norm.placement = NormPlacement::kNone;
   EXPECT_EQ(MakeLayout(model).size, 25696);
+}
+
+// The role, module and fans of a model's parameter.
+const ParameterInfo& Find(const ParameterLayout& layout, const std::string& name) {
+  const auto found = std::find_if(layout.parameters.begin(), layout.parameters.end(),
+                                  [&](const ParameterInfo& one) { return one.name == name; });
+  EXPECT_NE(found, layout.parameters.end()) << name;
+  return *found;
+}
+
+TEST(LayoutTest, SaysWhatEachParameterIs) {
+  ModelConfig model = NamesModel();
+  model.bias = model.head_bias = model.norm.bias = true;
+  const ParameterLayout layout = MakeLayout(model);
+  const struct {
+    const char* name;
+    ParameterRole role;
+    Module module;
+    int block;
+    int64_t fan_in, fan_out;
+  } cases[] = {
+      {"token_embedding.weight", ParameterRole::kEmbedding, Module::kTokenEmbedding, -1, 0, 0},
+      {"position_embedding.weight", ParameterRole::kPosition, Module::kPositionEmbedding, -1, 0, 0},
+      {"block.0.attention.norm.weight", ParameterRole::kGain, Module::kAttentionNorm, 0, 0, 0},
+      {"block.0.attention.norm.bias", ParameterRole::kBias, Module::kAttentionNorm, 0, 0, 0},
+      {"block.7.attention.qkv.weight", ParameterRole::kWeight, Module::kQkv, 7, 16, 48},
+      {"block.7.attention.qkv.bias", ParameterRole::kBias, Module::kQkv, 7, 16, 48},
+      {"block.3.feed_forward.up.bias", ParameterRole::kBias, Module::kUp, 3, 16, 64},
+      {"block.3.feed_forward.down.weight", ParameterRole::kWeight, Module::kDown, 3, 64, 16},
+      {"final_norm.weight", ParameterRole::kGain, Module::kFinalNorm, -1, 0, 0},
+      {"head.weight", ParameterRole::kHead, Module::kHead, -1, 16, 27},
+      {"head.bias", ParameterRole::kBias, Module::kHead, -1, 16, 27},
+  };
+  for (const auto& item : cases) {
+    const ParameterInfo& parameter = Find(layout, item.name);
+    EXPECT_EQ(parameter.role, item.role) << item.name;
+    EXPECT_EQ(parameter.module, item.module) << item.name;
+    EXPECT_EQ(parameter.block, item.block) << item.name;
+    EXPECT_EQ(parameter.fan_in, item.fan_in) << item.name;
+    EXPECT_EQ(parameter.fan_out, item.fan_out) << item.name;
+  }
+  EXPECT_TRUE(layout.buffers.empty());
 }
 
 TEST(LayoutTest, CountsMatchTheOneLayerNamesExperiment) {

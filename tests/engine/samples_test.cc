@@ -77,8 +77,12 @@ struct Model {
   Model(const RunConfig& run, const std::string& checkpoint)
       : config(run.model),
         layout(MakeLayout(config)),
-        flat(ReadCheckpoint(layout, checkpoint)->unsqueeze(0)),
+        flat(Flat(layout, *ReadCheckpoint(layout, checkpoint))),
         parameters(BindParameters(config, layout, ParameterViews(layout, flat))) {}
+
+  static at::Tensor Flat(const ParameterLayout& layout, const CheckpointTensors& tensors) {
+    return FlatTensor(layout, tensors.type, tensors.parameters).unsqueeze(0);
+  }
 
   // [V] after the whole sequence.
   at::Tensor Plain(const std::vector<int64_t>& tokens) const {
@@ -86,7 +90,7 @@ struct Model {
     batch.runs = batch.rows = 1;
     batch.length = static_cast<int64_t>(tokens.size());
     batch.tokens = at::tensor(tokens, at::kLong).unsqueeze(0);
-    return Logits(config, parameters, batch, LearningRule::kBackprop)[0][batch.length - 1];
+    return Logits(config, parameters, batch, Pass())[0][batch.length - 1];
   }
 
   ModelConfig config;
@@ -126,7 +130,7 @@ TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
 // One sample, written as plainly as can be: the whole prefix again for every token.
 Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
                    const SampleOptions& options) {
-  const TokenizedDocuments documents = *TokenizeDocuments(*std::get<DocumentsTask>(run.task).text);
+  const TokenizedDocuments& documents = *std::get<DocumentsTask>(run.task).documents;
   std::vector<int64_t> tokens = {documents.bos()};
   Sample sample;
   while (!sample.ended && static_cast<int>(tokens.size()) <= run.model.context) {

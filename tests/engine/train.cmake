@@ -5,7 +5,8 @@ ablate_test(engine_train_test
     train_lanes_test.cc
     train_model_test.cc
     train_seeds_test.cc
-    train_stack_test.cc
+    train_run_loop_test.cc
+    train_taps_test.cc
     train_trainer_test.cc
     ${PROJECT_SOURCE_DIR}/server/spec/estimate.cc  # its library has protobuf, which a process with LibTorch keeps apart
   LIBS ablate_engine

@@ -3,10 +3,8 @@
 #define ABLATE_TESTS_ENGINE_TRAIN_CONFIGS_H_
 
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "server/engine/config.h"
 #include "server/engine/task.h"
@@ -21,7 +19,7 @@ inline DocumentsTask SmallDocuments() {
     for (int i = 0; i < length; ++i) text += static_cast<char>('a' + (first + i) % 6);
     text += '\n';
   }
-  return {std::make_shared<const std::string>(std::move(text)), 12};
+  return *ReadDocumentsTask(text, 12);
 }
 
 // Names-like: RMSNorm, bias-free, AdamW, linear schedule.
@@ -85,7 +83,7 @@ inline std::string NamesText() {
 // The source experiment on names: 8 layers of width 16, one name a step.
 inline RunConfig NamesRun(uint32_t seed, NormPlacement placement, bool final_norm) {
   RunConfig run = SmallDocumentsRun(seed);
-  run.task = DocumentsTask{std::make_shared<const std::string>(NamesText()), 2000};
+  run.task = *ReadDocumentsTask(NamesText(), 2000);
   run.model.vocabulary = 27;
   run.model.layers = 8;
   run.model.width = 16;

@@ -9,10 +9,10 @@
 
 #include "server/engine/data/batches.h"
 #include "server/engine/model/init.h"
-#include "server/engine/model/loss.h"
+#include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/gradient.h"
-#include "server/engine/train/schedule.h"
+#include "server/engine/train/run_loop.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {
@@ -48,7 +48,7 @@ StackBatch PaddedBatch(LossPositions loss) {
 at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatParameters& parameters,
                       const at::Tensor& values) {
   parameters.values().copy_(values);
-  Differentiate(model, LearningRule::kBackprop, batch, parameters);
+  Differentiate(model, {.training = true}, batch, parameters);
   return parameters.gradients().clone();
 }
 
@@ -95,8 +95,7 @@ TEST_P(SecondDerivativeTest, MatchesDifferencesOfTheGradient) {
   const at::Tensor flat = start.clone().requires_grad_();
   const ModelParameters bound =
       BindParameters(model, parameters.layout(), ParameterViews(parameters.layout(), flat));
-  const at::Tensor value =
-      RunLosses(Logits(model, bound, batch, LearningRule::kBackprop), batch).sum();
+  const at::Tensor value = RunLosses(Logits(model, bound, batch, {.training = true}), batch).sum();
   const at::Tensor gradient = torch::autograd::grad({value}, {flat}, {}, true, true)[0];
   const at::Tensor product = torch::autograd::grad({(gradient * direction).sum()}, {flat})[0];
 

@@ -380,11 +380,9 @@ TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
                 run.model.head_bias = true;
               }),
               HasSubstr("model.head_bias"));
-  EXPECT_THAT(message([](RunConfig& run) {
-                std::get<DocumentsTask>(run.task).text =
-                    std::make_shared<const std::string>("a\xff");
-              }),
-              HasSubstr("UTF-8"));
+  EXPECT_THAT(
+      message([](RunConfig& run) { std::get<DocumentsTask>(run.task).documents = nullptr; }),
+      HasSubstr("task: its documents were not read"));
   EXPECT_THAT(std::string(MakeTorchTrainer({}).status().message()), HasSubstr("no run"));
   RunConfig wider = SmallDocumentsRun(2);
   wider.model.hidden = 32;

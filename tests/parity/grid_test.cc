@@ -10,11 +10,11 @@
 
 #include "absl/strings/match.h"
 #include "server/engine/model/init.h"
-#include "server/engine/model/model_json.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/train/checkpoint.h"
 #include "server/engine/train/gradient.h"
 #include "server/engine/train/optimizer.h"
-#include "server/engine/train/schedule.h"
+#include "server/engine/train/run_loop.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 
@@ -74,14 +74,11 @@ TensorMap Train(const GridCase& grid) {
     std::vector<const TokenBatch*> batches;
     for (const auto& run : grid.batches) batches.push_back(&run[step]);
     const StackBatch batch = MakeStackBatch(batches, grid.model.loss, options);
-    const BatchGradient gradient =
-        Differentiate(grid.model, LearningRule::kBackprop, batch, parameters);
+    const BatchGradient gradient = Differentiate(grid.model, {.training = true}, batch, parameters);
     losses.push_back(gradient.losses[grid.compared].item<double>());
     if (step == 0) {
       out = Named(parameters.layout(), parameters.gradients()[grid.compared], "gradient.");
-      out["logits"] =
-          Logits(grid.model, parameters.model(), batch, LearningRule::kBackprop)[grid.compared]
-              .detach();
+      out["logits"] = Logits(grid.model, parameters.model(), batch, Pass())[grid.compared].detach();
     }
     if (grid.training.clip > 0) {
       ClipGradients(parameters.gradients(), gradient.norms, grid.training.clip);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/engine/data/batches.h"
-#include "server/engine/model/model_json.h"
+#include "server/engine/train/checkpoint.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 #include "tests/parity/exchange.h"

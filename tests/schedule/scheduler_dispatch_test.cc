@@ -94,6 +94,16 @@ TEST_F(SchedulerDispatchTest, GrantsOnlyToWorkersThatComputeWhatFingerprintsProm
   EXPECT_THAT(Attach("new", "n#1").grants(), SizeIs(1));
 }
 
+TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatKnowLessThanSpecsSay) {
+  Queue("a", 1);
+  wire::FromWorker hello = Hello("old", "o#1");
+  hello.mutable_hello()->set_config_version(engine::kConfigVersion - 1);
+  EXPECT_THAT(Attach(hello).grants(), IsEmpty());
+  hello = Hello("later", "l#1");
+  hello.mutable_hello()->set_config_version(engine::kConfigVersion + 1);
+  EXPECT_THAT(Attach(hello).grants(), SizeIs(1));
+}
+
 TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
   const auto in = [](const std::string& environment, const std::string& incarnation) {
     wire::FromWorker hello = Hello("w", incarnation);

@@ -149,6 +149,7 @@ wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string
   hello.set_build("test");
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_numerics_version(engine::kNumericsVersion);
+  hello.set_config_version(engine::kConfigVersion);
   return message;
 }
 

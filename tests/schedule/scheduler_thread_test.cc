@@ -92,6 +92,7 @@ class SchedulerThreadTest : public ::testing::Test {
     message.mutable_hello()->set_lanes(1);
     message.mutable_hello()->set_trainer(std::string(engine::TorchTrainerName()));
     message.mutable_hello()->set_numerics_version(engine::kNumericsVersion);
+    message.mutable_hello()->set_config_version(engine::kConfigVersion);
     return message;
   }
 

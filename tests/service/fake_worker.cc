@@ -39,6 +39,7 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_build("test");
   hello->set_trainer("torch");
   hello->set_numerics_version(engine::kNumericsVersion);
+  hello->set_config_version(engine::kConfigVersion);
   stream_->Write(message);
   while (!welcome_ && Receive()) {
   }

@@ -94,7 +94,7 @@ TEST(EngineConfigTest, CarriesEveryField) {
   *run.mutable_spec() = base;
   run.set_seed(9);
   const engine::RunConfig config =
-      ToEngineConfig(run, engine::LegacyRecallShape(engine::LegacyRecallTask{50, 7}));
+      *ToEngineConfig(run, engine::LegacyRecallShape(engine::LegacyRecallTask{50, 7}));
   EXPECT_EQ(std::get<engine::LegacyRecallTask>(config.task).keys, 50);
   EXPECT_EQ(std::get<engine::LegacyRecallTask>(config.task).draw, 7);
   const engine::ModelConfig& model = config.model;
@@ -144,7 +144,7 @@ TEST(EngineConfigTest, CarriesWhatDocumentsAndAdamHave) {
   const ResolvedCell cell = Resolved(NamesNorm()).cells.at(0);
   engine::DocumentFacts facts;
   facts.characters = 26;
-  const engine::RunConfig config = ToEngineConfig(cell.run, engine::DocumentsShape(facts));
+  const engine::RunConfig config = *ToEngineConfig(cell.run, engine::DocumentsShape(facts));
   EXPECT_EQ(std::get<engine::DocumentsTask>(config.task).held_out, 2000u);
   EXPECT_EQ(config.model.vocabulary, 27);
   EXPECT_EQ(config.model.loss, engine::LossPositions::kAll);

@@ -2,7 +2,8 @@
 // stopped.
 #include <gmock/gmock.h>
 
-#include "server/worker/analysis_worker.h"
+#include "server/engine/data/documents.h"
+#include "server/worker/worker.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -14,6 +15,18 @@ using testing::SizeIs;
 
 constexpr char kText[] = "ab\nba\nabba\n";
 
+// Its documents, a line each.
+std::string TextOf(const engine::TokenizedDocuments& documents) {
+  std::string text;
+  for (size_t i = 0; i + 1 < documents.starts.size(); ++i) {
+    for (size_t at = documents.starts[i]; at < documents.starts[i + 1]; ++at) {
+      text += static_cast<char>(documents.alphabet[documents.tokens[at]]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 class AnalystTest : public WorkerTest {
  protected:
   AnalystTest() {
@@ -21,7 +34,7 @@ class AnalystTest : public WorkerTest {
     analysis_options_.attach = options.attach;
     analysis_options_.attach.hello.set_worker("cpu-analysis");
     analysis_options_.attach.hello.set_role(v1::ANALYSIS);
-    analysis_options_.prepare = [] { return absl::OkStatus(); };
+    analysis_options_.prepare_lane = [] { return absl::OkStatus(); };
     analysis_options_.generate = [this](const engine::RunConfig& config,
                                         absl::string_view checkpoint,
                                         const engine::SampleOptions& asked,
@@ -37,7 +50,7 @@ class AnalystTest : public WorkerTest {
   }
 
   void StartAnalyst() {
-    worker_ = std::make_unique<AnalysisWorker>(analysis_options_);
+    worker_ = std::make_unique<Worker>(analysis_options_);
     thread_ = std::thread([this] { end_ = worker_->Run(); });
   }
   absl::Status WaitForAnalystsEnd() {
@@ -85,24 +98,24 @@ class AnalystTest : public WorkerTest {
   std::function<absl::Status(const std::atomic<bool>& stop)> compute_ = [](const auto&) {
     return absl::OkStatus();
   };
-  AnalysisWorkerOptions analysis_options_;
+  WorkerOptions analysis_options_;
   // By the engine, on the analyst's thread.
   std::vector<std::string> seen_;
-  std::vector<std::shared_ptr<const std::string>> texts_;
+  std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
 
  private:
   absl::StatusOr<engine::SampleCounts> Generate(
       const engine::RunConfig& config, absl::string_view checkpoint,
       const engine::SampleOptions& asked, const std::atomic<bool>& stop,
       const std::function<void(std::vector<engine::Sample>)>& on_samples) {
-    texts_.push_back(std::get<engine::DocumentsTask>(config.task).text);
-    seen_ = {*texts_.back(), std::string(checkpoint), asked.prompt};
+    documents_.push_back(std::get<engine::DocumentsTask>(config.task).documents);
+    seen_ = {TextOf(*documents_.back()), std::string(checkpoint), asked.prompt};
     for (uint32_t i = 0; i < asked.count; ++i) on_samples({{i, "text", 5, true, i == 0}});
     if (absl::Status status = compute_(stop); !status.ok()) return status;
     return engine::SampleCounts{1, 1};
   }
 
-  std::unique_ptr<AnalysisWorker> worker_;
+  std::unique_ptr<Worker> worker_;
   absl::Status end_;
   std::thread thread_;
 };
@@ -139,8 +152,8 @@ TEST_F(AnalystTest, KeepsTheDataButReadsEachCheckpoint) {
     WaitForAnswer(id);
   }
   EXPECT_EQ(server_->state().reads, 3u) << "one data set, two checkpoints";
-  ASSERT_THAT(texts_, SizeIs(2));
-  EXPECT_EQ(texts_[0], texts_[1]) << "not a copy each";
+  ASSERT_THAT(documents_, SizeIs(2));
+  EXPECT_EQ(documents_[0], documents_[1]) << "not a copy each";
 }
 
 TEST_F(AnalystTest, ReportsWhyAnAnalysisFailedAndGoesOn) {
@@ -244,7 +257,7 @@ TEST_F(AnalystTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
 }
 
 TEST_F(AnalystTest, NeverAttachesWhenItCanNotBePrepared) {
-  analysis_options_.prepare = [] { return absl::ResourceExhaustedError("no memory"); };
+  analysis_options_.prepare_lane = [] { return absl::ResourceExhaustedError("no memory"); };
   StartAnalyst();
   EXPECT_TRUE(absl::IsResourceExhausted(WaitForAnalystsEnd()));
   EXPECT_THAT(server_->state().hellos, SizeIs(0));

@@ -207,7 +207,7 @@ TEST_F(AttachTest, DropsEverythingWithoutAServerForLongerThanTheGrace) {
 }
 
 TEST_F(AttachTest, LeavesWhenItsServerIsGoneForGood) {
-  options.attach.orphan_patience = absl::Milliseconds(50);
+  options.attach.orphan_timeout = absl::Milliseconds(50);
   Start();
   server_->WaitUntil([](const ServerState& state) { return state.attached; });
   server_->Stop();

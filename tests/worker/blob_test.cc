@@ -137,10 +137,11 @@ TEST(DataSetsTest, ForgetsWhatWasUsedLongestAgo) {
     }
     std::vector<std::string> asked;
   } memory;
-  DataSets data_sets(&memory, 100);
+  DataSets data_sets(&memory, 450);  // two of them
   RunControl control;
+  const engine::TaskKind& documents = engine::KindOf(engine::DocumentsTask());
   for (const char* sha256 : {"a", "b", "a", "c", "a", "b"}) {
-    ASSERT_TRUE(data_sets.Get("lease", sha256, control).ok());
+    ASSERT_TRUE(data_sets.Get({"lease", sha256}, documents, control).ok());
   }
   EXPECT_THAT(memory.asked, testing::ElementsAre("a", "b", "c", "b"));
 }

@@ -91,7 +91,7 @@ TEST_F(DrainTest, DeliversWhatItSavedAfterAReconnection) {
 }
 
 TEST_F(DrainTest, LeavesWhenNobodyAcknowledgesInTime) {
-  options.drain_patience = absl::Milliseconds(100);
+  options.drain_timeout = absl::Milliseconds(100);
   StartTwoRuns();
   server_->Change([](ServerState& state) { state.hold_acks = true; });
   worker().Drain();

@@ -254,5 +254,26 @@ TEST_F(ExecutorTest, RefusesATaskThatItDoesNotKnow) {
   EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(), HasSubstr("task"));
 }
 
+TEST_F(ExecutorTest, RefusesASwitchThatItDoesNotKnow) {
+  Start();
+  v1::GrantedRun run = RecallRun(1, 10);
+  auto& norm = *run.mutable_spec()->mutable_spec()->mutable_model()->mutable_norm();
+  norm.set_kind(ablate::v1::NormKind::Value(99));
+  server_->Grant("lease", {run});
+  EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
+            "model.norm.kind: 99 is unknown; allowed: layer, rms");
+}
+
+TEST_F(ExecutorTest, RefusesAFieldThatItDoesNotKnow) {
+  Start();
+  v1::GrantedRun run = RecallRun(1, 10);
+  auto* model = run.mutable_spec()->mutable_spec()->mutable_model();
+  model->GetReflection()->MutableUnknownFields(model)->AddVarint(99, 1);
+  server_->Grant("lease", {run});
+  EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
+              HasSubstr("model: field number 99 is unknown"));
+  EXPECT_EQ(trainers_.made(), 0u);
+}
+
 }  // namespace
 }  // namespace ablate::worker

@@ -66,15 +66,18 @@ class LaneProbe {
   LaneActions Actions() {
     LaneActions actions;
     actions.prepare = [this] { return prepared; };
-    actions.execute = [this](const Instructions::LeasedRun&, RunControl& control) {
+    actions.lost = [this](const absl::Status&) { ++lost; };
+    return actions;
+  }
+  Job Run() {
+    Job job;
+    job.work = [this](RunControl& control) {
       MutexLock lock(&mutex_);
       idle_.push_back(control.progress().since_progress);
       changed_.SignalAll();
       return absl::OkStatus();
     };
-    actions.release = [](const Instructions::LeasedRun&) {};
-    actions.lost = [this](const absl::Status&) { ++lost; };
-    return actions;
+    return job;
   }
   absl::Duration WaitForRun(size_t count) {
     MutexLock lock(&mutex_);
@@ -98,7 +101,7 @@ TEST(IdleLaneTest, DoesNotCountIdleTimeAsARunsLackOfProgress) {
   // The lane waits between two runs; how long is up to this loop, which sees it end.
   for (size_t runs = 1; runs <= 50; ++runs) {
     const absl::Duration granted = MonotonicNow();
-    lanes.Start({"lease", {}});
+    lanes.Start(probe.Run());
     const absl::Duration idle = probe.WaitForRun(runs);
     EXPECT_LE(idle, MonotonicNow() - granted);
   }
@@ -113,7 +116,7 @@ TEST(LostLaneTest, IsKnownOnceTheLanesCountAsReady) {
 }
 
 TEST_F(LanesTest, EndingTheWorkerEndsWhatItTrains) {
-  options.drain_patience = absl::ZeroDuration();
+  options.drain_timeout = absl::ZeroDuration();
   trainers_.LimitTo(1, 3);
   Start();
   server_->Grant("lease", {RecallRun(1, 10), RecallRun(2, 10)});

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/config.h"
 #include "server/launch/worker_process.h"
 #include "tests/worker/worker_fixture.h"
 
@@ -66,6 +67,7 @@ TEST_F(ProgramTest, TrainsWithTheReferenceTrainer) {
   EXPECT_EQ(state.hellos[0].device_kind(), "cpu");
   EXPECT_EQ(state.hellos[0].lanes(), 2u);
   EXPECT_EQ(state.hellos[0].trainer(), "torch");
+  EXPECT_EQ(state.hellos[0].config_version(), engine::kConfigVersion);
   EXPECT_THAT(state.hellos[0].build(), HasSubstr("torch 2."));
   EXPECT_EQ(state.hellos[0].incarnation().size(), 32u);
   for (const uint32_t seed : {1, 2}) {

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,6 +14,7 @@
 #include "server/engine/analyze/generated.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/task.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/checkpoint.h"
 
@@ -41,8 +43,8 @@ class PrefixReader {
     batch.runs = 1;
     batch.rows = tokens_.size(0);
     batch.length = tokens_.size(1);
-    batch.tokens = tokens_.reshape({1, -1});                                         // [1, B·T]
-    return Logits(config_, parameters_, batch, LearningRule::kBackprop).squeeze(0);  // [B, V]
+    batch.tokens = tokens_.reshape({1, -1});                        // [1, B·T]
+    return Logits(config_, parameters_, batch, Pass()).squeeze(0);  // [B, V]
   }
 
   void Keep(const at::Tensor& rows) { tokens_ = tokens_.index_select(0, rows); }
@@ -146,18 +148,18 @@ absl::StatusOr<std::vector<Draft>> DrawGroup(const Request& request, uint32_t fi
   return Group<PrefixReader>(request, first, count).Run();
 }
 
-absl::StatusOr<TokenizedDocuments> ReadDocuments(const RunConfig& config) {
+// The documents of the run's task, which what is drawn is written and looked for in.
+absl::StatusOr<std::shared_ptr<const TokenizedDocuments>> DocumentsOf(const RunConfig& config) {
   const auto* task = std::get_if<DocumentsTask>(&config.task);
   if (task == nullptr) {
     return absl::FailedPreconditionError(
         "the run's task has no text: its tokens are numbers without a meaning");
   }
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(*task->text);
-  if (!documents.ok()) return documents.status();
-  if (static_cast<int>(documents->bos()) + 1 == config.model.vocabulary) return documents;
-  return absl::InvalidArgumentError(absl::StrCat("the data has ", documents->bos() + 1,
-                                                 " tokens, but the model has ",
-                                                 config.model.vocabulary));
+  const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
+  if (!shape.ok()) return shape.status();
+  if (shape->vocabulary == config.model.vocabulary) return task->documents;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the data has ", shape->vocabulary, " tokens, but the model has ", config.model.vocabulary));
 }
 
 absl::Status CheckOptions(const SampleOptions& options) {
@@ -172,19 +174,21 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
                                       const SampleOptions& options, const std::atomic<bool>& stop,
                                       const std::function<void(std::vector<Sample>)>& on_samples) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  const absl::StatusOr<TokenizedDocuments> documents = ReadDocuments(config);
-  if (!documents.ok()) return documents.status();
+  const auto found = DocumentsOf(config);
+  if (!found.ok()) return found.status();
+  const TokenizedDocuments& documents = **found;
   if (stop.load()) return Withdrawn();
   const absl::StatusOr<std::vector<uint32_t>> prompt =
-      EncodePrompt(options.prompt, documents->alphabet, LongestPrompt(config.model));
+      EncodePrompt(options.prompt, documents.alphabet, LongestPrompt(config.model));
   if (!prompt.ok()) return prompt.status();
   const ParameterLayout layout = MakeLayout(config.model);
-  const absl::StatusOr<at::Tensor> flat = ReadCheckpoint(layout, checkpoint);
-  if (!flat.ok()) return flat.status();
+  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
+  if (!read.ok()) return read.status();
+  const at::Tensor flat = FlatTensor(layout, read->type, read->parameters).unsqueeze(0);
   const ModelParameters parameters =
-      BindParameters(config.model, layout, ParameterViews(layout, flat->unsqueeze(0)));
-  const Request request = {config.model, parameters, options, *prompt, documents->bos(), stop};
-  SampleWriter writer(*documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
+      BindParameters(config.model, layout, ParameterViews(layout, flat));
+  const Request request = {config.model, parameters, options, *prompt, documents.bos(), stop};
+  SampleWriter writer(documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
   const auto most = static_cast<uint32_t>(RowsAtOnce(config.model));
   for (uint32_t first = 0; first < options.count; first += most) {
     const auto drafts = DrawGroup(request, first, std::min(most, options.count - first));

@@ -1,11 +1,9 @@
-// Picks the source of batches that a task asks for.
 #include "server/engine/data/batches.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "server/engine/data/document_batches.h"
-#include "server/engine/data/recall_batches.h"
+#include "server/engine/task.h"
 
 namespace ablate::engine {
 
@@ -22,10 +20,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& co
   if (config.training.batch < 1) {
     return absl::InvalidArgumentError("training.batch is 0, but must be at least 1");
   }
-  if (const auto* documents = std::get_if<DocumentsTask>(&config.task)) {
-    return MakeDocumentBatches(*documents, config);
-  }
-  return MakeLegacyRecallBatches(std::get<LegacyRecallTask>(config.task), config);
+  return KindOf(config.task).batches(config);
 }
 
 }  // namespace ablate::engine

@@ -53,8 +53,13 @@ class BatchSource {
   static constexpr int64_t kLargestEvaluationBatch = 256;
 };
 
-// INVALID_ARGUMENT if the task's data cannot be used (not UTF-8, nothing left to train on).
+// INVALID_ARGUMENT if the task's data was not read or cannot be used (nothing left to train on).
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config);
+
+// The same for a run whose task is known; `training.batch` must be checked. Documents come in a
+// seeded order, its end held out, the rest cycled over.
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig& config);
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const RunConfig& config);
 
 }  // namespace ablate::engine
 

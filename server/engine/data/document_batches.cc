@@ -1,16 +1,15 @@
-// Cuts shuffled documents into training and held-out batches.
-#include "server/engine/data/document_batches.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/random.h"
 
@@ -22,8 +21,8 @@ constexpr uint64_t kCursorKind = 0x73746E656D75636F;  // "ocuments"
 // Documents as rows: BOS, the characters, BOS, cut to the model's context.
 class DocumentRows {
  public:
-  DocumentRows(TokenizedDocuments documents, int64_t context)
-      : documents_(std::move(documents)), context_(context) {}
+  DocumentRows(std::shared_ptr<const TokenizedDocuments> documents, int64_t context)
+      : shared_(std::move(documents)), documents_(*shared_), context_(context) {}
 
   // Positions that a document's row has.
   int64_t Length(uint32_t document) const {
@@ -62,7 +61,8 @@ class DocumentRows {
     }
   }
 
-  TokenizedDocuments documents_;
+  std::shared_ptr<const TokenizedDocuments> shared_;
+  const TokenizedDocuments& documents_;
   int64_t context_;
 };
 
@@ -128,15 +128,16 @@ class DocumentBatches : public BatchSource {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const DocumentsTask& task,
-                                                                 const RunConfig& config) {
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig& config) {
+  const auto& task = std::get<DocumentsTask>(config.task);
   if (config.model.context < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("model.context is ", config.model.context, ", but must be at least 1"));
   }
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(*task.text);
-  if (!documents.ok()) return documents.status();
-  const size_t count = documents->documents();
+  if (task.documents == nullptr) {
+    return absl::InvalidArgumentError("task: its documents were not read");
+  }
+  const size_t count = task.documents->documents();
   if (count > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the text has ", count, " documents, but at most 4294967295 are supported"));
@@ -146,10 +147,9 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const Documents
                                                    ", but must be below the number of documents, ",
                                                    count, ", to leave one to train on"));
   }
-  return std::make_unique<DocumentBatches>(
-      DocumentRows(*std::move(documents), config.model.context),
-      PythonShuffle(static_cast<uint32_t>(count), config.seed), task.held_out,
-      config.training.batch);
+  return std::make_unique<DocumentBatches>(DocumentRows(task.documents, config.model.context),
+                                           PythonShuffle(static_cast<uint32_t>(count), config.seed),
+                                           task.held_out, config.training.batch);
 }
 
 }  // namespace ablate::engine

@@ -67,6 +67,15 @@ absl::StatusOr<bool> DocumentReader::Next(std::u32string& document) {
   return !document.empty();
 }
 
+uint64_t TokenizedDocuments::bytes() const {
+  return tokens.size() * sizeof(uint32_t) + starts.size() * sizeof(size_t) +
+         alphabet.size() * sizeof(char32_t);
+}
+
+bool TokenizedDocuments::operator==(const TokenizedDocuments& other) const {
+  return alphabet == other.alphabet && tokens == other.tokens && starts == other.starts;
+}
+
 absl::StatusOr<TokenizedDocuments> TokenizeDocuments(absl::string_view text) {
   TokenizedDocuments documents;
   documents.tokens.reserve(text.size());
@@ -84,6 +93,7 @@ absl::StatusOr<TokenizedDocuments> TokenizeDocuments(absl::string_view text) {
     return absl::InvalidArgumentError("the text has no document (a non-empty line)");
   }
   documents.alphabet = NumberCharacters(documents.tokens);
+  documents.tokens.shrink_to_fit();
   return documents;
 }
 

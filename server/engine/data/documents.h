@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/task.h"
 
 namespace ablate::engine {
 
@@ -35,13 +36,16 @@ class DocumentReader {
 };
 
 // All documents of a text as tokens.
-struct TokenizedDocuments {
+struct TokenizedDocuments : TaskData {
   std::u32string alphabet;       // code point of each token id below `bos()`, ascending
   std::vector<uint32_t> tokens;  // of all documents, one behind the other, without BOS
   std::vector<size_t> starts;    // [documents + 1] into `tokens`
 
   uint32_t bos() const { return static_cast<uint32_t>(alphabet.size()); }
   size_t documents() const { return starts.size() - 1; }
+  uint64_t bytes() const override;
+
+  bool operator==(const TokenizedDocuments& other) const;
 };
 
 // INVALID_ARGUMENT as DocumentReader::Next, and if there is no document.

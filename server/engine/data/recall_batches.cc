@@ -1,6 +1,3 @@
-// Draws sequences of distinct keys in which the label is the query itself.
-#include "server/engine/data/recall_batches.h"
-
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -8,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/data/batches.h"
 #include "server/engine/data/random.h"
 
 namespace ablate::engine {
@@ -40,6 +38,7 @@ class KeyDrawer {
   std::vector<size_t> swapped_;  // what key i was swapped with
 };
 
+// Sequences of distinct keys in which the label is the query itself.
 class LegacyRecallBatches : public BatchSource {
  public:
   LegacyRecallBatches(const LegacyRecallTask& task, const RunConfig& config)
@@ -100,8 +99,8 @@ class LegacyRecallBatches : public BatchSource {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const LegacyRecallTask& task,
-                                                                     const RunConfig& config) {
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const RunConfig& config) {
+  const auto& task = std::get<LegacyRecallTask>(config.task);
   if (task.draw < 1 || task.draw > task.keys) {
     return absl::InvalidArgumentError(absl::StrCat(
         "task.draw is ", task.draw, ", but must be 1 to task.keys, which is ", task.keys));

@@ -1,15 +1,79 @@
-// Attention as two batched products around a softmax; heads of all rows and runs form the batch.
 #include "server/engine/model/attention.h"
+
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "server/engine/model/heads.h"
-#include "server/engine/model/linear.h"
+#include "server/engine/model/layers.h"
 
 namespace ablate::engine {
 namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Sizes of a split: G sequences (all rows of all runs), k tensors side by side, H heads.
+struct HeadSplit {
+  int64_t sequences = 0;
+  int64_t parts = 0;
+  int64_t heads = 0;
+};
+
+// A Function of its own: autograd would stack the parts' gradients before it rearranges them.
+class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
+ public:
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, int64_t sequences,
+                               int64_t parts, int64_t heads) {
+    const int64_t features = x.size(-1), positions = x.numel() / (sequences * features);
+    const int64_t size = features / (parts * heads);
+    ctx->saved_data["shape"] = x.sizes();
+    ctx->saved_data["sequences"] = sequences;
+    const at::Tensor rows = x.view({sequences, positions, parts, heads, size});
+    variable_list split;
+    for (int64_t part = 0; part < parts; ++part) {
+      split.push_back(rows.select(2, part)  // [G, S, H, d/H]
+                          .transpose(1, 2)  // [G, H, S, d/H]
+                          .reshape({sequences * heads, positions, size}));
+    }
+    return split;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const std::vector<int64_t> shape = ctx->saved_data["shape"].toIntVector();
+    const int64_t sequences = ctx->saved_data["sequences"].toInt();
+    const int64_t parts = static_cast<int64_t>(gradients.size());
+    const int64_t heads = gradients[0].size(0) / sequences, positions = gradients[0].size(1);
+    const int64_t size = gradients[0].size(2);
+    if (at::GradMode::is_enabled()) {
+      const at::Tensor stacked =
+          at::stack(gradients).view({parts, sequences, heads, positions, size});
+      return {stacked.permute({1, 3, 0, 2, 4}).reshape(shape), {}, {}, {}};
+    }
+    at::Tensor dx = at::empty(shape, gradients[0].options());
+    const at::Tensor to = dx.view({sequences, positions, parts, heads, size});
+    for (int64_t part = 0; part < parts; ++part) {
+      to.select(2, part).copy_(gradients[part]
+                                   .view({sequences, heads, positions, size})
+                                   .transpose(1, 2));  // [G, S, H, d/H]
+    }
+    return {dx, {}, {}, {}};
+  }
+};
+
+// x with G·S rows of k·d features, in any shape → k tensors [G·H, S, d/H]. Differentiable twice.
+std::vector<at::Tensor> SplitHeads(const at::Tensor& x, const HeadSplit& split) {
+  return HeadSplitter::apply(x.contiguous(), split.sequences, split.parts, split.heads);
+}
+
+// x [G·H, S, d/H] → [G, S, d].
+at::Tensor MergeHeads(const at::Tensor& x, const HeadSplit& split) {
+  return x
+      .view({split.sequences, split.heads, x.size(1), x.size(2)})  // [G, H, S, d/H]
+      .transpose(1, 2)                                             // [G, S, H, d/H]
+      .reshape({split.sequences, x.size(1), split.heads * x.size(2)});
+}
 
 // Row ranges of a fused linear: `begin`…`begin + count` of its outputs.
 LinearParameters OutputRange(const LinearParameters& linear, int64_t begin, int64_t count) {
@@ -36,15 +100,17 @@ at::Tensor Weights(const at::Tensor& scores) {
       .narrow(-1, 0, length);  // [N, S, T]
 }
 
-// q [R·B·H, S, d/H], k and v [R·B·H, T, d/H] → context [R, B·S, d].
+// Heads of all rows and runs form the batch: q [R·B·H, S, d/H], k and v [R·B·H, T, d/H] → context
+// [R, B·S, d].
 at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const at::Tensor& bias, int64_t heads, const SequenceShape& shape) {
+                  const at::Tensor& bias, int64_t heads, const SequenceShape& shape,
+                  const BlockPass& pass) {
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(2)));
   const at::Tensor keys = k.transpose(1, 2);  // [R·B·H, d/H, T]
   const at::Tensor scores =
       bias.defined() ? at::baddbmm(bias, q, keys, 1, scale) : q.bmm(keys) * scale;  // [R·B·H, S, T]
-  const at::Tensor weights = Weights(scores);  // [R·B·H, S, T]
-  const at::Tensor context = weights.bmm(v);   // [R·B·H, S, d/H]
+  const at::Tensor weights = pass.At(Site::kAttentionWeights, Weights(scores));  // [R·B·H, S, T]
+  const at::Tensor context = weights.bmm(v);  // [R·B·H, S, d/H]
   const at::Tensor merged =
       MergeHeads(context, {shape.runs * shape.rows, 1, heads});  // [R·B, S, d]
   return merged.view({shape.runs, -1, merged.size(2)});          // [R, B·S, d]
@@ -77,25 +143,27 @@ at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape) {
 }
 
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
-                         const at::Tensor& bias, const SequenceShape& shape, LearningRule rule) {
-  const at::Tensor qkv = Linear(x, block.qkv, rule);                  // [R, B·T, 3d]
+                         const at::Tensor& bias, const SequenceShape& shape,
+                         const BlockPass& pass) {
+  const at::Tensor qkv = Linear(x, block.qkv, pass.rule());           // [R, B·T, 3d]
   const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);  // 3 × [R·B·H, T, d/H]
   const at::Tensor context =
-      Attend(split[0], split[1], split[2], bias, heads, shape);  // [R, B·T, d]
-  return Linear(context, block.projection, rule);                // [R, B·T, d]
+      Attend(split[0], split[1], split[2], bias, heads, shape, pass);  // [R, B·T, d]
+  return Linear(context, block.projection, pass.rule());               // [R, B·T, d]
 }
 
 at::Tensor LastAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
-                         const at::Tensor& bias, const SequenceShape& shape, LearningRule rule) {
+                         const at::Tensor& bias, const SequenceShape& shape,
+                         const BlockPass& pass) {
   const int64_t d = x.size(2);
-  const at::Tensor last = LastPositions(x, shape);                          // [R, B, d]
-  const at::Tensor q = Linear(last, OutputRange(block.qkv, 0, d), rule);    // [R, B, d]
-  const at::Tensor kv = Linear(x, OutputRange(block.qkv, d, 2 * d), rule);  // [R, B·T, 2d]
-  const std::vector<at::Tensor> queries = Split(q, 1, heads, shape);        // [R·B·H, 1, d/H]
-  const std::vector<at::Tensor> split = Split(kv, 2, heads, shape);  // 2 × [R·B·H, T, d/H]
+  const at::Tensor last = LastPositions(x, shape);                                 // [R, B, d]
+  const at::Tensor q = Linear(last, OutputRange(block.qkv, 0, d), pass.rule());    // [R, B, d]
+  const at::Tensor kv = Linear(x, OutputRange(block.qkv, d, 2 * d), pass.rule());  // [R, B·T, 2d]
+  const std::vector<at::Tensor> queries = Split(q, 1, heads, shape);  // [R·B·H, 1, d/H]
+  const std::vector<at::Tensor> split = Split(kv, 2, heads, shape);   // 2 × [R·B·H, T, d/H]
   const at::Tensor context =
-      Attend(queries[0], split[0], split[1], bias, heads, shape);  // [R, B, d]
-  return Linear(context, block.projection, rule);                  // [R, B, d]
+      Attend(queries[0], split[0], split[1], bias, heads, shape, pass);  // [R, B, d]
+  return Linear(context, block.projection, pass.rule());                 // [R, B, d]
 }
 
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
@@ -105,8 +173,9 @@ at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block, int6
   const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);     // 3 × [B·H, 1, d/H]
   seen.keys.narrow(1, position, 1).copy_(split[1]);
   seen.values.narrow(1, position, 1).copy_(split[2]);
-  const at::Tensor context = Attend(split[0], seen.keys.narrow(1, 0, position + 1),
-                                    seen.values.narrow(1, 0, position + 1), {}, heads, shape);
+  const at::Tensor context =
+      Attend(split[0], seen.keys.narrow(1, 0, position + 1), seen.values.narrow(1, 0, position + 1),
+             {}, heads, shape, {Pass(), 0});
   return Linear(context, block.projection, LearningRule::kBackprop);  // [1, B, d]
 }
 

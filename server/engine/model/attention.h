@@ -6,6 +6,7 @@
 
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
 
 namespace ablate::engine {
 
@@ -26,12 +27,12 @@ at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape);
 
 // x [R, B·T, d] → [R, B·T, d] after the projection.
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
-                         const at::Tensor& bias, const SequenceShape& shape, LearningRule rule);
+                         const at::Tensor& bias, const SequenceShape& shape, const BlockPass& pass);
 
 // The same with queries at the last positions only: x [R, B·T, d] → [R, B, d]. `bias` hides padding
 // alone: the last position may look everywhere.
 at::Tensor LastAttention(const at::Tensor& x, const BlockParameters& block, int64_t heads,
-                         const at::Tensor& bias, const SequenceShape& shape, LearningRule rule);
+                         const at::Tensor& bias, const SequenceShape& shape, const BlockPass& pass);
 
 // Keys and values of the positions that a decoder has seen, [B·H, context, d/H] each.
 struct SeenPositions {

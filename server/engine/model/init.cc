@@ -7,14 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <numeric>
-#include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "server/engine/data/random.h"
 
 namespace ablate::engine {
@@ -28,43 +25,65 @@ struct Draw {
   bool then_zeroed = false;  // drawn, because PyTorch's generator moves on, and set to 0 after
 };
 
-struct LinearFans {
-  double in = 0;
-  double out = 0;
-};
-
 // The bounds are computed operation by operation as torch.nn.init does, to round as it does.
 double KaimingBound(double fan_in) {
   const double gain = std::sqrt(2.0 / (1 + std::pow(std::sqrt(5.0), 2)));
   return std::sqrt(3.0) * (gain / std::sqrt(fan_in));
 }
 
-double XavierBound(const LinearFans& fans) {
-  return std::sqrt(3.0) * std::sqrt(2.0 / (fans.in + fans.out));
+double XavierBound(double fan_in, double fan_out) {
+  return std::sqrt(3.0) * std::sqrt(2.0 / (fan_in + fan_out));
 }
 
-Draw WeightDraw(absl::string_view name, const LinearFans& fans, InitKind kind) {
-  const bool xavier = kind == InitKind::kXavier || (kind == InitKind::kPytorchMha &&
-                                                    absl::EndsWith(name, ".attention.qkv.weight"));
-  if (kind == InitKind::kGpt2) return {Distribution::kNormal, 0.02};
-  return {Distribution::kUniform, xavier ? XavierBound(fans) : KaimingBound(fans.in)};
-}
-
-Draw BiasDraw(absl::string_view name, const LinearFans& fans, InitKind kind) {
-  const bool drawn = kind == InitKind::kPytorch || kind == InitKind::kPytorchMha;
-  const bool fused = kind == InitKind::kPytorchMha && absl::EndsWith(name, ".attention.qkv.bias");
-  if (!drawn || fused) return {Distribution::kZero};
-  return {Distribution::kUniform, 1 / std::sqrt(fans.in),
-          kind == InitKind::kPytorchMha && absl::EndsWith(name, ".attention.projection.bias")};
-}
-
-Draw DrawOf(absl::string_view name, const LinearFans& fans, InitKind kind) {
-  const bool weight = absl::EndsWith(name, ".weight");
-  if (absl::StrContains(name, "norm.")) return {weight ? Distribution::kOne : Distribution::kZero};
-  if (absl::EndsWith(name, "_embedding.weight")) {
-    return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
+Draw WeightDraw(const ParameterInfo& parameter, InitKind kind) {
+  const double in = static_cast<double>(parameter.fan_in);
+  const double out = static_cast<double>(parameter.fan_out);
+  const Draw kaiming = {Distribution::kUniform, KaimingBound(in)};
+  const Draw xavier = {Distribution::kUniform, XavierBound(in, out)};
+  switch (kind) {
+    case InitKind::kPytorch:
+      return kaiming;
+    case InitKind::kPytorchMha:
+      return parameter.module == Module::kQkv ? xavier : kaiming;
+    case InitKind::kXavier:
+      return xavier;
+    case InitKind::kGpt2:
+      return {Distribution::kNormal, 0.02};
   }
-  return weight ? WeightDraw(name, fans, kind) : BiasDraw(name, fans, kind);
+  return {};
+}
+
+Draw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
+  if (parameter.fan_in == 0) return {Distribution::kZero};  // a norm's
+  const Draw uniform = {Distribution::kUniform,
+                        1 / std::sqrt(static_cast<double>(parameter.fan_in))};
+  switch (kind) {
+    case InitKind::kPytorch:
+      return uniform;
+    case InitKind::kPytorchMha:
+      if (parameter.module == Module::kQkv) return {Distribution::kZero};
+      return {uniform.distribution, uniform.scale, parameter.module == Module::kProjection};
+    case InitKind::kXavier:
+    case InitKind::kGpt2:
+      return {Distribution::kZero};
+  }
+  return {};
+}
+
+Draw DrawOf(const ParameterInfo& parameter, InitKind kind) {
+  switch (parameter.role) {
+    case ParameterRole::kGain:
+      return {Distribution::kOne};
+    case ParameterRole::kBias:
+      return BiasDraw(parameter, kind);
+    case ParameterRole::kEmbedding:
+    case ParameterRole::kPosition:
+      return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
+    case ParameterRole::kWeight:
+    case ParameterRole::kHead:
+      return WeightDraw(parameter, kind);
+  }
+  return {};
 }
 
 void Fill(at::Tensor& tensor, const Draw& draw, const at::Generator& generator) {
@@ -84,36 +103,25 @@ void Fill(at::Tensor& tensor, const Draw& draw, const at::Generator& generator) 
   if (draw.then_zeroed) tensor.zero_();
 }
 
-// Layout indices in the order in which PyTorch's modules draw.
+// Layout indices in the order in which PyTorch's modules draw: that of the layout, but that
+// nn.MultiheadAttention draws its projection first.
 std::vector<size_t> DrawOrder(const ParameterLayout& layout, InitKind kind) {
-  const size_t count = layout.parameters.size();
-  std::vector<size_t> order(count);
+  std::vector<size_t> order(layout.parameters.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (kind != InitKind::kPytorchMha) return order;
-  const auto skip = [&](size_t i, absl::string_view part) {
-    while (i < count && absl::StrContains(layout.parameters[i].name, part)) ++i;
-    return i;
+  std::map<int, size_t> attention;  // by block, where its first linear is
+  // What is drawn where, and then as which.
+  const auto place = [&](size_t i) {
+    const ParameterInfo& parameter = layout.parameters[i];
+    const bool projection = parameter.module == Module::kProjection;
+    if (!projection && parameter.module != Module::kQkv) return std::pair(i, 0);
+    return std::pair(attention.emplace(parameter.block, i).first->second, projection ? 0 : 1);
   };
-  const auto at = [&](size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
-  for (size_t i = 0; i < count; ++i) {
-    const size_t projection = skip(i, ".attention.qkv.");
-    if (projection == i) continue;
-    const size_t end = skip(projection, ".attention.projection.");
-    std::rotate(at(i), at(projection), at(end));
-    i = end - 1;
-  }
+  std::vector<std::pair<size_t, int>> places;
+  for (const size_t i : order) places.push_back(place(i));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return places[a] < places[b]; });
   return order;
-}
-
-// Fans of every linear by its name without ".weight".
-std::unordered_map<std::string, LinearFans> FansOf(const ParameterLayout& layout) {
-  std::unordered_map<std::string, LinearFans> fans;
-  for (const ParameterInfo& parameter : layout.parameters) {
-    if (parameter.shape.size() != 2) continue;
-    fans[std::string(absl::StripSuffix(parameter.name, ".weight"))] = {
-        static_cast<double>(parameter.shape[1]), static_cast<double>(parameter.shape[0])};
-  }
-  return fans;
 }
 
 }  // namespace
@@ -123,21 +131,14 @@ at::Tensor InitialParameters(const ModelConfig& model, const ParameterLayout& la
   const at::TensorOptions options = at::TensorOptions().dtype(at::kFloat).device(at::kCPU);
   at::Tensor flat = at::zeros({layout.size}, options);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  const auto fans = FansOf(layout);
   for (const size_t i : DrawOrder(layout, model.init.kind)) {
     const ParameterInfo& parameter = layout.parameters[i];
-    const std::string module(
-        absl::StripSuffix(absl::StripSuffix(parameter.name, ".weight"), ".bias"));
-    const auto found = fans.find(module);
     if (model.init.streams == InitStreams::kByName) {
       generator =
           at::make_generator<at::CPUGeneratorImpl>(StreamSeed(seed, "init/" + parameter.name));
     }
     at::Tensor value = at::zeros(parameter.shape, options);
-    Fill(
-        value,
-        DrawOf(parameter.name, found == fans.end() ? LinearFans() : found->second, model.init.kind),
-        generator);
+    Fill(value, DrawOf(parameter, model.init.kind), generator);
     flat.narrow(0, parameter.offset, parameter.size).copy_(value.view(-1));
   }
   return flat;

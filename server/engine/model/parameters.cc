@@ -1,25 +1,44 @@
-// Builds the flat buffers and binds their views to the model's places.
 #include "server/engine/model/parameters.h"
 
-#include <string>
-#include <unordered_map>
+#include <cstring>
+#include <utility>
 
 namespace ablate::engine {
 namespace {
 
-using NamedTensors = std::unordered_map<std::string, at::Tensor>;
-
-at::Tensor FindTensor(const NamedTensors& tensors, const std::string& name) {
-  const auto found = tensors.find(name);
-  return found == tensors.end() ? at::Tensor() : found->second;
-}
-
-LinearParameters BindLinear(const NamedTensors& tensors, const std::string& name) {
-  return {FindTensor(tensors, name + ".weight"), FindTensor(tensors, name + ".bias")};
-}
-
-NormParameters BindNorm(const NamedTensors& tensors, const std::string& name) {
-  return {FindTensor(tensors, name + ".weight"), FindTensor(tensors, name + ".bias")};
+// Where a parameter has its place in the model.
+at::Tensor& PlaceOf(const ParameterInfo& parameter, ModelParameters& model) {
+  const bool is_bias = parameter.role == ParameterRole::kBias;
+  const auto norm = [&](NormParameters& of) -> at::Tensor& { return is_bias ? of.shift : of.gain; };
+  const auto linear = [&](LinearParameters& of) -> at::Tensor& {
+    return is_bias ? of.bias : of.weight;
+  };
+  const auto block = [&]() -> BlockParameters& {
+    return model.blocks.at(static_cast<size_t>(parameter.block));
+  };
+  switch (parameter.module) {
+    case Module::kTokenEmbedding:
+      break;
+    case Module::kPositionEmbedding:
+      return model.position_embedding;
+    case Module::kAttentionNorm:
+      return norm(block().attention_norm);
+    case Module::kQkv:
+      return linear(block().qkv);
+    case Module::kProjection:
+      return linear(block().projection);
+    case Module::kFeedForwardNorm:
+      return norm(block().feed_forward_norm);
+    case Module::kUp:
+      return linear(block().up);
+    case Module::kDown:
+      return linear(block().down);
+    case Module::kFinalNorm:
+      return norm(model.final_norm);
+    case Module::kHead:
+      return linear(model.head);
+  }
+  return model.token_embedding;
 }
 
 }  // namespace
@@ -41,24 +60,21 @@ std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::
   return views;
 }
 
+at::Tensor FlatTensor(const ParameterLayout& layout, TensorType type,
+                      const std::vector<absl::string_view>& parameters) {
+  at::Tensor flat = at::empty({layout.size}, type == TensorType::kF64 ? at::kDouble : at::kFloat);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const at::Tensor place = flat.narrow(0, layout.parameters[i].offset, layout.parameters[i].size);
+    std::memcpy(place.mutable_data_ptr(), parameters[i].data(), parameters[i].size());
+  }
+  return flat;
+}
+
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,
                                const std::vector<at::Tensor>& tensors) {
-  NamedTensors named;
-  for (size_t i = 0; i < tensors.size(); ++i) named[layout.parameters[i].name] = tensors[i];
   ModelParameters model;
-  model.token_embedding = FindTensor(named, "token_embedding.weight");
-  model.position_embedding = FindTensor(named, "position_embedding.weight");
-  for (int i = 0; i < config.layers; ++i) {
-    const std::string block = "block." + std::to_string(i);
-    model.blocks.push_back({BindNorm(named, block + ".attention.norm"),
-                            BindLinear(named, block + ".attention.qkv"),
-                            BindLinear(named, block + ".attention.projection"),
-                            BindNorm(named, block + ".feed_forward.norm"),
-                            BindLinear(named, block + ".feed_forward.up"),
-                            BindLinear(named, block + ".feed_forward.down")});
-  }
-  model.final_norm = BindNorm(named, "final_norm");
-  model.head = BindLinear(named, "head");
+  model.blocks.resize(static_cast<size_t>(config.layers));
+  for (size_t i = 0; i < tensors.size(); ++i) PlaceOf(layout.parameters[i], model) = tensors[i];
   if (config.tied_head) model.head.weight = model.token_embedding;
   return model;
 }

@@ -10,6 +10,7 @@
 
 #include "server/engine/config.h"
 #include "server/engine/layout.h"
+#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 
@@ -50,6 +51,10 @@ at::TensorOptions TensorOptionsOf(Device device, Precision precision);
 
 // Views [R, shape…] of the parameters in `flat` [R, P], in layout order.
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat);
+
+// The parameters [P] whose bytes, in layout order, are given.
+at::Tensor FlatTensor(const ParameterLayout& layout, TensorType type,
+                      const std::vector<absl::string_view>& parameters);
 
 // The places of the model filled with `tensors`, one a parameter of the layout of `config`.
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,

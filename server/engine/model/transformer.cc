@@ -1,13 +1,11 @@
-// The forward pass. R runs, B rows, T positions, S positions that are still needed (T or 1), d
-// features.
 #include "server/engine/model/transformer.h"
 
 #include <ATen/core/grad_mode.h>
 
-#include "server/engine/model/embedding.h"
-#include "server/engine/model/linear.h"
-#include "server/engine/model/norm.h"
+#include "server/engine/layout.h"
+#include "server/engine/model/layers.h"
 
+// In the shapes: R runs, B rows, T positions, S of them still needed (T or 1), M = B·S, d features.
 namespace ablate::engine {
 namespace {
 
@@ -34,7 +32,7 @@ at::Tensor Embed(const ModelParameters& parameters, const StackBatch& batch) {
 
 // How one sublayer meets the residual stream: x → x + f(norm x), norm(x + f x) or x + f x, without
 // x when there are no residual additions.
-struct Site {
+struct Sublayer {
   const ModelConfig& config;
   const NormParameters& norm;
   bool has_norm;
@@ -53,20 +51,29 @@ struct Site {
 // One block. `mix` attends, [R, N, d] → [R, M, d]; `kept` are the M positions of x that go on.
 template <typename Mix, typename Kept>
 at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, const at::Tensor& x,
-                      LearningRule rule, const Mix& mix, const Kept& kept) {
-  const Site attention = {config, block.attention_norm, HasAttentionNorm(config.norm)};
-  const Site feed_forward = {config, block.feed_forward_norm, HasFeedForwardNorm(config.norm)};
-  const at::Tensor mixed = mix(attention.Before(x));                                  // [R, M, d]
-  const at::Tensor stream = attention.After(kept(x), mixed);                          // [R, M, d]
-  const at::Tensor up = Linear(feed_forward.Before(stream), block.up, rule);          // [R, M, h]
-  const at::Tensor down = Linear(Activate(up, config.activation), block.down, rule);  // [R, M, d]
-  return feed_forward.After(stream, down);
+                      const BlockPass& pass, const Mix& mix, const Kept& kept) {
+  const Sublayer attention = {config, block.attention_norm, HasAttentionNorm(config.norm)};
+  const Sublayer feed_forward = {config, block.feed_forward_norm, HasFeedForwardNorm(config.norm)};
+  const auto linear = [&pass](const at::Tensor& in, const LinearParameters& parameters) {
+    return Linear(in, parameters, pass.rule());
+  };
+  const at::Tensor mixed =
+      pass.At(Site::kAttentionOutput,
+              mix(pass.At(Site::kAttentionInput, attention.Before(x))));                // [R, M, d]
+  const at::Tensor stream = attention.After(kept(x), mixed);                            // [R, M, d]
+  const at::Tensor in = pass.At(Site::kFeedForwardInput, feed_forward.Before(stream));  // [R, M, d]
+  const at::Tensor hidden = pass.At(
+      Site::kFeedForwardHidden, Activate(linear(in, block.up), config.activation));  // [R, M, h]
+  const at::Tensor down =
+      pass.At(Site::kFeedForwardOutput, linear(hidden, block.down));  // [R, M, d]
+  return pass.At(Site::kBlockOutput, feed_forward.After(stream, down));
 }
 
 at::Tensor Scores(const ModelConfig& config, const ModelParameters& parameters, at::Tensor x,
-                  LearningRule rule) {
+                  const BlockPass& pass) {
   if (config.norm.final) x = Norm(x, parameters.final_norm, config.norm);  // [R, M, d]
-  return Linear(x, parameters.head, rule);                                 // [R, M, V]
+  x = Linear(pass.At(Site::kHeadInput, x), parameters.head, pass.rule());  // [R, M, V]
+  return pass.At(Site::kLogits, x);
 }
 
 struct AttentionMask {
@@ -85,29 +92,24 @@ AttentionMask MakeMask(const ModelConfig& config, const SequenceShape& shape,
 
 }  // namespace
 
-bool HasAttentionNorm(const NormConfig& config) {
-  return config.attention && config.placement != NormPlacement::kNone;
-}
-
-bool HasFeedForwardNorm(const NormConfig& config) {
-  return config.feed_forward && config.placement != NormPlacement::kNone;
-}
-
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
-                  const StackBatch& batch, LearningRule rule) {
+                  const StackBatch& batch, const Pass& pass) {
   const SequenceShape shape = {batch.runs, batch.rows, batch.length, batch.lengths};
   const AttentionMask mask = MakeMask(config, shape, parameters.token_embedding.options());
-  at::Tensor x = Embed(parameters, batch);  // [R, B·T, d]
-  for (const BlockParameters& block : parameters.blocks) {
-    const bool last = config.loss == LossPositions::kLast && &block == &parameters.blocks.back();
+  const BlockPass whole{pass};
+  at::Tensor x = whole.At(Site::kEmbedding, Embed(parameters, batch));  // [R, B·T, d]
+  for (int i = 0; i < config.layers; ++i) {
+    const BlockParameters& block = parameters.blocks[static_cast<size_t>(i)];
+    const BlockPass here{pass, i};
+    const bool last = config.loss == LossPositions::kLast && i + 1 == config.layers;
     const auto mix = [&](const at::Tensor& a) {  // [R, B·T, d] → [R, B·S, d]
-      return last ? LastAttention(a, block, config.heads, mask.last, shape, rule)
-                  : SelfAttention(a, block, config.heads, mask.every, shape, rule);
+      return last ? LastAttention(a, block, config.heads, mask.last, shape, here)
+                  : SelfAttention(a, block, config.heads, mask.every, shape, here);
     };
     const auto kept = [&](const at::Tensor& all) { return last ? LastPositions(all, shape) : all; };
-    x = ApplyBlock(config, block, x, rule, mix, kept);  // [R, B·S, d]
+    x = ApplyBlock(config, block, x, here, mix, kept);  // [R, B·S, d]
   }
-  return Scores(config, parameters, x, rule);  // [R, B·S, V]
+  return Scores(config, parameters, x, whole);  // [R, B·S, V]
 }
 
 Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows)
@@ -128,16 +130,17 @@ at::Tensor Decoder::Next(const at::Tensor& tokens) {
   if (parameters_.position_embedding.defined()) {
     x = x + parameters_.position_embedding.narrow(1, position_, 1);  // [1, B, d]
   }
+  const Pass pass;
   const auto kept = [](const at::Tensor& all) { return all; };
   for (size_t i = 0; i < seen_.size(); ++i) {
     const BlockParameters& block = parameters_.blocks[i];
     const auto mix = [&](const at::Tensor& a) {
       return NextAttention(a, block, config_.heads, position_, seen_[i]);
     };
-    x = ApplyBlock(config_, block, x, LearningRule::kBackprop, mix, kept);  // [1, B, d]
+    x = ApplyBlock(config_, block, x, {pass}, mix, kept);  // [1, B, d]
   }
   ++position_;
-  return Scores(config_, parameters_, x, LearningRule::kBackprop).squeeze(0);  // [B, V]
+  return Scores(config_, parameters_, x, {pass}).squeeze(0);  // [B, V]
 }
 
 void Decoder::Keep(const at::Tensor& rows) {

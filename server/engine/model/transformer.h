@@ -11,18 +11,15 @@
 #include "server/engine/model/attention.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
 
 namespace ablate::engine {
-
-// Whether a block of `config` has a norm at its attention and at its feed-forward site.
-bool HasAttentionNorm(const NormConfig& config);
-bool HasFeedForwardNorm(const NormConfig& config);
 
 // Scores of the next token: [R, B·T, V], or [R, B, V] at the last positions when the loss reads
 // only those (the last block is then computed there alone). Differentiable twice with respect to
 // `parameters`.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
-                  const StackBatch& batch, LearningRule rule);
+                  const StackBatch& batch, const Pass& pass);
 
 // A causal model of one run that reads a batch of sequences token by token: each costs one
 // position, not the whole prefix. `parameters` [1, …] must outlive it. Outside autograd.

@@ -1,83 +1,123 @@
-// Writes parameters and the model's description; reads the parameters back.
 #include "server/engine/train/checkpoint.h"
 
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/documents.h"
-#include "server/engine/model/model_json.h"
+#include "server/engine/names.h"
 #include "server/engine/trainer.h"
-#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr absl::string_view kNoNorm = "none";
+
+Json NormSites(const ModelConfig& model) {
+  const absl::string_view kind = NameOf(model.norm.kind);
+  Json sites = Json::object();
+  for (int i = 0; i < model.layers; ++i) {
+    const std::string block = absl::StrCat("block.", i);
+    sites[block + ".attention.norm"] = HasAttentionNorm(model.norm) ? kind : kNoNorm;
+    sites[block + ".feed_forward.norm"] = HasFeedForwardNorm(model.norm) ? kind : kNoNorm;
+  }
+  sites["final_norm"] = model.norm.final ? kind : kNoNorm;
+  return sites;
+}
+
+size_t WidthOf(TensorType type) { return type == TensorType::kF64 ? 8 : 4; }
+
+// A part of a run's flat bytes.
+template <typename Info>
+TensorView ViewOf(const Info& info, TensorType type, absl::string_view flat) {
+  const size_t width = WidthOf(type);
+  return {info.name, type, info.shape,
+          flat.substr(static_cast<size_t>(info.offset) * width,
+                      static_cast<size_t>(info.size) * width)};
+}
+
+template <typename Info>
+absl::Status Find(const SafetensorsFile& file, TensorType type, const std::vector<Info>& wanted,
+                  std::vector<absl::string_view>* bytes) {
+  for (const Info& info : wanted) {
+    const TensorView* view = file.Find(info.name);
+    if (view == nullptr || view->type != type || view->shape != info.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("checkpoint: it has no tensor ", info.name, " of the model's shape"));
+    }
+    bytes->push_back(view->bytes);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> VocabularyJson(const TaskConfig& task) {
-  const auto* documents = std::get_if<DocumentsTask>(&task);
-  if (documents == nullptr) return std::string();
-  const absl::StatusOr<TokenizedDocuments> tokenized = TokenizeDocuments(*documents->text);
-  if (!tokenized.ok()) return tokenized.status();
-  Json characters = Json::array();
-  for (const char32_t code_point : tokenized->alphabet)
-    characters.push_back(text::EncodeUtf8(code_point));
-  return Json{{"characters", characters}, {"bos", tokenized->bos()}}.dump();
+std::string ModelJson(const ModelConfig& model) {
+  const Json norm = {
+      {"kind", NameOf(model.norm.kind)},   {"placement", NameOf(model.norm.placement)},
+      {"attention", model.norm.attention}, {"feed_forward", model.norm.feed_forward},
+      {"final", model.norm.final},         {"eps", model.norm.eps},
+      {"gain", model.norm.gain},           {"bias", model.norm.bias}};
+  const Json json = {
+      {"vocabulary", model.vocabulary},
+      {"layers", model.layers},
+      {"width", model.width},
+      {"heads", model.heads},
+      {"context", model.context},
+      {"positions", NameOf(model.positions)},
+      {"bias", model.bias},
+      {"residual", model.residual},
+      {"tied_head", model.tied_head},
+      {"head_bias", model.head_bias},
+      {"causal", model.causal},
+      {"activation", NameOf(model.activation)},
+      {"hidden", model.hidden},
+      {"norm", norm},
+      {"norm_sites", NormSites(model)},
+      {"init", {{"kind", NameOf(model.init.kind)}, {"streams", NameOf(model.init.streams)}}},
+      {"loss", NameOf(model.loss)}};
+  return json.dump();
 }
 
-TensorView ViewOf(std::string name, const at::Tensor& tensor) {
-  const TensorType type = tensor.scalar_type() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
-  return {std::move(name), type, tensor.sizes().vec(),
-          absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes())};
-}
-
-absl::StatusOr<std::string> WriteCheckpoint(const ModelConfig& model, const ParameterLayout& layout,
-                                            const at::Tensor& parameters, uint32_t step,
-                                            absl::string_view vocabulary) {
-  const at::Tensor flat = parameters.to(at::kCPU).contiguous();
-  std::vector<TensorView> tensors;
-  tensors.reserve(layout.parameters.size());
+absl::StatusOr<std::string> WriteCheckpoint(const CheckpointHeader& header,
+                                            const ParameterLayout& layout,
+                                            const RunTensors& tensors) {
+  std::vector<TensorView> views;
+  views.reserve(layout.parameters.size() + layout.buffers.size());
   for (const ParameterInfo& parameter : layout.parameters) {
-    tensors.push_back(ViewOf(
-        parameter.name, flat.narrow(0, parameter.offset, parameter.size).view(parameter.shape)));
+    views.push_back(ViewOf(parameter, tensors.type, tensors.parameters));
+  }
+  for (const BufferInfo& buffer : layout.buffers) {
+    views.push_back(ViewOf(buffer, tensors.type, tensors.buffers));
   }
   std::map<std::string, std::string> metadata = {
       {"format", "ablate.checkpoint"},
-      {"trainer", std::string(TorchTrainerName())},
+      {"trainer", header.backend.trainer},
       {"numerics_version", absl::StrCat(kNumericsVersion)},
-      {"torch_version", TorchVersion()},
-      {"model", ModelJson(model)},
-      {"step", absl::StrCat(step)}};
-  if (!vocabulary.empty()) metadata["vocabulary"] = std::string(vocabulary);
-  return WriteSafetensors(tensors, metadata);
+      {header.backend.library, header.backend.library_version},
+      {"model", ModelJson(header.model)},
+      {"step", absl::StrCat(header.step)}};
+  if (!header.vocabulary.empty()) metadata["vocabulary"] = std::string(header.vocabulary);
+  return WriteSafetensors(views, metadata);
 }
 
-absl::StatusOr<at::Tensor> ReadCheckpoint(const ParameterLayout& layout, absl::string_view file) {
+absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
+                                                 absl::string_view file) {
   const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
   if (!parsed.ok()) return parsed.status();
-  const bool is_double = !parsed->tensors.empty() && parsed->tensors[0].type == TensorType::kF64;
-  const TensorType type = is_double ? TensorType::kF64 : TensorType::kF32;
-  at::Tensor flat = at::empty({layout.size}, is_double ? at::kDouble : at::kFloat);
-  if (parsed->tensors.size() != layout.parameters.size()) {
+  const size_t count = layout.parameters.size() + layout.buffers.size();
+  if (parsed->tensors.size() != count) {
     return absl::InvalidArgumentError(absl::StrCat("checkpoint: it has ", parsed->tensors.size(),
-                                                   " tensors, but the model has ",
-                                                   layout.parameters.size()));
+                                                   " tensors, but the model has ", count));
   }
-  for (const ParameterInfo& parameter : layout.parameters) {
-    const TensorView* view = parsed->Find(parameter.name);
-    if (view == nullptr || view->type != type || view->shape != parameter.shape) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("checkpoint: it has no tensor ", parameter.name, " of the model's shape"));
-    }
-    const at::Tensor place = flat.narrow(0, parameter.offset, parameter.size);
-    std::memcpy(place.mutable_data_ptr(), view->bytes.data(), view->bytes.size());
-  }
-  return flat;
+  CheckpointTensors tensors;
+  const bool is_double = !parsed->tensors.empty() && parsed->tensors[0].type == TensorType::kF64;
+  tensors.type = is_double ? TensorType::kF64 : TensorType::kF32;
+  absl::Status found = Find(*parsed, tensors.type, layout.parameters, &tensors.parameters);
+  if (found.ok()) found = Find(*parsed, tensors.type, layout.buffers, &tensors.buffers);
+  if (!found.ok()) return found;
+  return tensors;
 }
 
 }  // namespace ablate::engine

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "server/engine/model/loss.h"
+#include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 
 namespace ablate::engine {
@@ -64,10 +64,10 @@ at::Tensor GradientNorms(const at::Tensor& gradients) {
   return norms;
 }
 
-BatchGradient Differentiate(const ModelConfig& model, LearningRule rule, const StackBatch& batch,
+BatchGradient Differentiate(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
                             const FlatParameters& parameters) {
   parameters.gradients().zero_();
-  const at::Tensor logits = Logits(model, parameters.model(), batch, rule);  // [R, N, V]
+  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [R, N, V]
   const at::Tensor losses = RunLosses(logits, batch);                        // [R]
   losses.backward(at::ones_like(losses));
   const at::NoGradGuard no_grad;

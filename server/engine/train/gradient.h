@@ -7,6 +7,7 @@
 #include "server/engine/config.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
 
 namespace ablate::engine {
 
@@ -20,7 +21,7 @@ struct BatchGradient {
 at::Tensor GradientNorms(const at::Tensor& gradients);
 
 // Puts the gradient of each run's loss on its part of `batch` into parameters.gradients().
-BatchGradient Differentiate(const ModelConfig& model, LearningRule rule, const StackBatch& batch,
+BatchGradient Differentiate(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
                             const FlatParameters& parameters);
 
 }  // namespace ablate::engine

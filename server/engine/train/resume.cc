@@ -1,16 +1,16 @@
-// Writes a resume state, and reads one back only if it fits in every respect.
 #include "server/engine/train/resume.h"
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/names.h"
 #include "server/engine/safetensors.h"
-#include "server/engine/train/checkpoint.h"
 
 namespace ablate::engine {
 namespace {
@@ -26,25 +26,16 @@ std::string LayoutText(const ParameterLayout& layout) {
 }
 
 // What must be equal between the writer's run and the reader's.
-Metadata IdentityOf(const RunConfig& run, const ParameterLayout& layout) {
-  constexpr const char* kOptimizers[] = {"adamw", "adam", "sgd"};
+Metadata IdentityOf(const ResumeIdentity& identity) {
+  const RunConfig& run = identity.run;
   return {{"format", "ablate.resume"},
-          {"trainer", std::string(TorchTrainerName())},
+          {"trainer", identity.backend.trainer},
           {"numerics_version", absl::StrCat(kNumericsVersion)},
-          {"environment", Environment()},
-          {"layout", LayoutText(layout)},
-          {"precision", run.precision == Precision::kFloat64 ? "float64" : "float32"},
-          {"optimizer", kOptimizers[static_cast<int>(run.training.optimizer.kind)]},
+          {"environment", identity.backend.environment},
+          {"layout", LayoutText(identity.layout)},
+          {"precision", std::string(NameOf(run.precision))},
+          {"optimizer", std::string(NameOf(run.training.optimizer.kind))},
           {"seed", absl::StrCat(run.seed)}};
-}
-
-constexpr const char* kOutcomes[] = {"training", "done", "diverged"};
-
-absl::StatusOr<Outcome> ParseOutcome(const std::string& text) {
-  for (int i = 0; i < 3; ++i) {
-    if (text == kOutcomes[i]) return static_cast<Outcome>(i);
-  }
-  return absl::InvalidArgumentError("resume state: unknown outcome");
 }
 
 absl::StatusOr<std::string> Field(const SafetensorsFile& file, const std::string& key) {
@@ -80,15 +71,32 @@ absl::StatusOr<TensorView> FindTensor(const SafetensorsFile& file, absl::string_
   return *tensor;
 }
 
-absl::StatusOr<at::Tensor> ReadVector(const SafetensorsFile& file, absl::string_view name,
-                                      Precision precision, int64_t size) {
-  const bool wide = precision == Precision::kFloat64;
-  const absl::StatusOr<TensorView> view =
-      FindTensor(file, name, wide ? TensorType::kF64 : TensorType::kF32, {size});
+// The bytes of so many numbers.
+absl::Status ReadNumbers(const SafetensorsFile& file, absl::string_view name, TensorType type,
+                         int64_t size, absl::string_view* bytes) {
+  const absl::StatusOr<TensorView> view = FindTensor(file, name, type, {size});
   if (!view.ok()) return view.status();
-  at::Tensor tensor = at::empty({size}, wide ? at::kDouble : at::kFloat);
-  std::memcpy(tensor.mutable_data_ptr(), view->bytes.data(), view->bytes.size());
-  return tensor;
+  *bytes = view->bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunTensors> ReadTensors(const SafetensorsFile& file, const RunConfig& run,
+                                       const ParameterLayout& layout) {
+  RunTensors tensors;
+  tensors.type = run.precision == Precision::kFloat64 ? TensorType::kF64 : TensorType::kF32;
+  absl::Status status =
+      ReadNumbers(file, "parameters", tensors.type, layout.size, &tensors.parameters);
+  if (status.ok() && layout.buffer_size > 0) {
+    status = ReadNumbers(file, "buffers", tensors.type, layout.buffer_size, &tensors.buffers);
+  }
+  for (std::string& name : OptimizerSlots(run.training.optimizer.kind)) {
+    if (!status.ok()) return status;
+    NamedBytes& slot = tensors.slots.emplace_back();
+    slot.name = std::move(name);
+    status = ReadNumbers(file, slot.name, tensors.type, layout.size, &slot.bytes);
+  }
+  if (!status.ok()) return status;
+  return tensors;
 }
 
 absl::Status ReadProgress(const SafetensorsFile& file, const RunConfig& run, ResumeState& state) {
@@ -100,9 +108,9 @@ absl::Status ReadProgress(const SafetensorsFile& file, const RunConfig& run, Res
   }
   const absl::StatusOr<std::string> outcome = Field(file, "outcome");
   if (!outcome.ok()) return outcome.status();
-  const absl::StatusOr<Outcome> parsed = ParseOutcome(*outcome);
-  if (!parsed.ok()) return parsed.status();
-  state.outcome = *parsed;
+  const std::optional<Outcome> known = FindByName<Outcome>(*outcome);
+  if (!known.has_value()) return absl::InvalidArgumentError("resume state: unknown outcome");
+  state.outcome = *known;
   if (file.Find("first_evaluation") != nullptr) {
     const auto view = FindTensor(file, "first_evaluation", TensorType::kF64, {1});
     if (!view.ok()) return view.status();
@@ -126,40 +134,41 @@ TensorView ViewOfNumbers(std::string name, TensorType type, const Value* numbers
 
 }  // namespace
 
-absl::StatusOr<std::string> WriteResumeState(const RunConfig& run, const ParameterLayout& layout,
+absl::StatusOr<std::string> WriteResumeState(const ResumeIdentity& identity,
                                              const ResumeState& state) {
-  std::vector<TensorView> tensors = {ViewOf("parameters", state.parameters)};
-  for (const OptimizerSlot& slot : state.slots) tensors.push_back(ViewOf(slot.name, slot.values));
+  const RunTensors& run = state.tensors;
+  const ParameterLayout& layout = identity.layout;
+  std::vector<TensorView> tensors = {{"parameters", run.type, {layout.size}, run.parameters}};
+  if (layout.buffer_size > 0) {
+    tensors.push_back({"buffers", run.type, {layout.buffer_size}, run.buffers});
+  }
+  for (const NamedBytes& slot : run.slots) {
+    tensors.push_back({slot.name, run.type, {layout.size}, slot.bytes});
+  }
   tensors.push_back(
       ViewOfNumbers("cursor", TensorType::kU64, state.cursor.data(), state.cursor.size()));
   if (state.first_evaluation.has_value()) {
     tensors.push_back(
         ViewOfNumbers("first_evaluation", TensorType::kF64, &*state.first_evaluation, 1));
   }
-  Metadata metadata = IdentityOf(run, layout);
+  Metadata metadata = IdentityOf(identity);
   metadata["step"] = absl::StrCat(state.step);
-  metadata["outcome"] = kOutcomes[static_cast<int>(state.outcome)];
+  metadata["outcome"] = std::string(NameOf(state.outcome));
   return WriteSafetensors(tensors, metadata);
 }
 
-absl::StatusOr<ResumeState> ReadResumeState(const RunConfig& run, const ParameterLayout& layout,
-                                            const std::vector<OptimizerSlot>& slots,
+absl::StatusOr<ResumeState> ReadResumeState(const ResumeIdentity& identity,
                                             absl::string_view file) {
   const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
   if (!parsed.ok()) return parsed.status();
-  absl::Status status = CheckIdentity(*parsed, IdentityOf(run, layout));
+  absl::Status status = CheckIdentity(*parsed, IdentityOf(identity));
   if (!status.ok()) return status;
   ResumeState state;
-  status = ReadProgress(*parsed, run, state);
+  status = ReadProgress(*parsed, identity.run, state);
   if (!status.ok()) return status;
-  absl::StatusOr<at::Tensor> values = ReadVector(*parsed, "parameters", run.precision, layout.size);
-  if (!values.ok()) return values.status();
-  state.parameters = *std::move(values);
-  for (const OptimizerSlot& slot : slots) {
-    values = ReadVector(*parsed, slot.name, run.precision, layout.size);
-    if (!values.ok()) return values.status();
-    state.slots.push_back({slot.name, *std::move(values)});
-  }
+  absl::StatusOr<RunTensors> tensors = ReadTensors(*parsed, identity.run, identity.layout);
+  if (!tensors.ok()) return tensors.status();
+  state.tensors = *std::move(tensors);
   return state;
 }
 

@@ -1,8 +1,6 @@
-// A run's resume state as a safetensors file: all that the next update depends on.
+// A run's resume state as a safetensors file: all that the next update depends on. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_RESUME_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_RESUME_H_
-
-#include <ATen/ATen.h>
 
 #include <cstdint>
 #include <optional>
@@ -13,29 +11,33 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/config.h"
 #include "server/engine/layout.h"
-#include "server/engine/train/optimizer.h"
+#include "server/engine/train/backend.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {
 
 struct ResumeState {
-  at::Tensor parameters;             // [P], contiguous, on the CPU
-  std::vector<OptimizerSlot> slots;  // [P] each, contiguous, on the CPU
-  std::vector<uint64_t> cursor;      // of the run's batch source
+  RunTensors tensors;            // the backend's, or views into the file
+  std::vector<uint64_t> cursor;  // of the run's batch source
   uint32_t step = 0;
   Outcome outcome = Outcome::kTraining;
   std::optional<double> first_evaluation;  // held-out loss at step 0
 };
 
-absl::StatusOr<std::string> WriteResumeState(const RunConfig& run, const ParameterLayout& layout,
+// What a state belongs to.
+struct ResumeIdentity {
+  const RunConfig& run;
+  const ParameterLayout& layout;
+  const BackendIdentity& backend;
+};
+
+absl::StatusOr<std::string> WriteResumeState(const ResumeIdentity& identity,
                                              const ResumeState& state);
 
 // INVALID_ARGUMENT if `file` is malformed; FAILED_PRECONDITION if it is not a state of this
 // trainer, numerics version and environment, and of a run with this layout, precision, optimizer
-// and seed. `slots` says which tensors the optimizer needs.
-absl::StatusOr<ResumeState> ReadResumeState(const RunConfig& run, const ParameterLayout& layout,
-                                            const std::vector<OptimizerSlot>& slots,
-                                            absl::string_view file);
+// and seed. `file` must outlive what is returned.
+absl::StatusOr<ResumeState> ReadResumeState(const ResumeIdentity& identity, absl::string_view file);
 
 }  // namespace ablate::engine
 

@@ -13,14 +13,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/train/boundary.h"
-#include "server/engine/train/stack.h"
+#include "server/engine/train/run_loop.h"
+#include "server/engine/train/torch_backend.h"
 #include "server/engine/train/validate.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {
 namespace {
 
-using Stacks = std::vector<std::unique_ptr<TrainingStack>>;
+using Stacks = std::vector<std::unique_ptr<RunLoop>>;
 
 class TorchTrainer : public Trainer {
  public:
@@ -66,7 +67,7 @@ class TorchTrainer : public Trainer {
  private:
   // Where a run of the caller's stack lives.
   struct Place {
-    TrainingStack* stack;
+    RunLoop* stack;
     int run;
   };
 
@@ -105,11 +106,11 @@ absl::string_view CpuMaker() {
 
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack) {
   return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Trainer>> {
-    const absl::Status status = CheckStack(stack);
+    const absl::Status status = CheckStack(stack, at::hasCUDA());
     if (!status.ok()) return status;
     Stacks stacks;
     for (const std::vector<RunConfig>& part : Partition(stack)) {
-      absl::StatusOr<std::unique_ptr<TrainingStack>> made = TrainingStack::Make(part);
+      absl::StatusOr<std::unique_ptr<RunLoop>> made = RunLoop::Make(part, MakeTorchBackend);
       if (!made.ok()) return made.status();
       stacks.push_back(*std::move(made));
     }

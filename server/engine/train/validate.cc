@@ -1,15 +1,12 @@
 // The limits of every field, and what the runs of a stack must share.
 #include "server/engine/train/validate.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/model/model_json.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
@@ -73,15 +70,8 @@ absl::Status CheckModel(const ModelConfig& model) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TaskShape> ShapeOf(const TaskConfig& task) {
-  if (const auto* recall = std::get_if<LegacyRecallTask>(&task)) return LegacyRecallShape(*recall);
-  const absl::StatusOr<DocumentFacts> facts = InspectDocuments(*std::get<DocumentsTask>(task).text);
-  if (!facts.ok()) return facts.status();
-  return DocumentsShape(*facts);
-}
-
 absl::Status CheckTask(const RunConfig& run) {
-  const absl::StatusOr<TaskShape> shape = ShapeOf(run.task);
+  const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
   if (!shape.ok()) return shape.status();
   if (run.model.vocabulary != shape->vocabulary) {
     return absl::InvalidArgumentError(absl::StrCat("model.vocabulary is ", run.model.vocabulary,
@@ -99,47 +89,32 @@ absl::Status CheckTask(const RunConfig& run) {
   return absl::OkStatus();
 }
 
-absl::Status CheckDevice(const RunConfig& run) {
-  if (run.device == Device::kCuda && !at::hasCUDA()) {
+absl::Status CheckDevice(const RunConfig& run, bool has_cuda) {
+  if (run.device == Device::kCuda && !has_cuda) {
     return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
   }
   return absl::OkStatus();
 }
 
-bool SameTask(const TaskConfig& a, const TaskConfig& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* recall = std::get_if<LegacyRecallTask>(&a)) {
-    const auto& other = std::get<LegacyRecallTask>(b);
-    return recall->keys == other.keys && recall->draw == other.draw;
-  }
-  const auto& documents = std::get<DocumentsTask>(a);
-  const auto& other = std::get<DocumentsTask>(b);
-  const bool same_text = documents.text == other.text || *documents.text == *other.text;
-  return same_text && documents.held_out == other.held_out;
-}
-
-bool SameTraining(const TrainingConfig& a, const TrainingConfig& b) {
-  return a.steps == b.steps && a.batch == b.batch && a.optimizer.kind == b.optimizer.kind &&
-         a.schedule.kind == b.schedule.kind && a.schedule.warmup == b.schedule.warmup &&
-         a.clip == b.clip && a.rule == b.rule && a.checkpoints == b.checkpoints &&
-         a.final_checkpoint == b.final_checkpoint;
+// Without what the runs of a stack may differ in.
+TrainingConfig Shared(TrainingConfig training) {
+  training.optimizer = {.kind = training.optimizer.kind};
+  return training;
 }
 
 // The part of a run in which `b` differs from `a`, or null.
 const char* Difference(const RunConfig& a, const RunConfig& b) {
-  if (!SameTask(a.task, b.task)) return "task";
-  if (ModelJson(a.model) != ModelJson(b.model)) return "model";
-  if (!SameTraining(a.training, b.training)) return "training";
-  if (a.evaluation.every != b.evaluation.every || a.evaluation.batches != b.evaluation.batches) {
-    return "evaluation";
-  }
+  if (a.task != b.task) return "task";
+  if (a.model != b.model) return "model";
+  if (Shared(a.training) != Shared(b.training)) return "training";
+  if (a.evaluation != b.evaluation) return "evaluation";
   if (a.device != b.device) return "device";
   return a.precision == b.precision ? nullptr : "precision";
 }
 
 }  // namespace
 
-absl::Status CheckStack(const std::vector<RunConfig>& stack) {
+absl::Status CheckStack(const std::vector<RunConfig>& stack, bool has_cuda) {
   if (stack.empty()) return absl::InvalidArgumentError("the stack has no run");
   for (size_t i = 0; i < stack.size(); ++i) {
     const RunConfig& run = stack[i];
@@ -152,7 +127,7 @@ absl::Status CheckStack(const std::vector<RunConfig>& stack) {
     absl::Status status = CheckRanges(run);
     if (status.ok()) status = CheckModel(run.model);
     if (status.ok() && i == 0) status = CheckTask(run);
-    if (status.ok()) status = CheckDevice(run);
+    if (status.ok()) status = CheckDevice(run, has_cuda);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -11,7 +11,7 @@ namespace ablate::engine {
 
 // INVALID_ARGUMENT naming the field, its value and what is allowed, if a run of the stack can't be
 // trained or differs from the first in more than seed and optimizer numbers.
-absl::Status CheckStack(const std::vector<RunConfig>& stack);
+absl::Status CheckStack(const std::vector<RunConfig>& stack, bool has_cuda);
 
 }  // namespace ablate::engine
 

@@ -30,6 +30,7 @@ v1::FromWorker WorkerProcess::Hello() const {
   hello.set_trainer(std::string(engine::TorchTrainerName()));
   hello.set_environment(environment_.said);
   hello.set_numerics_version(engine::kNumericsVersion);
+  hello.set_config_version(engine::kConfigVersion);
   for (v1::HeldLease& lease : book_.Held()) *hello.add_held() = std::move(lease);
   return message;
 }

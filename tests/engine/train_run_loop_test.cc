@@ -1,5 +1,6 @@
 // Runs that share their tensors, as they do on a GPU: here on the CPU, where a stack can be looked
 // into.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +8,8 @@
 #include <vector>
 
 #include "server/engine/train/boundary.h"
-#include "server/engine/train/stack.h"
+#include "server/engine/train/run_loop.h"
+#include "server/engine/train/torch_backend.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"
 
@@ -16,14 +18,14 @@ namespace {
 
 constexpr auto kGo = [] { return false; };
 
-std::unique_ptr<TrainingStack> MakeStack(const std::vector<RunConfig>& configs) {
+std::unique_ptr<RunLoop> MakeStack(const std::vector<RunConfig>& configs) {
   PrepareLaneThread();
-  absl::StatusOr<std::unique_ptr<TrainingStack>> stack = TrainingStack::Make(configs);
+  absl::StatusOr<std::unique_ptr<RunLoop>> stack = RunLoop::Make(configs, MakeTorchBackend);
   EXPECT_TRUE(stack.ok()) << stack.status();
   return *std::move(stack);
 }
 
-void Finish(TrainingStack& stack) {
+void Finish(RunLoop& stack) {
   absl::StatusOr<bool> stepped = true;
   while (stepped.ok() && *stepped) stepped = stack.Step(kGo);
   EXPECT_TRUE(stepped.ok()) << stepped.status();
@@ -37,7 +39,7 @@ std::vector<RunConfig> Three(double middle_rate) {
   return configs;
 }
 
-TEST(TrainingStackTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
+TEST(RunLoopTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
   const auto calm = MakeStack(Three(1e-3)), wild = MakeStack(Three(1e30));
   Finish(*calm);
   while (wild->TakeProgress(1).outcome == Outcome::kTraining) ASSERT_TRUE(*wild->Step(kGo));
@@ -51,7 +53,7 @@ TEST(TrainingStackTest, FreezesADivergedRunWhileItsNeighboursGoOn) {
   }
 }
 
-TEST(TrainingStackTest, JudgesEachRunsGradientAlone) {
+TEST(RunLoopTest, JudgesEachRunsGradientAlone) {
   const std::vector<RunConfig> configs = {SteepRun(1), SteepRun(2), SteepRun(3)};
   const auto calm = MakeStack(configs), steep = MakeStack(configs);
   const std::string state = Steepened(configs[1], *steep->ExportState(1));
@@ -67,7 +69,7 @@ TEST(TrainingStackTest, JudgesEachRunsGradientAlone) {
   }
 }
 
-TEST(TrainingStackTest, ReportsNoEvaluationBeforeAllOfItsRunsAreEvaluated) {
+TEST(RunLoopTest, ReportsNoEvaluationBeforeAllOfItsRunsAreEvaluated) {
   const auto stack = MakeStack({SmallDocumentsRun(1), SmallDocumentsRun(2)});
   const auto stop = [] { return true; };
   int left = 0;
@@ -84,7 +86,7 @@ TEST(TrainingStackTest, ReportsNoEvaluationBeforeAllOfItsRunsAreEvaluated) {
 }
 
 // Documents of a stack differ in length, so that runs are padded to their neighbours'.
-TEST(TrainingStackTest, TrainsEachRunAsItWouldBeAlone) {
+TEST(RunLoopTest, TrainsEachRunAsItWouldBeAlone) {
   std::vector<RunConfig> configs = {SmallDocumentsRun(1), SmallDocumentsRun(2),
                                     SmallDocumentsRun(3)};
   for (RunConfig& config : configs) config.precision = Precision::kFloat64;
@@ -104,7 +106,7 @@ TEST(TrainingStackTest, TrainsEachRunAsItWouldBeAlone) {
   }
 }
 
-TEST(TrainingStackTest, TrainsOnWhenARunJoinsAtAnotherStep) {
+TEST(RunLoopTest, TrainsOnWhenARunJoinsAtAnotherStep) {
   const auto ahead = MakeStack({SmallRecallRun(2)});
   for (int step = 0; step < 12; ++step) ASSERT_TRUE(*ahead->Step(kGo));
   const auto stack = MakeStack({SmallRecallRun(1), SmallRecallRun(2)});

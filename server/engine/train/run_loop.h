@@ -1,8 +1,8 @@
-// A stack of equally shaped runs that make their updates together.
-#ifndef ABLATE_SERVER_ENGINE_TRAIN_STACK_H_
-#define ABLATE_SERVER_ENGINE_TRAIN_STACK_H_
-
-#include <ATen/ATen.h>
+// The loop that every way to train shares: what is due before an update, the update, evaluations,
+// checkpoints, divergence, progress, and what a resume state holds of all that. Torch-free: a
+// backend computes.
+#ifndef ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
+#define ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,25 +16,27 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
-#include "server/engine/model/batch.h"
-#include "server/engine/model/parameters.h"
-#include "server/engine/train/evaluate.h"
-#include "server/engine/train/optimizer.h"
+#include "server/engine/layout.h"
+#include "server/engine/train/backend.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {
 
-// One run of a stack beside its parameters. What has been produced waits in `progress` until it is
+// Rate of update `step` → `step` + 1 of a run of `steps` updates, 0 ≤ step < steps. With w warm-up
+// steps, rate·(step+1)/(w+1) below w; from w on, with t = (step − w)/(steps − w): rate (constant),
+// rate·(1 − t) (linear) or rate·(1 + cos πt)/2 (cosine).
+double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps);
+
+// One run of a stack beside its tensors. What has been produced waits in `progress` until it is
 // taken, so that a step that runs out of memory loses nothing of the steps before it.
 struct StackRun {
   RunConfig config;
   std::unique_ptr<BatchSource> source;
-  std::string vocabulary;  // as VocabularyJson
+  std::string vocabulary;  // as TaskKind::vocabulary
 
   RunProgress progress;
   std::optional<double> first_evaluation;  // held-out loss at step 0
   bool visited = false;                    // evaluation and checkpoint of progress.step are made
-  std::vector<StackBatch> held_out;        // made at the first evaluation
   // Of progress.step, from its first batch until it is reported.
   std::optional<EvaluationSums> evaluation;
   // The update of progress.step can't be made: its points, reported when the run's end is visited.
@@ -49,13 +51,15 @@ struct StackRun {
   bool training() const { return progress.outcome == Outcome::kTraining; }
 };
 
-// Not thread-safe. Throws what LibTorch throws; after running out of memory it is as before the
-// call, except that finished visits and batches of evaluations stay.
-class TrainingStack {
+// A stack of equally shaped runs that make their updates together. Not thread-safe. Errors are the
+// backend's; after RESOURCE_EXHAUSTED it is as before the call, except that finished visits and
+// batches of evaluations stay.
+class RunLoop {
  public:
   // `configs` are checked and equal but for seed and optimizer numbers. INVALID_ARGUMENT if the
   // data can't be used.
-  static absl::StatusOr<std::unique_ptr<TrainingStack>> Make(const std::vector<RunConfig>& configs);
+  static absl::StatusOr<std::unique_ptr<RunLoop>> Make(const std::vector<RunConfig>& configs,
+                                                       BackendFactory* make_backend);
 
   // One update of every run that is still training, after the evaluation and the checkpoint that
   // are due before it; a run that reaches its last step is evaluated, checkpointed and ended. False
@@ -68,29 +72,26 @@ class TrainingStack {
   // What `run` has produced since the last call.
   RunProgress TakeProgress(int run);
 
-  absl::StatusOr<std::string> ExportState(int run) const;
+  absl::StatusOr<std::string> ExportState(int run);
   absl::Status ImportState(int run, absl::string_view state);
-  absl::StatusOr<std::string> ExportCheckpoint(int run) const;
+  absl::StatusOr<std::string> ExportCheckpoint(int run);
 
  private:
-  TrainingStack(std::vector<StackRun> runs, at::TensorOptions options);
+  RunLoop(std::vector<StackRun> runs, std::unique_ptr<Backend> backend);
 
   // Whether every visit that is due was made; false if it was stopped before any of them.
   absl::StatusOr<bool> Visit(bool ends_only, absl::FunctionRef<bool()> stop);
-  bool FinishEvaluation(int run, absl::FunctionRef<bool()> stop);
+  absl::StatusOr<bool> FinishEvaluation(int run, absl::FunctionRef<bool()> stop);
   absl::Status Report(int run);
-  void Update();
+  absl::Status Update();
   void DrawBatches();
-  StackBatch JoinBatches() const;
-  std::vector<RunUpdate> Updates(const std::vector<double>& losses,
-                                 const std::vector<double>& norms) const;
+  std::vector<UpdateRequest> Requests() const;
 
   std::vector<StackRun> runs_;
-  at::TensorOptions options_;
-  FlatParameters parameters_;
-  Optimizer optimizer_;
+  const ParameterLayout layout_;
+  const std::unique_ptr<Backend> backend_;
 };
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_SERVER_ENGINE_TRAIN_STACK_H_
+#endif  // ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_

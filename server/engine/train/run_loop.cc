@@ -1,25 +1,31 @@
-// A step of a stack: what is due before the update, the update, and the ends of runs.
-#include "server/engine/train/stack.h"
-
-#include <ATen/core/grad_mode.h>
+#include "server/engine/train/run_loop.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <utility>
 
-#include "server/engine/model/init.h"
+#include "server/engine/task.h"
 #include "server/engine/train/checkpoint.h"
-#include "server/engine/train/evaluate.h"
-#include "server/engine/train/gradient.h"
 #include "server/engine/train/resume.h"
-#include "server/engine/train/schedule.h"
 
 namespace ablate::engine {
 namespace {
 
-std::vector<double> OnHost(const at::Tensor& values) {
-  const at::Tensor host = values.to(at::TensorOptions().device(at::kCPU).dtype(at::kDouble));
-  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+// Averages over tokens, never averages of batch averages.
+struct Evaluation {
+  double loss = 0;      // nats a token
+  double accuracy = 0;  // share of tokens whose score is the highest, 0…1; NaN if loss is not
+                        // finite
+};
+
+// Of at least one batch.
+Evaluation ResultOf(const EvaluationSums& sums) {
+  // Where scores are no numbers none is the highest, and argmax still names one.
+  const double accuracy =
+      std::isfinite(sums.loss) ? sums.hits / sums.tokens : std::numeric_limits<double>::quiet_NaN();
+  return {sums.loss / sums.tokens, accuracy};
 }
 
 // As the gradient is: a float32 run's points take half the space in the store.
@@ -69,45 +75,49 @@ void Append(std::vector<Element>& to, std::vector<Element> from) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrainingStack>> TrainingStack::Make(
-    const std::vector<RunConfig>& configs) {
+double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps) {
+  if (step < schedule.warmup) return rate * (step + 1.0) / (schedule.warmup + 1.0);
+  const double t = static_cast<double>(step - schedule.warmup) / (steps - schedule.warmup);
+  switch (schedule.kind) {
+    case ScheduleKind::kConstant:
+      return rate;
+    case ScheduleKind::kLinear:
+      return rate * (1 - t);
+    case ScheduleKind::kCosine:
+      return rate * 0.5 * (1 + std::cos(M_PI * t));
+  }
+  return rate;
+}
+
+absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const std::vector<RunConfig>& configs,
+                                                       BackendFactory* make_backend) {
   std::vector<StackRun> runs;
   for (const RunConfig& config : configs) {
     absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(config);
     if (!source.ok()) return source.status();
-    absl::StatusOr<std::string> vocabulary = VocabularyJson(config.task);
-    if (!vocabulary.ok()) return vocabulary.status();
     StackRun run;
     run.config = config;
     run.source = *std::move(source);
-    run.vocabulary = *std::move(vocabulary);
+    run.vocabulary = KindOf(config.task).vocabulary(config.task);
     runs.push_back(std::move(run));
   }
-  const RunConfig& first = configs.front();
-  return std::unique_ptr<TrainingStack>(
-      new TrainingStack(std::move(runs), TensorOptionsOf(first.device, first.precision)));
+  absl::StatusOr<std::unique_ptr<Backend>> backend = make_backend(configs);
+  if (!backend.ok()) return backend.status();
+  return std::unique_ptr<RunLoop>(new RunLoop(std::move(runs), *std::move(backend)));
 }
 
-TrainingStack::TrainingStack(std::vector<StackRun> runs, at::TensorOptions options)
+RunLoop::RunLoop(std::vector<StackRun> runs, std::unique_ptr<Backend> backend)
     : runs_(std::move(runs)),
-      options_(options),
-      parameters_(runs_.front().config.model, static_cast<int64_t>(runs_.size()), options),
-      optimizer_(runs_.front().config.training.optimizer.kind, parameters_.values()) {
-  const at::NoGradGuard no_grad;
-  for (size_t run = 0; run < runs_.size(); ++run) {
-    const RunConfig& config = runs_[run].config;
-    parameters_.values()[static_cast<int64_t>(run)].copy_(
-        InitialParameters(config.model, parameters_.layout(), config.seed));
-  }
-}
+      layout_(MakeLayout(runs_.front().config.model)),
+      backend_(std::move(backend)) {}
 
-absl::StatusOr<bool> TrainingStack::Step(absl::FunctionRef<bool()> stop) {
+absl::StatusOr<bool> RunLoop::Step(absl::FunctionRef<bool()> stop) {
   absl::StatusOr<bool> visited = Visit(/*ends_only=*/false, stop);
   if (!visited.ok()) return visited.status();
   if (!*visited) return true;
   const auto training = [](const StackRun& run) { return run.training(); };
   if (std::none_of(runs_.begin(), runs_.end(), training)) return false;
-  Update();
+  if (absl::Status updated = Update(); !updated.ok()) return updated;
   visited = Visit(/*ends_only=*/true, stop);
   if (!visited.ok()) return visited.status();
   return true;
@@ -115,12 +125,14 @@ absl::StatusOr<bool> TrainingStack::Step(absl::FunctionRef<bool()> stop) {
 
 // All evaluations before the first report: a run that was exported in between and is imported
 // elsewhere makes its visit again, so nothing of it may be reported yet.
-absl::StatusOr<bool> TrainingStack::Visit(bool ends_only, absl::FunctionRef<bool()> stop) {
+absl::StatusOr<bool> RunLoop::Visit(bool ends_only, absl::FunctionRef<bool()> stop) {
   const auto due = [&](const StackRun& run) {
     return VisitDue(run) && (!ends_only || EndDue(run));
   };
   for (int run = 0; run < runs(); ++run) {
-    if (due(runs_[run]) && !FinishEvaluation(run, stop)) return false;
+    if (!due(runs_[run])) continue;
+    const absl::StatusOr<bool> finished = FinishEvaluation(run, stop);
+    if (!finished.ok() || !*finished) return finished;
   }
   for (int run = 0; run < runs(); ++run) {
     if (!due(runs_[run])) continue;
@@ -131,28 +143,24 @@ absl::StatusOr<bool> TrainingStack::Visit(bool ends_only, absl::FunctionRef<bool
 }
 
 // True when the evaluation that is due, if one is, is complete. Goes on by a batch at least.
-bool TrainingStack::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
+absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
   StackRun& run = runs_[index];
   if (!EvaluationDue(run)) return true;
-  if (run.held_out.empty()) {
-    for (const TokenBatch& batch : run.source->HeldOut()) {
-      run.held_out.push_back(MakeStackBatch({&batch}, run.config.model.loss, options_));
-    }
-  }
-  if (run.held_out.empty()) return true;
+  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
+  if (held_out.empty()) return true;
   if (!run.evaluation.has_value()) run.evaluation.emplace();
-  const ModelParameters parameters = parameters_.Run(run.config.model, index);
   const size_t first = run.evaluation->batches;
-  for (size_t next = first; next < run.held_out.size(); ++next) {
+  for (size_t next = first; next < held_out.size(); ++next) {
     if (next > first && stop()) return false;
-    Evaluate(run.config.model, parameters, run.held_out[next], &*run.evaluation);
+    absl::Status added = backend_->Evaluate(index, held_out[next], &*run.evaluation);
+    if (!added.ok()) return added;
     ++run.progress.evaluated;
   }
   return true;
 }
 
 // The evaluation and the checkpoint of the run's step, and its end if that is here.
-absl::Status TrainingStack::Report(int index) {
+absl::Status RunLoop::Report(int index) {
   StackRun& run = runs_[index];
   const uint32_t step = run.progress.step;
   if (CheckpointDue(run)) {
@@ -176,30 +184,20 @@ absl::Status TrainingStack::Report(int index) {
   return absl::OkStatus();
 }
 
-void TrainingStack::Update() {
-  const RunConfig& config = runs_.front().config;
+absl::Status RunLoop::Update() {
   DrawBatches();
-  const BatchGradient gradient =
-      Differentiate(config.model, config.training.rule, JoinBatches(), parameters_);
-  const std::vector<double> losses = OnHost(gradient.losses);
-  const std::vector<double> norms = OnHost(gradient.norms);
-  const std::vector<RunUpdate> updates = Updates(losses, norms);
-  const auto active = [](const RunUpdate& update) { return update.active; };
-  if (std::any_of(updates.begin(), updates.end(), active)) {
-    if (config.training.clip > 0) {
-      ClipGradients(parameters_.gradients(), gradient.norms, config.training.clip);
-    }
-    optimizer_.Step(updates, parameters_.values(), parameters_.gradients());
-  }
+  const absl::StatusOr<std::vector<UpdateResult>> results = backend_->Step(Requests());
+  if (!results.ok()) return results.status();
   for (int index = 0; index < runs(); ++index) {
     StackRun& run = runs_[index];
     if (!run.batch.has_value()) continue;
-    std::vector<Point> points = {{"train/loss", run.progress.step, losses[index]}};
-    if (std::isfinite(losses[index])) {
+    const UpdateResult& result = (*results)[index];
+    std::vector<Point> points = {{"train/loss", run.progress.step, result.loss}};
+    if (std::isfinite(result.loss)) {
       points.push_back({"train/gradient_norm", run.progress.step,
-                        InPrecision(run.config.precision, norms[index])});
+                        InPrecision(run.config.precision, result.gradient_norm)});
     }
-    run.diverging = !updates[index].active;
+    run.diverging = !result.made;
     if (run.diverging) {
       run.last_points = std::move(points);
       continue;
@@ -210,9 +208,10 @@ void TrainingStack::Update() {
     ++run.progress.step;
     run.visited = false;
   }
+  return absl::OkStatus();
 }
 
-void TrainingStack::DrawBatches() {
+void RunLoop::DrawBatches() {
   for (StackRun& run : runs_) {
     if (!run.training() || run.batch.has_value()) continue;
     run.cursor = run.source->Cursor();
@@ -220,36 +219,19 @@ void TrainingStack::DrawBatches() {
   }
 }
 
-// The runs' batches as one; a run that has ended borrows a neighbour's.
-StackBatch TrainingStack::JoinBatches() const {
-  const auto drawn = std::find_if(runs_.begin(), runs_.end(),
-                                  [](const StackRun& run) { return run.batch.has_value(); });
-  std::vector<const TokenBatch*> batches;
+std::vector<UpdateRequest> RunLoop::Requests() const {
+  std::vector<UpdateRequest> requests;
   for (const StackRun& run : runs_) {
-    batches.push_back(run.batch.has_value() ? &*run.batch : &*drawn->batch);
-  }
-  return MakeStackBatch(batches, runs_.front().config.model.loss, options_);
-}
-
-// A gradient that is no number would make every parameter one: it ends its run as such a loss does.
-std::vector<RunUpdate> TrainingStack::Updates(const std::vector<double>& losses,
-                                              const std::vector<double>& norms) const {
-  std::vector<RunUpdate> updates;
-  for (int index = 0; index < runs(); ++index) {
-    const StackRun& run = runs_[index];
     const TrainingConfig& training = run.config.training;
-    RunUpdate update;
-    update.active = run.training() && std::isfinite(losses[index]) && std::isfinite(norms[index]);
-    update.step = run.progress.step;
-    update.optimizer = training.optimizer;
-    update.learning_rate = LearningRate(training.schedule, training.optimizer.learning_rate,
-                                        update.step, training.steps);
-    updates.push_back(update);
+    const uint32_t step = run.progress.step;
+    requests.push_back(
+        {run.batch.has_value() ? &*run.batch : nullptr, step,
+         LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps)});
   }
-  return updates;
+  return requests;
 }
 
-RunProgress TrainingStack::TakeProgress(int index) {
+RunProgress RunLoop::TakeProgress(int index) {
   RunProgress& progress = runs_[index].progress;
   RunProgress next;
   next.outcome = progress.outcome;
@@ -257,35 +239,27 @@ RunProgress TrainingStack::TakeProgress(int index) {
   return std::exchange(progress, std::move(next));
 }
 
-absl::StatusOr<std::string> TrainingStack::ExportState(int index) const {
+absl::StatusOr<std::string> RunLoop::ExportState(int index) {
   const StackRun& run = runs_[index];
-  const auto row = [index](const at::Tensor& tensor) {
-    return tensor[index].to(at::kCPU).contiguous();
-  };
+  absl::StatusOr<RunTensors> tensors = backend_->Tensors(index);
+  if (!tensors.ok()) return tensors.status();
   ResumeState state;
-  state.parameters = row(parameters_.values());
-  for (const OptimizerSlot& slot : optimizer_.slots()) {
-    state.slots.push_back({slot.name, row(slot.values)});
-  }
+  state.tensors = *std::move(tensors);
   state.cursor = run.batch.has_value() ? run.cursor : run.source->Cursor();
   state.step = run.progress.step;
   state.outcome = run.progress.outcome;
   state.first_evaluation = run.first_evaluation;
-  return WriteResumeState(run.config, parameters_.layout(), state);
+  return WriteResumeState({run.config, layout_, backend_->identity()}, state);
 }
 
-absl::Status TrainingStack::ImportState(int index, absl::string_view file) {
+absl::Status RunLoop::ImportState(int index, absl::string_view file) {
   StackRun& run = runs_[index];
   const absl::StatusOr<ResumeState> state =
-      ReadResumeState(run.config, parameters_.layout(), optimizer_.slots(), file);
+      ReadResumeState({run.config, layout_, backend_->identity()}, file);
   if (!state.ok()) return state.status();
-  const absl::Status status = run.source->SetCursor(state->cursor);
+  absl::Status status = run.source->SetCursor(state->cursor);
+  if (status.ok()) status = backend_->SetTensors(index, state->tensors);
   if (!status.ok()) return status;
-  const at::NoGradGuard no_grad;
-  parameters_.values()[index].copy_(state->parameters);
-  for (size_t i = 0; i < state->slots.size(); ++i) {
-    optimizer_.slots()[i].values[index].copy_(state->slots[i].values);
-  }
   run.progress = {{}, {}, state->outcome, state->step};
   run.first_evaluation = state->first_evaluation;
   run.visited = false;
@@ -296,10 +270,13 @@ absl::Status TrainingStack::ImportState(int index, absl::string_view file) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> TrainingStack::ExportCheckpoint(int index) const {
+absl::StatusOr<std::string> RunLoop::ExportCheckpoint(int index) {
   const StackRun& run = runs_[index];
-  return WriteCheckpoint(run.config.model, parameters_.layout(), parameters_.values()[index],
-                         run.progress.step, run.vocabulary);
+  const absl::StatusOr<RunTensors> tensors = backend_->Tensors(index);
+  if (!tensors.ok()) return tensors.status();
+  return WriteCheckpoint(
+      {run.config.model, backend_->identity(), run.progress.step, run.vocabulary}, layout_,
+      *tensors);
 }
 
 }  // namespace ablate::engine

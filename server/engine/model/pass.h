@@ -1,0 +1,99 @@
+// What a forward pass is given beside its model and its batch, and the taps on its way: the one
+// mechanism by which analyses look into a model and change what flows through it.
+#ifndef ABLATE_SERVER_ENGINE_MODEL_PASS_H_
+#define ABLATE_SERVER_ENGINE_MODEL_PASS_H_
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/config.h"
+
+namespace ablate::engine {
+
+// Where a pass can be tapped. M positions are those that a block goes on with: all, or each row's
+// last.
+enum class Site {
+  kEmbedding,          // tokens and positions, [R, B·T, d]
+  kAttentionInput,     // after the norm before it, [R, B·T, d]
+  kAttentionWeights,   // of every head, [R·B·H, S, T]
+  kAttentionOutput,    // before it meets the residual stream, [R, M, d]
+  kFeedForwardInput,   // after the norm before it, [R, M, d]
+  kFeedForwardHidden,  // after the activation, [R, M, h]
+  kFeedForwardOutput,  // before it meets the residual stream, [R, M, d]
+  kBlockOutput,        // the residual stream, [R, M, d]
+  kHeadInput,          // after the final norm, [R, M, d]
+  kLogits,             // [R, M, V]
+};
+
+struct SiteInfo {
+  Site site;
+  absl::string_view name;  // within its block, where every block has one
+  bool in_block;
+};
+
+// Every site, in the order of the pass. A block's sites are called block.{i}.{name}.
+inline constexpr SiteInfo kSites[] = {
+    {Site::kEmbedding, "embedding", false},
+    {Site::kAttentionInput, "attention.input", true},
+    {Site::kAttentionWeights, "attention.weights", true},
+    {Site::kAttentionOutput, "attention.output", true},
+    {Site::kFeedForwardInput, "feed_forward.input", true},
+    {Site::kFeedForwardHidden, "feed_forward.hidden", true},
+    {Site::kFeedForwardOutput, "feed_forward.output", true},
+    {Site::kBlockOutput, "output", true},
+    {Site::kHeadInput, "head.input", false},
+    {Site::kLogits, "logits", false},
+};
+
+// The names of all sites that a model has.
+std::vector<std::string> SiteNames(const ModelConfig& model);
+
+// Given what comes to a site, returns what goes on from it: of the same shape and type.
+using Tap = std::function<at::Tensor(const at::Tensor&)>;
+
+Tap Observe(std::function<void(const at::Tensor&)> observer);
+Tap Replace(at::Tensor value);
+Tap Add(at::Tensor value);
+
+// Taps by site; several of one site act in their order. Not changed once made.
+class Taps {
+ public:
+  // INVALID_ARGUMENT if the model has no site of a name.
+  static absl::StatusOr<Taps> Make(const ModelConfig& model,
+                                   std::vector<std::pair<std::string, Tap>> taps);
+
+  // What goes on from a site; `block` is 0 where a site is in none. Throws c10::Error if a tap
+  // changes shape or type.
+  at::Tensor Apply(Site site, int block, const at::Tensor& x) const;
+
+ private:
+  std::map<std::pair<Site, int>, std::vector<Tap>> taps_;
+};
+
+struct Pass {
+  LearningRule rule = LearningRule::kBackprop;
+  bool training = false;       // or evaluation
+  const Taps* taps = nullptr;  // null: none; the bits are those without
+};
+
+// The pass as one of its blocks sees it.
+struct BlockPass {
+  const Pass& pass;
+  int block = 0;
+
+  LearningRule rule() const { return pass.rule; }
+  at::Tensor At(Site site, const at::Tensor& x) const {
+    return pass.taps == nullptr ? x : pass.taps->Apply(site, block, x);
+  }
+};
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_MODEL_PASS_H_

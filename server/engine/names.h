@@ -1,0 +1,96 @@
+// Names of the config's enum values, one table an enum: the spec's own names, which the conversion
+// reads, and which checkpoints and resume states are written with. Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_NAMES_H_
+#define ABLATE_SERVER_ENGINE_NAMES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/config.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+
+template <typename Enum>
+struct Named {
+  Enum value;
+  absl::string_view name;
+};
+
+// kNames<Enum> lists every value of the enum in the order of its declaration.
+template <typename Enum>
+inline constexpr std::nullptr_t kNames = nullptr;
+
+template <>
+inline constexpr Named<NormKind> kNames<NormKind>[] = {{NormKind::kLayer, "layer"},
+                                                       {NormKind::kRms, "rms"}};
+template <>
+inline constexpr Named<NormPlacement> kNames<NormPlacement>[] = {
+    {NormPlacement::kPre, "pre"}, {NormPlacement::kPost, "post"}, {NormPlacement::kNone, "none"}};
+template <>
+inline constexpr Named<Activation> kNames<Activation>[] = {
+    {Activation::kRelu, "relu"}, {Activation::kGelu, "gelu"}, {Activation::kGeluTanh, "gelu_tanh"}};
+template <>
+inline constexpr Named<Positions> kNames<Positions>[] = {{Positions::kLearned, "learned"},
+                                                         {Positions::kNone, "none"}};
+template <>
+inline constexpr Named<InitKind> kNames<InitKind>[] = {{InitKind::kPytorch, "pytorch"},
+                                                       {InitKind::kPytorchMha, "pytorch_mha"},
+                                                       {InitKind::kXavier, "xavier"},
+                                                       {InitKind::kGpt2, "gpt2"}};
+template <>
+inline constexpr Named<InitStreams> kNames<InitStreams>[] = {
+    {InitStreams::kByName, "by_name"}, {InitStreams::kSequential, "sequential"}};
+template <>
+inline constexpr Named<OptimizerKind> kNames<OptimizerKind>[] = {
+    {OptimizerKind::kAdamW, "adamw"}, {OptimizerKind::kAdam, "adam"}, {OptimizerKind::kSgd, "sgd"}};
+template <>
+inline constexpr Named<ScheduleKind> kNames<ScheduleKind>[] = {
+    {ScheduleKind::kConstant, "constant"},
+    {ScheduleKind::kLinear, "linear"},
+    {ScheduleKind::kCosine, "cosine"}};
+template <>
+inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},
+                                                                 {LossPositions::kLast, "last"}};
+template <>
+inline constexpr Named<Device> kNames<Device>[] = {{Device::kCpu, "cpu"}, {Device::kCuda, "cuda"}};
+template <>
+inline constexpr Named<Precision> kNames<Precision>[] = {{Precision::kFloat32, "float32"},
+                                                         {Precision::kFloat64, "float64"}};
+template <>
+inline constexpr Named<Outcome> kNames<Outcome>[] = {
+    {Outcome::kTraining, "training"}, {Outcome::kDone, "done"}, {Outcome::kDiverged, "diverged"}};
+
+// The value's name; empty if `value` is none of the enum's.
+template <typename Enum>
+constexpr absl::string_view NameOf(Enum value) {
+  for (const Named<Enum>& entry : kNames<Enum>) {
+    if (entry.value == value) return entry.name;
+  }
+  return {};
+}
+
+template <typename Enum>
+constexpr std::optional<Enum> FindByName(absl::string_view name) {
+  for (const Named<Enum>& entry : kNames<Enum>) {
+    if (entry.name == name) return entry.value;
+  }
+  return std::nullopt;
+}
+
+// "layer, rms", for an error that says what is allowed.
+template <typename Enum>
+std::string AllNames() {
+  std::string names;
+  for (const Named<Enum>& entry : kNames<Enum>) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", entry.name);
+  }
+  return names;
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_NAMES_H_

@@ -1,0 +1,180 @@
+#include "server/engine/train/torch_backend.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/engine/model/batch.h"
+#include "server/engine/model/init.h"
+#include "server/engine/model/layers.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/train/boundary.h"
+#include "server/engine/train/gradient.h"
+#include "server/engine/train/optimizer.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+namespace {
+
+std::vector<double> OnHost(const at::Tensor& values) {
+  const at::Tensor host = values.to(at::TensorOptions().device(at::kCPU).dtype(at::kDouble));
+  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+}
+
+// A contiguous tensor on the CPU.
+absl::string_view BytesOf(const at::Tensor& tensor) {
+  return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+}
+
+class TorchBackend : public Backend {
+ public:
+  explicit TorchBackend(const std::vector<RunConfig>& configs)
+      : configs_(configs),
+        options_(TensorOptionsOf(configs.front().device, configs.front().precision)),
+        parameters_(configs.front().model, static_cast<int64_t>(configs.size()), options_),
+        optimizer_(configs.front().training.optimizer.kind, parameters_.values()),
+        models_(configs.size()),
+        held_out_(configs.size()) {
+    const at::NoGradGuard no_grad;
+    for (size_t run = 0; run < configs_.size(); ++run) {
+      parameters_.values()[static_cast<int64_t>(run)].copy_(
+          InitialParameters(configs_[run].model, parameters_.layout(), configs_[run].seed));
+      models_[run] = parameters_.Run(configs_[run].model, static_cast<int64_t>(run));
+    }
+  }
+
+  const BackendIdentity& identity() const override { return identity_; }
+
+  absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
+    return AtBoundary([&]() -> absl::StatusOr<std::vector<UpdateResult>> { return Update(runs); });
+  }
+
+  absl::Status Evaluate(int run, const TokenBatch& batch, EvaluationSums* sums) override {
+    return AtBoundary([&] {
+      AddBatch(run, batch, sums);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<RunTensors> Tensors(int run) override {
+    return AtBoundary([&]() -> absl::StatusOr<RunTensors> { return HostTensors(run); });
+  }
+
+  absl::Status SetTensors(int run, const RunTensors& tensors) override {
+    return AtBoundary([&] {
+      const at::NoGradGuard no_grad;
+      Set(parameters_.values()[run], tensors.parameters);
+      for (size_t i = 0; i < tensors.slots.size(); ++i) {
+        Set(optimizer_.slots()[i].values[run], tensors.slots[i].bytes);
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  std::vector<UpdateResult> Update(absl::Span<const UpdateRequest> runs) {
+    const RunConfig& config = configs_.front();
+    const Pass pass = {.rule = config.training.rule, .training = true};
+    const BatchGradient gradient =
+        Differentiate(config.model, pass, JoinBatches(runs), parameters_);
+    const std::vector<double> losses = OnHost(gradient.losses);
+    const std::vector<double> norms = OnHost(gradient.norms);
+    std::vector<UpdateResult> results;
+    std::vector<RunUpdate> updates;
+    for (size_t run = 0; run < runs.size(); ++run) {
+      // A gradient that is no number would make every parameter one: it ends its run as such a loss
+      // does.
+      const bool made =
+          runs[run].batch != nullptr && std::isfinite(losses[run]) && std::isfinite(norms[run]);
+      results.push_back({losses[run], norms[run], made});
+      updates.push_back(
+          {made, runs[run].step, runs[run].learning_rate, configs_[run].training.optimizer});
+    }
+    const auto active = [](const RunUpdate& update) { return update.active; };
+    if (std::any_of(updates.begin(), updates.end(), active)) {
+      if (config.training.clip > 0) {
+        ClipGradients(parameters_.gradients(), gradient.norms, config.training.clip);
+      }
+      optimizer_.Step(updates, parameters_.values(), parameters_.gradients());
+    }
+    return results;
+  }
+
+  // The runs' batches as one; a run that has ended borrows a neighbour's.
+  StackBatch JoinBatches(absl::Span<const UpdateRequest> runs) const {
+    const auto drawn = std::find_if(runs.begin(), runs.end(),
+                                    [](const UpdateRequest& run) { return run.batch != nullptr; });
+    std::vector<const TokenBatch*> batches;
+    for (const UpdateRequest& run : runs) {
+      batches.push_back(run.batch != nullptr ? run.batch : drawn->batch);
+    }
+    return MakeStackBatch(batches, configs_.front().model.loss, options_);
+  }
+
+  // Sums over all tokens in float64.
+  void AddBatch(int run, const TokenBatch& tokens, EvaluationSums* sums) {
+    const at::NoGradGuard no_grad;
+    const ModelConfig& model = configs_[static_cast<size_t>(run)].model;
+    std::vector<StackBatch>& made = held_out_[static_cast<size_t>(run)];
+    if (sums->batches == made.size())
+      made.push_back(MakeStackBatch({&tokens}, model.loss, options_));
+    const StackBatch& batch = made.at(sums->batches);
+    const at::Tensor logits =
+        Logits(model, models_[static_cast<size_t>(run)], batch, Pass());  // [1, N, V]
+    const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
+    at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [1, N]
+    if (batch.counted.defined()) hit = hit.logical_and(batch.counted.to(at::kBool));
+    const double hits = hit.sum().item<double>();
+    const double count = batch.counted.defined() ? batch.counted.sum(at::kDouble).item<double>()
+                                                 : static_cast<double>(batch.targets.numel());
+    *sums = {sums->batches + 1, sums->loss + loss, sums->hits + hits, sums->tokens + count};
+  }
+
+  RunTensors HostTensors(int run) {
+    host_.clear();
+    const auto bytes = [&](const at::Tensor& stack) {
+      host_.push_back(stack[run].to(at::kCPU).contiguous());
+      return BytesOf(host_.back());
+    };
+    RunTensors tensors;
+    tensors.type = options_.dtype() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
+    tensors.parameters = bytes(parameters_.values());
+    for (const OptimizerSlot& slot : optimizer_.slots()) {
+      tensors.slots.push_back({slot.name, bytes(slot.values)});
+    }
+    return tensors;
+  }
+
+  static void Set(const at::Tensor& row, absl::string_view bytes) {
+    const at::Tensor host = at::empty(row.sizes(), row.options().device(at::kCPU));
+    TORCH_CHECK(host.nbytes() == bytes.size(), "a run's tensor has another size");
+    std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
+    row.copy_(host);
+  }
+
+  const std::vector<RunConfig> configs_;
+  const at::TensorOptions options_;
+  const BackendIdentity identity_ = {std::string(TorchTrainerName()), Environment(),
+                                     "torch_version", TorchVersion()};
+  FlatParameters parameters_;
+  Optimizer optimizer_;
+  std::vector<ModelParameters> models_;            // views of one run each
+  std::vector<std::vector<StackBatch>> held_out_;  // by run, made at the first evaluation
+  std::vector<at::Tensor> host_;                   // what the last Tensors() lent
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunConfig>& configs) {
+  return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Backend>> {
+    return std::make_unique<TorchBackend>(configs);
+  });
+}
+
+}  // namespace ablate::engine
