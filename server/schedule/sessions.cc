@@ -103,7 +103,12 @@ void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
 void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   WorkerState& worker = workers_[hello.worker()];
   if (worker.session != 0) {
-    Close(worker.session, absl::AbortedError("a newer stream of the worker took its place"));
+    // A process that would attach again after this would take its place back, and so on for ever.
+    const bool same_process = worker.incarnation == hello.incarnation();
+    Close(worker.session,
+          same_process
+              ? absl::AbortedError("a newer stream of the worker took its place")
+              : absl::FailedPreconditionError("another process attached under the worker's name"));
   }
   if (worker.incarnation != hello.incarnation()) worker.leaving = false;
   worker.incarnation = hello.incarnation();

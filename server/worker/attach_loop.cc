@@ -70,10 +70,13 @@ void AttachLoop::Loop() {
   Backoff backoff(options_.first_wait, options_.longest_wait);
   while (true) {
     if (RunStream()) backoff.Reset();
+    bool replaced = false;
     {
       MutexLock lock(&mutex_);
       if (stop_) return;
+      replaced = replaced_;
     }
+    if (replaced) return MakeWay();
     CheckAbsence();
     WaitBeforeRetry(backoff.Next());
   }
@@ -175,8 +178,21 @@ void AttachLoop::Received(const v1::ToWorker& message) {
 void AttachLoop::Ended(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
+  replaced_ = welcomed_ && absl::IsFailedPrecondition(status);
   ended_ = true;
   changed_.SignalAll();
+}
+
+void AttachLoop::MakeWay() {
+  spdlog::warn("another process has this worker's name: leaving");
+  std::vector<Instructions::RunKey> dropped;
+  {
+    MutexLock lock(&mutex_);
+    dropped = book_.DropAll();
+    changed_.SignalAll();
+  }
+  for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
+  requests_.drain();
 }
 
 void AttachLoop::CheckAbsence() {

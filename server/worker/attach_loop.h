@@ -75,6 +75,8 @@ class AttachLoop : public Reports {
   void SendHeartbeat();
   // Without a stream longer than the server's grace: gives all leases up.
   void CheckAbsence();
+  // Another process has this worker's name now: gives all leases up and lets the worker end.
+  void MakeWay();
   void WaitBeforeRetry(absl::Duration wait);
   void SendAll(std::vector<v1::FromWorker> messages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -87,6 +89,7 @@ class AttachLoop : public Reports {
   AttachStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // open, Hello queued
   bool welcomed_ ABSL_GUARDED_BY(mutex_) = false;           // on this stream
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;              // this stream
+  bool replaced_ ABSL_GUARDED_BY(mutex_) = false;           // by another process
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
   absl::Duration grace_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(60);

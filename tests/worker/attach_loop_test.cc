@@ -67,5 +67,38 @@ TEST_F(AttachLoopTest, FlushWaitsForNoBrokenStream) {
   EXPECT_TRUE(loop_.Flush(absl::Minutes(5)));
 }
 
+TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
+  const std::atomic<bool> held = false;
+  std::atomic<bool> opened = false;
+  AttachCallbacks callbacks;
+  std::atomic<int> abandoned = 0, drained = 0;
+  AttachLoop loop({}, std::make_unique<HeldClient>(&held, &opened, &callbacks));
+  AttachRequests requests;
+  requests.start = [](Instructions::LeasedRun) {};
+  requests.abandon = [&](const Instructions::RunKey& key) {
+    EXPECT_EQ(key.run, "r");
+    ++abandoned;
+  };
+  requests.drain = [&] { ++drained; };
+  requests.progress = [] { return std::vector<v1::LeaseProgress>(); };
+  loop.Run(std::move(requests));
+  while (!opened) std::this_thread::yield();
+  v1::ToWorker message;
+  message.mutable_welcome()->set_heartbeat_ms(60'000);
+  callbacks.received(message);
+  message.mutable_grant()->set_lease("l");
+  message.mutable_grant()->set_credit_bytes(1);
+  message.mutable_grant()->add_runs()->set_run("r");
+  callbacks.received(message);
+  opened = false;
+  callbacks.ended(absl::FailedPreconditionError("another process attached"));
+  EXPECT_TRUE(loop.WaitUntilSettled(absl::Minutes(5)));
+  while (drained == 0) std::this_thread::yield();
+  loop.Stop();
+  EXPECT_EQ(abandoned, 1);
+  EXPECT_EQ(drained, 1);
+  EXPECT_FALSE(opened) << "it must not attach again";
+}
+
 }  // namespace
 }  // namespace ablate::worker
