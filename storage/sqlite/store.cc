@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -32,9 +33,11 @@ namespace {
 
 // Without destructors: nothing more may be written.
 void EndProcess(const absl::Status& why) {
-  std::fprintf(stderr,
-               "ablate: the database cannot be trusted any more, so this process ends: %s\n",
-               why.ToString().c_str());
+  std::fprintf(
+      stderr,
+      "ablate: the database cannot be trusted any more, so this process ends: %s; if it does "
+      "so again, the file is damaged: put a backup of ablate.db in its place\n",
+      why.ToString().c_str());
   std::_Exit(EXIT_FAILURE);
 }
 
@@ -50,9 +53,25 @@ absl::Status CheckNoBlobs(const std::string& folder) {
                    " away to begin anew"));
 }
 
+// What a server saved when its files were lost is newer than what stands in their place now.
+absl::Status CheckNothingSaved(const std::string& path) {
+  const std::filesystem::path database(path);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(database.parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (!absl::StartsWith(name, absl::StrCat(database.filename().string(), kSavedInfix))) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        entry.path().string(), " holds what a server saved when ", path,
+        " was removed or replaced under it: put it in that place, or move it out of the folder to "
+        "go on with what is there"));
+  }
+  return absl::OkStatus();
+}
+
 // Opens the database, or creates it where there is nothing that it ought to know.
 absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& folder,
                                                          const std::string& path) {
+  if (absl::Status status = CheckNothingSaved(path); !status.ok()) return status;
   // Looked at before SQLite does, which drops the log beside a file that it creates.
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);

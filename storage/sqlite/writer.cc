@@ -216,7 +216,7 @@ absl::Status Writer::CheckFiles() {
 
 // All of it can still be read here and, once this process has ended, nowhere else.
 std::string Writer::SaveCopy() {
-  const std::string path = absl::StrCat(options_.path, ".saved-", options_.now());
+  const std::string path = absl::StrCat(options_.path, kSavedInfix, options_.now());
   Statement(*db_, "VACUUM INTO ?1", path).Run();
   const absl::Status saved = db_->error();
   db_->ClearError();

@@ -37,6 +37,9 @@ struct Transaction {
   uint64_t NextChange() { return ++change; }
 };
 
+// Between the database's name and the time, in the name of a copy of what lost its place.
+inline constexpr char kSavedInfix[] = ".saved-";
+
 struct WriterOptions {
   // Of the database, to notice that it was removed or replaced. Empty in memory, where requests run
   // on the caller's thread, one a transaction.

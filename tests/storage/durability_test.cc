@@ -319,6 +319,10 @@ TEST_P(MishapTest, EndsAndSavesWhatTheFilesHeld) {
   const size_t at = fatal_.message().rfind(' ');
   const std::string saved(fatal_.message().substr(at + 1));
   ASSERT_TRUE(std::filesystem::exists(saved)) << fatal_;
+  // Whatever stands in the place now is older.
+  const absl::Status refused = Store::Open(Options()).status();
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr(saved));
   std::filesystem::remove(Database() + "-wal");
   std::filesystem::remove(Database() + "-shm");
   std::filesystem::rename(saved, Database());
