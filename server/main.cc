@@ -2,9 +2,11 @@
 #include <pwd.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +36,7 @@ namespace {
 constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
 constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
+constexpr rlim_t kMaxFiles = 65'536;
 
 struct Flags {
   std::string home;
@@ -45,6 +48,15 @@ struct Flags {
   double worker_silence = 30;
   std::string gnuplot = "gnuplot";
 };
+
+// A socket that once had no descriptor for a client accepts none after it, and the usual limit of
+// 1,024 is soft.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, kMaxFiles));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 // Empty if the environment names none.
 std::string DefaultHome() {
@@ -271,6 +283,7 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
     return absl::FailedPreconditionError(
         "no folder for the server: give --home, or set ABLATE_HOME or HOME");
   }
+  RaiseFileLimit();
   const auto home = launch::PrepareHome(flags.home);
   if (!home.ok()) return home.status();
   auto program = std::make_unique<Program>();
