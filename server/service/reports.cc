@@ -173,6 +173,8 @@ class RenderReportReactor final : public rpc::PullStream<v1::FileChunk> {
   // ends the page when it is its turn.
   absl::Status Open();
   absl::StatusOr<std::string> Section(size_t index);
+  // By id; it may have been deleted since it was found.
+  absl::StatusOr<results::StoredExperiment> LoadAgain(const std::string& id) const;
 
   Backend* const backend_;
   const v1::RenderReportRequest* const request_;
@@ -216,12 +218,18 @@ absl::Status RenderReportReactor::Open() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<results::StoredExperiment> RenderReportReactor::LoadAgain(
+    const std::string& id) const {
+  const auto found = rpc::FindExperiment(backend_->store, id, "experiment");
+  if (!found.ok()) return found.status();
+  return results::LoadExperiment(backend_->store, *found);
+}
+
 absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
   const results::Cancelled cancelled = [this] { return ended(); };
   const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
   absl::StatusOr<results::StoredExperiment> stored =
-      index == 0 ? std::move(first_)
-                 : results::LoadExperiment(backend_->store, request.experiment());
+      index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first);
   if (!stored.ok()) return stored.status();
   const results::ReportSources sources{backend_->store, &backend_->scheduler->analyses(),
                                        backend_->gnuplot};

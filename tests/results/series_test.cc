@@ -1,6 +1,7 @@
-// Thinning a series for a plot.
+// Walking stored series, and thinning one for a plot.
 #include "server/results/series.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cstring>
 #include <limits>
 #include <random>
+
+#include "tests/results/stored_grid.h"
 
 namespace ablate::results {
 namespace {
@@ -127,6 +130,74 @@ TEST(DownsamplerTest, ToleratesASeriesThatRunsPastItsExpectedEnd) {
   const Points thin = downsampler.Finish();
   EXPECT_LE(thin.steps.size(), 100u);
   EXPECT_EQ(thin.steps.back(), 9'999u);
+}
+
+// A run with three series in a store of its own.
+class SeriesCursorTest : public testing::Test {
+ protected:
+  SeriesCursorTest()
+      : stored_(R"(
+          name: "small"
+          base { task { legacy_recall { keys: 20 draw: 4 } }
+                 model { layers: 1 width: 8 heads: 2 } training { steps: 10 batch: 2 } }
+          seeds { first: 1 count: 1 })") {
+    const auto cells = stored_.store()->ListCells(stored_.experiment(), 0, 1);
+    run_ = cells->front().run;
+    StoredGrid::Curves curves;
+    for (uint32_t step = 0; step < 10; ++step) {
+      for (const char* key : {"a", "b", "c"}) curves[key][step] = step / 10.0;
+    }
+    stored_.Finish(cells->front().name, curves);
+  }
+
+  // Reads to the end of a series, stopped by its visitor after each piece.
+  std::vector<uint32_t> ReadInPieces(SeriesCursor* cursor) {
+    std::vector<uint32_t> all;
+    SeriesEnd end = SeriesEnd::kStopped;
+    while (end == SeriesEnd::kStopped) {
+      end = *cursor->Read([&](const std::vector<uint32_t>& steps, const std::vector<double>&) {
+        all.insert(all.end(), steps.begin(), steps.end());
+        return false;
+      });
+    }
+    EXPECT_EQ(end, SeriesEnd::kComplete);
+    return all;
+  }
+
+  StoredGrid stored_;
+  std::string run_;
+};
+
+TEST_F(SeriesCursorTest, WalksTheKeysThatAreWantedEachOnce) {
+  SeriesCursor cursor(stored_.store(), nullptr);
+  const auto keys = [&](const std::vector<std::string>& names) {
+    WantedKeys wanted;
+    for (const std::string& name : names) *wanted.Add() = name;
+    EXPECT_TRUE(cursor.OpenRun(run_, wanted).ok());
+    std::vector<std::string> walked;
+    while (cursor.has_series()) {
+      walked.push_back(cursor.key());
+      EXPECT_EQ(ReadInPieces(&cursor).size(), 10u);
+    }
+    return walked;
+  };
+  EXPECT_THAT(keys({}), testing::ElementsAre("a", "b", "c"));
+  EXPECT_THAT(keys({"c", "none", "a", "c"}), testing::ElementsAre("c", "a"));
+}
+
+TEST_F(SeriesCursorTest, GoesOnAfterThePointsThatWereTaken) {
+  SeriesCursor cursor(stored_.store(), nullptr, 3, 6);
+  ASSERT_TRUE(cursor.OpenRun(run_, {}).ok());
+  while (cursor.has_series()) {
+    EXPECT_THAT(ReadInPieces(&cursor), testing::ElementsAre(3, 4, 5, 6));
+  }
+}
+
+TEST_F(SeriesCursorTest, FindsNothingInASeriesThatThereIsNot) {
+  SeriesCursor cursor(stored_.store(), nullptr);
+  cursor.OpenSeries(run_, "none");
+  EXPECT_TRUE(ReadInPieces(&cursor).empty());
+  EXPECT_FALSE(cursor.has_series());
 }
 
 }  // namespace
