@@ -1,4 +1,3 @@
-// Affinity, the machine's memory, and what cgroups leave of them.
 #include "server/worker/cores.h"
 
 #include <sched.h>
@@ -91,9 +90,9 @@ std::optional<double> CgroupLimit(FolderLimit limit, const std::string& controll
 
 int AffinityCores() {
   // Boxes with more than a thousand cores exist; the kernel refuses a mask that is too small.
-  constexpr int kMostCores = 16384;
-  cpu_set_t* const mask = CPU_ALLOC(kMostCores);
-  const size_t bytes = CPU_ALLOC_SIZE(kMostCores);
+  constexpr int kMaxCores = 16384;
+  cpu_set_t* const mask = CPU_ALLOC(kMaxCores);
+  const size_t bytes = CPU_ALLOC_SIZE(kMaxCores);
   const bool known = sched_getaffinity(0, bytes, mask) == 0;
   const int cores = known ? CPU_COUNT_S(bytes, mask) : 1;
   CPU_FREE(mask);
