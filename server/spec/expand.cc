@@ -59,7 +59,7 @@ Sequences SequencesOf(const v1::BaseSpec& spec, const DatasetFacts& facts) {
   // Documents of one length are evaluated together.
   for (const auto& [length, count] : documents) {
     const double rows =
-        std::min<double>(engine::BatchSource::kLargestEvaluationBatch,
+        std::min<double>(engine::BatchSource::kMaxEvaluationBatch,
                          std::floor(spec.task().documents().held_out() * count / all));
     sequences.evaluated = std::max(sequences.evaluated, rows * static_cast<double>(length));
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/worker/backoff.h"
+#include "server/worker/channel.h"
 #include "server/worker/run_control.h"
 
 namespace ablate::worker {

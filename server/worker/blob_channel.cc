@@ -1,4 +1,3 @@
-// The ReadBlob and WriteBlob calls and their repetition.
 #include "server/worker/blob_channel.h"
 
 #include <grpcpp/grpcpp.h>
@@ -8,7 +7,6 @@
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "absl/strings/str_cat.h"
-#include "server/worker/backoff.h"
 #include "server/worker/channel.h"
 #include "storage/sha256.h"
 

@@ -1,7 +1,8 @@
-// Channel arguments.
 #include "server/worker/channel.h"
 
 #include <grpcpp/grpcpp.h>
+
+#include <algorithm>
 
 namespace ablate::worker {
 
@@ -17,6 +18,16 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& server) {
 
 absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+Backoff::Backoff(absl::Duration first, absl::Duration longest)
+    : first_(first), longest_(longest), wait_(first), random_(std::random_device()()) {}
+
+absl::Duration Backoff::Next() {
+  const double share = std::uniform_real_distribution<double>(.5, 1)(random_);
+  const absl::Duration result = wait_ * share;
+  wait_ = std::min(wait_ * 1.5, longest_);
+  return result;
 }
 
 }  // namespace ablate::worker

@@ -1,4 +1,3 @@
-// The scheduler's own account of a thread.
 #include "server/worker/contention.h"
 
 #include <cstdint>

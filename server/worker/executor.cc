@@ -24,11 +24,11 @@ class StepPacer {
     const double fitting =
         absl::FDivDuration(target_, std::max(elapsed, absl::Nanoseconds(1))) * made;
     steps_ = static_cast<uint32_t>(std::clamp(fitting, 1.0, 2.0 * steps_));
-    steps_ = std::min(steps_, kMostSteps);
+    steps_ = std::min(steps_, kMaxSteps);
   }
 
  private:
-  static constexpr uint32_t kMostSteps = 1 << 20;
+  static constexpr uint32_t kMaxSteps = 1 << 20;
   const absl::Duration target_;
   uint32_t steps_ = 1;
 };

@@ -4,10 +4,12 @@
 #include <sys/random.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,10 +22,10 @@
 #include "process/log_file.h"
 #include "process/machine.h"
 #include "server/engine/samples.h"
+#include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
 #include "server/worker/device_lock.h"
-#include "server/worker/warm_up.h"
 #include "server/worker/worker.h"
 
 namespace ablate::worker {
@@ -114,6 +116,56 @@ v1::Hello HelloOf(const Flags& flags) {
   return hello;
 }
 
+constexpr char kTinyText[] = "a warm start\nis half\nthe race\nfor everyone\nelse\n";
+
+// A tiny run that goes through every stage of a real one.
+absl::StatusOr<engine::RunConfig> TinyRun() {
+  engine::RunConfig config;
+  absl::StatusOr<engine::DocumentsTask> task = engine::ReadDocumentsTask(kTinyText, 2);
+  if (!task.ok()) return task.status();
+  config.task = *std::move(task);
+  const absl::StatusOr<engine::TaskShape> shape = engine::KindOf(config.task).shape(config.task);
+  if (!shape.ok()) return shape.status();
+  config.model.vocabulary = shape->vocabulary;
+  config.model.loss = shape->loss;
+  config.model.layers = 1;
+  config.model.width = 16;
+  config.model.heads = 2;
+  config.model.hidden = 32;
+  config.model.context = 16;
+  config.training.steps = 3;
+  config.training.batch = 2;
+  config.training.clip = 1;
+  return config;
+}
+
+// Work before there is work: what a process does slowly once is done before its first grant. Trains a
+// tiny model for a few steps on the calling thread, and takes its state. An error says that this
+// device can't train.
+absl::Status WarmUp() {
+  absl::StatusOr<engine::RunConfig> config = TinyRun();
+  if (!config.ok()) return config.status();
+  const uint32_t steps = config->training.steps;
+  const auto trainer = engine::MakeTorchTrainer({*std::move(config)});
+  if (!trainer.ok()) return trainer.status();
+  if (const auto advanced = (*trainer)->Advance(steps, [] { return false; }); !advanced.ok()) {
+    return advanced.status();
+  }
+  return (*trainer)->ExportState(0).status();
+}
+
+// The same for analyses: takes a checkpoint of the untrained tiny model and draws samples from it.
+absl::Status WarmUpAnalyses() {
+  const absl::StatusOr<engine::RunConfig> config = TinyRun();
+  if (!config.ok()) return config.status();
+  const auto trainer = engine::MakeTorchTrainer({*config});
+  if (!trainer.ok()) return trainer.status();
+  const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint(0);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const std::atomic<bool> never{false};
+  return engine::GenerateSamples(*config, *checkpoint, {}, never, [](const auto&) {}).status();
+}
+
 WorkerOptions OptionsOf(const Flags& flags) {
   WorkerOptions options;
   options.server = flags.server;
@@ -125,8 +177,7 @@ WorkerOptions OptionsOf(const Flags& flags) {
   const bool trains = options.attach.hello.role() == v1::TRAIN;
   options.prepare_lane = [trains] {
     engine::PrepareLaneThread();
-    return trains ? WarmUp(engine::MakeTorchTrainer)
-                  : WarmUpAnalyses(engine::MakeTorchTrainer, engine::GenerateSamples);
+    return trains ? WarmUp() : WarmUpAnalyses();
   };
   return options;
 }

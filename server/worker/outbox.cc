@@ -7,7 +7,7 @@
 namespace ablate::worker {
 namespace {
 
-constexpr uint64_t kMostHeldBytes = 1 << 20;
+constexpr uint64_t kMaxHeldBytes = 1 << 20;
 
 }  // namespace
 
@@ -87,7 +87,7 @@ bool Outbox::publishing() const {
 bool Outbox::full() const {
   MutexLock lock(&mutex_);
   if (items_.empty()) return false;
-  return held_bytes_ >= kMostHeldBytes || MonotonicNow() - held_since_ >= hold_;
+  return held_bytes_ >= kMaxHeldBytes || MonotonicNow() - held_since_ >= hold_;
 }
 
 absl::Status Outbox::Settle() {

@@ -1,4 +1,3 @@
-// Rows to columns.
 #include "server/worker/point_buffer.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Requests to a run in training, and its progress.
 #include "server/worker/run_control.h"
 
 #include <time.h>

@@ -1,4 +1,3 @@
-// Fetches what a run needs and makes its trainer.
 #include "server/worker/run_setup.h"
 
 #include <utility>

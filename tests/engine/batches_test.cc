@@ -116,7 +116,7 @@ TEST(DocumentBatchesTest, HeldOutBatchesAreUniformAndBounded) {
   int64_t last_length = 0;
   for (const TokenBatch& batch : source->HeldOut()) {
     EXPECT_TRUE(batch.uniform());
-    EXPECT_LE(batch.rows, BatchSource::kLargestEvaluationBatch);
+    EXPECT_LE(batch.rows, BatchSource::kMaxEvaluationBatch);
     EXPECT_GE(batch.length, last_length);
     last_length = batch.length;
     rows += batch.rows;

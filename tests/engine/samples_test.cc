@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "server/engine/analyze/draw.h"
+#include "server/engine/analyze/sampling.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/checkpoint.h"

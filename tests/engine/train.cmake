@@ -1,6 +1,7 @@
 # Training: the model's parts, the reference trainer, and what its runs guarantee.
 ablate_test(engine_train_test
   SOURCES
+    run_loop_test.cc
     samples_test.cc
     train_lanes_test.cc
     train_model_test.cc

@@ -1,5 +1,5 @@
 // Waits between attempts.
-#include "server/worker/backoff.h"
+#include "server/worker/channel.h"
 
 #include <gtest/gtest.h>
 

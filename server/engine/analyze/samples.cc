@@ -1,4 +1,3 @@
-// Draws documents token by token, a group of samples at a time.
 #include "server/engine/samples.h"
 
 #include <ATen/ATen.h>
@@ -10,8 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/analyze/draw.h"
-#include "server/engine/analyze/generated.h"
+#include "server/engine/analyze/sampling.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/task.h"
@@ -21,9 +19,9 @@
 namespace ablate::engine {
 namespace {
 
-constexpr int64_t kMostRows = 256;
+constexpr int64_t kMaxRows = 256;
 // Of keys and values, or of attention scores, that a group of samples may hold.
-constexpr int64_t kMostElements = 1 << 26;
+constexpr int64_t kMaxElements = 1 << 26;
 
 absl::Status Withdrawn() { return absl::CancelledError("the request was withdrawn"); }
 
@@ -139,7 +137,7 @@ int64_t RowsAtOnce(const ModelConfig& model) {
   const int64_t context = model.context;
   const int64_t row =
       model.causal ? 2 * context * model.width * model.layers : context * context * model.heads;
-  return std::clamp<int64_t>(kMostElements / row, 1, kMostRows);
+  return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
 }
 
 absl::StatusOr<std::vector<Draft>> DrawGroup(const Request& request, uint32_t first,

@@ -41,7 +41,7 @@ class BatchSource {
   virtual TokenBatch Next() = 0;
 
   // The held-out batches, the same at every call: for documents grouped by length so that none is
-  // padded (at most `kLargestEvaluationBatch` rows each), for generated tasks `evaluation.batches`
+  // padded (at most `kMaxEvaluationBatch` rows each), for generated tasks `evaluation.batches`
   // of them.
   virtual const std::vector<TokenBatch>& HeldOut() = 0;
 
@@ -50,7 +50,7 @@ class BatchSource {
   virtual std::vector<uint64_t> Cursor() const = 0;
   virtual absl::Status SetCursor(const std::vector<uint64_t>& cursor) = 0;
 
-  static constexpr int64_t kLargestEvaluationBatch = 256;
+  static constexpr int64_t kMaxEvaluationBatch = 256;
 };
 
 // INVALID_ARGUMENT if the task's data was not read or cannot be used (nothing left to train on).

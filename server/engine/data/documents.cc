@@ -1,4 +1,3 @@
-// Splits a text into documents and numbers its characters.
 #include "server/engine/data/documents.h"
 
 #include "absl/status/status.h"

@@ -1,4 +1,3 @@
-// Pads the runs' batches to one shape and copies them to the device.
 #include "server/engine/model/batch.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Runs the model and autograd; gradients land in the flat buffer through the leaves' `.grad`.
 #include "server/engine/train/gradient.h"
 
 #include <ATen/core/grad_mode.h>

@@ -1,5 +1,3 @@
-// The reference trainer: stacks of runs behind the Trainer interface, LibTorch's exceptions turned
-// into Status.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
@@ -130,8 +128,8 @@ void PrepareLaneThread() {
 #ifdef __GLIBC__
   // A step allocates and frees the same activations again and again: returning them to the system
   // in between costs 5 % (width 128) to 15 % (recall) of it in page faults.
-  constexpr int kLargestThreshold = 32 << 20;
-  mallopt(M_MMAP_THRESHOLD, kLargestThreshold);
+  constexpr int kMaxThreshold = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMaxThreshold);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif
 }

@@ -1,4 +1,3 @@
-// The limits of every field, and what the runs of a stack must share.
 #include "server/engine/train/validate.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
-// Documents as token ids on their way to text: prompts in, samples out. Torch-free.
-#ifndef ABLATE_SERVER_ENGINE_ANALYZE_GENERATED_H_
-#define ABLATE_SERVER_ENGINE_ANALYZE_GENERATED_H_
+// Sampling apart from the model: which token is drawn from its scores, prompts as tokens, tokens as
+// text, and what is found in the training data. Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_
+#define ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_
 
 #include <cstdint>
 #include <set>
@@ -9,11 +10,30 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/engine/config.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/samples.h"
 
 namespace ablate::engine {
+
+// Tokens that may be drawn, most likely first, the lower of equals first; probabilities add up
+// to 1.
+struct KeptTokens {
+  std::vector<uint32_t> tokens;
+  std::vector<double> probabilities;
+};
+
+// softmax(scores / temperature), cut to the top_k first, then to the shortest prefix whose sum
+// reaches top_p, each time made to add up to 1. `scores` must be finite and not empty.
+KeptTokens Keep(absl::Span<const double> scores, const SampleOptions& options);
+
+// The first kept token at which the probabilities so far exceed `u`, which is in [0, 1).
+uint32_t Draw(const KeptTokens& kept, double u);
+
+// In [0, 1): element (sample, position) of U(seed) with rows of 2³² elements (docs/analyses.md), so
+// that a draw depends neither on the other samples nor on how many there are.
+double UniformAt(uint32_t seed, uint32_t sample, uint32_t position);
 
 // The tokens of a prompt. INVALID_ARGUMENT names the first character that the alphabet lacks, or
 // the length.
@@ -50,4 +70,4 @@ class SampleWriter {
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_SERVER_ENGINE_ANALYZE_GENERATED_H_
+#endif  // ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_

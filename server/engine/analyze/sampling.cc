@@ -1,0 +1,218 @@
+#include "server/engine/analyze/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "server/engine/data/random.h"
+#include "text/decimal.h"
+#include "text/utf8.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr double kMaxSamples = 1'000;
+constexpr double kMaxTemperature = 100;
+constexpr double kMaxTopK = 10'000'000;
+
+struct Range {
+  const char* field;
+  double value;
+  double low;
+  bool open_low;  // low itself is not allowed
+  double high;
+  const char* allowed;
+
+  // False for NaN.
+  bool Holds() const { return (open_low ? value > low : value >= low) && value <= high; }
+};
+
+// The shortest decimal that reads back as the same number; counts without an exponent.
+std::string TextOf(double value) {
+  const bool whole = value >= 0 && value < 1e15 && value == std::floor(value);
+  if (whole) return absl::StrCat(static_cast<uint64_t>(value));
+  std::string text;
+  text::AppendDecimal(value, &text);
+  return text;
+}
+
+// Moves the `count` most likely tokens to the front, in order, and drops the rest.
+void KeepBest(absl::Span<const double> scores, size_t count, std::vector<uint32_t>& tokens) {
+  const auto better = [scores](uint32_t a, uint32_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  };
+  const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(tokens.begin(), end, tokens.end(), better);
+  tokens.resize(count);
+}
+
+void Normalise(std::vector<double>& probabilities) {
+  const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  for (double& probability : probabilities) probability /= sum;
+}
+
+// Length of the shortest prefix with a sum of at least `share`; all if rounding leaves the sum of
+// all below it.
+size_t PrefixReaching(const std::vector<double>& probabilities, double share) {
+  double sum = 0;
+  for (size_t i = 0; i < probabilities.size(); ++i) {
+    sum += probabilities[i];
+    if (sum >= share) return i + 1;
+  }
+  return probabilities.size();
+}
+
+using Tokens = absl::Span<const uint32_t>;
+
+struct Lexical {
+  using is_transparent = void;
+  bool operator()(Tokens a, Tokens b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+  }
+};
+
+Tokens DocumentOf(const TokenizedDocuments& documents, uint32_t document) {
+  const size_t start = documents.starts[document];
+  return Tokens(documents.tokens).subspan(start, documents.starts[document + 1] - start);
+}
+
+// Which of `wanted` are documents of `training`: one pass over the data, however many are wanted.
+std::set<Tokens, Lexical> Found(const TokenizedDocuments& documents,
+                                const std::vector<uint32_t>& training,
+                                const std::vector<Draft>& wanted) {
+  std::set<Tokens, Lexical> sought, found;
+  for (const Draft& draft : wanted) sought.insert(Tokens(draft.tokens));
+  for (const uint32_t document : training) {
+    const auto hit = sought.find(DocumentOf(documents, document));
+    if (hit != sought.end()) found.insert(*hit);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<OptionProblem> CheckSampleOptions(const SampleOptions& options) {
+  const Range ranges[] = {
+      {"count", static_cast<double>(options.count), 1, false, kMaxSamples, "1 to 1,000"},
+      {"temperature", options.temperature, 0, false, kMaxTemperature, "0 to 100"},
+      {"top_k", static_cast<double>(options.top_k), 0, false, kMaxTopK,
+       "0 (all) to 10,000,000"},
+      {"top_p", options.top_p, 0, true, 1, "above 0, at most 1"}};
+  std::vector<OptionProblem> problems;
+  for (const Range& range : ranges) {
+    if (range.Holds()) continue;
+    const std::string value = TextOf(range.value);
+    problems.push_back(
+        {range.field, value, absl::StrCat(value, " is out of range"), range.allowed});
+  }
+  return problems;
+}
+
+// The boundary token comes first, and one place is left to draw.
+uint32_t LongestPrompt(const ModelConfig& model) {
+  return static_cast<uint32_t>(std::max(model.context - 1, 0));
+}
+
+KeptTokens Keep(absl::Span<const double> scores, const SampleOptions& options) {
+  KeptTokens kept;
+  kept.tokens.resize(scores.size());
+  std::iota(kept.tokens.begin(), kept.tokens.end(), 0u);
+  const bool greedy = options.temperature == 0;
+  const size_t most = greedy ? 1 : options.top_k == 0 ? scores.size() : options.top_k;
+  KeepBest(scores, std::min(most, scores.size()), kept.tokens);
+  if (greedy) return {kept.tokens, {1.0}};
+  const double best = scores[kept.tokens.front()];
+  for (const uint32_t token : kept.tokens) {
+    kept.probabilities.push_back(std::exp((scores[token] - best) / options.temperature));
+  }
+  Normalise(kept.probabilities);
+  if (options.top_p < 1) {
+    const size_t count = PrefixReaching(kept.probabilities, options.top_p);
+    kept.tokens.resize(count);
+    kept.probabilities.resize(count);
+    Normalise(kept.probabilities);
+  }
+  return kept;
+}
+
+uint32_t Draw(const KeptTokens& kept, double u) {
+  double sum = 0;
+  for (size_t i = 0; i < kept.tokens.size(); ++i) {
+    sum += kept.probabilities[i];
+    if (u < sum) return kept.tokens[i];
+  }
+  // Rounding left the sum below u. What could not be drawn otherwise must not be drawn now.
+  size_t last = kept.tokens.size() - 1;
+  while (last > 0 && kept.probabilities[last] == 0) --last;
+  return kept.tokens[last];
+}
+
+double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
+  SplitMix64 generator(seed);
+  generator.Skip((uint64_t{sample} << 32) | position);
+  return static_cast<double>(generator.Next() >> 11) * 0x1p-53;
+}
+
+absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
+                                                   const std::u32string& alphabet, uint32_t most) {
+  std::vector<uint32_t> tokens;
+  for (size_t offset = 0; offset < prompt.size();) {
+    const size_t start = offset;
+    const char32_t point = text::DecodeUtf8(prompt, offset);
+    if (point == text::kNotUtf8) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("prompt: it is not UTF-8 at byte ", start, "; allowed: text in UTF-8"));
+    }
+    const auto place = std::lower_bound(alphabet.begin(), alphabet.end(), point);
+    if (place == alphabet.end() || *place != point) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "prompt: character %d, %sU+%04X, is not in the run's data; allowed: its %d characters",
+          tokens.size() + 1,
+          text::IsControl(point) ? std::string()
+                                 : absl::StrCat("\"", prompt.substr(start, offset - start), "\" "),
+          static_cast<uint32_t>(point), alphabet.size()));
+    }
+    tokens.push_back(static_cast<uint32_t>(place - alphabet.begin()));
+  }
+  if (tokens.size() <= most) return tokens;
+  return absl::InvalidArgumentError(absl::StrCat("prompt: it has ", tokens.size(),
+                                                 " characters; allowed: at most ", most,
+                                                 ", one less than the model's context"));
+}
+
+SampleWriter::SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed)
+    : documents_(documents) {
+  const size_t count = documents.documents();
+  training_ = PythonShuffle(static_cast<uint32_t>(count), seed);
+  training_.resize(count - std::min<size_t>(held_out, count));
+}
+
+std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
+  const std::set<Tokens, Lexical> found = Found(documents_, training_, drafts);
+  std::vector<Sample> samples;
+  samples.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    Sample& sample = samples.emplace_back();
+    sample.index = next_++;
+    sample.text = TextOf(draft);
+    sample.tokens = draft.drawn;
+    sample.ended = draft.ended;
+    sample.in_training_data = found.count(Tokens(draft.tokens)) > 0;
+    counts_.in_training_data += sample.in_training_data ? 1 : 0;
+    counts_.distinct += texts_.insert(sample.text).second ? 1 : 0;
+  }
+  return samples;
+}
+
+std::string SampleWriter::TextOf(const Draft& draft) const {
+  std::string text;
+  for (const uint32_t token : draft.tokens) text += text::EncodeUtf8(documents_.alphabet[token]);
+  return text;
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,192 @@
+// The run loop with a backend that computes nothing, and what checkpoints hold beside parameters.
+#include "server/engine/train/run_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/train/checkpoint.h"
+#include "server/engine/train/resume.h"
+#include "tests/engine/train_configs.h"
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string FloatsFrom(float first, int64_t count) {
+  std::string bytes(static_cast<size_t>(count) * sizeof(float), '\0');
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = first + static_cast<float>(i);
+    std::memcpy(bytes.data() + static_cast<size_t>(i) * sizeof(float), &value, sizeof value);
+  }
+  return bytes;
+}
+
+// Losses that fall from 1 on; a run's parameters are as it set them.
+class CountingBackend : public Backend {
+ public:
+  explicit CountingBackend(const std::vector<RunConfig>& configs) {
+    for (const RunConfig& config : configs) {
+      const int64_t size = MakeLayout(config.model).size;
+      parameters_.push_back(FloatsFrom(static_cast<float>(config.seed), size));
+      slot_ = std::string(parameters_.back().size(), '\0');
+      slots_ = OptimizerSlots(config.training.optimizer.kind);
+      fails_at_ = config.training.clip > 0 ? static_cast<uint32_t>(config.training.clip) : 0;
+    }
+  }
+
+  const BackendIdentity& identity() const override { return identity_; }
+
+  absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
+    std::vector<UpdateResult> results;
+    for (const UpdateRequest& run : runs) {
+      const bool fails = fails_at_ > 0 && run.step == fails_at_;
+      const double loss = fails ? std::numeric_limits<double>::quiet_NaN() : 1.0 / (run.step + 1);
+      results.push_back({loss, 2, run.batch != nullptr && !fails});
+    }
+    return results;
+  }
+
+  absl::Status Evaluate(int, const TokenBatch& batch, EvaluationSums* sums) override {
+    const double tokens = static_cast<double>(batch.tokens());
+    *sums = {sums->batches + 1, sums->loss + tokens, sums->hits, sums->tokens + tokens};
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<RunTensors> Tensors(int run) override {
+    RunTensors tensors;
+    tensors.parameters = parameters_[static_cast<size_t>(run)];
+    for (const std::string& name : slots_) tensors.slots.push_back({name, slot_});
+    return tensors;
+  }
+
+  absl::Status SetTensors(int run, const RunTensors& tensors) override {
+    parameters_[static_cast<size_t>(run)] = std::string(tensors.parameters);
+    return absl::OkStatus();
+  }
+
+ private:
+  const BackendIdentity identity_ = {"counting", "any", "counting_version", "7"};
+  std::vector<std::string> parameters_;
+  std::vector<std::string> slots_;
+  std::string slot_;
+  uint32_t fails_at_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCountingBackend(
+    const std::vector<RunConfig>& configs) {
+  return std::make_unique<CountingBackend>(configs);
+}
+
+std::unique_ptr<RunLoop> MakeLoop(const RunConfig& run) {
+  absl::StatusOr<std::unique_ptr<RunLoop>> loop = RunLoop::Make({run}, MakeCountingBackend);
+  EXPECT_TRUE(loop.ok()) << loop.status();
+  return *std::move(loop);
+}
+
+RunProgress Finish(RunLoop& loop) {
+  absl::StatusOr<bool> stepped = true;
+  while (stepped.ok() && *stepped) stepped = loop.Step([] { return false; });
+  EXPECT_TRUE(stepped.ok()) << stepped.status();
+  return loop.TakeProgress(0);
+}
+
+std::vector<uint32_t> StepsOf(const RunProgress& progress, const std::string& key) {
+  std::vector<uint32_t> steps;
+  for (const Point& point : progress.points) {
+    if (point.key == key) steps.push_back(point.step);
+  }
+  return steps;
+}
+
+TEST(RunLoopBackendTest, EvaluatesAndKeepsCheckpointsWhateverComputes) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.training.steps = 5;
+  run.training.checkpoints = {2};
+  run.evaluation.every = 4;
+  const auto loop = MakeLoop(run);
+  const RunProgress progress = Finish(*loop);
+  EXPECT_EQ(progress.outcome, Outcome::kDone);
+  EXPECT_THAT(StepsOf(progress, "train/loss"), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(StepsOf(progress, "eval/loss"), ElementsAre(0, 4, 5));
+  ASSERT_EQ(progress.checkpoints.size(), 2u);
+  EXPECT_EQ(progress.checkpoints[0].step, 2u);
+  const auto file = ParseSafetensors(progress.checkpoints[1].safetensors);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->metadata.at("trainer"), "counting");
+  EXPECT_EQ(file->metadata.at("counting_version"), "7");
+}
+
+TEST(RunLoopBackendTest, EndsARunWhoseUpdateCannotBeMade) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.training.clip = 2;  // where the backend fails
+  const auto loop = MakeLoop(run);
+  const RunProgress progress = Finish(*loop);
+  EXPECT_EQ(progress.outcome, Outcome::kDiverged);
+  EXPECT_EQ(progress.step, 2u);
+}
+
+TEST(RunLoopBackendTest, RefusesAnotherBackendsState) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const auto loop = MakeLoop(run);
+  const std::string state = *loop->ExportState(0);
+  EXPECT_TRUE(loop->ImportState(0, state).ok());
+  const ParameterLayout layout = MakeLayout(run.model);
+  const BackendIdentity other = {"torch", "any", "torch_version", "2"};
+  EXPECT_EQ(ReadResumeState({run, layout, other}, state).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+// The layout of a model with running statistics.
+ParameterLayout WithBuffers(const ModelConfig& model) {
+  ParameterLayout layout = MakeLayout(model);
+  layout.buffers = {{"norm.mean", {3}, 0, 3}, {"norm.variance", {2}, 3, 2}};
+  layout.buffer_size = 5;
+  return layout;
+}
+
+TEST(CheckpointTest, CarriesBuffersBesideParameters) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const ParameterLayout layout = WithBuffers(run.model);
+  const std::string parameters = FloatsFrom(0, layout.size), buffers = FloatsFrom(100, 5);
+  const BackendIdentity backend = {"counting", "any", "counting_version", "7"};
+  const RunTensors tensors = {TensorType::kF32, parameters, buffers, {}};
+  const auto file = WriteCheckpoint({run.model, backend, 4, ""}, layout, tensors);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto read = ReadCheckpoint(layout, *file);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->parameters.size(), layout.parameters.size());
+  EXPECT_EQ(read->parameters.back(),
+            parameters.substr(static_cast<size_t>(layout.parameters.back().offset) * 4));
+  EXPECT_THAT(read->buffers, ElementsAre(buffers.substr(0, 12), buffers.substr(12)));
+  EXPECT_EQ(ReadCheckpoint(MakeLayout(run.model), *file).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ResumeStateBuffersTest, AreContinuedFrom) {
+  const RunConfig run = SmallRecallRun(3);
+  const ParameterLayout layout = WithBuffers(run.model);
+  const std::string parameters = FloatsFrom(0, layout.size), buffers = FloatsFrom(100, 5);
+  const BackendIdentity backend = {"counting", "any", "counting_version", "7"};
+  ResumeState state;
+  state.tensors = {TensorType::kF32, parameters, buffers, {}};
+  for (std::string& name : OptimizerSlots(run.training.optimizer.kind)) {
+    state.tensors.slots.push_back({std::move(name), parameters});
+  }
+  const auto file = WriteResumeState({run, layout, backend}, state);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto read = ReadResumeState({run, layout, backend}, *file);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->tensors.buffers, buffers);
+  EXPECT_EQ(read->tensors.parameters, parameters);
+}
+
+}  // namespace
+}  // namespace ablate::engine
