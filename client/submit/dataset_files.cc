@@ -183,8 +183,8 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
   first.set_display_name(DisplayName(path));
   first.set_sha256(*sha256);
   absl::StatusOr<v1::Dataset> dataset = GetUploaded(connection, first.display_name(), *sha256);
-  if (dataset.ok()) return Upload{*std::move(dataset), false};
-  if (!absl::IsNotFound(dataset.status())) return dataset.status();
+  if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
+  if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
 
   in.clear();
   in.seekg(0);

@@ -42,13 +42,16 @@ class BlobReader {
   storage::Sha256 hash_;
 };
 
-// A blob that arrives: nothing is written if the store has it already.
+// Whether the store has the blob, all of it with the bytes that were published. Reads it.
+absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256);
+
+// A blob that arrives: nothing is written if the store has it already and it is whole.
 class BlobWriter {
  public:
   // Pins the blob if it is there, so that it can't be swept while it is believed to be.
   static absl::StatusOr<BlobWriter> Open(storage::Store* store, const std::string& sha256);
 
-  // Whether the store lacks it, so that bytes are wanted.
+  // Whether the store lacks it or has other bytes in its place, so that bytes are wanted.
   bool wanted() const { return writer_ != nullptr; }
   // Only if it is wanted. INVALID_ARGUMENT in field `data` once there are more than `max_bytes`.
   absl::Status Append(const std::string& data, uint64_t max_bytes);

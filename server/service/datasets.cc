@@ -191,6 +191,8 @@ absl::Status Get(const Backend& backend, const v1::GetDatasetRequest& request,
   const auto dataset = rpc::FindDataset(backend.store, request.name(), "name");
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
+  const absl::StatusOr<bool> whole = rpc::HasWhole(backend.store, dataset->sha256);
+  response->set_damaged(whole.ok() && !*whole);
   return absl::OkStatus();
 }
 

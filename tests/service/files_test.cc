@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -131,6 +132,27 @@ TEST_F(FilesTest, TakesATextAgainThatWasDeleted) {
   const v1::Dataset again = Upload("names.txt", kNames);
   EXPECT_EQ(again.name(), first.name());
   EXPECT_EQ(again.documents(), 4u);
+}
+
+TEST_F(FilesTest, MendsATextWhoseFileIsDamagedOrGone) {
+  const v1::Dataset dataset = Upload("names.txt", kNames);
+  const std::string file = folder() + "/blobs/" + dataset.sha256();
+  v1::Dataset got;
+  ASSERT_TRUE(TryGet(dataset.name(), &got).ok());
+  EXPECT_FALSE(got.damaged());
+  const auto flip = [&] { std::ofstream(file) << "bda" << std::string(kNames).substr(3); };
+  const auto cut = [&] { std::filesystem::resize_file(file, 3); };
+  const auto remove = [&] { std::filesystem::remove(file); };
+  for (const std::function<void()>& damage :
+       {std::function<void()>(flip), std::function<void()>(cut), std::function<void()>(remove)}) {
+    damage();
+    ASSERT_TRUE(TryGet(dataset.name(), &got).ok());
+    EXPECT_TRUE(got.damaged());
+    Upload("names.txt", kNames);
+    ASSERT_TRUE(TryGet(dataset.name(), &got).ok());
+    EXPECT_FALSE(got.damaged());
+  }
+  EXPECT_EQ(List().datasets_size(), 1);
 }
 
 TEST_F(FilesTest, RefusesBytesOfAnotherHash) {
