@@ -177,11 +177,20 @@ void Writer::NoteFull(const absl::Status& status) {
   if (absl::IsResourceExhausted(status) && options_.on_full) options_.on_full();
 }
 
+// There may be room again since the upkeep looked last.
+absl::Status Writer::RoomToStore() {
+  if (options_.room == nullptr) return absl::OkStatus();
+  const absl::Status room = options_.room->MayStore();
+  return room.ok() || options_.room->Keep().ok() ? absl::OkStatus() : room;
+}
+
 // Leaves a transaction open only if it fails.
 absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
   Statement(*db_, "BEGIN IMMEDIATE").Run();
   const uint64_t first_change = transaction->change;
-  const absl::Status room = options_.room != nullptr ? options_.room->MayStore() : absl::OkStatus();
+  const bool stores =
+      std::any_of(group->begin(), group->end(), [](const Request& r) { return !r.frees; });
+  const absl::Status room = stores ? RoomToStore() : absl::OkStatus();
   for (Request& request : *group) {
     if (!room.ok() && !request.frees) {
       request.status = room;

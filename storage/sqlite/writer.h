@@ -106,6 +106,7 @@ class Writer {
   Group NextGroup() ABSL_LOCKS_EXCLUDED(mutex_);
   void Serve(Group group);
   void Commit(Group* group, Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  absl::Status RoomToStore();
   absl::Status RunRequests(Group* group, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   absl::Status CheckFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);

@@ -210,6 +210,18 @@ TEST_P(BallastTest, IsGivenUpForDeletesAndTakenAgain) {
   EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
 
+TEST_P(BallastTest, IsTakenAgainByTheFirstWriteThatFindsRoom) {
+  auto store = Value(Store::Open(WithBallast()));
+  Begin(store.get());
+  const std::string active = Value(store->CreateExperiment(MakeExperiment({"b"}))).id;
+  ASSERT_TRUE(store->Maintain().ok());
+  disk_.room = 0;
+  EXPECT_TRUE(store->CancelExperiment(active).ok());
+  disk_.room = INT64_MAX;
+  EXPECT_THAT(Value(store->Apply("i", {Point(0)})), ElementsAre(Applied::kApplied));
+  EXPECT_TRUE(HasBallast());
+}
+
 // The migration is what needs room here.
 TEST_P(BallastTest, IsGivenUpForAStart) {
   std::filesystem::create_directories(Options().folder);
