@@ -1,7 +1,4 @@
 // `ablate up`: a personal server in the background.
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,8 +20,7 @@
 #include "client/personal_server.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
-
-extern char** environ;
+#include "process/spawn.h"
 
 namespace ablate::client {
 namespace {
@@ -71,40 +68,6 @@ absl::StatusOr<std::string> FindServerProgram(const Environment& environment) {
       absl::StrCat("no program ", kServerName, ", neither ", beside.string(), " nor on PATH"));
 }
 
-// Attributes and file actions of posix_spawn, freed at the end.
-struct SpawnSettings {
-  SpawnSettings() {
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_init(&actions);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_t actions;
-};
-
-void DetachFromTerminal(int log, SpawnSettings* settings) {
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&settings->attributes, &none);
-  posix_spawnattr_setsigdefault(&settings->attributes, &all);
-  posix_spawnattr_setflags(&settings->attributes,
-                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawn_file_actions_t* actions = &settings->actions;
-  posix_spawn_file_actions_adddup2(actions, log, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
-  // Last, for the log's descriptor may be this one where the caller has no standard input.
-  posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-}
-
 // A process of our own that may have ended.
 class Child {
  public:
@@ -122,20 +85,12 @@ class Child {
   pid_t pid_;
 };
 
-// Starts `program` in a session of its own, without this process's standard streams and other
-// files; what it prints is appended to `log`, an open file.
-absl::StatusOr<Child> SpawnServer(const std::string& program,
-                                  const std::vector<std::string>& arguments, int log) {
-  std::vector<std::string> words = {program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  SpawnSettings settings;
-  DetachFromTerminal(log, &settings);
+// What it prints is appended to `log`, an open file.
+absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::string> arguments,
+                                  int log) {
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
-                                argv.data(), environ);
+  const int error =
+      process::SpawnDetached(program, std::move(arguments), process::OwnEnvironment(), log, &pid);
   if (error != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(program, " can't be started: ", std::strerror(error)));
@@ -156,7 +111,7 @@ absl::StatusOr<Child> Start(const Home& home, const Options& options, const Cont
   }
   const absl::StatusOr<int> log = process::OpenLog(home.log_file);
   if (!log.ok()) return log.status();
-  absl::StatusOr<Child> child = SpawnServer(*program, arguments, *log);
+  absl::StatusOr<Child> child = SpawnServer(*program, std::move(arguments), *log);
   close(*log);
   return child;
 }
