@@ -1,6 +1,5 @@
 #include "server/results/document_facts.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"

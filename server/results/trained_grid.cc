@@ -9,7 +9,6 @@
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/spec/axes.h"

@@ -4,9 +4,7 @@
 #define ABLATE_SERVER_RPC_STREAMS_H_
 
 #include <atomic>
-#include <cstddef>
 #include <deque>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"

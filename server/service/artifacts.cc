@@ -1,5 +1,3 @@
-#include <string>
-
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"

@@ -1,7 +1,6 @@
 // A worker's long stream.
 #include <deque>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "ablate/worker/v1/worker.pb.h"

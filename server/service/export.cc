@@ -1,5 +1,4 @@
 // Export: points as files, one cell after another.
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>

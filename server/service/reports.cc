@@ -4,7 +4,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/report.grpc.pb.h"

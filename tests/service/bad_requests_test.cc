@@ -1,17 +1,322 @@
 // A table of requests that can't be, each with its exact answer; none of them may change anything.
-#include "tests/service/bad_requests.h"
-
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/text_format.h>
+#include <grpcpp/grpcpp.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
 namespace {
 
+struct BadRequest {
+  std::string name;     // of the case
+  std::string method;   // Service/Method in ablate.v1
+  std::string request;  // textproto; the only message
+  grpc::StatusCode code;
+  std::string message;
+  std::string more = "";  // textproto that is merged into the request
+};
+
+using Table = std::vector<BadRequest>;
+
 constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
+constexpr auto kNotFound = grpc::StatusCode::NOT_FOUND;
+constexpr char kExperimentForm[] =
+    "experiments/ID, an ID or the beginning of one (lower-case letters, digits and hyphens)";
+constexpr char kRunForm[] =
+    "runs/ID, an ID or the beginning of one (lower-case letters, digits and a dot)";
+constexpr char kNextPage[] =
+    "next_page_token of an answer to the same list, while its last row exists";
+
+std::string Repeat(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+constexpr char kCreate[] = "Experiments/CreateExperiment";
+
+// CreateExperiment of a small experiment with `more` merged into it.
+BadRequest Create(const std::string& name, const std::string& more, const std::string& message) {
+  return {name,
+          kCreate,
+          "request_id: \"r\" spec { name: \"e\" base { task { legacy_recall {} } } }",
+          kInvalid,
+          message,
+          more};
+}
+
+Table RequestIds() {
+  const std::string form = "allowed: 1 to 64 printable characters, new for each submission";
+  return {
+      {"NoRequest", kCreate, "", kInvalid,
+       "2 problems: request_id: it is missing; " + form +
+           "; spec: it is missing; allowed: an experiment"},
+      {"NoSpec", kCreate, "request_id: \"r\"", kInvalid,
+       "spec: it is missing; allowed: an experiment"},
+      Create("RequestIdWithControlCharacter", "request_id: \"a\\nb\"",
+             "request_id: \"a\\x0ab\" can't be one; " + form),
+      Create("RequestIdTooLong", "request_id: \"" + Repeat("x", 65) + "\"",
+             "request_id: \"" + Repeat("x", 65) + "\" can't be one; " + form),
+  };
+}
+
+Table Specs() {
+  const std::string name_form =
+      "allowed: lower-case letters, digits and hyphens, beginning with a letter, 1 to 40 "
+      "characters";
+  return {
+      Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }",
+             "base.model.heads: 2 does not divide width 9; allowed: a divisor of width"),
+      Create("UnknownBetter", "spec { report { better: 7 } }",
+             "report.better: 7 is unknown; allowed: lower, higher"),
+      Create("ZeroSteps", "spec { base { training { steps: 0 } } }",
+             "base.training.steps: 0 is out of range; allowed: 1 to 10,000,000"),
+      Create("NanRate", "spec { base { training { learning_rate: nan } } }",
+             "base.training.learning_rate: nan is out of range; allowed: 0 to 1,000"),
+      Create("UpperCaseName", "spec { name: \"Big\" }",
+             "name: \"Big\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "beginning with a letter, 1 to 40 characters"),
+      Create("NameWithEscape", "spec { name: \"a\\033[31m\" }",
+             "name: \"a\\x1b[31m\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "beginning with a letter, 1 to 40 characters"),
+      Create("BillionRuns", "spec { seeds { count: 1000000000 } }",
+             "seeds.count: 1000000000 is out of range; allowed: 1 to 10,000"),
+      Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
+             "overrides[\"model.widht\"]: \"widht\" is no field (did you mean width?); allowed: "
+             "layers, width, heads, context, positions, bias, residual, tied_head, head_bias, "
+             "init, attention, norm, feed_forward"),
+      Create("EmptyAxis", "spec { axes { field: \"model.width\" } }",
+             "axes[0].values: there is no value; allowed: 1 to 1,000"),
+      Create("TwoAxesOnOnePath",
+             "spec { axes { name: \"a\" field: \"model.width\" values { number_value: 8 } }"
+             " axes { name: \"b\" field: \"model.width\" values { number_value: 16 } } }",
+             "axes[1].field: model.width is also written by axes[0].field; allowed: one axis or "
+             "override for a path and all below it"),
+      Create("NoSuchDataset", "spec { base { task { documents { dataset: \"names\" } } } }",
+             "base.task.documents.dataset: there is no data set \"names\"; allowed: the name of an "
+             "uploaded data set"),
+      Create("NegativeDeviceTime", "spec { limits { device_time { seconds: -5 } } }",
+             "limits.device_time: -5s is out of range; allowed: 0s to 315576000000s"),
+  };
+}
+
+Table NameRequests() {
+  const auto get = [](const std::string& name, const std::string& value, grpc::StatusCode code,
+                      const std::string& message) {
+    return BadRequest{name, "Experiments/GetExperiment", absl::StrCat("name: \"", value, "\""),
+                      code, message};
+  };
+  const std::string form = absl::StrCat("; allowed: ", kExperimentForm);
+  return {
+      get("EmptyName", "", kInvalid, "name: it is missing" + form),
+      get("OnlyACollection", "experiments/", kInvalid,
+          "name: \"experiments/\" is no experiment's name" + form),
+      get("NameOfARun", "runs/abc", kInvalid, "name: \"runs/abc\" is no experiment's name" + form),
+      get("NameWithControlCharacters", "a\\033[2Jb\\n", kInvalid,
+          "name: \"a\\x1b[2Jb\\x0a\" is no experiment's name" + form),
+      get("NameWithAWildcard", "e%", kInvalid, "name: \"e%\" is no experiment's name" + form),
+      get("NameWithAPath", "../../etc", kInvalid,
+          "name: \"../../etc\" is no experiment's name" + form),
+      get("NameInAnotherAlphabet", "größe", kInvalid,
+          "name: \"größe\" is no experiment's name" + form),
+      get("NameOfAMegabyte", Repeat("a", 1 << 20), kInvalid,
+          "name: \"" + Repeat("a", 197) + "…\" is no experiment's name" + form),
+      get("NoSuchExperiment", "experiments/nothing-abcd", kNotFound,
+          "there is no experiment \"nothing-abcd\""),
+      {"CancelNothing", "Experiments/CancelExperiment", "name: \"e\"", kNotFound,
+       "there is no experiment \"e\""},
+      {"DeleteNothing", "Experiments/DeleteExperiment", "name: \"e\"", kNotFound,
+       "there is no experiment \"e\""},
+      {"WatchNothing", "Experiments/WatchExperiment", "name: \"e\"", kNotFound,
+       "there is no experiment \"e\""},
+      {"NoSuchRun", "Runs/GetRun", "name: \"runs/abc\"", kNotFound, "there is no run \"abc\""},
+      {"RunOfNoName", "Runs/GetRun", "name: \"runs/a b\"", kInvalid,
+       absl::StrCat("name: \"runs/a b\" is no run's name; allowed: ", kRunForm)},
+      {"EventsOfNoRun", "Runs/ListRunEvents", "", kInvalid,
+       absl::StrCat("run: it is missing; allowed: ", kRunForm)},
+      {"NoSuchDatasetByName", "Datasets/GetDataset", "name: \"names.txt\"", kNotFound,
+       "there is no data set \"names.txt\""},
+      {"DatasetOfNoName", "Datasets/GetDataset", "", kInvalid,
+       "name: it is missing; allowed: datasets/ID, an ID or a display name"},
+      {"DatasetWithAPath", "Datasets/DeleteDataset", "name: \"../names.txt\"", kInvalid,
+       "name: \"../names.txt\" is no data set's name; allowed: datasets/ID or a whole ID"},
+      {"DeleteOfNoName", "Experiments/DeleteExperiment", "name: \"e%\"", kInvalid,
+       "name: \"e%\" is no experiment's name; allowed: experiments/ID or a whole ID (lower-case "
+       "letters, digits and hyphens)"},
+      {"ArtifactsOfNoRun", "Artifacts/ListArtifacts", "run: \"abc\"", kNotFound,
+       "there is no run \"abc\""},
+      {"ArtifactOfNoName", "Artifacts/ReadArtifact", "name: \"runs/abc\"", kInvalid,
+       "name: \"runs/abc\" is no artifact's name; allowed: runs/{run}/checkpoints/{step}"},
+      {"ArtifactOfNegativeStep", "Artifacts/ReadArtifact", "name: \"runs/abc/checkpoints/-1\"",
+       kInvalid,
+       "name: \"runs/abc/checkpoints/-1\" is no artifact's name; allowed: "
+       "runs/{run}/checkpoints/{step}"},
+      {"ArtifactOfHugeStep", "Artifacts/ReadArtifact", "name: \"runs/abc/checkpoints/4294967296\"",
+       kInvalid,
+       "name: \"runs/abc/checkpoints/4294967296\" is no artifact's name; allowed: "
+       "runs/{run}/checkpoints/{step}"},
+      {"ArtifactOfNoRun", "Artifacts/ReadArtifact", "name: \"runs/abc/checkpoints/7\"", kNotFound,
+       "there is no run \"abc\""},
+  };
+}
+
+Table ListRequests() {
+  const std::string page = absl::StrCat(" does not belong to this list; allowed: ", kNextPage);
+  return {
+      {"HugePage", "Experiments/ListExperiments", "page_size: 1001", kInvalid,
+       "page_size: 1001 is too large; allowed: 0 (the default) to 1000"},
+      {"NegativePage", "Datasets/ListDatasets", "page_size: 4294967295", kInvalid,
+       "page_size: 4294967295 is too large; allowed: 0 (the default) to 1000"},
+      {"TokenOfNoPage", "Experiments/ListExperiments", "page_token: \"later\"", kInvalid,
+       "page_token: \"later\"" + page},
+      {"TokenWithControlCharacters", "Datasets/ListDatasets", "page_token: \"\\001\\002\"",
+       kInvalid, "page_token: \"\\x01\\x02\"" + page},
+      {"TokenOfAnotherList", "Datasets/ListDatasets", "page_token: \"ZXhwZXJpbWVudHN8YQ\"",
+       kInvalid, "page_token: \"ZXhwZXJpbWVudHN8YQ\"" + page},
+      {"HugePageOfWorkers", "Workers/ListWorkers", "page_size: 1001", kInvalid,
+       "page_size: 1001 is too large; allowed: 0 (the default) to 1000"},
+      {"WorkersOfAnotherList", "Workers/ListWorkers", "page_token: \"ZXhwZXJpbWVudHN8YQ\"",
+       kInvalid, "page_token: \"ZXhwZXJpbWVudHN8YQ\"" + page},
+      {"RunsOfNothing", "Runs/ListRuns", "", kInvalid,
+       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+      {"MetricsOfNothing", "Metrics/ListMetrics", "", kInvalid,
+       absl::StrCat("parent: it is missing; allowed: ", kExperimentForm)},
+      {"MetricsOfNoRun", "Metrics/ListMetrics", "parent: \"runs/abc\"", kNotFound,
+       "there is no run \"abc\""},
+      {"QueryOfNothing", "Metrics/QueryMetrics", "", kInvalid,
+       "experiment: neither it nor runs is given; allowed: either experiment or runs"},
+      {"QueryOfBoth", "Metrics/QueryMetrics", "experiment: \"e\" runs: \"runs/abc\"", kInvalid,
+       "experiment: runs are given, too; allowed: either experiment or runs"},
+      {"QueryOfTooManyRuns", "Metrics/QueryMetrics", Repeat("runs: \"r\" ", 10'001), kInvalid,
+       "runs: there are 10001 of them; allowed: at most 10000"},
+      {"QueryOfTooManyKeys", "Metrics/QueryMetrics", "runs: \"r\" " + Repeat("keys: \"k\" ", 1'001),
+       kInvalid, "keys: there are 1001 of them; allowed: at most 1000"},
+      {"QueryOfNoKey", "Metrics/QueryMetrics", "runs: \"r\" keys: \"a\" keys: \"b\\tc\"", kInvalid,
+       "keys[1]: \"b\\x09c\" is no key; allowed: a metric's key such as train/loss"},
+      {"QueryOfEmptyKey", "Metrics/QueryMetrics", "runs: \"r\" keys: \"\"", kInvalid,
+       "keys[0]: \"\" is no key; allowed: a metric's key such as train/loss"},
+      {"QueryBackwards", "Metrics/QueryMetrics", "runs: \"r\" first_step: 5 last_step: 4", kInvalid,
+       "first_step: 5 is after last_step; allowed: at most last_step, 4"},
+      {"QueryOfTooFewPoints", "Metrics/QueryMetrics", "runs: \"r\" max_points: 3", kInvalid,
+       "max_points: 3 is too small; allowed: 4 to 1000000, or 0 for all points"},
+      {"QueryOfTooManyPoints", "Metrics/QueryMetrics", "runs: \"r\" max_points: 4294967295",
+       kInvalid, "max_points: 4294967295 is too large; allowed: 4 to 1000000, or 0 for all points"},
+      {"QueryOfNoRun", "Metrics/QueryMetrics", "runs: \"abc\"", kNotFound,
+       "there is no run \"abc\""},
+      {"ReportOfNothing", "Reports/RenderReport", "", kInvalid,
+       "experiments: it is missing; allowed: 1 to 20 experiments"},
+      {"ReportOfTooMany", "Reports/RenderReport", Repeat("experiments: \"e\" ", 21), kInvalid,
+       "experiments: there are 21 of them; allowed: at most 20"},
+      {"ExportOfNothing", "Reports/Export", "format: csv", kInvalid,
+       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+      {"CompareNothing", "Metrics/Compare", "", kInvalid,
+       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+      {"CompareNoExperiment", "Metrics/Compare", "experiment: \"abc\"", kNotFound,
+       "there is no experiment \"abc\""},
+      {"TableOfNoFormat", "Reports/RenderTable", "comparison { experiment: \"abc\" }", kInvalid,
+       "format: it is missing; allowed: text, csv, latex"},
+      {"TableOfUnknownFormat", "Reports/RenderTable",
+       "comparison { experiment: \"abc\" } format: 9", kInvalid,
+       "format: 9 is no format; allowed: text, csv, latex"},
+      {"TableOfNoExperiment", "Reports/RenderTable",
+       "comparison { experiment: \"abc\" } format: csv", kNotFound,
+       "there is no experiment \"abc\""},
+      {"QueryOfMalformedRun", "Metrics/QueryMetrics", "runs: \"A\"", kInvalid,
+       absl::StrCat("runs[0]: \"A\" is no run's name; allowed: ", kRunForm)},
+  };
+}
+
+Table UploadRequests() {
+  const std::string sha256 = "sha256: \"" + Repeat("a", 64) + "\" ";
+  const std::string allowed =
+      "; allowed: 1 to 100 letters, digits, '.', '_' or '-', first a letter or digit";
+  const auto upload = [](const std::string& name, const std::string& request,
+                         const std::string& message) {
+    return BadRequest{name, "Datasets/UploadDataset", request, kInvalid, message};
+  };
+  return {
+      upload("UploadOfNoName", sha256, "display_name: it is missing" + allowed),
+      upload("UploadWithAPath", sha256 + "display_name: \"../etc/passwd\"",
+             "display_name: \"../etc/passwd\" is no file's name" + allowed),
+      upload("UploadOfAHiddenFile", sha256 + "display_name: \".names\"",
+             "display_name: \".names\" is no file's name" + allowed),
+      upload("UploadWithALongName", sha256 + "display_name: \"" + Repeat("n", 101) + "\"",
+             "display_name: \"" + Repeat("n", 101) + "\" is no file's name" + allowed),
+      upload("UploadOfNoHash", "display_name: \"names.txt\"",
+             "sha256: it is missing; allowed: 64 lower-case hex digits"),
+      upload("UploadOfAShortHash", "display_name: \"names.txt\" sha256: \"abc\"",
+             "sha256: \"abc\" is no SHA-256; allowed: 64 lower-case hex digits"),
+      upload("UploadOfAnotherHash", "display_name: \"names.txt\" data: \"a\\n\" " + sha256,
+             absl::StrCat("sha256: ", Repeat("a", 64),
+                          " is not the hash of the 2 bytes that came; allowed: the SHA-256 of all "
+                          "data")),
+      upload("UploadOfNoUtf8",
+             "display_name: \"names.txt\" data: \"\\377\\376\\n\" "
+             "sha256: \"6ff31c28bd3e1fb78657aaf43bf59f5a1a61169ff26a0b42022ae3c08269877c\"",
+             "data: the text is not UTF-8: byte 0 is 0xff; allowed: UTF-8 text of one document a "
+             "line, without control characters"),
+  };
+}
+
+// Options are checked before the run is looked for.
+Table SampleRequests() {
+  const auto generate = [](const std::string& name, const std::string& request,
+                           const std::string& message) {
+    return BadRequest{name, "Models/Generate", request, kInvalid, message};
+  };
+  const std::string either = "; allowed: either run, or experiment and cell";
+  return {
+      generate("GenerateOfNothing", "", "run: neither it nor experiment is given" + either),
+      generate("GenerateOfBoth", "run: \"runs/r\" experiment: \"experiments/e\"",
+               "run: experiment is given, too" + either),
+      generate("GenerateOfARunsCell", "run: \"runs/r\" cell: \"s0\"",
+               "cell: run is given, too" + either),
+      generate("GenerateOfAStrangeRun", "run: \"runs/R\"",
+               absl::StrCat("run: \"runs/R\" is no run's name; allowed: ", kRunForm)),
+      generate("GenerateOfAStepBeforeTheFirst", "run: \"runs/r\" step: -2",
+               "step: -2 is out of range; allowed: 0 or more, or -1 for the last checkpoint"),
+      generate("GenerateNoSamples", "run: \"runs/r\" count: 0",
+               "count: 0 is out of range; allowed: 1 to 1,000"),
+      generate("GenerateTooManySamples", "run: \"runs/r\" count: 1001",
+               "count: 1001 is out of range; allowed: 1 to 1,000"),
+      generate("GenerateWithANegativeTemperature", "run: \"runs/r\" temperature: -0.1",
+               "temperature: -0.1 is out of range; allowed: 0 to 100"),
+      generate("GenerateWithNoTemperature", "run: \"runs/r\" temperature: nan",
+               "temperature: nan is out of range; allowed: 0 to 100"),
+      generate("GenerateWithAHugeTopK", "run: \"runs/r\" top_k: 10000001",
+               "top_k: 10000001 is out of range; allowed: 0 (all) to 10,000,000"),
+      generate("GenerateWithNoTopP", "run: \"runs/r\" top_p: 0",
+               "top_p: 0 is out of range; allowed: above 0, at most 1"),
+      generate("GenerateWithTooMuchTopP", "run: \"runs/r\" top_p: 1.5",
+               "top_p: 1.5 is out of range; allowed: above 0, at most 1"),
+      generate("GenerateWithSeveralMistakes", "run: \"runs/r\" count: 0 top_p: 2",
+               "2 problems: count: 0 is out of range; allowed: 1 to 1,000; top_p: 2 is out of "
+               "range; allowed: above 0, at most 1"),
+      {"GenerateOfAnUnknownRun", "Models/Generate", "run: \"runs/r\"", kNotFound,
+       "there is no run \"r\""},
+      {"GenerateOfAnUnknownExperiment", "Models/Generate", "experiment: \"e\" cell: \"s0\"",
+       kNotFound, "there is no experiment \"e\""},
+      Create("SamplesOfNumbers", "spec { analyses { samples {} } }",
+             "analyses[0].samples: the tokens of legacy_recall are numbers, not text; allowed: "
+             "only with a documents task"),
+  };
+}
+
+std::vector<BadRequest> BadRequests() {
+  Table all;
+  for (const Table& table : {RequestIds(), Specs(), NameRequests(), ListRequests(),
+                             UploadRequests(), SampleRequests()}) {
+    all.insert(all.end(), table.begin(), table.end());
+  }
+  return all;
+}
 
 class BadRequestTest : public ServiceTest, public testing::WithParamInterface<BadRequest> {};
 
