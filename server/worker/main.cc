@@ -139,8 +139,8 @@ absl::StatusOr<engine::RunConfig> TinyRun() {
   return config;
 }
 
-// Work before there is work: what a process does slowly once is done before its first grant. Trains a
-// tiny model for a few steps on the calling thread, and takes its state. An error says that this
+// Work before there is work: what a process does slowly once is done before its first grant. Trains
+// a tiny model for a few steps on the calling thread, and takes its state. An error says that this
 // device can't train.
 absl::Status WarmUp() {
   absl::StatusOr<engine::RunConfig> config = TinyRun();

@@ -1,5 +1,5 @@
-// Safetensors files that must be refused with the reason, and foreign ones that must not; files that
-// are written: round trips, damage to them, and what can't be written.
+// Safetensors files that must be refused with the reason, and foreign ones that must not; files
+// that are written: round trips, damage to them, and what can't be written.
 #include "server/engine/safetensors.h"
 
 #include <gmock/gmock.h>

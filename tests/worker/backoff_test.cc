@@ -1,7 +1,7 @@
 // Waits between attempts.
-#include "server/worker/channel.h"
-
 #include <gtest/gtest.h>
+
+#include "server/worker/channel.h"
 
 namespace ablate::worker {
 namespace {

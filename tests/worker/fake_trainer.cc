@@ -11,7 +11,7 @@
 namespace ablate::worker {
 namespace {
 
-constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kTimeout(30);
 
 }  // namespace
 
@@ -122,7 +122,7 @@ void FakeTrainers::DivergeAt(uint32_t seed, uint32_t step) {
 void FakeTrainers::WaitUntilHeld(uint32_t seed) {
   MutexLock lock(&mutex_);
   while (!runs_[seed].held) {
-    if (!changed_.WaitFor(&mutex_, kPatience)) {
+    if (!changed_.WaitFor(&mutex_, kTimeout)) {
       ADD_FAILURE() << "run " << seed << " did not reach its limit";
       return;
     }
@@ -132,7 +132,7 @@ void FakeTrainers::WaitUntilHeld(uint32_t seed) {
 void FakeTrainers::WaitUntilGone(uint32_t seed) {
   MutexLock lock(&mutex_);
   while (runs_[seed].trainers > 0) {
-    if (!changed_.WaitFor(&mutex_, kPatience)) {
+    if (!changed_.WaitFor(&mutex_, kTimeout)) {
       ADD_FAILURE() << "run " << seed << " goes on";
       return;
     }

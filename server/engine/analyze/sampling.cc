@@ -100,8 +100,7 @@ std::vector<OptionProblem> CheckSampleOptions(const SampleOptions& options) {
   const Range ranges[] = {
       {"count", static_cast<double>(options.count), 1, false, kMaxSamples, "1 to 1,000"},
       {"temperature", options.temperature, 0, false, kMaxTemperature, "0 to 100"},
-      {"top_k", static_cast<double>(options.top_k), 0, false, kMaxTopK,
-       "0 (all) to 10,000,000"},
+      {"top_k", static_cast<double>(options.top_k), 0, false, kMaxTopK, "0 (all) to 10,000,000"},
       {"top_p", options.top_p, 0, true, 1, "above 0, at most 1"}};
   std::vector<OptionProblem> problems;
   for (const Range& range : ranges) {

@@ -106,7 +106,9 @@ class DocumentBatches : public BatchSource {
 
   const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
 
-  std::vector<uint64_t> Cursor() const override { return {kDocumentsCursor, order_.size(), position_}; }
+  std::vector<uint64_t> Cursor() const override {
+    return {kDocumentsCursor, order_.size(), position_};
+  }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
     if (cursor.size() != 3 || cursor[0] != kDocumentsCursor) {
