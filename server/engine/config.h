@@ -151,6 +151,8 @@ struct RunConfig {
   uint32_t seed = 0;
   Device device = Device::kCpu;
   Precision precision = Precision::kFloat32;
+
+  bool operator==(const RunConfig&) const = default;
 };
 
 }  // namespace ablate::engine

@@ -2,12 +2,15 @@
 #include "server/spec/engine_config.h"
 
 #include <functional>
+#include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "server/engine/names.h"
+#include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
 #include "tests/spec/specs.h"
 
@@ -24,6 +27,42 @@ absl::StatusOr<engine::RunConfig> Convert(const v1::RunSpec& run) {
 
 void AddUnknown(google::protobuf::Message* message) {
   message->GetReflection()->MutableUnknownFields(message)->AddVarint(4711, 1);
+}
+
+// Another value than `value` that the field may have.
+double OtherValue(const FieldRule& rule, double value) {
+  if (rule.field.is_number()) return rule.InRange(value + 1) ? value + 1 : value / 2 + 0.25;
+  for (int number = 2; number >= 0; --number) {
+    const std::string name = rule.field.Text(number);
+    if (number != value && absl::ascii_isalpha(name[0]) && name != "unspecified") return number;
+  }
+  ADD_FAILURE() << rule.path << " has no other value";
+  return value;
+}
+
+// A field that the conversion forgets would train the engine's default.
+TEST(EngineConfigTest, HasEveryFieldOfTheSpec) {
+  v1::ExperimentSpec sgd = SmallSpec();
+  sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
+  std::set<std::string> checked;
+  for (const v1::ExperimentSpec& spec : {SmallSpec(), sgd, NamesNorm()}) {
+    const v1::RunSpec run = Resolved(spec).cells.at(0).run;
+    const absl::StatusOr<engine::RunConfig> config = Convert(run);
+    ASSERT_TRUE(config.ok()) << config.status();
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.Applies(run.spec())) continue;
+      v1::RunSpec changed = run;
+      rule.field.Set(OtherValue(rule, rule.field.Get(run.spec())), changed.mutable_spec());
+      const absl::StatusOr<engine::RunConfig> other = Convert(changed);
+      // With another optimizer other fields have to be set.
+      if (rule.path != "training.optimizer") {
+        ASSERT_TRUE(other.ok()) << rule.path << ": " << other.status();
+        EXPECT_FALSE(*other == *config) << rule.path;
+      }
+      checked.insert(rule.path);
+    }
+  }
+  EXPECT_EQ(checked.size(), FieldRules().size());
 }
 
 TEST(EngineConfigTest, NamesUnknownEnumValues) {
