@@ -239,7 +239,8 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
 }
 
 absl::StatusOr<v1::Dataset> Connection::GetDataset(const v1::GetDatasetRequest& request) {
-  return caller_->Call(&v1::Datasets::Stub::GetDataset, request);
+  return caller_->Call(&v1::Datasets::Stub::GetDataset, request,
+                       request.verify() ? kLong : CallOptions{});
 }
 
 absl::StatusOr<v1::ListDatasetsResponse> Connection::ListDatasets(

@@ -56,11 +56,19 @@ absl::Status FileError(absl::string_view what, const std::string& path) {
   return absl::ErrnoToStatus(error, message);
 }
 
-absl::Status SyncFolder(const std::string& folder) {
-  const process::FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file.open() || fsync(file.get()) != 0) return FileError("sync", folder);
+namespace {
+
+absl::Status Sync(const std::string& path, int flags) {
+  const process::FileDescriptor file(open(path.c_str(), flags | O_RDONLY | O_CLOEXEC));
+  if (!file.open() || fsync(file.get()) != 0) return FileError("sync", path);
   return absl::OkStatus();
 }
+
+}  // namespace
+
+absl::Status SyncFolder(const std::string& folder) { return Sync(folder, O_DIRECTORY); }
+
+absl::Status SyncFile(const std::string& file) { return Sync(file, 0); }
 
 DiskRoom::DiskRoom(std::string folder, uint64_t ballast, FreeBytes free_bytes)
     : folder_(std::move(folder)),

@@ -22,6 +22,8 @@ bool IsFull(int error);
 absl::Status FileError(absl::string_view what, const std::string& path);
 // Makes what was renamed, made or removed in the folder last.
 absl::Status SyncFolder(const std::string& folder);
+// Makes what was written to the file last.
+absl::Status SyncFile(const std::string& file);
 
 // Deleting needs room too: for the log of what is deleted, before any file goes. So a file of real
 // blocks, the ballast, lies in the folder; it is given up when a delete finds the disk full, and

@@ -88,7 +88,7 @@ def check_rules():
     bad = [("storage/store.cc", "ATen/ATen.h"), ("client/main.cc", "server/spec/resolve.h"),
            ("server/report/html/page.cc", "ablate/v1/report.pb.h"),
            ("server/report/compare/verdict.cc", "server/report/figure/kinds.h"),
-           ("server/service/runs.cc", "sqlite3.h"), ("server/engine/model/norm.cc", "ablate/v1/spec.pb.h"),
+           ("server/service/runs.cc", "sqlite3.h"), ("server/engine/model/layers.cc", "ablate/v1/spec.pb.h"),
            ("server/engine/trainer.h", "ATen/ATen.h"),
            ("server/engine/train/run_loop.cc", "ATen/ATen.h"), ("server/worker/lanes.cc", "server/engine/train/state.h"),
            ("server/spec/resolve.cc", "server/rpc/names.h"), ("storage/blobs.cc", "google/protobuf/message.h"),

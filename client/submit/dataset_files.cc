@@ -81,6 +81,7 @@ absl::StatusOr<v1::Dataset> GetUploaded(Connection* connection, const std::strin
   v1::GetDatasetRequest request;
   const std::string stem = display_name.substr(0, display_name.rfind('.'));
   request.set_name(DatasetName(absl::StrCat(stem, "-", sha256.substr(0, kHashInId))));
+  request.set_verify(true);
   absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
   if (found.ok() && found->sha256() != sha256) return absl::NotFoundError("another data set");
   return found;

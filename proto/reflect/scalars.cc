@@ -189,7 +189,7 @@ std::optional<double> ToDouble(const Value& value, double largest, Refusal* refu
 }
 
 std::optional<google::protobuf::Duration> ToDuration(const Value& value, Refusal* refusal) {
-  constexpr int64_t kLongest = 315'576'000'000;  // seconds; the format's limit
+  constexpr int64_t kMaxSeconds = 315'576'000'000;  // seconds; the format's limit
   absl::string_view text = value.string_value();
   const bool negative = !text.empty() && text.front() == '-';
   if (negative) text.remove_prefix(1);
@@ -197,7 +197,7 @@ std::optional<google::protobuf::Duration> ToDuration(const Value& value, Refusal
   int32_t nanos = 0;
   const bool ok = !text.empty() && text.back() == 's' &&
                   ParseSeconds(text.substr(0, text.size() - 1), &seconds, &nanos) &&
-                  seconds <= kLongest && (seconds < kLongest || nanos == 0);
+                  seconds <= kMaxSeconds && (seconds < kMaxSeconds || nanos == 0);
   if (!ok) {
     *refusal = {absl::StrCat(Quoted(value), " is not a duration"),
                 "seconds followed by s, such as 7200s"};

@@ -53,33 +53,39 @@ absl::StatusOr<std::optional<std::string>> BlobReader::Next() {
   return before ? std::string() : *std::move(data);
 }
 
-absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256) {
+absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
+                              const std::function<bool()>& cancelled) {
   absl::StatusOr<BlobReader> reader = BlobReader::Open(store, sha256, 0);
   if (absl::IsNotFound(reader.status())) return false;
   if (!reader.ok()) return reader.status();
-  while (true) {
+  while (!cancelled()) {
     const auto piece = reader->Next();
-    if (absl::IsDataLoss(piece.status())) return false;
-    if (!piece.ok()) return piece.status();
+    // Whatever the reason, the disk's also: nobody gets these bytes from here.
+    if (!piece.ok()) return false;
     if (!piece->has_value()) return true;
   }
+  return CallCancelled();
 }
 
 absl::StatusOr<BlobWriter> BlobWriter::Open(storage::Store* store, const std::string& sha256) {
   const auto blobs = BlobsOf(store);
   if (!blobs.ok()) return blobs.status();
+  auto pin = (*blobs)->Find(sha256);
+  if (absl::IsNotFound(pin.status())) return Replace(store, sha256);
+  if (!pin.ok()) return pin.status();
   BlobWriter opened;
   opened.sha256_ = sha256;
-  auto pin = (*blobs)->Find(sha256);
-  if (!pin.ok() && !absl::IsNotFound(pin.status())) return pin.status();
-  if (pin.ok()) {
-    const absl::StatusOr<bool> whole = HasWhole(store, sha256);
-    if (!whole.ok()) return whole.status();
-    opened.pin_ = *std::move(pin);
-    if (*whole) return opened;
-  }
+  opened.pin_ = *std::move(pin);
+  return opened;
+}
+
+absl::StatusOr<BlobWriter> BlobWriter::Replace(storage::Store* store, const std::string& sha256) {
+  const auto blobs = BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
   auto writer = (*blobs)->Create();
   if (!writer.ok()) return writer.status();
+  BlobWriter opened;
+  opened.sha256_ = sha256;
   opened.writer_ = *std::move(writer);
   return opened;
 }

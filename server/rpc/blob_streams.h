@@ -42,16 +42,20 @@ class BlobReader {
   storage::Sha256 hash_;
 };
 
-// Whether the store has the blob, all of it with the bytes that were published. Reads it.
-absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256);
+// Whether the store has the blob and all of it can be read, with the bytes that were published.
+// Asks `cancelled` between chunks; CANCELLED then.
+absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
+                              const std::function<bool()>& cancelled);
 
-// A blob that arrives: nothing is written if the store has it already and it is whole.
+// A blob that arrives: nothing is written if the store has it already.
 class BlobWriter {
  public:
   // Pins the blob if it is there, so that it can't be swept while it is believed to be.
   static absl::StatusOr<BlobWriter> Open(storage::Store* store, const std::string& sha256);
+  // For a blob that is there and damaged: its bytes are wanted all the same.
+  static absl::StatusOr<BlobWriter> Replace(storage::Store* store, const std::string& sha256);
 
-  // Whether the store lacks it or has other bytes in its place, so that bytes are wanted.
+  // Whether bytes are wanted.
   bool wanted() const { return writer_ != nullptr; }
   // Only if it is wanted. INVALID_ARGUMENT in field `data` once there are more than `max_bytes`.
   absl::Status Append(const std::string& data, uint64_t max_bytes);
@@ -62,7 +66,7 @@ class BlobWriter {
 
  private:
   std::string sha256_;
-  std::unique_ptr<storage::Blobs::Writer> writer_;  // null if the blob is there already
+  std::unique_ptr<storage::Blobs::Writer> writer_;  // null if no bytes are wanted
   std::shared_ptr<storage::Blobs::Pin> pin_;        // then
 };
 

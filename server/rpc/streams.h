@@ -148,6 +148,12 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   // Everything was taken, or Take returned false: fills in the response, on the pool.
   virtual absl::Status Complete() = 0;
 
+  // Whether the call is to end: for work that takes long.
+  bool ended() {
+    MutexLock lock(&mutex_);
+    return !end_.ok() || call_.context->IsCancelled();
+  }
+
  private:
   void TakeOne() {
     const absl::StatusOr<bool> more = Take(request_);

@@ -80,7 +80,7 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
     return;
   }
   EndAbsentLeases(hello);
-  if (hello.role() == v1::ANALYSIS) {
+  if (hello.role() == v1::ANALYSIS && hello.config_version() >= options_.config_version) {
     analyses_.Attached(id, hello.worker(), sessions_[id].stream);
   }
   if (workers_[hello.worker()].leaving) {
@@ -108,7 +108,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
     Close(worker.session,
           same_process
               ? absl::AbortedError("a newer stream of the worker took its place")
-              : absl::FailedPreconditionError("another process attached under the worker's name"));
+              : absl::AlreadyExistsError("another process attached under the worker's name"));
   }
   if (worker.incarnation != hello.incarnation()) worker.leaving = false;
   worker.incarnation = hello.incarnation();

@@ -120,6 +120,13 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
   display_name_ = request.display_name();
   sha256_ = request.sha256();
   auto writer = rpc::BlobWriter::Open(backend_->store, sha256_);
+  if (writer.ok() && !writer->wanted()) {
+    // A text that is there and damaged is taken again, and its pin kept until it is.
+    const absl::StatusOr<bool> whole =
+        rpc::HasWhole(backend_->store, sha256_, [this] { return ended(); });
+    if (!whole.ok()) return whole.status();
+    if (!*whole) writer = rpc::BlobWriter::Replace(backend_->store, sha256_);
+  }
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return writer_.wanted();
@@ -186,14 +193,19 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
 constexpr uint32_t kDefaultPage = 100;
 constexpr absl::string_view kList = "datasets";
 
-absl::Status Get(const Backend& backend, const v1::GetDatasetRequest& request,
-                 v1::Dataset* response) {
+absl::Status Get(Backend& backend, const v1::GetDatasetRequest& request,
+                 const std::function<bool()>& cancelled, v1::Dataset* response) {
   const auto dataset = rpc::FindDataset(backend.store, request.name(), "name");
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
-  const absl::StatusOr<bool> whole = rpc::HasWhole(backend.store, dataset->sha256);
-  response->set_damaged(whole.ok() && !*whole);
-  return absl::OkStatus();
+  if (!request.verify()) return absl::OkStatus();
+  rpc::LiveCall call(&backend.reads);
+  if (!call.accepted().ok()) return call.accepted();
+  const absl::StatusOr<bool> whole =
+      rpc::HasWhole(backend.store, dataset->sha256, [&] { return call.stopped() || cancelled(); });
+  if (call.stopped()) return rpc::ServerEnds();
+  if (whole.ok()) response->set_damaged(!*whole);
+  return whole.status();
 }
 
 absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request,
@@ -233,8 +245,10 @@ class DatasetsService final : public v1::Datasets::CallbackService {
   grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
                                        const v1::GetDatasetRequest* request,
                                        v1::Dataset* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Get(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      return Get(
+          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+    });
   }
 
   grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,

@@ -178,7 +178,8 @@ void AttachLoop::Received(const v1::ToWorker& message) {
 void AttachLoop::Ended(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
-  replaced_ = welcomed_ && absl::IsFailedPrecondition(status);
+  // No other reason ends a stream with this.
+  replaced_ = welcomed_ && absl::IsAlreadyExists(status);
   ended_ = true;
   changed_.SignalAll();
 }

@@ -1,13 +1,16 @@
 #include "storage/store.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "storage/disk_room.h"
@@ -53,17 +56,56 @@ absl::Status CheckNoBlobs(const std::string& folder) {
                    " away to begin anew"));
 }
 
-// What a server saved when its files were lost is newer than what stands in their place now.
-absl::Status CheckNothingSaved(const std::string& path) {
+// How far a database has come; nothing if the file is none that can be read.
+struct Position {
+  std::string generation;
+  uint64_t change = 0;
+};
+std::optional<Position> PositionOf(Connection& db) {
+  Statement store(db, "SELECT generation, change FROM store");
+  if (!store.Row()) {
+    db.ClearError();
+    return std::nullopt;
+  }
+  return Position{store.Text(0), store.As<uint64_t>(1)};
+}
+
+// The copies that servers saved of what the database at `path` held when its files were lost.
+absl::StatusOr<std::vector<std::string>> SavedCopies(const std::string& path) {
   const std::filesystem::path database(path);
+  const std::string prefix = absl::StrCat(database.filename().string(), kSavedInfix);
+  std::vector<std::string> copies;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database.parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    if (!absl::StartsWith(name, absl::StrCat(database.filename().string(), kSavedInfix))) continue;
+  for (std::filesystem::directory_iterator at(database.parent_path(), error), end;
+       !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    absl::string_view time = name;
+    if (!absl::ConsumePrefix(&time, prefix) || time.empty()) continue;
+    // Not what SQLite leaves beside one that somebody looked into.
+    if (!std::all_of(time.begin(), time.end(), absl::ascii_isdigit)) continue;
+    copies.push_back(at->path().string());
+  }
+  if (error) return absl::InternalError(absl::StrCat("cannot list ", path, ": ", error.message()));
+  return copies;
+}
+
+// FAILED_PRECONDITION if a saved copy of the database knows more than the database does; `db` is
+// null if there is none.
+absl::Status CheckNothingSaved(const std::string& path, Connection* db) {
+  const auto copies = SavedCopies(path);
+  if (!copies.ok()) return copies.status();
+  for (const std::string& copy : *copies) {
+    if (db != nullptr) {
+      const auto saved = Connection::OpenFile(copy, Connection::Access::kReadOnly);
+      const auto there = saved.ok() ? PositionOf(**saved) : std::nullopt;
+      const auto here = PositionOf(*db);
+      const bool newer = there.has_value() && here.has_value() &&
+                         there->generation == here->generation && there->change > here->change;
+      if (!newer) continue;
+    }
     return absl::FailedPreconditionError(absl::StrCat(
-        entry.path().string(), " holds what a server saved when ", path,
-        " was removed or replaced under it: put it in that place, or move it out of the folder to "
-        "go on with what is there"));
+        copy, " holds what a server saved when it lost the files of ", path,
+        ", and more than there is now: put it in that place, or move it out of the folder"));
   }
   return absl::OkStatus();
 }
@@ -71,12 +113,13 @@ absl::Status CheckNothingSaved(const std::string& path) {
 // Opens the database, or creates it where there is nothing that it ought to know.
 absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& folder,
                                                          const std::string& path) {
-  if (absl::Status status = CheckNothingSaved(path); !status.ok()) return status;
   // Looked at before SQLite does, which drops the log beside a file that it creates.
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error || size == 0) {
-    if (absl::Status fresh = CheckNoBlobs(folder); !fresh.ok()) return fresh;
+    absl::Status fresh = CheckNothingSaved(path, nullptr);
+    if (fresh.ok()) fresh = CheckNoBlobs(folder);
+    if (!fresh.ok()) return fresh;
   }
   auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
   if (!db.ok()) return db.status();
@@ -84,6 +127,7 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& fold
   absl::Status status = CheckSchema(**db, Migrations());
   if (status.ok() && IsEmpty(**db)) status = CheckNoBlobs(folder);
   if (status.ok()) status = (*db)->UseLog();
+  if (status.ok()) status = CheckNothingSaved(path, db->get());
   if (!status.ok()) return status;
   return db;
 }

@@ -1,6 +1,10 @@
 #include "storage/sqlite/writer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 
@@ -179,18 +183,18 @@ void Writer::NoteFull(const absl::Status& status) {
 
 // There may be room again since the upkeep looked last.
 absl::Status Writer::RoomToStore() {
-  if (options_.room == nullptr) return absl::OkStatus();
-  const absl::Status room = options_.room->MayStore();
-  return room.ok() || options_.room->Keep().ok() ? absl::OkStatus() : room;
+  if (options_.room == nullptr || options_.room->MayStore().ok()) return absl::OkStatus();
+  options_.room->Keep().IgnoreError();
+  return options_.room->MayStore();
 }
 
 // Leaves a transaction open only if it fails.
 absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
-  Statement(*db_, "BEGIN IMMEDIATE").Run();
-  const uint64_t first_change = transaction->change;
   const bool stores =
       std::any_of(group->begin(), group->end(), [](const Request& r) { return !r.frees; });
   const absl::Status room = stores ? RoomToStore() : absl::OkStatus();
+  Statement(*db_, "BEGIN IMMEDIATE").Run();
+  const uint64_t first_change = transaction->change;
   for (Request& request : *group) {
     if (!room.ok() && !request.frees) {
       request.status = room;
@@ -226,10 +230,19 @@ absl::Status Writer::CheckFiles() {
 // All of it can still be read here and, once this process has ended, nowhere else.
 std::string Writer::SaveCopy() {
   const std::string path = absl::StrCat(options_.path, kSavedInfix, options_.now());
-  Statement(*db_, "VACUUM INTO ?1", path).Run();
-  const absl::Status saved = db_->error();
+  // Only a whole copy has that name: it may be put in the database's place.
+  const std::string draft = absl::StrCat(options_.path, ".saving");
+  unlink(draft.c_str());
+  Statement(*db_, "VACUUM INTO ?1", draft).Run();
+  absl::Status saved = db_->error();
   db_->ClearError();
-  if (!saved.ok()) return absl::StrCat("; no copy could be made: ", saved.message());
+  if (saved.ok()) saved = SyncFile(draft);
+  if (saved.ok() && rename(draft.c_str(), path.c_str()) != 0) saved = FileError("rename", draft);
+  if (saved.ok()) saved = SyncFolder(std::filesystem::path(path).parent_path().string());
+  if (!saved.ok()) {
+    unlink(draft.c_str());
+    return absl::StrCat("; no copy could be made: ", saved.message());
+  }
   if (!files_->InPlace()) files_->RemoveLog();
   return absl::StrCat("; what it held is in ", path);
 }

@@ -125,6 +125,10 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   figure::Gnuplot gnuplot(figure::FindProgram("gnuplot", search == nullptr ? "" : search));
   sources.gnuplot = &gnuplot;
   auto stored = LoadExperiment(sources.store, grid.experiment());
+  if (!stored.ok()) {
+    std::fprintf(stderr, "%s\n", stored.status().ToString().c_str());
+    return 1;
+  }
   const auto experiment =
       DescribeExperiment(sources, *std::move(stored), request, "e1-", [] { return false; });
   if (!experiment.ok()) {

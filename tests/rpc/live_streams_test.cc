@@ -71,7 +71,7 @@ TEST(LiveStreamsTest, WaitsForTheLastOne) {
 // A minute's timeout and 100 bytes a second.
 Pace Slow() { return Pace({absl::Minutes(1), 100}); }
 
-TEST(PaceTest, EndsAWaitThatIsLongerThanThePatience) {
+TEST(PaceTest, EndsAWaitThatIsLongerThanTheTimeout) {
   Pace pace = Slow();
   pace.Read(Seconds(5));
   EXPECT_FALSE(pace.TooSlow(Seconds(65)));

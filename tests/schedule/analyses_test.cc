@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/engine/config.h"
 #include "tests/schedule/scheduler_fixture.h"
 
 namespace ablate::schedule {
@@ -37,6 +38,7 @@ worker::v1::FromWorker AnalystsHello(const std::string& name) {
   hello.set_device_kind("cpu");
   hello.set_lanes(1);
   hello.set_role(worker::v1::ANALYSIS);
+  hello.set_config_version(engine::kConfigVersion);
   return message;
 }
 
@@ -115,6 +117,17 @@ TEST_F(AnalysesTest, GivesARequestToTheWorkerForAnalysesAndPassesItsAnswerOn) {
   EXPECT_THAT(asked->samples, ElementsAre(0, 1));
   EXPECT_THAT(asked->ends, ElementsAre(absl::OkStatus()));
   EXPECT_THAT(Withdrawn(analyst), IsEmpty());
+}
+
+// It might take another model for the one that is asked about.
+TEST_F(AnalysesTest, GivesNothingToAWorkerThatKnowsLessThanSpecsSay) {
+  worker::v1::FromWorker hello = AnalystsHello("old");
+  hello.mutable_hello()->set_config_version(engine::kConfigVersion - 1);
+  const Peer old = Attach(hello);
+  const Peer analyst = AttachAnalyst("new");
+  const auto first = Ask(), second = Ask();
+  EXPECT_THAT(Given(old), IsEmpty());
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id));
 }
 
 TEST_F(AnalysesTest, NeverGrantsARunToAWorkerForAnalyses) {

@@ -147,7 +147,7 @@ TEST_F(SchedulerSessionTest, DropsTheLeasesOfAnEarlierProcess) {
   const Peer first = Attach("w", "w#1");
   SendStarted(first, first.grants().at(0), 1);
   const Peer second = Attach(Holding(Hello("w", "w#2"), first.grants().at(0).lease(), 2));
-  EXPECT_TRUE(absl::IsFailedPrecondition(first.stream->closed)) << "it must not come back";
+  EXPECT_TRUE(absl::IsAlreadyExists(first.stream->closed)) << "it must not come back";
   ASSERT_THAT(second.verdicts(), SizeIs(1));
   EXPECT_TRUE(second.verdicts()[0].drop());
   EXPECT_THAT(second.grants(), SizeIs(1));

@@ -34,7 +34,8 @@ double OtherValue(const FieldRule& rule, double value) {
   if (rule.field.is_number()) return rule.InRange(value + 1) ? value + 1 : value / 2 + 0.25;
   for (int number = 2; number >= 0; --number) {
     const std::string name = rule.field.Text(number);
-    if (number != value && absl::ascii_isalpha(name[0]) && name != "unspecified") return number;
+    const bool known = absl::ascii_isalpha(name[0]) && name != "unspecified";
+    if (known && name != rule.field.Text(value)) return number;
   }
   ADD_FAILURE() << rule.path << " has no other value";
   return value;

@@ -91,7 +91,7 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   message.mutable_grant()->add_runs()->set_run("r");
   callbacks.received(message);
   opened = false;
-  callbacks.ended(absl::FailedPreconditionError("another process attached"));
+  callbacks.ended(absl::AlreadyExistsError("another process attached"));
   EXPECT_TRUE(loop.WaitUntilSettled(absl::Minutes(5)));
   while (drained == 0) std::this_thread::yield();
   loop.Stop();

@@ -1,6 +1,7 @@
 // `ablate data`: list, add, remove.
 #include "client/context.h"
 #include "gmock/gmock.h"
+#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {
@@ -37,6 +38,21 @@ TEST_F(DataTest, AddsAFile) {
   EXPECT_EQ(outcome.err, "uploaded 4 B, 2 documents, 1 character\n");
   EXPECT_THAT(Run({"data", "add", path, "--json"}).out,
               HasSubstr("\"display_name\": \"names.txt\""));
+}
+
+TEST_F(DataTest, AddsAFileAgainOnlyIfTheServersIsDamaged) {
+  const std::string path = Write("names.txt", "a\nb\n");
+  bool damaged = false;
+  answers_.dataset = [&damaged](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
+    EXPECT_TRUE(request.verify());
+    dataset->set_name("datasets/names-1a2b3c");
+    dataset->set_sha256(storage::Sha256Hex("a\nb\n"));
+    dataset->set_damaged(damaged);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"data", "add", path}).err, HasSubstr("the server has it already"));
+  damaged = true;
+  EXPECT_THAT(Run({"data", "add", path}).err, HasSubstr("uploaded 4 B"));
 }
 
 TEST_F(DataTest, AddsAnEmptyFileOnlyIfTheServerTakesIt) {
