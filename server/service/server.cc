@@ -22,8 +22,9 @@ constexpr int kThreads = 8;
 constexpr int kPlanners = 4;
 // For the blobs of workers, so that no client's calls can hold them up.
 constexpr int kWorkerThreads = 4;
-// For calls in progress to end by themselves.
-constexpr std::chrono::seconds kShutdownTimeout{1};
+// For calls in progress to end by themselves. Behind it come cancellations, also for watchers that
+// a busy machine has not let come back yet.
+constexpr std::chrono::seconds kShutdownTimeout{3};
 
 void ShutDown(grpc::Server* server, std::chrono::seconds timeout) {
   server->GetHealthCheckService()->Shutdown();
