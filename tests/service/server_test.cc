@@ -163,11 +163,20 @@ TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
   const FakeWorker::Leased run = worker->NextRun();
   worker->Checkpoint(run, 5, std::string(8 << 20, 'x'));
   worker->Settle();
-  // Its client never reads, so the server can't get rid of it.
-  Context idle_context;
+  // Their clients read no further, so the server can't get rid of those that it is writing to: at
+  // any moment it may be between two chunks of one, but not of all.
+  struct Idle {
+    Context context;
+    std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>> reader;
+  };
+  std::vector<Idle> idle(6);
   v1::ReadArtifactRequest read;
   read.set_name(absl::StrCat("runs/", run.run.run(), "/checkpoints/5"));
-  const auto idle = artifacts_->ReadArtifact(&idle_context, read);
+  v1::ArtifactChunk chunk;
+  for (Idle& each : idle) {
+    each.reader = artifacts_->ReadArtifact(&each.context, read);
+    ASSERT_TRUE(each.reader->Read(&chunk));
+  }
   struct Watcher {
     Context context, again;
     std::unique_ptr<v1::Experiments::Stub> stub;
@@ -193,7 +202,7 @@ TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
     }
     EXPECT_EQ(again->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
-  idle_context.TryCancel();
+  for (Idle& each : idle) each.context.TryCancel();
   stopping.join();
 }
 
