@@ -157,6 +157,16 @@ engine::TrainingConfig Training(const v1::TrainingSpec& spec) {
   return training;
 }
 
+// All that CheckKnown checks but the enums, which ReadEnums does.
+absl::Status CheckFieldsOf(const v1::RunSpec& run) {
+  const v1::BaseSpec& spec = run.spec();
+  absl::Status known = CheckNumbers(run, "run");
+  if (known.ok()) known = CheckFields(spec, "");
+  if (!known.ok()) return known;
+  if (spec.task().kind_case() == v1::TaskSpec::KIND_NOT_SET) return NotSet("task");
+  return CheckSet(spec);
+}
+
 }  // namespace
 
 engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec) {
@@ -170,14 +180,9 @@ engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec) {
 }
 
 absl::Status CheckKnown(const v1::RunSpec& run) {
-  const v1::BaseSpec& spec = run.spec();
-  absl::Status known = CheckNumbers(run, "run");
-  if (known.ok()) known = CheckFields(spec, "");
-  if (!known.ok()) return known;
-  if (spec.task().kind_case() == v1::TaskSpec::KIND_NOT_SET) return NotSet("task");
-  if (absl::Status set = CheckSet(spec); !set.ok()) return set;
+  if (absl::Status known = CheckFieldsOf(run); !known.ok()) return known;
   engine::RunConfig ignored;
-  return ReadEnums(spec, &ignored);
+  return ReadEnums(run.spec(), &ignored);
 }
 
 engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
@@ -198,7 +203,7 @@ engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
 
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape) {
-  if (absl::Status known = CheckKnown(run); !known.ok()) return known;
+  if (absl::Status known = CheckFieldsOf(run); !known.ok()) return known;
   engine::RunConfig config;
   config.task = ToEngineTask(run.spec().task());
   config.model = Model(run.spec().model(), shape);
