@@ -184,8 +184,7 @@ void AttachLoop::Ended(const absl::Status& status) {
   changed_.SignalAll();
 }
 
-void AttachLoop::MakeWay() {
-  spdlog::warn("another process has this worker's name: leaving");
+void AttachLoop::DropLeases() {
   std::vector<Instructions::RunKey> dropped;
   {
     MutexLock lock(&mutex_);
@@ -193,23 +192,27 @@ void AttachLoop::MakeWay() {
     changed_.SignalAll();
   }
   for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
+}
+
+void AttachLoop::MakeWay() {
+  spdlog::warn("another process has this worker's name: leaving");
+  DropLeases();
   requests_.drain();
 }
 
 void AttachLoop::CheckAbsence() {
-  std::vector<Instructions::RunKey> dropped;
-  bool orphaned = false;
+  bool too_long = false, orphaned = false;
+  absl::Duration absent;
   {
     MutexLock lock(&mutex_);
-    const absl::Duration absent = MonotonicNow() - detached_at_;
-    if (absent > grace_ && !book_.empty()) {
-      spdlog::warn("without a server for {}: dropping all leases", absl::FormatDuration(absent));
-      dropped = book_.DropAll();
-      changed_.SignalAll();
-    }
-    orphaned = absent > options_.orphan_timeout && book_.empty();
+    absent = MonotonicNow() - detached_at_;
+    too_long = absent > grace_ && !book_.empty();
+    orphaned = absent > options_.orphan_timeout && (too_long || book_.empty());
   }
-  for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
+  if (too_long) {
+    spdlog::warn("without a server for {}: dropping all leases", absl::FormatDuration(absent));
+    DropLeases();
+  }
   if (orphaned) requests_.drain();
 }
 

@@ -77,6 +77,7 @@ class AttachLoop : public Reports {
   void CheckAbsence();
   // Another process has this worker's name now: gives all leases up and lets the worker end.
   void MakeWay();
+  void DropLeases();
   void WaitBeforeRetry(absl::Duration wait);
   void SendAll(std::vector<v1::FromWorker> messages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
