@@ -43,6 +43,12 @@ absl::StatusOr<uint64_t> AskFileSystem(const std::string& folder) {
   return uint64_t{found.f_bavail} * found.f_frsize;
 }
 
+absl::Status Sync(const std::string& path, int flags) {
+  const process::FileDescriptor file(open(path.c_str(), flags | O_RDONLY | O_CLOEXEC));
+  if (!file.open() || fsync(file.get()) != 0) return FileError("sync", path);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
@@ -55,16 +61,6 @@ absl::Status FileError(absl::string_view what, const std::string& path) {
   }
   return absl::ErrnoToStatus(error, message);
 }
-
-namespace {
-
-absl::Status Sync(const std::string& path, int flags) {
-  const process::FileDescriptor file(open(path.c_str(), flags | O_RDONLY | O_CLOEXEC));
-  if (!file.open() || fsync(file.get()) != 0) return FileError("sync", path);
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status SyncFolder(const std::string& folder) { return Sync(folder, O_DIRECTORY); }
 

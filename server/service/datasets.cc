@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -121,7 +122,7 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
   sha256_ = request.sha256();
   auto writer = rpc::BlobWriter::Open(backend_->store, sha256_);
   if (writer.ok() && !writer->wanted()) {
-    // A text that is there and damaged is taken again, and its pin kept until it is.
+    // A text that is there and damaged is taken again.
     const absl::StatusOr<bool> whole =
         rpc::HasWhole(backend_->store, sha256_, [this] { return ended(); });
     if (!whole.ok()) return whole.status();
