@@ -23,7 +23,6 @@
 #include "process/log_file.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/store.h"
@@ -46,7 +45,6 @@ struct Flags {
   bool sweep_leftovers = false;
   double resume_every = 30;
   double worker_silence = 30;
-  std::string gnuplot = "gnuplot";
 };
 
 // A socket that once had no descriptor for a client accepts none after it, and the usual limit of
@@ -94,9 +92,6 @@ void Define(CLI::App& app, Flags& flags) {
                  "process is killed and replaced")
       ->check(CLI::Range(1.0, 50.0))
       ->capture_default_str();
-  app.add_option("--gnuplot", flags.gnuplot,
-                 "program that draws figures: a path, or a name that is looked for in PATH")
-      ->capture_default_str();
 }
 
 std::string UserName() {
@@ -140,14 +135,6 @@ class HungProcesses {
   Mutex mutex_;
   launch::LocalWorkers* workers_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
-
-// Looked for once: what is installed later is seen after a restart.
-std::string FindGnuplot(const Flags& flags) {
-  const char* path = getenv("PATH");
-  std::string found = figure::FindProgram(flags.gnuplot, path == nullptr ? "" : path);
-  if (found.empty()) spdlog::warn("no {}: figures can't be drawn", flags.gnuplot);
-  return found;
-}
 
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
@@ -211,7 +198,6 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.client_address = launch::SocketAddress(home.client_socket);
   options.worker_address = launch::SocketAddress(home.worker_socket);
   options.owner = UserName();
-  options.gnuplot = FindGnuplot(flags);
   auto server = service::Server::Start(options, store_.get(), thread_.get());
   if (!server.ok()) return server.status();
   server_ = *std::move(server);

@@ -1,9 +1,7 @@
 #include "server/results/figures.h"
 
 #include <algorithm>
-#include <atomic>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/style.h"
+#include "server/report/figure/svg.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 
@@ -127,12 +126,11 @@ std::string Missing(const absl::Status& status) {
   return absl::StrCat("Not drawn: ", why, ".");
 }
 
-html::Figure DrawPlan(const Plan& plan, const PageFigures& page, const Cancelled& cancelled) {
+html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   html::Figure figure;
   figure.name = std::string(plan.kind->name);
   figure.title = std::string(plan.kind->title);
   figure.caption = plan.kind->caption(plan.input);
-  figure.description = plan.kind->description(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
   auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input)
                                   : absl::StatusOr<figure::Drawing>(plan.curves);
@@ -141,35 +139,9 @@ html::Figure DrawPlan(const Plan& plan, const PageFigures& page, const Cancelled
     return figure;
   }
   figure.csv = std::move(drawing->csv);
-  drawing->figure.name = absl::StrCat(page.prefix, figure.name);
-  figure::ProcessLimits limits;
-  limits.cancelled = cancelled;
-  auto svg = page.gnuplot->Render(drawing->figure, figure::Format::kSvg, limits);
-  if (svg.ok()) {
-    figure.svg = *std::move(svg);
-  } else {
-    figure.missing = Missing(svg.status());
-  }
+  drawing->figure.name = absl::StrCat(prefix, figure.name);
+  figure.svg = figure::Svg(drawing->figure);
   return figure;
-}
-
-// Each thread takes the next plan that none has taken.
-std::vector<html::Figure> DrawAll(const std::vector<Plan>& plans, const PageFigures& page,
-                                  const Cancelled& cancelled) {
-  std::vector<html::Figure> figures(plans.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < plans.size(); i = next++) {
-      figures[i] = DrawPlan(plans[i], page, cancelled);
-    }
-  };
-  const size_t threads =
-      std::min<size_t>(plans.size(), std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  return figures;
 }
 
 }  // namespace
@@ -189,7 +161,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
 
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
-                                                        const PageFigures& page,
+                                                        const std::string& prefix,
                                                         const Cancelled& cancelled) {
   std::vector<Plan> plans = PlansOf(compared);
   std::set<std::string> keys;
@@ -200,8 +172,11 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
     if (!read.ok()) return read;
   }
-  std::vector<html::Figure> figures = DrawAll(plans, page, cancelled);
-  if (cancelled()) return rpc::CallCancelled();
+  std::vector<html::Figure> figures;
+  for (const Plan& plan : plans) {
+    if (cancelled()) return rpc::CallCancelled();
+    figures.push_back(DrawPlan(plan, prefix));
+  }
   return figures;
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/html/page.h"
@@ -27,18 +26,12 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const Cancelled& cancelled);
 
-// Of a page.
-struct PageFigures {
-  figure::Gnuplot* gnuplot = nullptr;
-  std::string prefix;  // of the figures' names, distinct in a page
-};
-
 // What can be drawn of the comparison; a figure that can't be drawn says why in its place. Each
-// curve is read once for all figures, one setting's at a time; pictures are drawn side by side on
-// the machine's cores. Errors: the store's, and CANCELLED. Blocks.
+// curve is read once for all figures, one setting's at a time. The pictures' names begin with
+// `prefix`, distinct in a page. Errors: the store's, and CANCELLED. Blocks on the store.
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
-                                                        const PageFigures& page,
+                                                        const std::string& prefix,
                                                         const Cancelled& cancelled);
 
 }  // namespace ablate::results

@@ -260,7 +260,7 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources
   if (!windows.ok()) return windows;
   auto experiment = ContentsOf(sources.store, *compared, request);
   if (!experiment.ok()) return experiment.status();
-  auto figures = ReportFigures(sources.store, *compared, {sources.gnuplot, prefix}, cancelled);
+  auto figures = ReportFigures(sources.store, *compared, prefix, cancelled);
   if (!figures.ok()) return figures.status();
   experiment->figures = *std::move(figures);
   experiment->samples = SamplesOf(sources, *compared, cancelled);

@@ -6,7 +6,6 @@
 
 #include "ablate/v1/comparison.pb.h"
 #include "absl/status/statusor.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/report/html/page.h"
 #include "server/results/trained_grid.h"
 #include "server/schedule/analyses.h"
@@ -18,12 +17,11 @@ namespace ablate::results {
 struct ReportSources {
   storage::Store* store = nullptr;
   schedule::Analyses* analyses = nullptr;  // of samples: may be null where no spec asks for them
-  figure::Gnuplot* gnuplot = nullptr;
 };
 
 // Everything that a page says about one experiment, compared as `request` says; its figures' names
 // begin with `prefix`. Errors as CompareGrid's; figures that can't be drawn, or samples that can't
-// be had, are none. Blocks on the store, on gnuplot and on the worker for analyses.
+// be had, are none. Blocks on the store and on the worker for analyses.
 absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources,
                                                     StoredExperiment stored,
                                                     const v1::CompareRequest& request,

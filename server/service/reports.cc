@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/reflect/text.h"
+#include "server/report/figure/render.h"
 #include "server/report/html/page.h"
 #include "server/report/table/comparison_tables.h"
 #include "server/results/compare.h"
@@ -128,9 +129,7 @@ absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest
   if (request.has_width()) options.width = request.width();
   const auto drawing = results::DrawFigure(backend.store, *compared, *kind, options, cancelled);
   if (!drawing.ok()) return drawing.status();
-  figure::ProcessLimits limits;
-  limits.cancelled = cancelled;
-  auto data = backend.gnuplot->Render(drawing->figure, format->format, limits);
+  auto data = figure::Render(drawing->figure, format->format);
   if (!data.ok()) return data.status();
   if (data->size() > rpc::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("the picture has ", data->size(),
@@ -230,8 +229,7 @@ absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
   absl::StatusOr<results::StoredExperiment> stored =
       index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first);
   if (!stored.ok()) return stored.status();
-  const results::ReportSources sources{backend_->store, &backend_->scheduler->analyses(),
-                                       backend_->gnuplot};
+  const results::ReportSources sources{backend_->store, &backend_->scheduler->analyses()};
   const auto experiment = results::DescribeExperiment(sources, *std::move(stored), request,
                                                       absl::StrCat("e", index + 1, "-"), cancelled);
   if (!experiment.ok()) return experiment.status();

@@ -37,7 +37,6 @@ class GrpcServer final : public Server {
              schedule::SchedulerThread* scheduler)
       : check_interval_(
             std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
-        gnuplot_(options.gnuplot),
         pool_(kThreads, rpc::kMaxWaitingCalls),
         worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
         planners_(kPlanners, rpc::kMaxWaitingCalls) {
@@ -46,7 +45,6 @@ class GrpcServer final : public Server {
     backend_.pool = &pool_;
     workers_.pool = &worker_pool_;
     backend_.planners = &planners_;
-    backend_.gnuplot = &gnuplot_;
     backend_.owner = options.owner;
     backend_.pace = workers_.pace = options.pace;
   }
@@ -124,7 +122,6 @@ class GrpcServer final : public Server {
   const absl::Duration check_interval_;
   Backend backend_;
   WorkerBackend workers_;
-  figure::Gnuplot gnuplot_;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
   rpc::WorkPool planners_;

@@ -17,7 +17,6 @@ struct ServerOptions {
   std::string worker_address;  // "unix:PATH"
   std::string owner;           // name of the OS user, recorded with experiments
   rpc::MinPace pace{};         // of streams whose other end is slow
-  std::string gnuplot{};       // path of the program that draws figures; empty: there is none
 };
 
 // Watchers are woken by Notify; nothing polls. Thread-safe.

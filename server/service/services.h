@@ -16,7 +16,6 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
 #include "server/rpc/limits.h"
@@ -33,10 +32,9 @@ struct Backend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
-  rpc::WorkPool* planners = nullptr;   // of new experiments: few, for each may need much memory
-  figure::Gnuplot* gnuplot = nullptr;  // thread-safe
-  std::string owner;                   // recorded with experiments
-  rpc::MinPace pace;                   // of streams
+  rpc::WorkPool* planners = nullptr;  // of new experiments: few, for each may need much memory
+  std::string owner;                  // recorded with experiments
+  rpc::MinPace pace;                  // of streams
   rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
   rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads};
@@ -95,8 +93,8 @@ grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
     Backend* backend, grpc::CallbackServerContext* context,
     const v1::WatchExperimentRequest* request);
 
-// Errors as CompareGrid's, DrawFigure's and Gnuplot::Render's; RESOURCE_EXHAUSTED for a picture
-// larger than kPageBytes, and while kMaxReports are made. Blocks on the store and on gnuplot.
+// Errors as CompareGrid's, DrawFigure's and figure::Render's; RESOURCE_EXHAUSTED for a picture
+// larger than kPageBytes, and while kMaxReports are made. Blocks on the store.
 absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
                           const results::Cancelled& cancelled, v1::RenderFigureResponse* response);
 

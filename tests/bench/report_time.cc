@@ -12,7 +12,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/report/html/page.h"
 #include "server/results/report.h"
 #include "tests/results/stored_grid.h"
@@ -34,16 +33,13 @@ double PeakMegabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// Of this process and of the gnuplots that it waited for: on a machine that others use, too, this
-// says more than the wall clock.
+// On a machine that others use, too, this says more than the wall clock.
 double CpuSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
   double seconds = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage;
-    getrusage(who, &usage);
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-    }
+  for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+    seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   }
   return seconds;
 }
@@ -121,9 +117,6 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   sources.store = grid.store();
   v1::CompareRequest request;
   request.set_experiment(grid.experiment());
-  const char* search = std::getenv("PATH");
-  figure::Gnuplot gnuplot(figure::FindProgram("gnuplot", search == nullptr ? "" : search));
-  sources.gnuplot = &gnuplot;
   auto stored = LoadExperiment(sources.store, grid.experiment());
   if (!stored.ok()) {
     std::fprintf(stderr, "%s\n", stored.status().ToString().c_str());

@@ -1,4 +1,4 @@
-// What a report says of a stored experiment: contents, provenance, figures without gnuplot.
+// What a report says of a stored experiment: contents, provenance, figures.
 #include "server/results/report.h"
 
 #include "gmock/gmock.h"
@@ -42,7 +42,6 @@ class ReportContentsTest : public ::testing::Test {
     }
     request_.set_experiment(grid_.experiment());
     sources_.store = grid_.store();
-    sources_.gnuplot = &no_gnuplot_;
   }
 
   absl::StatusOr<html::Experiment> TryDescribe(const Cancelled& cancelled) {
@@ -58,7 +57,6 @@ class ReportContentsTest : public ::testing::Test {
   }
 
   StoredGrid grid_;
-  figure::Gnuplot no_gnuplot_{""};
   ReportSources sources_;
   v1::CompareRequest request_;
 };
@@ -110,15 +108,15 @@ TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {
             "-o report.html");
 }
 
-TEST_F(ReportContentsTest, HasAPlaceForEachFigureWithoutGnuplot) {
+TEST_F(ReportContentsTest, DrawsEachFigureWithItsNumbers) {
   const html::Experiment experiment = Describe();
   std::vector<std::string> names;
   for (const html::Figure& figure : experiment.figures) {
     names.push_back(figure.name);
-    EXPECT_EQ(figure.svg, "");
-    EXPECT_THAT(figure.missing, HasSubstr("gnuplot")) << figure.name;
+    EXPECT_EQ(figure.missing, "");
+    EXPECT_THAT(figure.svg, HasSubstr("<title id=\"e1-" + figure.name + "-title\">small: "));
+    EXPECT_THAT(figure.svg, HasSubstr("<desc id=\"e1-" + figure.name + "-desc\">"));
     EXPECT_NE(figure.csv, "") << figure.name;
-    EXPECT_NE(figure.description, "") << figure.name;
   }
   EXPECT_THAT(names, ElementsAre("loss", "forest", "summary", "windows", "curves"));
 }

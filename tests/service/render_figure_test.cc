@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <limits>
 #include <list>
 
@@ -38,7 +37,6 @@ class RenderFigureTest : public testing::Test {
  protected:
   RenderFigureTest() {
     backend_.store = stored_.store();
-    backend_.gnuplot = &gnuplot_;
     request_.mutable_comparison()->set_experiment("experiments/" + stored_.experiment());
     request_.set_kind("loss");
     request_.set_format(v1::FigureFormat::svg);
@@ -60,7 +58,6 @@ class RenderFigureTest : public testing::Test {
   absl::Status Render() { return RenderFigure(&backend_, request_, kNever, &response_); }
 
   results::StoredGrid stored_{kSpec};
-  figure::Gnuplot gnuplot_{figure::FindProgram("gnuplot", std::getenv("PATH"))};
   Backend backend_;
   v1::RenderFigureRequest request_;
   v1::RenderFigureResponse response_;
@@ -129,10 +126,6 @@ TEST_F(RenderFigureTest, SaysWhatThereIsNothingOf) {
   EXPECT_EQ(status_of("sensitivity").code(), absl::StatusCode::kFailedPrecondition);
   request_.set_key("no/such");
   EXPECT_THAT(std::string(status_of("loss").message()), HasSubstr("no/such"));
-  figure::Gnuplot none("");
-  backend_.gnuplot = &none;
-  request_.clear_key();
-  EXPECT_THAT(std::string(status_of("loss").message()), HasSubstr("gnuplot-nox"));
 }
 
 }  // namespace

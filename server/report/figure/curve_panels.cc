@@ -87,14 +87,13 @@ void AddDivergences(const ReducedCurve& curve, Color color, Panel* panel) {
   Points crosses;
   crosses.color = color;
   crosses.marker = Marker::kCross;
-  crosses.size = 0.4;
+  crosses.radius = 1.5;
   for (const ThinLine& line : curve.seeds) {
     double x = 0, y = 0;
     if (!line.diverged || line.cut || !LastPoint(line.x, line.y, &x, &y)) continue;
     crosses.x.push_back(x);
-    // What left the panel is marked at its edge: just inside, or gnuplot would leave it out.
-    const double inside = 1e-4 * (panel->y.high - panel->y.low);
-    crosses.y.push_back(std::clamp(y, panel->y.low + inside, panel->y.high - inside));
+    // What left the panel is marked at its edge.
+    crosses.y.push_back(std::clamp(y, panel->y.low, panel->y.high));
   }
   if (!crosses.x.empty()) panel->layers.push_back(std::move(crosses));
 }

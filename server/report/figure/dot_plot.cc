@@ -59,7 +59,7 @@ constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and where t
 constexpr size_t kRoomy = 8;                      // rows in all
 constexpr double kMaxHeight = 9.5;                // of a page
 constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
-constexpr double kDotSize = 0.24, kDot = 0.042;  // of a seed: gnuplot's size, and inches
+constexpr double kDotRadius = 1, kDot = 0.042;  // of a seed: points, and its room in inches
 constexpr int kDotLevels = 3;
 constexpr double kValueSize = 7.5, kHeadSize = 6.5;
 
@@ -137,7 +137,7 @@ void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
   std::vector<double> last(kDotLevels, -std::numeric_limits<double>::infinity());
   Points points;
   points.color = Tint(row.style.line);
-  points.size = kDotSize;
+  points.radius = kDotRadius;
   for (const double value : values) {
     int level = 0;
     while (level + 1 < kDotLevels && value - last[level] < apart) ++level;

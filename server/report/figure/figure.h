@@ -1,5 +1,5 @@
 // A figure as plain data: panels placed in inches, axes with explicit ranges and ticks, layers,
-// texts. Knows no drawing program.
+// texts. Knows no format.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
 #define ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
 
@@ -27,7 +27,7 @@ struct Line {
   std::vector<double> x, y;  // of one length
   Color color;
   double width = 1.2;
-  Dash dash;
+  Dash dash{};
 };
 
 // The area between `low` and `high`.
@@ -41,7 +41,7 @@ struct Points {
   Color color;
   Marker marker = Marker::kCircle;
   bool open = false;
-  double size = 0.55;  // of gnuplot's point; .24 is a seed's dot
+  double radius = 2.1;  // in points; a seed's dot has 1
 };
 
 // Straight strokes from (x, y) to (x + dx, y + dy): error bars.
@@ -74,7 +74,7 @@ struct Text {
   double x = 0, y = 0;  // of the middle of its height
   std::string text;     // anything; never read as a command or markup
   double size = 7;      // points
-  Color color;
+  Color color{};
   Align align = Align::kLeft;
   bool bold = false;
   bool upright = false;  // written from bottom to top
@@ -95,8 +95,9 @@ struct Panel {
 };
 
 struct Figure {
-  std::string name;   // prefix of ids in SVG: letters, digits, - and _
-  std::string title;  // for those who can't see it
+  std::string name;  // prefix of ids in SVG: letters, digits, - and _
+  // For those who can't see it: what it is, and what can be seen; the latter may be empty.
+  std::string title, description;
   double width = 3.25, height = 2.27;
   std::vector<Panel> panels;
   std::vector<Text> texts;

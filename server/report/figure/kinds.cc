@@ -58,7 +58,9 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
         absl::StrCat("key: no run has points of ", text::CleanText(input.key), " yet"));
   }
   absl::StatusOr<Drawing> drawing = kind.draw(input);
-  if (drawing.ok()) drawing->figure.name = std::string(kind.name);
+  if (!drawing.ok()) return drawing;
+  drawing->figure.name = std::string(kind.name);
+  drawing->figure.description = kind.description(input);
   return drawing;
 }
 

@@ -56,7 +56,7 @@ struct Kind {
   // Reduces one setting's curves to what `draw` needs of it, so that only one setting's are in
   // memory at a time. Null if it draws no curves.
   std::vector<ReducedCurve> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
-  // Called by Draw, which names the figure.
+  // Called by Draw, which names and describes the figure.
   absl::StatusOr<Drawing> (*draw)(const Input& input);
   // Sentences for a report: what is drawn and how; and what can be seen, for those who can't.
   std::string (*caption)(const Input& input);

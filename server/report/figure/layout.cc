@@ -165,7 +165,7 @@ void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, doubl
     const double end = XInches(panel, labels[i].x);
     if (end < panel.right - 0.08) {
       figure->rules.push_back(
-          {end + 0.06, wanted[i], panel.right, wanted[i], labels[i].line, 0.4, {3, 3}});
+          {end + 0.06, wanted[i], panel.right, wanted[i], labels[i].line, 0.4, {0.6, 0.6}});
     }
     figure->rules.push_back({panel.right + 0.02,
                              wanted[i],

@@ -207,13 +207,13 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
   Line line;
   Strokes bars;
   seeds.color = Tint(style.line);
-  seeds.size = 0.22;
+  seeds.radius = 0.9;
   line.color = full.color = bars.color = style.line;
   line.dash = style.dash;
   full.marker = style.marker;
   full.open = style.open;
   hollow.color = kWhite;
-  hollow.size = 0.24;
+  hollow.radius = 0.95;
   for (size_t i = 0; i < setting.points.size(); ++i) {
     const ResponsePoint& point = setting.points[i];
     const double x = Shifted(*panel, places[i], dodge);

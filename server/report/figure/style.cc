@@ -9,12 +9,12 @@ namespace ablate::figure {
 Style StyleOf(size_t index) {
   static const std::vector<Style> kStyles = {
       {{0x222222}, {0x222222}, {}, Marker::kCircle, false},
-      {{0x0072B2}, {0x0072B2}, {12, 3}, Marker::kSquare, false},
-      {{0xD55E00}, {0xC25600}, {4, 2}, Marker::kTriangle, false},
-      {{0x009E73}, {0x008662}, {12, 2.5, 2, 2.5}, Marker::kDiamond, false},
-      {{0xCC79A7}, {0xA36186}, {2, 1.6}, Marker::kTriangleDown, false},
-      {{0xE69F00}, {0x9C6C00}, {18, 3}, Marker::kCircle, false},
-      {{0x56B4E9}, {0x3B7CA1}, {6, 2, 2, 2, 2, 2}, Marker::kSquare, false},
+      {{0x0072B2}, {0x0072B2}, {7.2, 1.8}, Marker::kSquare, false},
+      {{0xD55E00}, {0xC25600}, {2.4, 1.2}, Marker::kTriangle, false},
+      {{0x009E73}, {0x008662}, {7.2, 1.5, 1.2, 1.5}, Marker::kDiamond, false},
+      {{0xCC79A7}, {0xA36186}, {1.2, 1}, Marker::kTriangleDown, false},
+      {{0xE69F00}, {0x9C6C00}, {10.8, 1.8}, Marker::kCircle, false},
+      {{0x56B4E9}, {0x3B7CA1}, {3.6, 1.2, 1.2, 1.2, 1.2, 1.2}, Marker::kSquare, false},
   };
   const size_t round = index / kStyles.size();
   Style style = kStyles[index % kStyles.size()];

@@ -1,40 +1,11 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "server/report/html/sections.h"
-#include "text/clean.h"
 
 namespace ablate::html {
 namespace {
 
-// The element without the declaration before it, marked as one picture that title and description
-// stand for; "" unless there is one.
-std::string AsPicture(const Figure& figure, const std::string& id) {
-  const size_t begin = figure.svg.find("<svg");
-  const size_t end = begin == std::string::npos ? begin : figure.svg.find('>', begin);
-  if (end == std::string::npos || figure.svg[end - 1] == '/') return "";
-  absl::string_view body = absl::string_view(figure.svg).substr(end + 1);
-  // A title of the drawing's own would be read twice.
-  const size_t open = body.find("<title"), close = body.find("</title>");
-  std::string without_title;
-  if (open != absl::string_view::npos && close != absl::string_view::npos && open < close) {
-    constexpr size_t kLength = sizeof("</title>") - 1;
-    without_title = absl::StrCat(body.substr(0, open), body.substr(close + kLength));
-    body = without_title;
-  }
-  const auto escaped = [](const std::string& text) {
-    return text::EscapeMarkup(text::CleanText(text));
-  };
-  const std::string tag = absl::StrReplaceAll(figure.svg.substr(begin, end - begin),
-                                              {{" role=\"img\"", ""}});  // not twice
-  return absl::StrCat(tag, " role=\"img\" aria-labelledby=\"", id, "-title ", id,
-                      "-desc\"><title id=\"", id, "-title\">", escaped(figure.title),
-                      "</title><desc id=\"", id, "-desc\">", escaped(figure.description), "</desc>",
-                      body);
-}
-
-void Picture(const Figure& figure, const std::string& id, Markup* out) {
-  const std::string svg = AsPicture(figure, id);
-  if (svg.empty()) {
+void Picture(const Figure& figure, Markup* out) {
+  if (figure.svg.empty()) {
     out->Element("p", {{"class", "missing"}},
                  figure.missing.empty() ? "This figure could not be drawn." : figure.missing);
     return;
@@ -45,13 +16,13 @@ void Picture(const Figure& figure, const std::string& id, Markup* out) {
   } else {
     out->Open("div", {{"class", "picture"}});
   }
-  out->Finished(svg).Close();
+  out->Finished(figure.svg).Close();
 }
 
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out) {
   const std::string id = absl::StrCat(prefix, "figure-", figure.name);
   out->Open("figure", {{"id", id}, {"class", figure.wide ? "wide" : "narrow"}});
-  Picture(figure, id, out);
+  Picture(figure, out);
   out->Open("figcaption");
   out->Element("strong", absl::StrCat("Figure ", number, ". ", figure.title, "."));
   out->Text(absl::StrCat(" ", figure.caption));

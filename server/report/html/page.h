@@ -16,14 +16,13 @@
 namespace ablate::html {
 
 struct Figure {
-  std::string name;         // letters, digits, hyphens; distinct in a page
-  std::string title;        // a few words
-  std::string caption;      // what is drawn and how, in sentences
-  std::string description;  // what can be seen, for those who can't
-  bool wide = false;        // takes the width of two
-  std::string svg;          // one <svg> element, well-formed, ids of its own; "": there is none
-  std::string missing;      // the reason then, a sentence
-  std::string csv;          // what is drawn, as numbers; "": none
+  std::string name;     // letters, digits, hyphens; distinct in a page
+  std::string title;    // a few words
+  std::string caption;  // what is drawn and how, in sentences
+  bool wide = false;    // takes the width of two
+  std::string svg;      // one <svg> element, well-formed, titled, ids of its own; "": none
+  std::string missing;  // the reason then, a sentence
+  std::string csv;      // what is drawn, as numbers; "": none
 };
 
 // One field that differs between a row and its baseline.

@@ -2,14 +2,14 @@
 // or one text as SVG, for reading back.
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/gnuplot.h"
+#include "server/report/figure/render.h"
+#include "server/report/figure/svg.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -51,19 +51,18 @@ std::vector<Example> Examples() {
 }
 
 // Draws `text` in an SVG on stdout.
-int DrawText(const std::string& text, Gnuplot* gnuplot) {
+int DrawText(const std::string& text) {
   Figure figure;
   figure.name = "text";
   figure.title = text;
   figure.width = 12;
   figure.texts.push_back({0.1, 1, text, 7, {}});
-  const auto svg = gnuplot->Render(figure, Format::kSvg);
-  if (!svg.ok()) return 1;
-  std::fwrite(svg->data(), 1, svg->size(), stdout);
+  const std::string svg = Svg(figure);
+  std::fwrite(svg.data(), 1, svg.size(), stdout);
   return 0;
 }
 
-int DrawAll(const std::string& folder, Gnuplot* gnuplot) {
+int DrawAll(const std::string& folder) {
   for (const Example& example : Examples()) {
     const auto comparison = report::Compare(example.grid);
     for (const Kind* each : Kinds()) {
@@ -72,7 +71,7 @@ int DrawAll(const std::string& folder, Gnuplot* gnuplot) {
         const auto drawing =
             Draw(kind, MakeInput(kind, example.grid, *comparison, example.shapes, width));
         if (!drawing.ok()) continue;
-        const auto png = gnuplot->Render(drawing->figure, Format::kPng);
+        const auto png = Render(drawing->figure, Format::kPng);
         if (!png.ok()) return 1;
         std::ofstream(absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png"))
             << *png;
@@ -83,9 +82,8 @@ int DrawAll(const std::string& folder, Gnuplot* gnuplot) {
 }
 
 int Main(int argc, char** argv) {
-  Gnuplot gnuplot(FindProgram("gnuplot", std::getenv("PATH")));
-  if (argc == 2) return DrawAll(argv[1], &gnuplot);
-  if (argc == 3 && std::string(argv[1]) == "--text") return DrawText(argv[2], &gnuplot);
+  if (argc == 2) return DrawAll(argv[1]);
+  if (argc == 3 && std::string(argv[1]) == "--text") return DrawText(argv[2]);
   std::fprintf(stderr, "usage: figure_gallery FOLDER | --text TEXT\n");
   return 64;
 }

@@ -1,5 +1,4 @@
-// Every kind, drawn by the real gnuplot: ordinary, degenerate and hostile input, the same bytes
-// twice.
+// Every kind: ordinary, degenerate and hostile input, the same bytes twice.
 #include "server/report/figure/kinds.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -15,8 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/report/figure/layout.h"
+#include "server/report/figure/render.h"
+#include "server/report/figure/svg.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -28,11 +27,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr double kWidths[] = {3.25, 6.75};
-
-Gnuplot* Program() {
-  static Gnuplot program(FindProgram("gnuplot", std::getenv("PATH")));
-  return &program;
-}
 
 // What lies outside the figure by more than a line's width.
 std::vector<std::string> Outside(const Figure& figure) {
@@ -139,11 +133,12 @@ TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
       EXPECT_THAT(Outside(drawing->figure), testing::IsEmpty());
       EXPECT_THAT(Overlapping(drawing->figure), testing::IsEmpty());
       EXPECT_GT(std::count(drawing->csv.begin(), drawing->csv.end(), '\n'), 1);
-      const auto svg = Program()->Render(drawing->figure, Format::kSvg);
-      ASSERT_TRUE(svg.ok()) << svg.status();
-      EXPECT_THAT(*svg,
-                  HasSubstr(absl::StrCat("id=\"", std::string(kind.name), "-gnuplot_canvas")));
-      EXPECT_THAT(*svg, testing::Not(HasSubstr("Arial\"")));
+      const std::string svg = Svg(drawing->figure);
+      const std::string name(kind.name);
+      EXPECT_THAT(svg,
+                  HasSubstr(absl::StrCat("aria-labelledby=\"", name, "-title ", name, "-desc")));
+      EXPECT_THAT(svg, testing::Not(testing::ContainsRegex("nan|inf[^o]")));
+      EXPECT_TRUE(Render(drawing->figure, Format::kPng).ok());
     }
   }
 }
@@ -288,7 +283,7 @@ TEST(SmallMultiplesTest, FitOnAPageWithTitlesAndFootnote) {
   EXPECT_GT(refused, 0u);
 }
 
-TEST(GnuplotTest, GivesTheSameBytesTwice) {
+TEST(KindTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
   const Kind& kind = *FindKind("loss");
@@ -297,77 +292,11 @@ TEST(GnuplotTest, GivesTheSameBytesTwice) {
   const auto first = Draw(kind, input), second = Draw(kind, input);
   EXPECT_EQ(first->csv, second->csv);
   for (const Format format : {Format::kSvg, Format::kPdf, Format::kPng}) {
-    const auto a = Program()->Render(first->figure, format);
-    const auto b = Program()->Render(second->figure, format);
+    const auto a = Render(first->figure, format);
+    const auto b = Render(second->figure, format);
     ASSERT_TRUE(a.ok()) << a.status();
     EXPECT_TRUE(*a == *b) << MediaType(format);
   }
-}
-
-TEST(GnuplotTest, GivesEachFormatItsSizeInInches) {
-  Figure figure;
-  figure.width = 3.25;
-  figure.height = 2;
-  figure.texts.push_back({1, 1, "text", 8, {}});
-  EXPECT_THAT(*Program()->Render(figure, Format::kSvg),
-              HasSubstr("width=\"3.25in\" height=\"2in\""));
-  EXPECT_THAT(*Program()->Render(figure, Format::kPdf), StartsWith("%PDF"));
-  // PNG: width and height, big-endian, at byte 16.
-  const std::string png = *Program()->Render(figure, Format::kPng);
-  EXPECT_EQ(png.substr(16, 8), std::string("\0\0\x02\x70\0\0\x01\x80", 8));
-}
-
-TEST(GnuplotTest, PrintsTickLabelsWithPercentSignsAsTheyAre) {
-  Figure figure;
-  Panel panel{0.5, 2.5, 0.5, 2, {}, {}, {}, {}};
-  panel.x.ticks = {{0.25, "50%"}, {0.5, "%d %s %% %y"}};
-  figure.panels.push_back(panel);
-  const auto svg = Program()->Render(figure, Format::kSvg);
-  ASSERT_TRUE(svg.ok()) << svg.status();
-  EXPECT_THAT(*svg, HasSubstr("50%<"));
-  EXPECT_THAT(*svg, HasSubstr("%d %s %% %y<"));
-}
-
-TEST(GnuplotTest, SaysWhatToInstallIfThereIsNone) {
-  for (const char* program : {"", "/nonexistent/gnuplot"}) {
-    const auto drawn = Gnuplot(program).Render(Figure(), Format::kSvg);
-    EXPECT_EQ(drawn.status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(drawn.status().message(), HasSubstr("gnuplot-nox"));
-  }
-}
-
-TEST(ProcessTest, KeepsTheErrorsOfAProgramThatFails) {
-  const auto run = RunProcess("/bin/sh", {"-c", "echo no such thing >&2; exit 3"}, {}, "", {});
-  EXPECT_EQ(run.status().code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(run.status().message(),
-              testing::AllOf(HasSubstr("exit code 3"), HasSubstr("no such thing")));
-}
-
-TEST(ProcessTest, EndsWhatRunsTooLongWritesTooMuchOrIsCancelled) {
-  ProcessLimits limits;
-  limits.time = absl::Milliseconds(50);
-  const std::vector<std::string> sleeping = {"-c", "exec sleep 100"};
-  EXPECT_EQ(RunProcess("/bin/sh", sleeping, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
-  const std::vector<std::string> silent = {"-c", "exec sleep 100 >&- 2>&-"};  // all closed before
-  EXPECT_EQ(RunProcess("/bin/sh", silent, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
-  limits = {};
-  limits.output_bytes = 1000;
-  EXPECT_EQ(
-      RunProcess("/bin/sh", {"-c", "while :; do echo y; done"}, {}, "", limits).status().code(),
-      absl::StatusCode::kResourceExhausted);
-  limits = {};
-  limits.cancelled = [] { return true; };
-  EXPECT_EQ(RunProcess("/bin/sh", sleeping, {"PATH=/bin:/usr/bin"}, "", limits).status().code(),
-            absl::StatusCode::kCancelled);
-}
-
-TEST(ProcessTest, CarriesMoreThanAPipeHoldsBothWays) {
-  const std::string input(3 << 20, 'x');
-  const auto echoed = RunProcess("/bin/sh", {"-c", "exec cat"}, {"PATH=/bin:/usr/bin"}, input, {});
-  ASSERT_TRUE(echoed.ok()) << echoed.status();
-  EXPECT_TRUE(*echoed == input);
 }
 
 }  // namespace

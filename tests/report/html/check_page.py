@@ -17,8 +17,9 @@ ELEMENTS = set("""html head meta title style body header main nav article sectio
     div small span strong a code pre details summary table caption colgroup thead tbody tr th td figure figcaption""".split())
 ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label scope colspan rowspan span href download
     dir open""".split())
-SVG_ELEMENTS = {"svg", "title", "desc", "path", "text"}
-SVG_ATTRIBUTES = set("width height viewBox role aria-labelledby id d stroke fill x y".split())
+SVG_ELEMENTS = {"svg", "title", "desc", "clipPath", "rect", "path", "text"}
+SVG_ATTRIBUTES = set("""width height viewBox role aria-labelledby id d x y fill stroke stroke-width stroke-linejoin
+clip-path font-family font-size text-anchor""".split())
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufdd0-\ufdef\ufffe\uffff]")
 
 

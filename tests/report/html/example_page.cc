@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "text/clean.h"
+#include "server/report/figure/svg.h"
 
 namespace ablate::html {
 namespace {
@@ -58,19 +58,22 @@ report::Comparison ExampleComparison(Texts* texts) {
   return *report::Compare(input);
 }
 
-Figure ExampleFigure(Texts* texts, const std::string& name, bool wide) {
+Figure ExampleFigure(Texts* texts, const std::string& prefix, const std::string& name, bool wide) {
   Figure figure;
   figure.name = name;
   figure.title = texts->Next("Loss");
   figure.caption = texts->Next("Mean of the runs that converged.");
-  figure.description = texts->Next("A falling line.");
   figure.wide = wide;
   figure.csv = absl::StrCat("step,", texts->Next("mean"), "\n0,3.5\n");
-  figure.svg = absl::StrCat(
-      "<?xml version=\"1.0\"?>\n<svg width=\"3.25in\" height=\"2in\" viewBox=\"0 0 234 144\" "
-      "xmlns=\"http://www.w3.org/2000/svg\"><title>gnuplot</title><path d=\"M10,10 L200,130\" "
-      "stroke=\"#0072B2\" fill=\"none\"/><text x=\"20\" y=\"20\">",
-      text::EscapeMarkup(text::CleanText(texts->Next("pre"))), "</text></svg>\n");
+  figure::Figure drawn;
+  drawn.name = absl::StrCat(prefix, name);
+  drawn.title = figure.title;
+  drawn.description = texts->Next("A falling line.");
+  figure::Panel panel;
+  panel.layers.push_back(figure::Line{{0, 1}, {1, 0}, {0x0072B2}});
+  drawn.panels.push_back(panel);
+  drawn.texts.push_back({0.3, 2, texts->Next("pre")});
+  figure.svg = figure::Svg(drawn);
   return figure;
 }
 
@@ -111,7 +114,7 @@ Provenance ExampleProvenance(Texts* texts) {
 
 }  // namespace
 
-Experiment ExampleExperiment(Texts* texts) {
+Experiment ExampleExperiment(Texts* texts, const std::string& prefix) {
   Experiment experiment;
   experiment.id = texts->Next("names-norm-7f3k");
   experiment.question = texts->Next("Does norm placement matter?");
@@ -129,10 +132,11 @@ Experiment ExampleExperiment(Texts* texts) {
   window.entries.back() = {report::NoNumber(report::Undefined::kTooFewRuns),
                            report::NoInterval(report::Undefined::kTooFewRuns), 0, 6};
   experiment.windows = {window};
-  experiment.figures = {ExampleFigure(texts, "loss", true), ExampleFigure(texts, "forest", false)};
-  Figure missing = ExampleFigure(texts, "lr", false);
+  experiment.figures = {ExampleFigure(texts, prefix, "loss", true),
+                        ExampleFigure(texts, prefix, "forest", false)};
+  Figure missing = ExampleFigure(texts, prefix, "lr", false);
   missing.svg.clear();
-  missing.missing = texts->Next("There is no gnuplot.");
+  missing.missing = texts->Next("There is nothing to show.");
   experiment.figures.push_back(missing);
   experiment.samples = ExampleSamples(texts);
   experiment.provenance = ExampleProvenance(texts);

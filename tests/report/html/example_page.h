@@ -19,8 +19,8 @@ class Texts {
 
 // Three placements × two rates × six seeds. Labels, questions, captions, samples, paths: every text
 // comes through `texts`. Labels that are compared get a number behind them, for they must be
-// distinct.
-Experiment ExampleExperiment(Texts* texts);
+// distinct. The pictures' ids begin with `prefix`, distinct in a page.
+Experiment ExampleExperiment(Texts* texts, const std::string& prefix = "");
 
 // All of the page.
 std::string WholePage(const Page& page, const std::vector<Experiment>& experiments);

@@ -75,7 +75,7 @@ TEST(PageTest, SaysThatTheDataMustBeThereFirst) {
 
 TEST(PageTest, SaysWhyAFigureIsMissing) {
   const std::string page = PageOf({Example()});
-  EXPECT_THAT(page, HasSubstr("<p class=\"missing\">There is no gnuplot.</p>"));
+  EXPECT_THAT(page, HasSubstr("<p class=\"missing\">There is nothing to show.</p>"));
   EXPECT_THAT(page, HasSubstr("Figure 3. Loss."));
 }
 

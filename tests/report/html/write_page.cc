@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   Hostile hostile(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
   Texts* texts = kind == "hostile" ? static_cast<Texts*>(&hostile) : &usual;
   std::vector<Experiment> experiments = {ExampleExperiment(texts)};
-  if (kind == "several") experiments.push_back(ExampleExperiment(texts));
+  if (kind == "several") experiments.push_back(ExampleExperiment(texts, "second-"));
   if (kind == "hostile") AddSamples(texts, &experiments[0]);
   Page page = {"0.1.0", "21 November 2026, 12:00 UTC", {}};
   for (const Experiment& one : experiments) page.experiments.push_back({one.id, one.question});

@@ -1,0 +1,340 @@
+#include "server/report/figure/svg.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/style.h"
+#include "text/clean.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kUnit = 72;  // to the inch
+// Layouts reckon with Helvetica's widths, which these fonts share.
+constexpr char kFonts[] = "'Liberation Sans', Arial, Helvetica, sans-serif";
+// From the middle of a text's height to its base line, of its size: between half the height of
+// capitals and digits and half that of small letters.
+constexpr double kBaseLine = 0.326;
+
+constexpr double kAxisWidth = 0.6, kGridWidth = 0.5, kMarkerWidth = 0.8;
+constexpr double kTick = 2.7;                       // length
+constexpr double kXNumbers = 7.7, kYNumbers = 4.4;  // from the axis to the middle, and to the end
+
+// Far beyond every figure: what has to stand in the file for a value that is much too large.
+constexpr double kFar = 1e5;
+
+// Appends hundredths, without zeros that say nothing: "12.5", "-3", ".07".
+void AppendNumber(double value, std::string* out) {
+  const int64_t hundredths = std::llround(std::clamp(value, -kFar, kFar) * 100);
+  const int64_t size = std::abs(hundredths);
+  if (hundredths < 0) out->push_back('-');
+  if (size >= 100 || size == 0) absl::StrAppend(out, size / 100);
+  if (size % 100 == 0) return;
+  out->push_back('.');
+  out->push_back(static_cast<char>('0' + size / 10 % 10));
+  if (size % 10 != 0) out->push_back(static_cast<char>('0' + size % 10));
+}
+
+std::string Number(double value) {
+  std::string text;
+  AppendNumber(value, &text);
+  return text;
+}
+
+// The `d` of a path, in the figure's units.
+class Path {
+ public:
+  void Move(double x, double y) { Add('M', {x, y}); }
+  void Line(double x, double y) { Add('L', {x, y}); }
+  void Close() { path_.push_back('z'); }
+
+  void Circle(double x, double y, double radius) {
+    Move(x - radius, y);
+    for (const double way : {2 * radius, -2 * radius}) Add('a', {radius, radius, 0, 1, 0, way, 0});
+    Close();
+  }
+
+  bool empty() const { return path_.empty(); }
+  const std::string& text() const { return path_; }
+
+ private:
+  void Add(char command, std::initializer_list<double> numbers) {
+    path_.push_back(command);
+    bool first = true;
+    for (const double number : numbers) {
+      if (!first) path_.push_back(' ');
+      first = false;
+      AppendNumber(number, &path_);
+    }
+  }
+
+  std::string path_;
+};
+
+// Corners of the markers that are polygons, for a radius of 1; y grows downwards.
+using Corners = std::vector<std::pair<double, double>>;
+
+const Corners& CornersOf(Marker marker) {
+  static const auto* const kCorners = new std::array<Corners, 6>{{
+      {},                                        // kCircle
+      {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}},      // kSquare
+      {{0, -1.33}, {-1.33, .67}, {1.33, .67}},   // kTriangle
+      {{0, 1.33}, {1.33, -.67}, {-1.33, -.67}},  // kTriangleDown
+      {{0, -1.41}, {1.41, 0}, {0, 1.41}, {-1.41, 0}},
+      {{-1, -1}, {1, 1}, {-1, 1}, {1, -1}},  // kCross: two strokes
+  }};
+  return (*kCorners)[static_cast<size_t>(marker)];
+}
+
+void AddMarker(Marker marker, double x, double y, double radius, Path* path) {
+  if (marker == Marker::kCircle) return path->Circle(x, y, radius);
+  const Corners& corners = CornersOf(marker);
+  for (size_t i = 0; i < corners.size(); ++i) {
+    const double corner_x = x + radius * corners[i].first;
+    const double corner_y = y + radius * corners[i].second;
+    const bool begins = i == 0 || (marker == Marker::kCross && i % 2 == 0);
+    begins ? path->Move(corner_x, corner_y) : path->Line(corner_x, corner_y);
+  }
+  if (marker != Marker::kCross) path->Close();
+}
+
+// ` fill="#0072B2" fill-opacity=".25"`; of a stroke in the same way.
+std::string Paint(absl::string_view what, Color color) {
+  std::string paint = absl::StrFormat(" %s=\"#%06X\"", what, color.rgb);
+  if (color.transparency > 0) {
+    absl::StrAppend(&paint, " ", what, "-opacity=\"", Number(1 - color.transparency / 255.0), "\"");
+  }
+  return paint;
+}
+
+std::string Stroke(Color color, double width, const Dash& dash = {}) {
+  std::string stroke =
+      absl::StrCat(Paint("stroke", color), " stroke-width=\"", Number(width), "\"");
+  if (dash.empty()) return stroke;
+  const auto append = [](std::string* out, double length) { AppendNumber(length, out); };
+  return absl::StrCat(stroke, " stroke-dasharray=\"", absl::StrJoin(dash, " ", append), "\"");
+}
+
+// Writes one figure, back to front.
+class Writer {
+ public:
+  explicit Writer(const Figure& figure) : figure_(figure) {}
+
+  std::string Write() {
+    Open();
+    for (size_t i = 0; i < figure_.panels.size(); ++i) WritePanel(figure_.panels[i], i);
+    for (const Rule& rule : figure_.rules) WriteRule(rule);
+    for (const Text& text : figure_.texts) WriteText(text);
+    out_.append("</svg>\n");
+    return std::move(out_);
+  }
+
+ private:
+  double X(double inches) const { return inches * kUnit; }
+  double Y(double inches) const { return (figure_.height - inches) * kUnit; }
+
+  void Open() {
+    const std::string& name = figure_.name;
+    const bool described = !figure_.description.empty();
+    absl::StrAppendFormat(
+        &out_,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.6gin\" height=\"%.6gin\" "
+        "viewBox=\"0 0 %s %s\" role=\"img\" aria-labelledby=\"%s-title%s\"\n"
+        " font-family=\"%s\" fill=\"none\" stroke-linejoin=\"round\">\n",
+        figure_.width, figure_.height, Number(X(figure_.width)), Number(Y(0)), name,
+        described ? absl::StrCat(" ", name, "-desc") : "", kFonts);
+    WriteWords("title", figure_.title);
+    if (described) WriteWords("desc", figure_.description);
+    absl::StrAppend(&out_, "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n");
+  }
+
+  void WriteWords(absl::string_view tag, const std::string& words) {
+    absl::StrAppend(&out_, "<", tag, " id=\"", figure_.name, "-", tag, "\">", Escaped(words), "</",
+                    tag, ">\n");
+  }
+
+  static std::string Escaped(const std::string& text) {
+    return text::EscapeMarkup(text::CleanText(text));
+  }
+
+  void WritePath(const Path& path, const std::string& attributes) {
+    if (path.empty()) return;
+    absl::StrAppend(&out_, "<path", attributes, " d=\"", path.text(), "\"/>\n");
+  }
+
+  void WritePanel(const Panel& panel, size_t index) {
+    const std::string clip = absl::StrCat(figure_.name, "-panel", index);
+    // A line along the edge keeps its width.
+    constexpr double kOver = 0.6;
+    absl::StrAppend(&out_, "<clipPath id=\"", clip, "\"><rect x=\"", Number(X(panel.left) - kOver),
+                    "\" y=\"", Number(Y(panel.top) - kOver), "\" width=\"",
+                    Number(X(panel.right - panel.left) + 2 * kOver), "\" height=\"",
+                    Number(X(panel.top - panel.bottom) + 2 * kOver), "\"/></clipPath>\n");
+    WriteGrid(panel);
+    for (const Rule& rule : panel.rules) WriteRule(rule);
+    const std::string clipped = absl::StrCat(" clip-path=\"url(#", clip, ")\"");
+    for (const Layer& layer : panel.layers) {
+      std::visit([&](const auto& one) { WriteLayer(panel, one, clipped); }, layer);
+    }
+    WriteAxes(panel);
+  }
+
+  void WriteGrid(const Panel& panel) {
+    Path grid;
+    if (panel.y.grid) {
+      for (const Tick& tick : panel.y.ticks) {
+        grid.Move(X(panel.left), PanelY(panel, tick.at));
+        grid.Line(X(panel.right), PanelY(panel, tick.at));
+      }
+    }
+    if (panel.x.grid) {
+      for (const Tick& tick : panel.x.ticks) {
+        grid.Move(PanelX(panel, tick.at), Y(panel.bottom));
+        grid.Line(PanelX(panel, tick.at), Y(panel.top));
+      }
+    }
+    WritePath(grid, Stroke(kGridInk, kGridWidth));
+  }
+
+  void WriteAxes(const Panel& panel) {
+    Path axes;
+    const double left = X(panel.left), bottom = Y(panel.bottom);
+    if (panel.y.line) {
+      axes.Move(left, Y(panel.top));
+      axes.Line(left, bottom);
+    }
+    if (panel.x.line) {
+      if (!panel.y.line) axes.Move(left, bottom);
+      axes.Line(X(panel.right), bottom);
+    }
+    for (const Tick& tick : panel.x.ticks) {
+      axes.Move(PanelX(panel, tick.at), bottom);
+      axes.Line(PanelX(panel, tick.at), bottom + kTick);
+    }
+    for (const Tick& tick : panel.y.ticks) {
+      axes.Move(left, PanelY(panel, tick.at));
+      axes.Line(left - kTick, PanelY(panel, tick.at));
+    }
+    WritePath(axes, Stroke(kAxisInk, kAxisWidth));
+    for (const Tick& tick : panel.x.ticks) {
+      WriteText({XInches(panel, tick.at), panel.bottom - kXNumbers / kUnit, tick.label, kLabelSize,
+                 kInk, Align::kCenter});
+    }
+    for (const Tick& tick : panel.y.ticks) {
+      WriteText({panel.left - kYNumbers / kUnit, YInches(panel, tick.at), tick.label, kLabelSize,
+                 kInk, Align::kRight});
+    }
+  }
+
+  // Where a value stands; NaN where it has no place, such as 0 on a logarithmic axis.
+  double PanelX(const Panel& panel, double value) const { return X(XInches(panel, value)); }
+  double PanelY(const Panel& panel, double value) const { return Y(YInches(panel, value)); }
+
+  void WriteLayer(const Panel& panel, const Line& line, const std::string& clipped) {
+    Path path;
+    bool drawing = false;
+    for (size_t i = 0; i < line.x.size(); ++i) {
+      const double x = PanelX(panel, line.x[i]), y = PanelY(panel, line.y[i]);
+      const bool finite = std::isfinite(x) && std::isfinite(y);
+      if (finite) drawing ? path.Line(x, y) : path.Move(x, y);
+      drawing = finite;
+    }
+    WritePath(path, absl::StrCat(Stroke(line.color, line.width, line.dash), clipped));
+  }
+
+  void WriteLayer(const Panel& panel, const Band& band, const std::string& clipped) {
+    Path path;
+    std::vector<std::array<double, 3>> stretch;  // x, low, high
+    const auto finish = [&] {
+      for (size_t i = 0; stretch.size() > 1 && i < stretch.size(); ++i) {
+        i == 0 ? path.Move(stretch[i][0], stretch[i][1]) : path.Line(stretch[i][0], stretch[i][1]);
+      }
+      for (size_t i = stretch.size(); stretch.size() > 1 && i-- > 0;) {
+        path.Line(stretch[i][0], stretch[i][2]);
+      }
+      if (stretch.size() > 1) path.Close();
+      stretch.clear();
+    };
+    for (size_t i = 0; i < band.x.size(); ++i) {
+      const std::array<double, 3> at = {PanelX(panel, band.x[i]), PanelY(panel, band.low[i]),
+                                        PanelY(panel, band.high[i])};
+      const bool finite =
+          std::all_of(at.begin(), at.end(), [](double v) { return std::isfinite(v); });
+      finite ? stretch.push_back(at) : finish();
+    }
+    finish();
+    WritePath(path, absl::StrCat(Paint("fill", band.color), clipped));
+  }
+
+  // Markers are not cut at the panel's edge, but left out beyond it.
+  void WriteLayer(const Panel& panel, const Points& points, const std::string&) {
+    Path path;
+    constexpr double kRounding = 0.01;
+    for (size_t i = 0; i < points.x.size(); ++i) {
+      const double x = PanelX(panel, points.x[i]), y = PanelY(panel, points.y[i]);
+      const bool inside = x >= X(panel.left) - kRounding && x <= X(panel.right) + kRounding &&
+                          y >= Y(panel.top) - kRounding && y <= Y(panel.bottom) + kRounding;
+      if (inside) AddMarker(points.marker, x, y, points.radius, &path);
+    }
+    const bool stroked = points.open || points.marker == Marker::kCross;
+    const std::string fill = points.open ? Paint("fill", kWhite) : "";
+    WritePath(path, stroked ? absl::StrCat(fill, Stroke(points.color, kMarkerWidth))
+                            : Paint("fill", points.color));
+  }
+
+  void WriteLayer(const Panel& panel, const Strokes& strokes, const std::string& clipped) {
+    Path path;
+    for (size_t i = 0; i < strokes.x.size(); ++i) {
+      const std::array<double, 4> ends = {PanelX(panel, strokes.x[i]), PanelY(panel, strokes.y[i]),
+                                          PanelX(panel, strokes.x[i] + strokes.dx[i]),
+                                          PanelY(panel, strokes.y[i] + strokes.dy[i])};
+      if (!std::all_of(ends.begin(), ends.end(), [](double v) { return std::isfinite(v); }))
+        continue;
+      path.Move(ends[0], ends[1]);
+      path.Line(ends[2], ends[3]);
+    }
+    WritePath(path, absl::StrCat(Stroke(strokes.color, strokes.width), clipped));
+  }
+
+  void WriteRule(const Rule& rule) {
+    Path path;
+    path.Move(X(rule.x0), Y(rule.y0));
+    path.Line(X(rule.x1), Y(rule.y1));
+    WritePath(path, Stroke(rule.color, rule.width, rule.dash));
+  }
+
+  void WriteText(const Text& text) {
+    if (text.text.empty()) return;
+    static constexpr std::array<absl::string_view, 3> kAnchors = {"", " text-anchor=\"middle\"",
+                                                                  " text-anchor=\"end\""};
+    const double x = X(text.x), y = Y(text.y), down = kBaseLine * text.size;
+    const std::string place =
+        text.upright ? absl::StrCat(" transform=\"translate(", Number(x), " ", Number(y),
+                                    ") rotate(-90)\" y=\"", Number(down), "\"")
+                     : absl::StrCat(" x=\"", Number(x), "\" y=\"", Number(y + down), "\"");
+    absl::StrAppend(&out_, "<text", place, " font-size=\"", Number(text.size), "\"",
+                    text.bold ? " font-weight=\"bold\"" : "",
+                    kAnchors[static_cast<size_t>(text.align)], Paint("fill", text.color), ">",
+                    Escaped(text.text), "</text>\n");
+  }
+
+  const Figure& figure_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string Svg(const Figure& figure) { return Writer(figure).Write(); }
+
+}  // namespace ablate::figure
