@@ -10,7 +10,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/descriptor.h"
+#include "proto/reflect/read.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -19,9 +19,9 @@ namespace ablate::spec {
 class ScalarField {
  public:
   // `path` must name one.
-  explicit ScalarField(absl::string_view path);
+  explicit ScalarField(absl::string_view path) : path_(v1::BaseSpec::descriptor(), path) {}
 
-  bool Has(const v1::BaseSpec& base) const;
+  bool Has(const v1::BaseSpec& base) const { return path_.IsSet(base); }
   double Get(const v1::BaseSpec& base) const;  // 0 if absent
   void Set(double value, v1::BaseSpec* base) const;
   // As people write it: pre, true, 0.001.
@@ -29,7 +29,7 @@ class ScalarField {
   bool is_number() const;
 
  private:
-  std::vector<const google::protobuf::FieldDescriptor*> fields_;
+  reflect::FieldPath path_;
 };
 
 struct FieldRule {
