@@ -274,6 +274,13 @@ void FillDefaults(bool cuda, v1::BaseSpec* base) {
   SortCheckpoints(training);
 }
 
+bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
+  if (!run->ParseFromString(bytes)) return false;
+  // The device is never filled in: a resolved spec has always had it.
+  FillDefaults(false, run->mutable_spec());
+  return true;
+}
+
 std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,
                                   Problems* problems) {
   FieldChecker checker(base, reported_as, problems);

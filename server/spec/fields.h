@@ -60,6 +60,10 @@ const std::vector<FieldRule>& FieldRules();
 // so again without effect.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
 
+// A run's spec as it was stored. A field that the server of that time did not have yet has its
+// default, as it would have if the run were made today. False if `bytes` are no spec.
+bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run);
+
 // Where a path below BaseSpec is to be reported.
 using ReportedAs = std::function<std::string(const std::string& path)>;
 
