@@ -38,7 +38,7 @@ struct FieldRule {
   // The default; may read fields that come earlier in the table.
   double (*default_value)(const v1::BaseSpec& base);
   // Whether the field means anything in this spec; null: always. Where it does not, setting it is a
-  // problem (check_run.h) and it stays unset.
+  // problem (checks.h) and it stays unset.
   bool (*applies)(const v1::BaseSpec& base);
   // Of numbers, both included unless open.
   double low = 0;

@@ -1,5 +1,3 @@
-#include "server/spec/validate.h"
-
 #include <string>
 #include <vector>
 
@@ -9,8 +7,9 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/reflect/read.h"
+#include "server/spec/axes.h"
+#include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
-#include "server/spec/labels.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
 
