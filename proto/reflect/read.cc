@@ -13,27 +13,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Where a value comes from: a singular field, or an element of a repeated one.
-struct Place {
-  const Message& message;
-  const FieldDescriptor* field;
-  int index;
-
-  template <typename Get, typename GetElement>
-  auto Take(Get get, GetElement get_element) const {
-    const Reflection* reflection = message.GetReflection();
-    return field->is_repeated() ? (reflection->*get_element)(message, field, index)
-                                : (reflection->*get)(message, field);
-  }
-};
-
-const Message* MessageAt(const Place& place) {
-  const Reflection* reflection = place.message.GetReflection();
-  return place.field->is_repeated()
-             ? &reflection->GetRepeatedMessage(place.message, place.field, place.index)
-             : &reflection->GetMessage(place.message, place.field);
-}
-
 }  // namespace
 
 std::vector<const FieldDescriptor*> SetFields(const Message& message) {
@@ -43,32 +22,37 @@ std::vector<const FieldDescriptor*> SetFields(const Message& message) {
 }
 
 FieldValue Read(const Message& message, const FieldDescriptor* field, int index) {
-  const Place place{message, field, index};
+  const Reflection* reflection = message.GetReflection();
+  const auto take = [&](auto get, auto get_element) {
+    return field->is_repeated() ? (reflection->*get_element)(message, field, index)
+                                : (reflection->*get)(message, field);
+  };
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
-      return place.Take(&Reflection::GetBool, &Reflection::GetRepeatedBool);
+      return take(&Reflection::GetBool, &Reflection::GetRepeatedBool);
     case FieldDescriptor::CPPTYPE_INT32:
-      return int64_t{place.Take(&Reflection::GetInt32, &Reflection::GetRepeatedInt32)};
+      return int64_t{take(&Reflection::GetInt32, &Reflection::GetRepeatedInt32)};
     case FieldDescriptor::CPPTYPE_INT64:
-      return place.Take(&Reflection::GetInt64, &Reflection::GetRepeatedInt64);
+      return take(&Reflection::GetInt64, &Reflection::GetRepeatedInt64);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return uint64_t{place.Take(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32)};
+      return uint64_t{take(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32)};
     case FieldDescriptor::CPPTYPE_UINT64:
-      return place.Take(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64);
+      return take(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64);
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return double{place.Take(&Reflection::GetFloat, &Reflection::GetRepeatedFloat)};
+      return double{take(&Reflection::GetFloat, &Reflection::GetRepeatedFloat)};
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return place.Take(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
+      return take(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
     case FieldDescriptor::CPPTYPE_ENUM:
       // Not GetEnum, which keeps a descriptor for good of each number that is not known.
-      return EnumNumber{place.Take(&Reflection::GetEnumValue, &Reflection::GetRepeatedEnumValue),
+      return EnumNumber{take(&Reflection::GetEnumValue, &Reflection::GetRepeatedEnumValue),
                         field->enum_type()};
     case FieldDescriptor::CPPTYPE_STRING:
-      return place.Take(&Reflection::GetString, &Reflection::GetRepeatedString);
+      return take(&Reflection::GetString, &Reflection::GetRepeatedString);
     case FieldDescriptor::CPPTYPE_MESSAGE:
       break;
   }
-  return MessageAt(place);
+  return field->is_repeated() ? &reflection->GetRepeatedMessage(message, field, index)
+                              : &reflection->GetMessage(message, field);
 }
 
 std::string TextOf(const FieldValue& value) {
@@ -102,31 +86,26 @@ FieldPath::FieldPath(const google::protobuf::Descriptor* type, absl::string_view
   }
 }
 
-bool FieldPath::IsSet(const Message& root) const {
+const Message& FieldPath::Holder(const Message& root) const {
   const Message* message = &root;
-  for (const FieldDescriptor* one : fields_) {
-    const Reflection* reflection = message->GetReflection();
-    if (one->is_repeated()) return reflection->FieldSize(*message, one) > 0;
-    if (!reflection->HasField(*message, one)) return false;
-    if (one != field()) message = &reflection->GetMessage(*message, one);
+  for (size_t i = 0; i + 1 < fields_.size(); ++i) {
+    message = &message->GetReflection()->GetMessage(*message, fields_[i]);
   }
-  return true;
-}
-
-FieldValue FieldPath::Read(const Message& root) const {
-  const Message* message = &root;
-  for (const FieldDescriptor* one : fields_) {
-    if (one != field()) message = &message->GetReflection()->GetMessage(*message, one);
-  }
-  return reflect::Read(*message, field());
+  return *message;
 }
 
 Message* FieldPath::MutableHolder(Message* root) const {
-  Message* message = root;
-  for (const FieldDescriptor* one : fields_) {
-    if (one != field()) message = message->GetReflection()->MutableMessage(message, one);
+  for (size_t i = 0; i + 1 < fields_.size(); ++i) {
+    root = root->GetReflection()->MutableMessage(root, fields_[i]);
   }
-  return message;
+  return root;
+}
+
+bool FieldPath::IsSet(const Message& root) const {
+  const Message& holder = Holder(root);
+  const Reflection* reflection = holder.GetReflection();
+  return field()->is_repeated() ? reflection->FieldSize(holder, field()) > 0
+                                : reflection->HasField(holder, field());
 }
 
 }  // namespace ablate::reflect

@@ -54,11 +54,16 @@ class FieldPath {
   // Whether the field is set in `root`; of a list whether it is not empty.
   bool IsSet(const google::protobuf::Message& root) const;
   // Of a singular field, as reflect::Read.
-  FieldValue Read(const google::protobuf::Message& root) const;
+  FieldValue Read(const google::protobuf::Message& root) const {
+    return reflect::Read(Holder(root), field());
+  }
   // The message that has the field, made if it is absent.
   google::protobuf::Message* MutableHolder(google::protobuf::Message* root) const;
 
  private:
+  // Empty if it is absent.
+  const google::protobuf::Message& Holder(const google::protobuf::Message& root) const;
+
   std::vector<const google::protobuf::FieldDescriptor*> fields_;
 };
 
