@@ -5,11 +5,12 @@
 namespace ablate::service {
 namespace {
 
-using testing::IsEmpty;
+using testing::SizeIs;
 
 class UpgradeTest : public ServiceTest {
  protected:
-  // Creates an experiment, then takes fields out of its stored runs, as if they had come since.
+  // Creates an experiment, then takes fields out of its first run as it is stored, as if they had
+  // come since.
   void CreateBefore(const v1::ExperimentSpec& spec) {
     const v1::CreateExperimentResponse created = Create(spec);
     experiment_ = created.experiment().name();
@@ -26,7 +27,10 @@ class UpgradeTest : public ServiceTest {
     before_ = older.SerializeAsString();
     ASSERT_LT(before_.size(), StoredSpec().size());
     auto db = OpenStore();
-    storage::Statement(*db, "UPDATE run_specs SET spec = ?1", storage::Bytes{before_}).Run();
+    storage::Statement(
+        *db, "UPDATE run_specs SET spec = ?2 WHERE run = (SELECT id FROM runs WHERE name = ?1)",
+        run_.substr(5), storage::Bytes{before_})
+        .Run();
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
 
@@ -48,7 +52,9 @@ class UpgradeTest : public ServiceTest {
   }
   std::string StoredSpec() {
     auto db = OpenStore();
-    storage::Statement stored(*db, "SELECT spec FROM run_specs");
+    storage::Statement stored(
+        *db, "SELECT spec FROM run_specs JOIN runs ON runs.id = run WHERE name = ?1",
+        run_.substr(5));
     return stored.Row() ? stored.Text(0) : "";
   }
 
@@ -70,22 +76,24 @@ TEST_F(UpgradeTest, GrantsAndShowsARunWithTheDefaultsOfFieldsThatCameLater) {
 }
 
 TEST_F(UpgradeTest, ComparesARunAsOneWithTheDefaults) {
-  v1::ExperimentSpec spec = SmallSpec(1);
-  spec.clear_axes();
-  CreateBefore(spec);
+  CreateBefore(SmallSpec(1));
   const auto worker = MakeWorker();
-  const FakeWorker::Leased run = worker->NextRun();
-  worker->Started(run);
-  worker->Points(run, {{"eval/loss", {0, 10}, {3., 2.}}}, 10);
-  worker->Finished(run, 10);
-  worker->Settle();
+  for (int i = 0; i < 2; ++i) {
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    worker->Points(run, {{"eval/loss", {0, 10}, {3., 2.}}}, 10);
+    worker->Finished(run, 10);
+    worker->Settle();
+  }
   Context context;
   v1::CompareRequest request;
   request.set_experiment(experiment_);
   v1::Comparison comparison;
   const grpc::Status status = metrics_->Compare(&context, request, &comparison);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_THAT(comparison.rows(0).changed(), IsEmpty());
+  const v1::ComparisonRow& post = comparison.rows(1);
+  ASSERT_THAT(post.changed(), SizeIs(1)) << "that a run lacks a field is no change";
+  EXPECT_EQ(post.changed(0).path(), "model.norm.placement");
 }
 
 TEST_F(UpgradeTest, AsksARunForTextWithTheDefaults) {
