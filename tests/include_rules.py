@@ -56,8 +56,9 @@ def problems_of(path: str, include: str):
              "server/engine/"]
     here = next((i for i, folder in enumerate(order) if inside(folder)), None)
     there = next((i for i, folder in enumerate(order) if include.startswith(folder)), None)
-    # The one shared conversion of a run's spec to the engine's config (docs/adr/0002).
-    if inside("server/worker/") and include == "server/spec/engine_config.h":
+    # The one shared conversion of a run's spec to the engine's config (docs/adr/0002), and the one reading of a stored one.
+    shared = [("server/worker/", "server/spec/engine_config.h"), ("server/schedule/", "server/spec/fields.h")]
+    if any(inside(folder) and include == header for folder, header in shared):
         return
     if here is not None and there is not None and there < here:
         yield f"data flows one way: {order[here]} does not include {order[there]}"
@@ -91,7 +92,9 @@ def check_rules():
            ("server/service/runs.cc", "sqlite3.h"), ("server/engine/model/layers.cc", "ablate/v1/spec.pb.h"),
            ("server/engine/trainer.h", "ATen/ATen.h"),
            ("server/engine/train/run_loop.cc", "ATen/ATen.h"), ("server/worker/lanes.cc", "server/engine/train/state.h"),
-           ("server/spec/resolve.cc", "server/rpc/names.h"), ("storage/blobs.cc", "google/protobuf/message.h"),
+           ("server/spec/resolve.cc", "server/rpc/names.h"),
+           ("server/schedule/dispatch.cc", "server/spec/resolve.h"), ("server/worker/run_setup.cc", "server/spec/fields.h"),
+           ("storage/blobs.cc", "google/protobuf/message.h"),
            ("process/log_file.cc", "sync/mutex.h"), ("text/csv.cc", "proto/reflect/text.h"),
            ("server/rpc/names.cc", "server/service/services.h"), ("server/rpc/call.cc", "server/results/series.h"),
            ("server/results/report.cc", "server/service/services.h"), ("server/results/series.cc", "grpcpp/server.h"),

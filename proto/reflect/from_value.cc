@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
+#include "proto/reflect/read.h"
 #include "proto/reflect/scalars.h"
 
 namespace ablate::reflect {
@@ -28,13 +29,13 @@ std::map<std::string, const Value*> Sorted(const google::protobuf::Struct& field
   return sorted;
 }
 
-std::string Below(const std::string& path, absl::string_view name) {
+// Names come from whoever sends the value: what is not plain is shown in brackets.
+std::string BelowKey(const std::string& path, absl::string_view name) {
   constexpr absl::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   const bool plain = !name.empty() && name.size() <= 64 &&
                      name.find_first_not_of(kPlain) == absl::string_view::npos;
-  if (!plain) return absl::StrCat(path, Subscript(name));
-  return path.empty() ? std::string(name) : absl::StrCat(path, ".", name);
+  return plain ? Below(path, name) : absl::StrCat(path, Subscript(name));
 }
 
 bool CheckDepth(int depth, const std::string& path, Problems* problems) {
@@ -71,8 +72,8 @@ bool CheckAnything(const Value& value, const std::string& path, int depth, Probl
   } else if (value.has_struct_value()) {
     for (const auto& [key, member] : Sorted(value.struct_value())) {
       if (budget.spent()) break;
-      ok &= CheckUtf8(key, Below(path, key), problems) &&
-            CheckAnything(*member, Below(path, key), depth + 1, problems);
+      ok &= CheckUtf8(key, BelowKey(path, key), problems) &&
+            CheckAnything(*member, BelowKey(path, key), depth + 1, problems);
     }
   } else if (value.has_string_value()) {
     ok = CheckUtf8(value.string_value(), path, problems);
@@ -220,10 +221,10 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
     if (budget.spent()) return;
     const FieldDescriptor* field = type->FindFieldByName(key);
     if (field == nullptr) {
-      problems->push_back(
-          UnknownField(type, key, "there is no such field", Below(path, key), ShortText(*member)));
+      problems->push_back(UnknownField(type, key, "there is no such field", BelowKey(path, key),
+                                       ShortText(*member)));
     } else {
-      SetField(field, *member, Below(path, key), depth + 1, message, problems);
+      SetField(field, *member, BelowKey(path, key), depth + 1, message, problems);
     }
   }
 }
@@ -256,16 +257,6 @@ std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const De
   return fields;
 }
 
-// The message that holds the last of `fields`; null if it is absent and not to be made.
-Message* Holder(const std::vector<const FieldDescriptor*>& fields, bool make, Message* message) {
-  for (size_t i = 0; i + 1 < fields.size(); ++i) {
-    const auto* reflection = message->GetReflection();
-    if (!make && !reflection->HasField(*message, fields[i])) return nullptr;
-    message = reflection->MutableMessage(message, fields[i]);
-  }
-  return message;
-}
-
 }  // namespace
 
 FieldProblem MakeProblem(const std::string& field, const std::string& value,
@@ -288,11 +279,12 @@ void SetPath(absl::string_view path, const Value& value, const std::string& repo
              Message* message, Problems* problems) {
   const auto fields = FieldsAlong(path, message->GetDescriptor(), value, reported_as, problems);
   if (fields.empty()) return;
-  const FieldDescriptor* last = fields.back();
+  const FieldPath way(fields);
+  const FieldDescriptor* last = way.field();
   if (value.has_null_value()) {
-    Message* holder = Holder(fields, false, message);
-    if (holder != nullptr) holder->GetReflection()->ClearField(holder, last);
-    return;
+    if (!way.IsSet(*message)) return;
+    Message* holder = way.MutableHolder(message);
+    return holder->GetReflection()->ClearField(holder, last);
   }
   // On a message of its own first, so that a problem leaves everything as it was.
   const Descriptor* type = last->containing_type();
@@ -301,7 +293,7 @@ void SetPath(absl::string_view path, const Value& value, const std::string& repo
   const size_t before = problems->size();
   SetField(last, value, reported_as, static_cast<int>(fields.size()), scratch.get(), problems);
   if (problems->size() != before) return;
-  Message* holder = Holder(fields, true, message);
+  Message* holder = way.MutableHolder(message);
   holder->GetReflection()->ClearField(holder, last);
   holder->GetReflection()->SwapFields(scratch.get(), holder, {last});
 }

@@ -10,6 +10,7 @@
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
+#include "server/spec/fields.h"
 #include "sync/mutex.h"
 #include "text/utf8.h"
 
@@ -21,7 +22,7 @@ constexpr std::chrono::milliseconds kCancelCheck{200};
 
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
   v1::RunSpec spec;
-  if (!spec.ParseFromString(run.spec)) {
+  if (!spec::ReadStoredRun(run.spec, &spec)) {
     return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
   }
   if (spec.spec().task().has_documents()) return spec;

@@ -298,7 +298,7 @@ class Loader {
                                const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
     v1::RunSpec spec;
-    if (!spec.ParseFromString(run.spec)) {
+    if (!spec::ReadStoredRun(run.spec, &spec)) {
       return absl::DataLossError("the spec of a run can't be read");
     }
     if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);

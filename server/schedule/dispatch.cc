@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/schedule/scheduler.h"
+#include "server/spec/fields.h"
 
 namespace ablate::schedule {
 namespace {
@@ -87,7 +88,7 @@ void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::Gran
   for (storage::GrantedRun& one : runs) {
     lease.runs[one.run];
     worker::v1::GrantedRun& entry = *message.mutable_grant()->add_runs();
-    if (!entry.mutable_spec()->ParseFromString(one.spec)) {
+    if (!spec::ReadStoredRun(one.spec, entry.mutable_spec())) {
       End(&worker, made.lease,
           {storage::LeaseEnd::kDied, {one.run}, "its stored spec can't be read"});
       return;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/names.h"
+#include "server/spec/fields.h"
 
 namespace ablate::service {
 namespace {
@@ -122,7 +123,7 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   message.set_name(rpc::RunName(record.id));
   message.set_state(ToProto(record.state));
   message.set_trajectory(record.trajectory);
-  message.mutable_resolved_spec()->ParseFromString(record.spec);
+  spec::ReadStoredRun(record.spec, message.mutable_resolved_spec());
   message.set_step(record.step);
   message.set_steps(record.steps);
   message.set_attempts(record.failures);

@@ -1,22 +1,42 @@
 #include "server/spec/axes.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/spec/fields.h"
-#include "server/spec/labels.h"
-#include "server/spec/writes.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
 
+constexpr size_t kMaxLabelLength = 40;  // and name
+constexpr char kNameGrammar[] =
+    "lower-case letters, digits and hyphens, beginning with a letter, 1 to 40 characters";
+constexpr char kLabelGrammar[] = "letters, digits and . _ + -, 1 to 40 characters";
 constexpr int kMaxAxes = 8;
 constexpr int kMaxPoints = 1000;
 constexpr size_t kMaxWrites = 100;
 constexpr char kEither[] = "either field and values, or settings";
+
+bool IsName(absl::string_view text) {
+  const auto allowed = [](char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+  };
+  return !text.empty() && text.size() <= kMaxLabelLength && absl::ascii_islower(text.front()) &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
+bool IsLabel(absl::string_view text) {
+  const auto allowed = [](char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '+' || c == '-';
+  };
+  return !text.empty() && text.size() <= kMaxLabelLength &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
 
 // A name or label as later messages and cells show it: what is refused may be huge.
 std::string Shown(absl::string_view text) { return reflect::ShortText(text, kMaxLabelLength); }
@@ -190,6 +210,23 @@ class AxisReader {
 };
 
 }  // namespace
+
+void CheckName(const std::string& field, absl::string_view text, Problems* problems) {
+  if (text.empty()) return problems->Add(field, "", "there is no name", kNameGrammar);
+  if (IsName(text)) return;
+  problems->Add(field, reflect::ShortText(text),
+                absl::StrCat(reflect::Quoted(text), " is not a name"), kNameGrammar);
+}
+
+bool HasLabel(const google::protobuf::Value& value) {
+  return value.has_number_value() || value.has_bool_value() || value.has_string_value();
+}
+
+std::string ValueLabel(const google::protobuf::Value& value) {
+  if (value.has_number_value()) return text::ShortestDecimal(value.number_value());
+  if (value.has_bool_value()) return value.bool_value() ? "true" : "false";
+  return value.string_value();
+}
 
 std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems) {
   std::vector<AxisPlan> plans;

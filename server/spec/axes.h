@@ -1,4 +1,5 @@
-// The axes of an experiment as lists of points, each a label and what it writes.
+// The axes of an experiment as lists of points, each a label and what it writes; names and the
+// labels of values.
 #ifndef ABLATE_SERVER_SPEC_AXES_H_
 #define ABLATE_SERVER_SPEC_AXES_H_
 
@@ -6,10 +7,22 @@
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/struct.pb.h"
 #include "server/spec/problems.h"
 #include "server/spec/writes.h"
 
 namespace ablate::spec {
+
+// A problem at `field` unless `text` is a name.
+void CheckName(const std::string& field, absl::string_view text, Problems* problems);
+
+// Whether a value has a label: numbers, text and booleans do.
+bool HasLabel(const google::protobuf::Value& value);
+
+// Numbers as their shortest decimal (text::ShortestDecimal: 0.01, 5e-05, 16), true and false,
+// text as it is.
+std::string ValueLabel(const google::protobuf::Value& value);
 
 // One setting of an axis.
 struct Point {

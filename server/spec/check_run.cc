@@ -1,11 +1,10 @@
-#include "server/spec/check_run.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/spec/checks.h"
 #include "server/spec/estimate.h"
 #include "server/spec/fields.h"
 #include "text/decimal.h"

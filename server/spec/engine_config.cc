@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "proto/reflect/read.h"
 #include "server/engine/names.h"
 #include "server/spec/fields.h"
 
@@ -33,13 +34,10 @@ absl::Status CheckNumbers(const Message& message, const std::string& path) {
 // The message and all below it; its lists hold numbers only, so that messages are singular.
 absl::Status CheckFields(const Message& message, const std::string& path) {
   if (absl::Status known = CheckNumbers(message, path); !known.ok()) return known;
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    absl::Status known =
-        CheckFields(message.GetReflection()->GetMessage(message, field),
-                    path.empty() ? field->name() : absl::StrCat(path, ".", field->name()));
+  for (const FieldDescriptor* field : reflect::SetFields(message)) {
+    if (field->message_type() == nullptr) continue;
+    absl::Status known = CheckFields(message.GetReflection()->GetMessage(message, field),
+                                     reflect::Below(path, field->name()));
     if (!known.ok()) return known;
   }
   return absl::OkStatus();

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
-#include "server/spec/check_run.h"
+#include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
 #include "server/spec/field_values.h"

@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
-#include "google/protobuf/text_format.h"
-#include "text/decimal.h"
+#include "proto/reflect/read.h"
 
 namespace ablate::spec {
 namespace {
@@ -15,40 +14,26 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Element `index` of a repeated field, or the singular one if it is −1.
-std::string TextOf(const Message& message, const FieldDescriptor* field, int index) {
-  const auto* reflection = message.GetReflection();
-  if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-    return text::ShortestDecimal(index < 0 ? reflection->GetDouble(message, field)
-                                           : reflection->GetRepeatedDouble(message, field, index));
-  }
-  if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && index < 0) {
-    return reflection->GetString(message, field);
-  }
-  std::string text;
-  google::protobuf::TextFormat::PrintFieldValueToString(message, field, index, &text);
-  return text;
-}
-
 std::string ListOf(const Message& message, const FieldDescriptor* field) {
   std::vector<std::string> elements;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
-    elements.push_back(TextOf(message, field, i));
+    elements.push_back(reflect::TextOf(reflect::Read(message, field, i)));
   }
   return absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
 }
 
-void Collect(const Message& message, const std::string& prefix, FieldValues* values) {
-  std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const std::string path = absl::StrCat(prefix, field->name());
+void Collect(const Message& message, const std::string& above, FieldValues* values) {
+  for (const FieldDescriptor* field : reflect::SetFields(message)) {
+    const std::string path = reflect::Below(above, field->name());
     if (field->is_repeated()) {
       values->emplace(path, ListOf(message, field));
-    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      Collect(message.GetReflection()->GetMessage(message, field), absl::StrCat(path, "."), values);
+      continue;
+    }
+    const reflect::FieldValue value = reflect::Read(message, field);
+    if (const auto* below = std::get_if<const Message*>(&value)) {
+      Collect(**below, path, values);
     } else {
-      values->emplace(path, TextOf(message, field, -1));
+      values->emplace(path, reflect::TextOf(value));
     }
   }
 }

@@ -1,10 +1,11 @@
 #include "server/spec/fields.h"
 
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "google/protobuf/descriptor.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
 
@@ -12,7 +13,6 @@ namespace ablate::spec {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 using v1::BaseSpec;
 
 template <int kNumber>
@@ -208,72 +208,43 @@ class FieldChecker {
 
 }  // namespace
 
-ScalarField::ScalarField(absl::string_view path) {
-  const google::protobuf::Descriptor* type = BaseSpec::descriptor();
-  for (const absl::string_view name : absl::StrSplit(path, '.')) {
-    fields_.push_back(type->FindFieldByName(std::string(name)));
-    type = fields_.back()->message_type();
-  }
-}
-
-bool ScalarField::Has(const BaseSpec& base) const {
-  const Message* message = &base;
-  for (const FieldDescriptor* field : fields_) {
-    if (!message->GetReflection()->HasField(*message, field)) return false;
-    if (field != fields_.back()) message = &message->GetReflection()->GetMessage(*message, field);
-  }
-  return true;
-}
-
 double ScalarField::Get(const BaseSpec& base) const {
-  const Message* message = &base;
-  for (size_t i = 0; i + 1 < fields_.size(); ++i) {
-    message = &message->GetReflection()->GetMessage(*message, fields_[i]);
-  }
-  const auto* reflection = message->GetReflection();
-  switch (fields_.back()->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection->GetDouble(*message, fields_.back());
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection->GetBool(*message, fields_.back()) ? 1 : 0;
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return reflection->GetEnumValue(*message, fields_.back());
-    default:
-      return reflection->GetUInt32(*message, fields_.back());
-  }
+  return std::visit(
+      [](const auto& value) -> double {
+        using Type = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Type, reflect::EnumNumber>) return value.number;
+        if constexpr (std::is_arithmetic_v<Type>) return static_cast<double>(value);
+        return 0;
+      },
+      path_.Read(base));
 }
 
 void ScalarField::Set(double value, BaseSpec* base) const {
-  Message* message = base;
-  for (size_t i = 0; i + 1 < fields_.size(); ++i) {
-    message = message->GetReflection()->MutableMessage(message, fields_[i]);
-  }
+  google::protobuf::Message* message = path_.MutableHolder(base);
   const auto* reflection = message->GetReflection();
-  switch (fields_.back()->cpp_type()) {
+  const FieldDescriptor* field = path_.field();
+  switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection->SetDouble(message, fields_.back(), value);
+      return reflection->SetDouble(message, field, value);
     case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection->SetBool(message, fields_.back(), value != 0);
+      return reflection->SetBool(message, field, value != 0);
     case FieldDescriptor::CPPTYPE_ENUM:
-      return reflection->SetEnumValue(message, fields_.back(), static_cast<int>(value));
+      return reflection->SetEnumValue(message, field, static_cast<int>(value));
     default:
-      return reflection->SetUInt32(message, fields_.back(), static_cast<uint32_t>(value));
+      return reflection->SetUInt32(message, field, static_cast<uint32_t>(value));
   }
 }
 
 std::string ScalarField::Text(double value) const {
-  if (fields_.back()->cpp_type() == FieldDescriptor::CPPTYPE_BOOL)
-    return value != 0 ? "true" : "false";
-  if (fields_.back()->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-    const auto* name = fields_.back()->enum_type()->FindValueByNumber(static_cast<int>(value));
-    if (name != nullptr) return name->name();
-  }
-  return text::ShortestDecimal(value);
+  const FieldDescriptor* field = path_.field();
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return reflect::TextOf(value != 0);
+  if (field->cpp_type() != FieldDescriptor::CPPTYPE_ENUM) return reflect::TextOf(value);
+  return reflect::TextOf(reflect::EnumNumber{static_cast<int>(value), field->enum_type()});
 }
 
 bool ScalarField::is_number() const {
-  return fields_.back()->cpp_type() != FieldDescriptor::CPPTYPE_BOOL &&
-         fields_.back()->cpp_type() != FieldDescriptor::CPPTYPE_ENUM;
+  const auto type = path_.field()->cpp_type();
+  return type != FieldDescriptor::CPPTYPE_BOOL && type != FieldDescriptor::CPPTYPE_ENUM;
 }
 
 bool FieldRule::InRange(double value) const {
@@ -301,6 +272,13 @@ void FillDefaults(bool cuda, v1::BaseSpec* base) {
     training->set_device(cuda ? v1::Device::cuda : v1::Device::cpu);
   }
   SortCheckpoints(training);
+}
+
+bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
+  if (!run->ParseFromString(bytes)) return false;
+  // The device is never filled in: a resolved spec has always had it.
+  FillDefaults(false, run->mutable_spec());
+  return true;
 }
 
 std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,

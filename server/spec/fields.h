@@ -10,7 +10,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/descriptor.h"
+#include "proto/reflect/read.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -19,9 +19,9 @@ namespace ablate::spec {
 class ScalarField {
  public:
   // `path` must name one.
-  explicit ScalarField(absl::string_view path);
+  explicit ScalarField(absl::string_view path) : path_(v1::BaseSpec::descriptor(), path) {}
 
-  bool Has(const v1::BaseSpec& base) const;
+  bool Has(const v1::BaseSpec& base) const { return path_.IsSet(base); }
   double Get(const v1::BaseSpec& base) const;  // 0 if absent
   void Set(double value, v1::BaseSpec* base) const;
   // As people write it: pre, true, 0.001.
@@ -29,7 +29,7 @@ class ScalarField {
   bool is_number() const;
 
  private:
-  std::vector<const google::protobuf::FieldDescriptor*> fields_;
+  reflect::FieldPath path_;
 };
 
 struct FieldRule {
@@ -38,7 +38,7 @@ struct FieldRule {
   // The default; may read fields that come earlier in the table.
   double (*default_value)(const v1::BaseSpec& base);
   // Whether the field means anything in this spec; null: always. Where it does not, setting it is a
-  // problem (check_run.h) and it stays unset.
+  // problem (checks.h) and it stays unset.
   bool (*applies)(const v1::BaseSpec& base);
   // Of numbers, both included unless open.
   double low = 0;
@@ -59,6 +59,10 @@ const std::vector<FieldRule>& FieldRules();
 // (auto becomes cuda or cpu), and the checkpoints in ascending order with −1 last, each once. Does
 // so again without effect.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
+
+// A run's spec as it was stored. A field that the server of that time did not have yet has its
+// default, as it would have if the run were made today. False if `bytes` are no spec.
+bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run);
 
 // Where a path below BaseSpec is to be reported.
 using ReportedAs = std::function<std::string(const std::string& path)>;

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/spec/labels.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {

@@ -11,46 +11,31 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "google/protobuf/descriptor.h"
-#include "google/protobuf/text_format.h"
 #include "server/engine/task.h"
+#include "server/spec/field_values.h"
 #include "server/spec/fields.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
 
-using google::protobuf::Message;
-
-// The value at `path` as comparable text; empty if it is not set.
-std::string ValueAt(const v1::BaseSpec& base, const std::string& path) {
-  const Message* message = &base;
-  const std::vector<std::string> names = absl::StrSplit(path, '.');
-  for (size_t i = 0; i + 1 < names.size(); ++i) {
-    message = &message->GetReflection()->GetMessage(
-        *message, message->GetDescriptor()->FindFieldByName(names[i]));
-  }
-  const auto* field = message->GetDescriptor()->FindFieldByName(names.back());
-  const auto* reflection = message->GetReflection();
-  if (!field->is_repeated() && !reflection->HasField(*message, field)) return "";
-  const int first = field->is_repeated() ? 0 : -1;
-  const int end = field->is_repeated() ? reflection->FieldSize(*message, field) : 0;
+// What `values` has at `path` and below it, as comparable text; empty if nothing is set.
+std::string ValueAt(const FieldValues& values, const std::string& path) {
   std::string text;
-  for (int i = first; i < end; ++i) {
-    std::string element;
-    google::protobuf::TextFormat::PrintFieldValueToString(*message, field, i, &element);
-    absl::StrAppend(&text, element, ";");
+  for (auto at = values.lower_bound(path); at != values.end() && absl::StartsWith(at->first, path);
+       ++at) {
+    const bool inside = at->first.size() == path.size() || at->first[path.size()] == '.';
+    if (inside) absl::StrAppend(&text, at->first, "=", at->second, ";");
   }
   return text;
 }
 
-v1::BaseSpec Filled(v1::BaseSpec base, const Point& point) {
+FieldValues Filled(v1::BaseSpec base, const Point& point) {
   std::vector<Problem> problems;
   Apply(point.writes, &base, &problems);
   FillDefaults(false, &base);
-  return base;
+  return ValuesOf(base);
 }
 
 // For each path that some setting changes: setting index → value.
@@ -69,10 +54,10 @@ Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
   for (const Point& point : axis.points) {
     for (const Write& write : point.writes) paths.insert(write.path);
   }
-  const v1::BaseSpec baseline = Filled(base, axis.points.front());
+  const FieldValues baseline = Filled(base, axis.points.front());
   Changes changes;
   for (size_t i = 1; i < axis.points.size(); ++i) {
-    const v1::BaseSpec changed = Filled(base, axis.points[i]);
+    const FieldValues changed = Filled(base, axis.points[i]);
     for (const std::string& path : paths) {
       if (WritesAround(axis.points[i], path)) continue;
       const std::string value = ValueAt(changed, path);

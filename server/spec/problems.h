@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -20,9 +21,17 @@ class Problems {
 
   // See reflect::MakeProblem. A sentence that is known already is left out.
   void Add(const std::string& field, const std::string& value, absl::string_view complaint,
-           absl::string_view allowed);
-  void Add(Problem problem);
-  void Add(std::vector<Problem> problems);
+           absl::string_view allowed) {
+    Add(reflect::MakeProblem(field, value, complaint, allowed));
+  }
+  void Add(Problem problem) {
+    ++found_;
+    if (full() || !known_.insert(problem.message).second) return;
+    list_.push_back(std::move(problem));
+  }
+  void Add(std::vector<Problem> problems) {
+    for (Problem& problem : problems) Add(std::move(problem));
+  }
 
   // Nothing more is kept: what only looks for problems may stop.
   bool full() const { return list_.size() >= kMaxProblems; }

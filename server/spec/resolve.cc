@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/spec/axes.h"
+#include "server/spec/checks.h"
 #include "server/spec/datasets.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/expand.h"
@@ -14,7 +15,6 @@
 #include "server/spec/grid.h"
 #include "server/spec/notes.h"
 #include "server/spec/problems.h"
-#include "server/spec/validate.h"
 #include "server/spec/writes.h"
 #include "text/decimal.h"
 

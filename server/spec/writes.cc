@@ -6,27 +6,11 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
+#include "proto/reflect/read.h"
 
 namespace ablate::spec {
 namespace {
-
-// Whether the field at `path`, without a subscript, is set.
-bool IsSet(const google::protobuf::Message& root, absl::string_view path) {
-  path = path.substr(0, path.find('['));
-  const google::protobuf::Message* message = &root;
-  for (const absl::string_view name : absl::StrSplit(path, '.')) {
-    const auto* reflection = message->GetReflection();
-    const auto* field = message->GetDescriptor()->FindFieldByName(std::string(name));
-    if (field->is_repeated()) return reflection->FieldSize(*message, field) > 0;
-    if (!reflection->HasField(*message, field)) return false;
-    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
-      message = &reflection->GetMessage(*message, field);
-    }
-  }
-  return true;
-}
 
 constexpr char kAllowed[] = "one axis or override for a path and all below it";
 
@@ -94,7 +78,9 @@ Source Sources::Find(const std::string& path, const v1::BaseSpec& merged) const 
   }
   std::string source = WrittenBy(overrides_, path);
   if (!source.empty()) return {Rank::kOverride, std::move(source)};
-  return {IsSet(merged, path) ? Rank::kBase : Rank::kDefault, absl::StrCat("base.", path)};
+  // A path may go on with the element of a list.
+  const reflect::FieldPath field(merged.GetDescriptor(), path.substr(0, path.find('[')));
+  return {field.IsSet(merged) ? Rank::kBase : Rank::kDefault, absl::StrCat("base.", path)};
 }
 
 void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Problem>* problems) {

@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/ascii.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "proto/reflect/read.h"
+#include "server/spec/fields.h"
 #include "server/spec/resolve.h"
 
 namespace ablate::spec {
@@ -100,6 +103,44 @@ inline Resolution Resolved(const v1::ExperimentSpec& spec, const Overrides& over
   Resolution resolution = Resolve(spec, overrides, TestSurroundings());
   EXPECT_EQ(Messages(resolution), std::vector<std::string>());
   return resolution;
+}
+
+// The paths of every scalar and every list of BaseSpec.
+inline std::vector<std::string> Leaves(
+    const google::protobuf::Descriptor* type = v1::BaseSpec::descriptor(),
+    const std::string& path = "") {
+  std::vector<std::string> leaves;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = type->field(i);
+    const std::string below = reflect::Below(path, field->name());
+    std::vector<std::string> found = {below};
+    if (field->message_type() != nullptr) found = Leaves(field->message_type(), below);
+    leaves.insert(leaves.end(), found.begin(), found.end());
+  }
+  return leaves;
+}
+
+// Resolved bases between which every field applies.
+inline std::vector<v1::BaseSpec> FilledBases() {
+  v1::ExperimentSpec sgd = SmallSpec();
+  sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
+  std::vector<v1::BaseSpec> bases;
+  for (const v1::ExperimentSpec& spec : {SmallSpec(), sgd, NamesNorm()}) {
+    bases.push_back(Resolved(spec).cells.at(0).run.spec());
+  }
+  return bases;
+}
+
+// Another value than `value` that the rule's field may have by itself.
+inline double OtherValue(const FieldRule& rule, double value) {
+  if (rule.field.is_number()) return rule.InRange(value + 1) ? value + 1 : value / 2 + 0.25;
+  for (int number = 2; number >= 0; --number) {
+    const std::string name = rule.field.Text(number);
+    const bool known = absl::ascii_isalpha(name[0]) && name != "unspecified";
+    if (known && name != rule.field.Text(value)) return number;
+  }
+  ADD_FAILURE() << rule.path << " has no other value";
+  return value;
 }
 
 }  // namespace ablate::spec

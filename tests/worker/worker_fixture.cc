@@ -9,64 +9,30 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "server/spec/fields.h"
 
 namespace ablate::worker {
 namespace {
 
 namespace api = ablate::v1;
 
-void FillModel(api::ModelSpec& model) {
-  model.set_layers(1);
-  model.set_width(8);
-  model.set_heads(2);
-  model.set_context(8);
-  model.set_positions(api::Positions::learned);
-  model.set_bias(true);
-  model.set_residual(true);
-  model.set_tied_head(false);
-  model.set_head_bias(true);
-  model.mutable_init()->set_kind(api::InitKind::pytorch);
-  model.mutable_init()->set_streams(api::InitStreams::by_name);
-  model.mutable_attention()->set_causal(true);
-  api::NormSpec& norm = *model.mutable_norm();
-  norm.set_kind(api::NormKind::layer);
-  norm.set_placement(api::NormPlacement::pre);
-  norm.set_attention(true);
-  norm.set_feed_forward(true);
-  norm.set_final(true);
-  norm.set_eps(1e-5);
-  norm.set_gain(true);
-  norm.set_bias(true);
-  model.mutable_feed_forward()->set_hidden(16);
-  model.mutable_feed_forward()->set_activation(api::Activation::gelu);
-}
-
-void FillTraining(api::TrainingSpec& training, uint32_t steps) {
-  training.set_steps(steps);
-  training.set_batch(2);
-  training.set_optimizer(api::Optimizer::adamw);
-  training.set_learning_rate(1e-3);
-  training.add_betas(.9);
-  training.add_betas(.999);
-  training.set_momentum(0);
-  training.set_eps(1e-8);
-  training.set_weight_decay(0);
-  training.set_schedule(api::Schedule::constant);
-  training.set_warmup(0);
-  training.set_clip(0);
-  training.add_checkpoints(-1);
-  training.set_device(api::Device::cpu);
-}
-
-v1::GrantedRun AnyRun(uint32_t seed, uint32_t steps) {
+// Small, and otherwise as a server resolves it.
+v1::GrantedRun RunOf(const api::TaskSpec& task, uint32_t seed, uint32_t steps) {
   v1::GrantedRun run;
   run.set_run("run-" + std::to_string(seed));
   run.mutable_spec()->set_seed(seed);
   api::BaseSpec& spec = *run.mutable_spec()->mutable_spec();
-  FillModel(*spec.mutable_model());
-  FillTraining(*spec.mutable_training(), steps);
-  spec.mutable_evaluation()->set_every(100);
+  *spec.mutable_task() = task;
+  api::ModelSpec& model = *spec.mutable_model();
+  model.set_layers(1);
+  model.set_width(8);
+  model.set_heads(2);
+  model.set_context(8);
+  model.mutable_feed_forward()->set_hidden(16);
+  spec.mutable_training()->set_steps(steps);
+  spec.mutable_training()->set_batch(2);
   spec.mutable_evaluation()->set_batches(1);
+  spec::FillDefaults(false, &spec);
   return run;
 }
 
@@ -123,18 +89,17 @@ absl::Status WorkerTest::WaitForEnd() {
 }
 
 v1::GrantedRun WorkerTest::RecallRun(uint32_t seed, uint32_t steps) {
-  v1::GrantedRun run = AnyRun(seed, steps);
-  auto& task = *run.mutable_spec()->mutable_spec()->mutable_task()->mutable_legacy_recall();
-  task.set_keys(10);
-  task.set_draw(4);
-  return run;
+  api::TaskSpec task;
+  task.mutable_legacy_recall()->set_keys(10);
+  task.mutable_legacy_recall()->set_draw(4);
+  return RunOf(task, seed, steps);
 }
 
 v1::GrantedRun WorkerTest::DocumentsRun(uint32_t seed, uint32_t steps, const std::string& blob) {
-  v1::GrantedRun run = AnyRun(seed, steps);
-  auto& task = *run.mutable_spec()->mutable_spec()->mutable_task()->mutable_documents();
-  task.set_dataset("datasets/names-abc123");
-  task.set_held_out(1);
+  api::TaskSpec task;
+  task.mutable_documents()->set_dataset("datasets/names-abc123");
+  task.mutable_documents()->set_held_out(1);
+  v1::GrantedRun run = RunOf(task, seed, steps);
   run.set_dataset_blob(blob);
   return run;
 }

@@ -1,5 +1,3 @@
-#include "server/spec/validate.h"
-
 #include <string>
 #include <vector>
 
@@ -8,8 +6,10 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "proto/reflect/read.h"
+#include "server/spec/axes.h"
+#include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
-#include "server/spec/labels.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
 
@@ -114,62 +114,44 @@ class Walker {
                      absl::StrCat("field number ", unknown.field(i).number(), " is unknown"),
                      "the fields that this server knows");
     }
-    std::vector<const FieldDescriptor*> fields;
-    message.GetReflection()->ListFields(message, &fields);
-    for (const FieldDescriptor* field : fields) {
-      Visit(message, field, path.empty() ? field->name() : absl::StrCat(path, ".", field->name()));
+    for (const FieldDescriptor* field : reflect::SetFields(message)) {
+      Visit(message, field, reflect::Below(path, field->name()));
     }
   }
 
  private:
   void Visit(const Message& message, const FieldDescriptor* field, const std::string& path) {
-    const auto* reflection = message.GetReflection();
-    if (!field->is_repeated()) return VisitOne(message, field, -1, path);
-    const int size = reflection->FieldSize(message, field);
+    if (!field->is_repeated()) return Check(reflect::Read(message, field), path);
+    const int size = message.GetReflection()->FieldSize(message, field);
     if (size > kMaxWalked) return;  // that there are so many is the problem, told by who reads them
     for (int i = 0; i < size && !problems_->full(); ++i) {
-      VisitOne(message, field, i, field->is_map() ? path : absl::StrCat(path, "[", i, "]"));
+      Check(reflect::Read(message, field, i),
+            field->is_map() ? path : absl::StrCat(path, "[", i, "]"));
     }
   }
 
-  // Element `index` of a repeated field, or the singular field if it is −1.
-  void VisitOne(const Message& message, const FieldDescriptor* field, int index,
-                const std::string& path) {
-    const auto* reflection = message.GetReflection();
-    std::string scratch;
-    switch (field->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_MESSAGE:
-        return VisitMessage(index < 0 ? reflection->GetMessage(message, field)
-                                      : reflection->GetRepeatedMessage(message, field, index),
-                            field, path);
-      case FieldDescriptor::CPPTYPE_ENUM:
-        return CheckEnum(index < 0 ? reflection->GetEnumValue(message, field)
-                                   : reflection->GetRepeatedEnumValue(message, field, index),
-                         field->enum_type(), path);
-      case FieldDescriptor::CPPTYPE_STRING:
-        return CheckText(
-            index < 0 ? reflection->GetStringReference(message, field, &scratch)
-                      : reflection->GetRepeatedStringReference(message, field, index, &scratch),
-            path);
-      default:
-        return;
+  void Check(const reflect::FieldValue& value, const std::string& path) {
+    if (const auto* message = std::get_if<const Message*>(&value)) {
+      CheckMessage(**message, path);
+    } else if (const auto* number = std::get_if<reflect::EnumNumber>(&value)) {
+      CheckEnum(*number, path);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      CheckText(*text, path);
     }
   }
 
-  void VisitMessage(const Message& message, const FieldDescriptor* field, const std::string& path) {
-    if (message.GetDescriptor() == google::protobuf::Value::descriptor()) {
+  void CheckMessage(const Message& message, const std::string& path) {
+    const google::protobuf::Descriptor* type = message.GetDescriptor();
+    if (type == google::protobuf::Value::descriptor()) {
       std::vector<Problem> found;
       reflect::CheckValue(static_cast<const google::protobuf::Value&>(message), path, &found);
       return problems_->Add(std::move(found));
     }
-    if (!field->is_map()) return Walk(message, path);
-    const auto* reflection = message.GetReflection();
-    std::string scratch;
-    const std::string& key =
-        reflection->GetStringReference(message, field->message_type()->map_key(), &scratch);
+    if (type->map_key() == nullptr) return Walk(message, path);  // no entry of a map
+    const auto key = std::get<std::string>(reflect::Read(message, type->map_key()));
     const std::string below = absl::StrCat(path, reflect::Subscript(key));
     CheckText(key, below);
-    VisitOne(message, field->message_type()->map_value(), -1, below);
+    Check(reflect::Read(message, type->map_value()), below);
   }
 
   void CheckText(const std::string& text, const std::string& path) {
@@ -178,12 +160,13 @@ class Walker {
                    absl::StrCat(reflect::Quoted(text), " is not UTF-8"), "text in UTF-8");
   }
 
-  void CheckEnum(int number, const google::protobuf::EnumDescriptor* type,
-                 const std::string& path) {
-    if (number != 0 && type->FindValueByNumber(number) != nullptr) return;
+  void CheckEnum(const reflect::EnumNumber& value, const std::string& path) {
+    if (value.number != 0 && value.type->FindValueByNumber(value.number) != nullptr) return;
     std::vector<std::string> names;
-    for (int i = 1; i < type->value_count(); ++i) names.push_back(type->value(i)->name());
-    problems_->Add(path, absl::StrCat(number), absl::StrCat(number, " is unknown"),
+    for (int i = 1; i < value.type->value_count(); ++i) {
+      names.push_back(value.type->value(i)->name());
+    }
+    problems_->Add(path, absl::StrCat(value.number), absl::StrCat(value.number, " is unknown"),
                    absl::StrJoin(names, ", "));
   }
 

@@ -1,0 +1,56 @@
+// Checks of an experiment: first apart from its runs (check_experiment.cc), then of each
+// combination (check_run.cc). Fields by themselves are in fields.h, axes in axes.h, the grid's size
+// in grid.h.
+#ifndef ABLATE_SERVER_SPEC_CHECKS_H_
+#define ABLATE_SERVER_SPEC_CHECKS_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "ablate/v1/spec.pb.h"
+#include "server/spec/datasets.h"
+#include "server/spec/problems.h"
+#include "server/spec/writes.h"
+
+namespace ablate::spec {
+
+// What a client that is not ours could send: fields and enum numbers that this server does not
+// know, text that is not UTF-8, values that are empty or not finite. Paths are below the
+// experiment.
+void CheckWellFormed(const v1::ExperimentSpec& spec, Problems* problems);
+
+// Name, question, report and limits.
+void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems);
+
+// One kind in every entry of `analyses`, at most one `samples`, its ranges, and a base that has
+// text. Overrides are in the base.
+void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
+
+// One combination.
+struct RunToCheck {
+  const v1::BaseSpec& merged;  // what was written
+  const v1::BaseSpec& filled;  // with defaults
+  const Sources& sources;
+  const std::set<std::string>& bad;  // paths that have problems of their own
+};
+
+// Fields that must fit each other, the data set, the device. Each problem is reported where one of
+// its fields was written most particularly: in a setting before an override before the base. Fields
+// in `bad` are not compared with others.
+void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
+              Problems* problems);
+
+// What training a run takes at least, and what there is.
+struct MemoryNeed {
+  uint64_t parameters = 0;
+  double bytes = 0;
+  uint64_t available = 0;
+};
+
+// For a run that takes more than there is: reported like CheckRun's.
+void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_CHECKS_H_

@@ -1,0 +1,86 @@
+// The table of fields: it has every field, its defaults hold, and fill in what was stored before.
+#include "server/spec/fields.h"
+
+#include "gmock/gmock.h"
+#include "server/spec/engine_config.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAreArray;
+
+// A new field can't be forgotten: it is in the table or one of the few that are handled apart.
+TEST(FieldRulesTest, CoverBaseSpec) {
+  std::vector<std::string> known = {"task.documents.dataset", "training.betas",
+                                    "training.checkpoints", "training.device"};
+  for (const FieldRule& rule : FieldRules()) known.push_back(rule.path);
+  EXPECT_THAT(known, UnorderedElementsAreArray(Leaves()));
+}
+
+TEST(FieldRulesTest, DefaultsAreInRange) {
+  for (const v1::BaseSpec& base : FilledBases()) {
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.field.is_number() || !rule.Applies(base)) continue;
+      EXPECT_TRUE(rule.InRange(rule.default_value(base))) << rule.path;
+      EXPECT_THAT(rule.allowed, Not(IsEmpty())) << rule.path;
+    }
+  }
+}
+
+v1::RunSpec ReadBack(const v1::RunSpec& stored) {
+  v1::RunSpec run;
+  EXPECT_TRUE(ReadStoredRun(stored.SerializeAsString(), &run));
+  return run;
+}
+
+// As if each field in turn had come after the run was stored.
+TEST(StoredRunTest, HasTheDefaultsOfFieldsThatCameLater) {
+  std::set<std::string> cleared;
+  for (const v1::BaseSpec& base : FilledBases()) {
+    v1::RunSpec run;
+    *run.mutable_spec() = base;
+    run.set_seed(7);
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.Applies(base) || rule.field.Get(base) != rule.default_value(base)) continue;
+      v1::RunSpec older = run;
+      google::protobuf::Value nothing;
+      nothing.set_null_value(google::protobuf::NULL_VALUE);
+      std::vector<Problem> problems;
+      reflect::SetPath(rule.path, nothing, "", older.mutable_spec(), &problems);
+      EXPECT_FALSE(rule.field.Has(older.spec())) << rule.path;
+      EXPECT_FALSE(CheckKnown(older).ok()) << rule.path;
+      EXPECT_EQ(ReadBack(older).DebugString(), run.DebugString()) << rule.path;
+      cleared.insert(rule.path);
+    }
+  }
+  EXPECT_EQ(cleared.size(), FieldRules().size() - 1) << "all but task.documents.held_out";
+}
+
+TEST(StoredRunTest, KeepsWhatIsStored) {
+  for (const v1::BaseSpec& base : FilledBases()) {
+    for (const FieldRule& rule : FieldRules()) {
+      if (!rule.Applies(base)) continue;
+      v1::RunSpec run;
+      *run.mutable_spec() = base;
+      rule.field.Set(OtherValue(rule, rule.field.Get(base)), run.mutable_spec());
+      v1::BaseSpec read = ReadBack(run).spec();
+      EXPECT_EQ(rule.field.Get(read), rule.field.Get(run.spec())) << rule.path;
+    }
+  }
+  v1::RunSpec newer;
+  newer.mutable_spec()->mutable_task()->mutable_legacy_recall();
+  newer.GetReflection()->MutableUnknownFields(&newer)->AddVarint(4711, 1);
+  EXPECT_THAT(std::string(CheckKnown(ReadBack(newer)).message()),
+              testing::HasSubstr("field number 4711"));
+}
+
+TEST(StoredRunTest, IsNotMadeOfDamage) {
+  v1::RunSpec run;
+  EXPECT_FALSE(ReadStoredRun("\xff\xff", &run));
+}
+
+}  // namespace
+}  // namespace ablate::spec
