@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
-#include "server/worker/run_setup.h"
 
 namespace ablate::worker {
 namespace {
