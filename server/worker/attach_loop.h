@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/worker/attach_stream.h"
-#include "server/worker/executor.h"
 #include "server/worker/lease_book.h"
+#include "server/worker/outbox.h"
 #include "sync/mutex.h"
 
 namespace ablate::worker {

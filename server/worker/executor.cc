@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "server/worker/contention.h"
 #include "server/worker/point_buffer.h"
 
 namespace ablate::worker {
