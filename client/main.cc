@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "client/program.h"
+#include "client/command_table.h"
 
 int main(int argc, char** argv) {
   ablate::client::Context context;
