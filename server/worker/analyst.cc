@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::worker {

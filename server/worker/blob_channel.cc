@@ -3,8 +3,6 @@
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
-#include <utility>
-
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "absl/strings/str_cat.h"
 #include "server/worker/channel.h"

@@ -2,8 +2,6 @@
 #ifndef ABLATE_SERVER_WORKER_EXECUTOR_H_
 #define ABLATE_SERVER_WORKER_EXECUTOR_H_
 
-#include <string>
-
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"

@@ -3,7 +3,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/results/spec_yaml.h"
 #include "storage/blobs.h"
 #include "storage/sha256.h"
 #include "tests/results/stored_grid.h"

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "server/engine/model/init.h"
