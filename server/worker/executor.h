@@ -27,7 +27,7 @@ struct ExecutorOptions {
 class Executor {
  public:
   Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
-           Reports* reports);
+           EventSink* events);
 
   // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
   // are reported and are OK here; an error says that the device is lost. The calling thread is a
@@ -37,7 +37,7 @@ class Executor {
  private:
   const ExecutorOptions options_;
   BlobChannel* const blobs_;
-  Reports* const reports_;
+  EventSink* const events_;
   RunSetup setup_;
 };
 

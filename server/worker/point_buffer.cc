@@ -14,10 +14,10 @@ uint64_t Micros(absl::Duration duration) {
   return static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Microseconds(duration), 0));
 }
 
-// What `total` has grown by since it was `told`, up to `most`; told from now on.
-uint64_t Growth(uint64_t total, uint64_t most, uint64_t* told) {
-  const uint64_t growth = std::min(total - std::min(*told, total), most);
-  *told += growth;
+// What `total` has grown by beyond what was `reported`, up to `max`; reported from now on.
+uint64_t Growth(uint64_t total, uint64_t max, uint64_t* reported) {
+  const uint64_t growth = std::min(total - std::min(*reported, total), max);
+  *reported += growth;
   return growth;
 }
 

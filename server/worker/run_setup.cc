@@ -23,12 +23,12 @@ absl::Status Annotate(const absl::Status& status, const std::string& what) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const RightfulBlob& blob,
+absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const GrantedBlob& blob,
                                                                       const engine::TaskKind& task,
                                                                       RunControl& control) {
   const std::string key = absl::StrCat(task.name, " ", blob.sha256);
   if (auto known = Find(key)) return known;
-  const absl::StatusOr<std::string> file = blobs_->Read(blob.right, blob.sha256, control);
+  const absl::StatusOr<std::string> file = blobs_->Read(blob.grant, blob.sha256, control);
   if (!file.ok()) return file.status();
   absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(*file);
   if (data.ok()) Keep({key, *data});
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
 }
 
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
-                                             const RightfulBlob& data_set, DataSets* data_sets,
+                                             const GrantedBlob& data_set, DataSets* data_sets,
                                              RunControl& control) {
   // Before anything is fetched for it.
   if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;

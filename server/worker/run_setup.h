@@ -23,9 +23,9 @@ namespace ablate::worker {
 using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<engine::Trainer>>(
     const std::vector<engine::RunConfig>&)>;
 
-// A blob that a lease, or an analysis by its id, gives the right to read.
-struct RightfulBlob {
-  std::string right;
+// A blob, and the id of the lease or analysis that gives the right to read it.
+struct GrantedBlob {
+  std::string grant;
   std::string sha256;
 };
 
@@ -39,7 +39,7 @@ class DataSets {
 
   // Blocks while it fetches, with the right to do so, as BlobChannel::Read does. INVALID_ARGUMENT
   // if the blob is no data set of this kind of task, which must be one that reads any.
-  absl::StatusOr<std::shared_ptr<const engine::TaskData>> Get(const RightfulBlob& blob,
+  absl::StatusOr<std::shared_ptr<const engine::TaskData>> Get(const GrantedBlob& blob,
                                                               const engine::TaskKind& task,
                                                               RunControl& control);
 
@@ -61,7 +61,7 @@ class DataSets {
 // A run as the engine knows it, with the data set (if its task has one) in it. Blocks while that is
 // fetched.
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
-                                             const RightfulBlob& data_set, DataSets* data_sets,
+                                             const GrantedBlob& data_set, DataSets* data_sets,
                                              RunControl& control);
 
 // Thread-safe.
