@@ -13,7 +13,7 @@ std::string AsPicture(const Figure& figure, const std::string& id) {
   const size_t end = begin == std::string::npos ? begin : figure.svg.find('>', begin);
   if (end == std::string::npos || figure.svg[end - 1] == '/') return "";
   absl::string_view body = absl::string_view(figure.svg).substr(end + 1);
-  // A title of the drawing's own would be read twice.
+  // A title or role of the drawing's own would stand there twice.
   const size_t open = body.find("<title"), close = body.find("</title>");
   std::string without_title;
   if (open != absl::string_view::npos && close != absl::string_view::npos && open < close) {
@@ -24,8 +24,8 @@ std::string AsPicture(const Figure& figure, const std::string& id) {
   const auto escaped = [](const std::string& text) {
     return text::EscapeMarkup(text::CleanText(text));
   };
-  const std::string tag = absl::StrReplaceAll(figure.svg.substr(begin, end - begin),
-                                              {{" role=\"img\"", ""}});  // not twice
+  const std::string tag =
+      absl::StrReplaceAll(figure.svg.substr(begin, end - begin), {{" role=\"img\"", ""}});
   return absl::StrCat(tag, " role=\"img\" aria-labelledby=\"", id, "-title ", id,
                       "-desc\"><title id=\"", id, "-title\">", escaped(figure.title),
                       "</title><desc id=\"", id, "-desc\">", escaped(figure.description), "</desc>",
