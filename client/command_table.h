@@ -1,10 +1,11 @@
-// The commands, each in a file of commands/, and the one table that they are in. A new command has
-// a function here, a row in the table, and its file.
+// The commands, each in a file of commands/, the one table that they are in, and the program that
+// they make. A new command has a function here, a row in the table, and its file.
 #ifndef ABLATE_CLIENT_COMMAND_TABLE_H_
 #define ABLATE_CLIENT_COMMAND_TABLE_H_
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,10 @@ struct CommandRow {
 
 // In the order of the help. The commands of a group follow each other.
 absl::Span<const CommandRow> CommandTable();
+
+// The whole program but for main, so that tests can run it as a shell would. `arguments` without
+// the program's name; the result is the exit code (context.h).
+int RunProgram(const std::vector<std::string>& arguments, const Context& context);
 
 Action DefineUp(Command* command);
 Action DefineDown(Command* command);

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "proto/reflect/from_value.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {

@@ -31,31 +31,17 @@ bool IsLocal(absl::string_view address) {
 }  // namespace
 
 absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment) {
-  std::filesystem::path path = folder;
-  if (path.empty()) path = environment("ABLATE_HOME").value_or("");
+  const std::filesystem::path path = folder.empty() ? process::DefaultHome(environment) : folder;
   if (path.empty()) {
-    const std::string data = environment("XDG_DATA_HOME").value_or("");
-    if (absl::StartsWith(data, "/")) {  // XDG has relative ones ignored
-      path = std::filesystem::path(data) / "ablate";
-    } else if (const auto user = environment("HOME")) {
-      path = std::filesystem::path(*user) / ".local/share/ablate";
-    } else {
-      return absl::FailedPreconditionError(
-          "no folder for the personal server: set ABLATE_HOME or HOME");
-    }
+    return absl::FailedPreconditionError(
+        "no folder for the personal server: set ABLATE_HOME or HOME");
   }
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error).lexically_normal();
   if (error) {
     return absl::FailedPreconditionError(absl::StrCat(path.string(), ": ", error.message()));
   }
-  Home home;
-  home.folder = absolute.string();
-  home.address_file = absolute / "run/address";
-  home.pid_file = absolute / "run/ablated.pid";
-  home.log_folder = absolute / "log";
-  home.log_file = absolute / "log/ablated.log";
-  return home;
+  return Home(absolute.string());
 }
 
 absl::StatusOr<std::string> ReadAddress(const Home& home) {

@@ -5,32 +5,23 @@
 
 #include <sys/types.h>
 
-#include <functional>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "process/private_folder.h"
 
 namespace ablate::client {
 
-// The value of an environment variable, nothing if it is unset or empty.
-using Environment = std::function<std::optional<std::string>(const char* name)>;
+using Environment = process::Environment;
+using Home = process::HomeFiles;
 
 inline constexpr char kHomeHelp[] =
     "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
 
-struct Home {
-  std::string folder;        // absolute
-  std::string address_file;  // holds "unix:PATH"
-  std::string pid_file;
-  std::string log_folder;
-  std::string log_file;  // of the server
-};
-
-// `folder` if it is not empty, else $ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate.
-// FAILED_PRECONDITION if none of these says where.
+// `folder` if it is not empty, else process::DefaultHome; absolute. FAILED_PRECONDITION if none of
+// these says where.
 absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment);
 
 // The address in the home's file. UNAVAILABLE, with what to do, if there is none.

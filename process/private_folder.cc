@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -59,5 +61,28 @@ absl::StatusOr<std::string> MakePrivateHome(const std::string& folder) {
   if (absl::Status ours = CheckPrivateFolder(real); !ours.ok()) return ours;
   return real;
 }
+
+std::optional<std::string> EnvironmentVariable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::string DefaultHome(const Environment& environment) {
+  if (const auto home = environment("ABLATE_HOME")) return *home;
+  const std::string data = environment("XDG_DATA_HOME").value_or("");
+  // XDG's folders must be absolute; others are to be ignored.
+  if (absl::StartsWith(data, "/")) return absl::StrCat(data, "/ablate");
+  const auto user = environment("HOME");
+  return user ? absl::StrCat(*user, "/.local/share/ablate") : "";
+}
+
+HomeFiles::HomeFiles(const std::string& home)
+    : folder(home),
+      run_folder(std::filesystem::path(home) / "run"),
+      log_folder(std::filesystem::path(home) / "log"),
+      address_file(absl::StrCat(run_folder, "/address")),
+      pid_file(absl::StrCat(run_folder, "/ablated.pid")),
+      log_file(absl::StrCat(log_folder, "/ablated.log")) {}
 
 }  // namespace ablate::process

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "process/file.h"
 #include "process/identity.h"
 #include "process/log_file.h"
+#include "process/private_folder.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
 #include "server/schedule/scheduler_thread.h"
@@ -56,24 +56,10 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Empty if the environment names none.
-std::string DefaultHome() {
-  const auto set = [](const char* name) {
-    const char* value = getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (!set("ABLATE_HOME").empty()) return set("ABLATE_HOME");
-  // XDG's folders must be absolute; others are to be ignored.
-  if (absl::StartsWith(set("XDG_DATA_HOME"), "/")) {
-    return absl::StrCat(set("XDG_DATA_HOME"), "/ablate");
-  }
-  return set("HOME").empty() ? "" : absl::StrCat(set("HOME"), "/.local/share/ablate");
-}
-
 void Define(CLI::App& app, Flags& flags) {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  flags.home = DefaultHome();
+  flags.home = process::DefaultHome(process::EnvironmentVariable);
   flags.worker = (self.parent_path() / "ablate-worker").string();
   app.set_version_flag("--version", absl::StrCat("ablated ", ABLATE_VERSION));
   app.add_option("--home", flags.home, "folder of everything this server keeps")
@@ -147,9 +133,9 @@ launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role
   command.program = std::filesystem::absolute(flags.worker).string();
   command.arguments = {absl::StrCat("--server=", launch::SocketAddress(home.worker_socket)),
                        absl::StrCat("--role=", role), absl::StrCat("--name=", name),
-                       absl::StrCat("--lock=", home.run, "/", name, ".lock")};
-  command.log_file = absl::StrCat(home.log, "/", name, ".log");
-  command.pid_file = absl::StrCat(home.run, "/", name, ".pid");
+                       absl::StrCat("--lock=", home.run_folder, "/", name, ".lock")};
+  command.log_file = absl::StrCat(home.log_folder, "/", name, ".log");
+  command.pid_file = absl::StrCat(home.run_folder, "/", name, ".pid");
   return command;
 }
 

@@ -3,7 +3,6 @@
 #define ABLATE_TEXT_CLEAN_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"

@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-// What arrived.
+// What the server has sent so far.
 struct Received {
   uint64_t files = 0;
   uint64_t bytes = 0;

@@ -14,7 +14,7 @@
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
-#include "proto/reflect/from_value.h"
+#include "proto/reflect/text.h"
 #include "text/csv.h"
 #include "text/decimal.h"
 

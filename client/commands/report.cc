@@ -35,7 +35,7 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-// Bytes written.
+// Writes the page as it arrives; the result is how many bytes it has.
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
                                  const Options& options) {
   PartFile file(options.output);

@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/names.h"
-#include "proto/reflect/from_value.h"
+#include "proto/reflect/text.h"
 #include "storage/sha256.h"
 
 namespace ablate::client {

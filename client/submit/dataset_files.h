@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "client/connection.h"
 #include "client/submit/experiment_file.h"
-#include "client/submit/overrides.h"
 
 namespace ablate::client {
 

@@ -1,13 +1,18 @@
-// An experiment file (YAML or JSON) read into the message it stands for.
+// An experiment file (YAML or JSON) read into the message it stands for, and what --set path=value
+// and --seeds 0..9 change about it.
 #ifndef ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_
 #define ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_
 
 #include <istream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/submit/source_text.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace ablate::client {
 
@@ -22,6 +27,20 @@ struct ExperimentFile {
 // Reads `path` by its ending (.yaml .yml .json), or `in` if `path` is "-": YAML,
 // or JSON if it looks like it. Every problem that can be found without a server is in `problems`.
 ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in);
+
+// What --set changes, by path.
+using Overrides = std::map<std::string, google::protobuf::Value>;
+
+// The overrides of `arguments`, each `path=value` with a value as in a YAML file (null clears), no
+// path twice. INVALID_ARGUMENT says which argument is none and why.
+absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments);
+
+// Appends every problem with paths, which lie below base, and with values of the wrong kind.
+void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems);
+
+// `7`, `0..9` (both included), `1,2,5` or a mix such as `0..3,9`. INVALID_ARGUMENT says what is
+// wrong; at most 10,000 seeds, all distinct.
+absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text);
 
 }  // namespace ablate::client
 

@@ -37,7 +37,7 @@ struct Sample {
 };
 
 struct SampleCounts {
-  uint32_t distinct = 0;  // texts
+  uint32_t distinct = 0;  // texts that differ from each other
   uint32_t in_training_data = 0;
 };
 

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "process/private_folder.h"
 
 namespace ablate::launch {
 namespace {
@@ -38,7 +37,7 @@ absl::StatusOr<std::string> ShortFolder() {
 }
 
 absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name) {
-  const std::string natural = absl::StrCat(home.run, "/", name);
+  const std::string natural = absl::StrCat(home.run_folder, "/", name);
   if (natural.size() <= kMaxSocketPath) return natural;
   absl::StatusOr<std::string> folder = ShortFolder();
   if (!folder.ok()) return folder.status();
@@ -68,11 +67,8 @@ std::string SocketAddress(absl::string_view path) {
 absl::StatusOr<Home> PrepareHome(const std::string& folder) {
   const absl::StatusOr<std::string> real = process::MakePrivateHome(folder);
   if (!real.ok()) return real.status();
-  Home home;
-  home.folder = *real;
-  home.log = absl::StrCat(home.folder, "/log");
-  home.run = absl::StrCat(home.folder, "/run");
-  for (const std::string& part : {home.log, home.run}) {
+  Home home(*real);
+  for (const std::string& part : {home.log_folder, home.run_folder}) {
     if (absl::Status made = process::MakePrivateFolder(part); !made.ok()) return made;
   }
   absl::StatusOr<std::string> client = SocketPath(home, "ablate.sock");
@@ -81,8 +77,6 @@ absl::StatusOr<Home> PrepareHome(const std::string& folder) {
   if (!worker.ok()) return worker.status();
   home.client_socket = *std::move(client);
   home.worker_socket = *std::move(worker);
-  home.address_file = absl::StrCat(home.run, "/address");
-  home.pid_file = absl::StrCat(home.run, "/ablated.pid");
   return home;
 }
 

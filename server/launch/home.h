@@ -1,4 +1,4 @@
-// The folder of a personal server: ablate.db, blobs/, log/, run/ with its sockets.
+// The folder of a personal server, and its sockets.
 #ifndef ABLATE_SERVER_LAUNCH_HOME_H_
 #define ABLATE_SERVER_LAUNCH_HOME_H_
 
@@ -6,18 +6,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "process/private_folder.h"
 
 namespace ablate::launch {
 
-struct Home {
-  std::string folder;         // absolute; mode 0700
-  std::string log;            // folder + "/log"
-  std::string run;            // folder + "/run"
-  std::string client_socket;  // run + "/ablate.sock", or a hashed name under XDG_RUNTIME_DIR if
-                              // over 107 bytes
-  std::string worker_socket;  // run + "/worker.sock", likewise
-  std::string address_file;   // run + "/address": where clients read "unix:PATH"
-  std::string pid_file;       // run + "/ablated.pid"
+struct Home : process::HomeFiles {  // `folder` is absolute; folders have mode 0700
+  using HomeFiles::HomeFiles;
+  // run_folder + "/ablate.sock" and "/worker.sock", or hashed names under XDG_RUNTIME_DIR if over
+  // 107 bytes.
+  std::string client_socket;
+  std::string worker_socket;
 };
 
 // The gRPC address of a socket, "unix:PATH": an address is a URI, so that what has a meaning in one

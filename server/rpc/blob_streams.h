@@ -37,8 +37,8 @@ class BlobReader {
  private:
   storage::Blobs* blobs_ = nullptr;
   std::shared_ptr<storage::Blobs::Pin> pin_;
-  uint64_t offset_ = 0;    // asked for
-  uint64_t position_ = 0;  // read and hashed
+  uint64_t offset_ = 0;    // from where the caller wants bytes
+  uint64_t position_ = 0;  // up to where they are read and hashed
   storage::Sha256 hash_;
 };
 
@@ -67,7 +67,7 @@ class BlobWriter {
  private:
   std::string sha256_;
   std::unique_ptr<storage::Blobs::Writer> writer_;  // null if no bytes are wanted
-  std::shared_ptr<storage::Blobs::Pin> pin_;        // then
+  std::shared_ptr<storage::Blobs::Pin> pin_;        // of the blob that is there already
 };
 
 // Chunk is a message with a field `data`.

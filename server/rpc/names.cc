@@ -30,7 +30,7 @@ using Ids = absl::StatusOr<std::vector<std::string>>;
 struct Collection {
   absl::string_view singular, plural;
   absl::string_view allowed, allowed_whole;  // names, in words, of FindId and FindWholeId
-  absl::string_view reason;                  // of NOT_FOUND
+  absl::string_view reason;                  // ErrorInfo's, where there is none
   absl::string_view partly;                  // how a name that is not a whole ID is a resource's
   bool (*is_id)(absl::string_view id);
   // At most `limit` IDs that `id` means or begins, in order.

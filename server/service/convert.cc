@@ -13,7 +13,7 @@ using ::google::protobuf::util::TimeUtil;
 
 struct ExperimentState {
   storage::ExperimentState stored;
-  v1::ExperimentState::Value told;
+  v1::ExperimentState::Value proto;
 };
 
 constexpr ExperimentState kExperimentStates[] = {
@@ -24,7 +24,7 @@ constexpr ExperimentState kExperimentStates[] = {
 
 struct RunState {
   storage::RunState stored;
-  v1::RunState::Value told;
+  v1::RunState::Value proto;
   uint32_t storage::RunCounts::*count;
 };
 
@@ -58,7 +58,7 @@ void AddSummaries(const storage::RunSummaries& summaries, Message* message) {
 
 v1::RunState::Value ToProto(storage::RunState state) {
   const RunState* row = FindState(kRunStates, state);
-  return row == nullptr ? v1::RunState::unspecified : row->told;
+  return row == nullptr ? v1::RunState::unspecified : row->proto;
 }
 
 void CountCell(storage::RunState state, storage::RunCounts* counts) {
@@ -96,7 +96,7 @@ v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::strin
   message.set_owner(record.owner);
   message.mutable_spec()->ParseFromString(record.spec);
   const ExperimentState* state = FindState(kExperimentStates, record.state);
-  message.set_state(state == nullptr ? v1::ExperimentState::unspecified : state->told);
+  message.set_state(state == nullptr ? v1::ExperimentState::unspecified : state->proto);
   *message.mutable_counts() = ToProto(record.counts);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);

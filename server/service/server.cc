@@ -1,17 +1,25 @@
 #include "server/service/server.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "grpc/health/v1/health.pb.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/server.h"
-#include "server/rpc/listen.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+#include "grpcpp/support/server_interceptor.h"
+#include "server/rpc/errors.h"
 #include "server/schedule/clock.h"
-#include "server/service/services.h"
 
 namespace ablate::service {
 namespace {
@@ -25,122 +33,210 @@ constexpr int kWorkerThreads = 4;
 // For calls in progress to end by themselves. Behind it come cancellations, also for watchers that
 // a busy machine has not let come back yet.
 constexpr std::chrono::seconds kShutdownTimeout{3};
+constexpr size_t kMaxSocketPathBytes = 107;
+constexpr int kMaxCallsPerConnection = 1'024;
+constexpr int kMinPingMillis = 10'000;
+// A peer that is gone, or stopped, without a word: its connection and its streams end after both.
+constexpr int kPingAfterMillis = 60'000;
+constexpr int kPingTimeoutMillis = 20'000;
+
+absl::Status RemoveStaleSocket(const std::string& path) {
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(found.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("can't listen on ", path, ": there is a file that is no socket"));
+  }
+  if (unlink(path.c_str()) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("can't listen on ", path, ": can't remove the old socket"));
+  }
+  return absl::OkStatus();
+}
+
+// What gRPC makes of the path of an address.
+std::string Unescape(absl::string_view text) {
+  std::string path;
+  while (!text.empty()) {
+    const bool escaped = text.size() >= 3 && text[0] == '%' && absl::ascii_isxdigit(text[1]) &&
+                         absl::ascii_isxdigit(text[2]);
+    path += escaped ? absl::HexStringToBytes(text.substr(1, 2)) : std::string(1, text[0]);
+    text.remove_prefix(escaped ? 3 : 1);
+  }
+  return path;
+}
+
+absl::Status PrepareSocket(const std::string& address) {
+  absl::string_view rest = address;
+  const bool is_unix = absl::ConsumePrefix(&rest, "unix:");
+  const std::string path = Unescape(rest);
+  if (!is_unix || path.empty() || path.size() > kMaxSocketPathBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("can't listen on ", address,
+                                                   ": must be unix:PATH, PATH of at most ",
+                                                   kMaxSocketPathBytes, " bytes"));
+  }
+  return RemoveStaleSocket(path);
+}
+
+using grpc::experimental::InterceptionHookPoints;
+
+// gRPC's callback API answers a request that it can't parse as if the method did not exist, with
+// UNIMPLEMENTED and no message; this makes it INVALID_ARGUMENT with a sentence.
+class MalformedExplainer final : public grpc::experimental::Interceptor {
+ public:
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+      const grpc::Status status = methods->GetSendStatus();
+      if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED &&
+          status.error_message().empty()) {
+        methods->ModifySendStatus(rpc::ToGrpc(rpc::MalformedRequest()));
+      }
+    }
+    methods->Proceed();
+  }
+};
+
+class MalformedExplainers final : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* info) override {
+    // Methods that really do not exist come as bidirectional; those that are have no first request
+    // to parse.
+    if (info->type() == grpc::experimental::ServerRpcInfo::Type::BIDI_STREAMING) return nullptr;
+    return new MalformedExplainer;
+  }
+};
+
+// Serves `services` (which must outlive the server), health and reflection on `address`,
+// "unix:PATH" (a URI: %XX is a byte of the path). A socket that an earlier process left there is
+// removed: the caller holds the lock of the data folder, so nobody else listens. INVALID_ARGUMENT
+// for an address that can't be; FAILED_PRECONDITION if PATH is no socket; UNAVAILABLE if listening
+// fails. Not from two threads at once.
+absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
+    const std::string& address, int max_message_bytes,
+    const std::vector<std::unique_ptr<grpc::Service>>& services) {
+  if (const absl::Status prepared = PrepareSocket(address); !prepared.ok()) return prepared;
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  // gRPC serves health without its descriptors; reflection finds them once they are linked in.
+  grpc::health::v1::HealthCheckRequest::descriptor();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  for (const std::unique_ptr<grpc::Service>& service : services) {
+    builder.RegisterService(service.get());
+  }
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(std::make_unique<MalformedExplainers>());
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  builder.SetMaxReceiveMessageSize(max_message_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("can't listen on ", address));
+  }
+  server->GetHealthCheckService()->SetServingStatus(true);
+  return server;
+}
 
 void ShutDown(grpc::Server* server, std::chrono::seconds timeout) {
   server->GetHealthCheckService()->Shutdown();
   server->Shutdown(std::chrono::system_clock::now() + timeout);
 }
 
-class GrpcServer final : public Server {
- public:
-  GrpcServer(const ServerOptions& options, storage::Store* store,
-             schedule::SchedulerThread* scheduler)
-      : check_interval_(
-            std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
-        pool_(kThreads, rpc::kMaxWaitingCalls),
-        worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
-        planners_(kPlanners, rpc::kMaxWaitingCalls) {
-    backend_.store = workers_.store = store;
-    backend_.scheduler = workers_.scheduler = scheduler;
-    backend_.pool = &pool_;
-    workers_.pool = &worker_pool_;
-    backend_.planners = &planners_;
-    backend_.owner = options.owner;
-    backend_.pace = workers_.pace = options.pace;
-  }
-
-  ~GrpcServer() override {
-    StopClients();
-    if (worker_server_ == nullptr) return;
-    workers_.streams.StopAll();
-    workers_.transfers.StopAll();
-    ShutDown(worker_server_.get(), kShutdownTimeout);
-  }
-
-  absl::Status Start(const ServerOptions& options) {
-    services_.push_back(MakeExperimentsService(&backend_));
-    services_.push_back(MakeRunsService(&backend_));
-    services_.push_back(MakeMetricsService(&backend_));
-    services_.push_back(MakeDatasetsService(&backend_));
-    services_.push_back(MakeArtifactsService(&backend_));
-    services_.push_back(MakeReportsService(&backend_));
-    services_.push_back(MakeModelsService(&backend_));
-    services_.push_back(MakeWorkersService(&backend_));
-    worker_services_.push_back(MakeWorkerChannelService(&workers_));
-    auto clients = rpc::Listen(options.client_address, rpc::kMaxRequestBytes, services_);
-    if (!clients.ok()) return clients.status();
-    client_server_ = *std::move(clients);
-    auto workers =
-        rpc::Listen(options.worker_address, rpc::kMaxWorkerMessageBytes, worker_services_);
-    if (!workers.ok()) return workers.status();
-    worker_server_ = *std::move(workers);
-    CheckLater();
-    return absl::OkStatus();
-  }
-
-  void StopClients() override {
-    if (client_server_ == nullptr) return;
-    const auto streams = backend_.AllStreams();
-    for (rpc::LiveStreams* each : streams) each->StopAll();
-    backend_.scheduler->analyses().Stop();
-    // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
-    // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.
-    const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
-    for (rpc::LiveStreams* each : streams) each->WaitUntilGone(deadline);
-    pool_.WaitUntilIdle(deadline);
-    planners_.WaitUntilIdle(deadline);
-    ShutDown(client_server_.get(), std::chrono::seconds(0));
-  }
-
-  // A group of writes that changed no run takes no new number, nor does one that found no room.
-  void Notify(uint64_t change) override {
-    const bool stall_changed = StallChanged();
-    if (notified_.exchange(change) != change || stall_changed) backend_.watches.WakeAll();
-  }
-
- private:
-  // Since it was last asked.
-  bool StallChanged() {
-    const bool stalled = !backend_.store->stalled().empty();
-    return stalled_.exchange(stalled) != stalled;
-  }
-
-  // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
-  // without a write to the database, as a blob's does; for as long as there is a pool.
-  void CheckLater() {
-    worker_pool_.PostAfter(check_interval_, [this] {
-      const absl::Duration now = schedule::SteadyClock().Now();
-      for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->CheckPaces(now);
-      workers_.streams.CheckPaces(now);
-      workers_.transfers.CheckPaces(now);
-      if (StallChanged()) backend_.watches.WakeAll();
-      CheckLater();
-    });
-  }
-
-  // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
-  const absl::Duration check_interval_;
-  Backend backend_;
-  WorkerBackend workers_;
-  rpc::WorkPool pool_;
-  rpc::WorkPool worker_pool_;
-  rpc::WorkPool planners_;
-  std::atomic<uint64_t> notified_ = 0;
-  std::atomic<bool> stalled_ = false;
-  std::vector<std::unique_ptr<grpc::Service>> services_;
-  std::vector<std::unique_ptr<grpc::Service>> worker_services_;
-  std::unique_ptr<grpc::Server> client_server_;
-  std::unique_ptr<grpc::Server> worker_server_;
-};
-
 }  // namespace
+
+Server::Server(const ServerOptions& options, storage::Store* store,
+               schedule::SchedulerThread* scheduler)
+    : check_interval_(
+          std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
+      pool_(kThreads, rpc::kMaxWaitingCalls),
+      worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
+      planners_(kPlanners, rpc::kMaxWaitingCalls) {
+  backend_.store = workers_.store = store;
+  backend_.scheduler = workers_.scheduler = scheduler;
+  backend_.pool = &pool_;
+  workers_.pool = &worker_pool_;
+  backend_.planners = &planners_;
+  backend_.owner = options.owner;
+  backend_.pace = workers_.pace = options.pace;
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       storage::Store* store,
                                                       schedule::SchedulerThread* scheduler) {
-  auto server = std::make_unique<GrpcServer>(options, store, scheduler);
-  if (const absl::Status started = server->Start(options); !started.ok()) return started;
+  std::unique_ptr<Server> server(new Server(options, store, scheduler));
+  if (const absl::Status started = server->ListenOnBoth(options); !started.ok()) return started;
   return server;
+}
+
+Server::~Server() {
+  StopClients();
+  if (worker_server_ == nullptr) return;
+  workers_.streams.StopAll();
+  workers_.transfers.StopAll();
+  ShutDown(worker_server_.get(), kShutdownTimeout);
+}
+
+absl::Status Server::ListenOnBoth(const ServerOptions& options) {
+  services_.push_back(MakeExperimentsService(&backend_));
+  services_.push_back(MakeRunsService(&backend_));
+  services_.push_back(MakeMetricsService(&backend_));
+  services_.push_back(MakeDatasetsService(&backend_));
+  services_.push_back(MakeArtifactsService(&backend_));
+  services_.push_back(MakeReportsService(&backend_));
+  services_.push_back(MakeModelsService(&backend_));
+  services_.push_back(MakeWorkersService(&backend_));
+  worker_services_.push_back(MakeWorkerChannelService(&workers_));
+  auto clients = Listen(options.client_address, rpc::kMaxRequestBytes, services_);
+  if (!clients.ok()) return clients.status();
+  client_server_ = *std::move(clients);
+  auto workers = Listen(options.worker_address, rpc::kMaxWorkerMessageBytes, worker_services_);
+  if (!workers.ok()) return workers.status();
+  worker_server_ = *std::move(workers);
+  CheckLater();
+  return absl::OkStatus();
+}
+
+void Server::StopClients() {
+  if (client_server_ == nullptr) return;
+  const auto streams = backend_.AllStreams();
+  for (rpc::LiveStreams* each : streams) each->StopAll();
+  backend_.scheduler->analyses().Stop();
+  // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
+  // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.
+  const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
+  for (rpc::LiveStreams* each : streams) each->WaitUntilGone(deadline);
+  pool_.WaitUntilIdle(deadline);
+  planners_.WaitUntilIdle(deadline);
+  ShutDown(client_server_.get(), std::chrono::seconds(0));
+}
+
+// A group of writes that changed no run takes no new number, nor does one that found no room.
+void Server::Notify(uint64_t change) {
+  const bool stall_changed = StallChanged();
+  if (notified_.exchange(change) != change || stall_changed) backend_.watches.WakeAll();
+}
+
+bool Server::StallChanged() {
+  const bool stalled = !backend_.store->stalled().empty();
+  return stalled_.exchange(stalled) != stalled;
+}
+
+void Server::CheckLater() {
+  worker_pool_.PostAfter(check_interval_, [this] {
+    const absl::Duration now = schedule::SteadyClock().Now();
+    for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->CheckPaces(now);
+    workers_.streams.CheckPaces(now);
+    workers_.transfers.CheckPaces(now);
+    if (StallChanged()) backend_.watches.WakeAll();
+    CheckLater();
+  });
 }
 
 }  // namespace ablate::service

@@ -2,12 +2,21 @@
 #ifndef ABLATE_SERVER_SERVICE_SERVER_H_
 #define ABLATE_SERVER_SERVICE_SERVER_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/server.h"
+#include "server/report/figure/gnuplot.h"
 #include "server/rpc/live_streams.h"
+#include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/service/services.h"
 #include "storage/store.h"
 
 namespace ablate::service {
@@ -27,12 +36,39 @@ class Server {
                                                        storage::Store* store,
                                                        schedule::SchedulerThread* scheduler);
   // Ends calls in progress with UNAVAILABLE.
-  virtual ~Server() = default;
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
   // Does that for clients and refuses new ones, while workers can still save and leave.
-  virtual void StopClients() = 0;
+  void StopClients();
   // A group of writes ended, and this is the newest change number: wakes watchers if it is a new
   // one, or if the disk is full now or no longer (storage::StoreOptions::on_commit).
-  virtual void Notify(uint64_t change) = 0;
+  void Notify(uint64_t change);
+
+ private:
+  Server(const ServerOptions& options, storage::Store* store, schedule::SchedulerThread* scheduler);
+
+  absl::Status ListenOnBoth(const ServerOptions& options);
+  // Whether a stall came or went since this was last asked.
+  bool StallChanged();
+  // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
+  // without a write to the database, as a blob's does; for as long as there is a pool.
+  void CheckLater();
+
+  // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
+  const absl::Duration check_interval_;
+  Backend backend_;
+  WorkerBackend workers_;
+  figure::Gnuplot gnuplot_;
+  rpc::WorkPool pool_;
+  rpc::WorkPool worker_pool_;
+  rpc::WorkPool planners_;
+  std::atomic<uint64_t> notified_ = 0;
+  std::atomic<bool> stalled_ = false;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<std::unique_ptr<grpc::Service>> worker_services_;
+  std::unique_ptr<grpc::Server> client_server_;
+  std::unique_ptr<grpc::Server> worker_server_;
 };
 
 }  // namespace ablate::service

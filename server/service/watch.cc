@@ -10,7 +10,6 @@
 #include "ablate/v1/experiment.pb.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"

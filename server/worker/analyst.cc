@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
-#include "server/worker/run_setup.h"
 
 namespace ablate::worker {
 namespace {

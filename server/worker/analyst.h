@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "server/engine/samples.h"
 #include "server/worker/blob_channel.h"
-#include "server/worker/data_sets.h"
 #include "server/worker/run_control.h"
+#include "server/worker/run_setup.h"
 
 namespace ablate::worker {
 

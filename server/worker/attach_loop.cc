@@ -76,7 +76,7 @@ void AttachLoop::Loop() {
       if (stop_) return;
       replaced = replaced_;
     }
-    if (replaced) return MakeWay();
+    if (replaced) return LeaveToReplacement();
     CheckAbsence();
     WaitBeforeRetry(backoff.Next());
   }
@@ -194,7 +194,7 @@ void AttachLoop::DropLeases() {
   for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
 }
 
-void AttachLoop::MakeWay() {
+void AttachLoop::LeaveToReplacement() {
   spdlog::warn("another process has this worker's name: leaving");
   DropLeases();
   requests_.drain();

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/worker/attach_stream.h"
-#include "server/worker/executor.h"
 #include "server/worker/lease_book.h"
+#include "server/worker/outbox.h"
 #include "sync/mutex.h"
 
 namespace ablate::worker {
@@ -42,7 +42,7 @@ struct AttachRequests {
 };
 
 // Thread-safe.
-class AttachLoop : public Reports {
+class AttachLoop : public EventSink {
  public:
   AttachLoop(AttachOptions options, std::unique_ptr<AttachClient> client);
   // Detaches; after Run, `requests` is not called any more once Stop returned.
@@ -76,7 +76,7 @@ class AttachLoop : public Reports {
   // Without a stream longer than the server's grace: gives all leases up.
   void CheckAbsence();
   // Another process has this worker's name now: gives all leases up and lets the worker end.
-  void MakeWay();
+  void LeaveToReplacement();
   void DropLeases();
   void WaitBeforeRetry(absl::Duration wait);
   void SendAll(std::vector<v1::FromWorker> messages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

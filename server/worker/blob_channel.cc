@@ -3,8 +3,6 @@
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 
-#include <utility>
-
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "absl/strings/str_cat.h"
 #include "server/worker/channel.h"
@@ -35,7 +33,7 @@ bool IsRefusal(absl::StatusCode code) {
 }
 
 // A fault of the server that may pass, or may come back for ever.
-bool IsStumble(absl::StatusCode code) {
+bool IsServerError(absl::StatusCode code) {
   return code == absl::StatusCode::kUnknown || code == absl::StatusCode::kInternal;
 }
 
@@ -60,12 +58,12 @@ class GrpcBlobChannel : public BlobChannel {
   GrpcBlobChannel(const std::string& server, BlobRetries retries)
       : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))), retries_(retries) {}
 
-  absl::StatusOr<std::string> Read(const std::string& right, const std::string& sha256,
+  absl::StatusOr<std::string> Read(const std::string& grant, const std::string& sha256,
                                    RunControl& control) override {
     for (int attempt = 0; attempt < kHashAttempts; ++attempt) {
       std::string bytes;
       absl::Status read =
-          Persist(control, [&] { return ReadOnce(right, sha256, control, &bytes); });
+          Persist(control, [&] { return ReadOnce(grant, sha256, control, &bytes); });
       if (!read.ok()) return read;
       if (storage::Sha256Hex(bytes) == sha256) return bytes;
     }
@@ -87,13 +85,13 @@ class GrpcBlobChannel : public BlobChannel {
     const ServerWait waiting(control);
     Backoff backoff(retries_.first_wait, retries_.longest_wait);
     absl::StatusCode logged = absl::StatusCode::kOk;
-    int stumbles = 0;
+    int server_errors = 0;
     while (true) {
       absl::Status status = attempt();
       if (control.abandoned()) return absl::CancelledError("the run was withdrawn");
       if (status.ok() || IsRefusal(status.code())) return status;
-      stumbles = IsStumble(status.code()) ? stumbles + 1 : 0;
-      if (stumbles >= retries_.most_stumbles) return status;
+      server_errors = IsServerError(status.code()) ? server_errors + 1 : 0;
+      if (server_errors >= retries_.max_server_errors) return status;
       if (status.code() != logged) {
         spdlog::warn("waiting for the server to take or give a blob: {}", status.ToString());
         logged = status.code();
@@ -102,12 +100,12 @@ class GrpcBlobChannel : public BlobChannel {
     }
   }
 
-  absl::Status ReadOnce(const std::string& right, const std::string& sha256, RunControl& control,
+  absl::Status ReadOnce(const std::string& grant, const std::string& sha256, RunControl& control,
                         std::string* bytes) {
     bytes->clear();
     Call call(control);
     v1::ReadBlobRequest request;
-    request.set_lease(right);
+    request.set_lease(grant);
     request.set_sha256(sha256);
     const auto reader = stub_->ReadBlob(call.context(), request);
     v1::BlobChunk chunk;

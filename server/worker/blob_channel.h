@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -16,11 +15,11 @@ namespace ablate::worker {
 struct BlobRetries {
   absl::Duration first_wait = absl::Milliseconds(20);
   absl::Duration longest_wait = absl::Seconds(1);
-  int most_stumbles = 30;  // INTERNAL or UNKNOWN in a row: some twenty seconds
+  int max_server_errors = 30;  // INTERNAL or UNKNOWN in a row: some twenty seconds
 };
 
 // Thread-safe. Both calls block their thread. They try again, with a growing wait, for as long as
-// the server is away or has no room on its disk, and for a while when it stumbles; an end comes
+// the server is away or has no room on its disk, and for a while when it fails; an end comes
 // with success, a refusal that repeating can't change, or CANCELLED once the run is abandoned. They
 // never return UNAVAILABLE.
 class BlobChannel {
@@ -29,9 +28,9 @@ class BlobChannel {
   static std::unique_ptr<BlobChannel> Make(const std::string& server, BlobRetries retries = {});
   virtual ~BlobChannel() = default;
 
-  // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing. `right` is the id
+  // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing. `grant` is the id
   // of the lease, or of the analysis, that may read it.
-  virtual absl::StatusOr<std::string> Read(const std::string& right, const std::string& sha256,
+  virtual absl::StatusOr<std::string> Read(const std::string& grant, const std::string& sha256,
                                            RunControl& control) = 0;
   // Publishes the bytes and returns their hash once they are on the server's disk.
   virtual absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,

@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "server/worker/contention.h"
 #include "server/worker/point_buffer.h"
 
 namespace ablate::worker {
@@ -49,12 +48,12 @@ std::string Transportable(std::string message) {
 class Training {
  public:
   Training(const ExecutorOptions& options, const Instructions::LeasedRun& leased,
-           RunControl& control, BlobChannel* blobs, Reports* reports)
+           RunControl& control, BlobChannel* blobs, EventSink* events)
       : options_(options),
         leased_(leased),
         control_(control),
-        reports_(reports),
-        outbox_(leased.lease, leased.run.run(), options.max_hold, blobs, reports, &control),
+        events_(events),
+        outbox_(leased.lease, leased.run.run(), options.max_hold, blobs, events, &control),
         pacer_(options.advance_time),
         began_(MonotonicNow()),
         delay_at_begin_(RunQueueDelay()),
@@ -101,7 +100,7 @@ class Training {
   // Training pauses while too much is held back or unacknowledged; what was made must be on its way
   // for that to change.
   void AwaitCredit() {
-    const auto may_go_on = [&] { return reports_->HasCredit(leased_.lease) && !outbox_.full(); };
+    const auto may_go_on = [&] { return events_->HasCredit(leased_.lease) && !outbox_.full(); };
     if (may_go_on()) return;
     Flush();
     const ServerWait waiting(control_);
@@ -213,7 +212,7 @@ class Training {
   const ExecutorOptions& options_;
   const Instructions::LeasedRun& leased_;
   RunControl& control_;
-  Reports* const reports_;
+  EventSink* const events_;
   Outbox outbox_;
   StepPacer pacer_;
   PointBuffer points_;
@@ -231,11 +230,11 @@ class Training {
 }  // namespace
 
 Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
-                   Reports* reports)
-    : options_(options), blobs_(blobs), reports_(reports), setup_(std::move(make_trainer), blobs) {}
+                   EventSink* events)
+    : options_(options), blobs_(blobs), events_(events), setup_(std::move(make_trainer), blobs) {}
 
 absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control) {
-  Training training(options_, leased, control, blobs_, reports_);
+  Training training(options_, leased, control, blobs_, events_);
   absl::Status status = training.Run(setup_);
   if (absl::IsUnavailable(status)) return status;
   if (!status.ok() && !control.abandoned()) training.ReportFailure(status);

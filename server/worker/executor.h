@@ -2,8 +2,6 @@
 #ifndef ABLATE_SERVER_WORKER_EXECUTOR_H_
 #define ABLATE_SERVER_WORKER_EXECUTOR_H_
 
-#include <string>
-
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -29,7 +27,7 @@ struct ExecutorOptions {
 class Executor {
  public:
   Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
-           Reports* reports);
+           EventSink* events);
 
   // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
   // are reported and are OK here; an error says that the device is lost. The calling thread is a
@@ -39,7 +37,7 @@ class Executor {
  private:
   const ExecutorOptions options_;
   BlobChannel* const blobs_;
-  Reports* const reports_;
+  EventSink* const events_;
   RunSetup setup_;
 };
 

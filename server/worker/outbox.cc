@@ -12,12 +12,12 @@ constexpr uint64_t kMaxHeldBytes = 1 << 20;
 }  // namespace
 
 Outbox::Outbox(std::string lease, std::string run, absl::Duration hold, BlobChannel* blobs,
-               Reports* reports, RunControl* control)
+               EventSink* events, RunControl* control)
     : lease_(std::move(lease)),
       run_(std::move(run)),
       hold_(hold),
       blobs_(blobs),
-      reports_(reports),
+      events_(events),
       control_(control) {
   control_->SetFollower(&publishing_control_);
 }
@@ -39,7 +39,7 @@ void Outbox::Post(v1::Event event) {
   MutexLock lock(&mutex_);
   if (items_.empty()) {
     // Under the lock, so that nothing overtakes it.
-    reports_->Report(std::move(event));
+    events_->Report(std::move(event));
     return;
   }
   held_bytes_ += event.ByteSizeLong();
@@ -112,13 +112,13 @@ void Outbox::Work() {
     item.blob.reset();
     MutexLock lock(&mutex_);
     if (published.ok()) {
-      reports_->Report(std::move(item.event));
+      events_->Report(std::move(item.event));
     } else if (status_.ok()) {
       status_ = published;
     }
     items_.pop_front();
     while (!items_.empty() && !items_.front().blob.has_value()) {
-      reports_->Report(std::move(items_.front().event));
+      events_->Report(std::move(items_.front().event));
       items_.pop_front();
     }
     held_bytes_ = 0;

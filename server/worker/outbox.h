@@ -18,9 +18,9 @@
 namespace ablate::worker {
 
 // Where a lane's events go. Thread-safe; must not block.
-class Reports {
+class EventSink {
  public:
-  virtual ~Reports() = default;
+  virtual ~EventSink() = default;
   // Lease, run and kind are set.
   virtual void Report(v1::Event event) = 0;
   // Whether the lease's runs may go on making events.
@@ -35,7 +35,7 @@ class Outbox {
   // Abandoning the run ends what is under way. A blob holds events back for `hold` before the lane
   // should wait. All must outlive the outbox.
   Outbox(std::string lease, std::string run, absl::Duration hold, BlobChannel* blobs,
-         Reports* reports, RunControl* control);
+         EventSink* events, RunControl* control);
   // Forgets what was not sent.
   ~Outbox();
   Outbox(const Outbox&) = delete;
@@ -75,7 +75,7 @@ class Outbox {
   const std::string run_;
   const absl::Duration hold_;
   BlobChannel* const blobs_;
-  Reports* const reports_;
+  EventSink* const events_;
   RunControl* const control_;
   // Of the thread: what it waits for is not the lane's waiting.
   RunControl publishing_control_;

@@ -1,7 +1,11 @@
 #include "server/worker/point_buffer.h"
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 
 namespace ablate::worker {
 namespace {
@@ -10,14 +14,28 @@ uint64_t Micros(absl::Duration duration) {
   return static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Microseconds(duration), 0));
 }
 
-// What `total` has grown by since it was `told`, up to `most`; told from now on.
-uint64_t Growth(uint64_t total, uint64_t most, uint64_t* told) {
-  const uint64_t growth = std::min(total - std::min(*told, total), most);
-  *told += growth;
+// What `total` has grown by beyond what was `reported`, up to `max`; reported from now on.
+uint64_t Growth(uint64_t total, uint64_t max, uint64_t* reported) {
+  const uint64_t growth = std::min(total - std::min(*reported, total), max);
+  *reported += growth;
   return growth;
 }
 
 }  // namespace
+
+absl::Duration RunQueueDelay() {
+  std::ifstream in("/proc/thread-self/schedstat");
+  std::string line;
+  std::getline(in, line);
+  return ParseRunQueueDelay(line);
+}
+
+absl::Duration ParseRunQueueDelay(absl::string_view schedstat) {
+  const std::vector<absl::string_view> words = absl::StrSplit(schedstat, ' ');
+  uint64_t waited = 0;
+  if (words.size() < 2 || !absl::SimpleAtoi(words[1], &waited)) return absl::ZeroDuration();
+  return absl::Nanoseconds(static_cast<int64_t>(waited));
+}
 
 void PointBuffer::Add(const std::vector<engine::Point>& points) {
   for (const engine::Point& point : points) {

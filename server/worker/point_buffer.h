@@ -1,4 +1,5 @@
-// Points of one run between two flushes, as the columns of a row group.
+// What a run reports between two flushes: its points, as the columns of a row group, and what it
+// took of its lane.
 #ifndef ABLATE_SERVER_WORKER_POINT_BUFFER_H_
 #define ABLATE_SERVER_WORKER_POINT_BUFFER_H_
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/engine/trainer.h"
 
@@ -19,6 +21,13 @@ struct LaneUse {
   absl::Duration contended;  // of that, while others had the core
   uint64_t tokens = 0;       // trained on
 };
+
+// How long the calling thread, since it began, was ready to run while others had the core. Zero
+// where the kernel doesn't count it; what a hypervisor gives to other machines is never counted.
+absl::Duration RunQueueDelay();
+
+// The same, out of the text of a schedstat file: nanoseconds run, nanoseconds waited, time slices.
+absl::Duration ParseRunQueueDelay(absl::string_view schedstat);
 
 // Not thread-safe.
 class PointBuffer {

@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include <chrono>
 #include <utility>
 
 namespace ablate::worker {

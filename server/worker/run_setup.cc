@@ -1,5 +1,6 @@
 #include "server/worker/run_setup.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,39 @@ absl::Status Annotate(const absl::Status& status, const std::string& what) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const GrantedBlob& blob,
+                                                                      const engine::TaskKind& task,
+                                                                      RunControl& control) {
+  const std::string key = absl::StrCat(task.name, " ", blob.sha256);
+  if (auto known = Find(key)) return known;
+  const absl::StatusOr<std::string> file = blobs_->Read(blob.grant, blob.sha256, control);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(*file);
+  if (data.ok()) Keep({key, *data});
+  return data;
+}
+
+std::shared_ptr<const engine::TaskData> DataSets::Find(const std::string& key) {
+  MutexLock lock(&mutex_);
+  const auto found = std::find_if(recent_.begin(), recent_.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  if (found == recent_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, found);
+  return recent_.front().data;
+}
+
+void DataSets::Keep(Entry entry) {
+  MutexLock lock(&mutex_);
+  recent_.remove_if([&](const Entry& known) { return known.key == entry.key; });
+  recent_.push_front(std::move(entry));
+  uint64_t bytes = 0;
+  for (const Entry& known : recent_) bytes += known.data->bytes();
+  while (bytes > capacity_bytes_ && recent_.size() > 1) {
+    bytes -= recent_.back().data->bytes();
+    recent_.pop_back();
+  }
+}
 
 RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)
     : make_trainer_(std::move(make_trainer)),
@@ -44,7 +78,7 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
 }
 
 absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
-                                             const RightfulBlob& data_set, DataSets* data_sets,
+                                             const GrantedBlob& data_set, DataSets* data_sets,
                                              RunControl& control) {
   // Before anything is fetched for it.
   if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;

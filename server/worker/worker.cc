@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <memory>
 #include <utility>
 
 namespace ablate::worker {

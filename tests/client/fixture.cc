@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/program.h"
+#include "client/command_table.h"
 
 namespace ablate::client {
 

@@ -4,8 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/model/transformer.h"

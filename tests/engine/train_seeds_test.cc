@@ -1,9 +1,6 @@
 // The source experiments' own numbers: parameter counts and first losses.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-#include <string>
 #include <vector>
 
 #include "server/engine/layout.h"

@@ -10,7 +10,7 @@
 
 #include "server/engine/model/init.h"
 #include "server/engine/model/transformer.h"
-#include "server/engine/train/gradient.h"
+#include "server/engine/train/torch_backend.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -24,7 +24,7 @@ TEST(PrepareHomeTest, MakesFoldersThatOnlyTheOwnerCanEnter) {
   const auto home = PrepareHome(folder / "above/home");
   ASSERT_TRUE(home.ok()) << home.status();
   EXPECT_EQ(home->folder, folder / "above/home");
-  for (const std::string& made : {home->folder, home->log, home->run}) {
+  for (const std::string& made : {home->folder, home->log_folder, home->run_folder}) {
     EXPECT_EQ(Mode(made), 0700) << made;
   }
   EXPECT_EQ(home->client_socket, folder / "above/home/run/ablate.sock");

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <sstream>
 #include <thread>
 
 #include "process/identity.h"

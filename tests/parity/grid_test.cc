@@ -12,9 +12,9 @@
 #include "server/engine/model/init.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/checkpoint.h"
-#include "server/engine/train/gradient.h"
 #include "server/engine/train/optimizer.h"
 #include "server/engine/train/run_loop.h"
+#include "server/engine/train/torch_backend.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 

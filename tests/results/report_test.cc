@@ -3,7 +3,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/results/spec_yaml.h"
 #include "storage/blobs.h"
 #include "storage/sha256.h"
 #include "tests/results/stored_grid.h"
@@ -125,11 +124,15 @@ TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {
   StoredGrid untrained(kSpec);
   request_.set_experiment(untrained.experiment());
   sources_.store = untrained.store();
+  std::vector<std::string> missing;
   for (const html::Figure& figure : Describe().figures) {
+    if (!figure.svg.empty()) continue;
+    missing.push_back(figure.name);
     EXPECT_THAT(figure.missing, Not(HasSubstr("key: "))) << figure.name;
     EXPECT_THAT(figure.missing, Not(HasSubstr("kind: "))) << figure.name;
     EXPECT_THAT(figure.missing, StartsWith("Not drawn: ")) << figure.name;
   }
+  EXPECT_THAT(missing, ElementsAre("loss", "windows", "curves"));
 }
 
 TEST_F(ReportContentsTest, StopsWhenNobodyWantsIt) {

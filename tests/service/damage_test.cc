@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "storage/sqlite/connection.h"
 #include "tests/service/service_fixture.h"
 

@@ -1,6 +1,5 @@
 // Runs: one, a grid's rows, a history.
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "tests/service/service_fixture.h"

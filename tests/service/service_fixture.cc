@@ -5,7 +5,6 @@
 #include <google/protobuf/text_format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <utility>

@@ -41,7 +41,7 @@ TEST_F(BlobTest, FailsTheRunWhenAWriteIsRefused) {
 TEST_F(BlobTest, GivesUpOnAServerThatStumblesForEver) {
   BlobRetries retries;
   retries.first_wait = retries.longest_wait = absl::Milliseconds(1);
-  retries.most_stumbles = 3;
+  retries.max_server_errors = 3;
   const auto channel = BlobChannel::Make(server_->address(), retries);
   for (const int code : {grpc::INTERNAL, grpc::UNKNOWN}) {
     server_->Change([&](ServerState& state) {

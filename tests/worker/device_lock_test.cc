@@ -8,8 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <optional>
-
 #include "absl/strings/str_cat.h"
 
 namespace ablate::worker {

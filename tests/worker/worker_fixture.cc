@@ -6,7 +6,6 @@
 
 #include <array>
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "server/spec/fields.h"

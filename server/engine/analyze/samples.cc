@@ -187,9 +187,9 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
       BindParameters(config.model, layout, ParameterViews(layout, flat));
   const Request request = {config.model, parameters, options, *prompt, documents.bos(), stop};
   SampleWriter writer(documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
-  const auto most = static_cast<uint32_t>(RowsAtOnce(config.model));
-  for (uint32_t first = 0; first < options.count; first += most) {
-    const auto drafts = DrawGroup(request, first, std::min(most, options.count - first));
+  const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));
+  for (uint32_t first = 0; first < options.count; first += group) {
+    const auto drafts = DrawGroup(request, first, std::min(group, options.count - first));
     if (!drafts.ok()) return drafts.status();
     on_samples(writer.Write(*drafts));
   }

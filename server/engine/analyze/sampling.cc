@@ -122,8 +122,8 @@ KeptTokens Keep(absl::Span<const double> scores, const SampleOptions& options) {
   kept.tokens.resize(scores.size());
   std::iota(kept.tokens.begin(), kept.tokens.end(), 0u);
   const bool greedy = options.temperature == 0;
-  const size_t most = greedy ? 1 : options.top_k == 0 ? scores.size() : options.top_k;
-  KeepBest(scores, std::min(most, scores.size()), kept.tokens);
+  const size_t limit = greedy ? 1 : options.top_k == 0 ? scores.size() : options.top_k;
+  KeepBest(scores, std::min(limit, scores.size()), kept.tokens);
   if (greedy) return {kept.tokens, {1.0}};
   const double best = scores[kept.tokens.front()];
   for (const uint32_t token : kept.tokens) {
@@ -158,7 +158,8 @@ double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
 }
 
 absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
-                                                   const std::u32string& alphabet, uint32_t most) {
+                                                   const std::u32string& alphabet,
+                                                   uint32_t max_tokens) {
   std::vector<uint32_t> tokens;
   for (size_t offset = 0; offset < prompt.size();) {
     const size_t start = offset;
@@ -178,9 +179,9 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
     }
     tokens.push_back(static_cast<uint32_t>(place - alphabet.begin()));
   }
-  if (tokens.size() <= most) return tokens;
+  if (tokens.size() <= max_tokens) return tokens;
   return absl::InvalidArgumentError(absl::StrCat("prompt: it has ", tokens.size(),
-                                                 " characters; allowed: at most ", most,
+                                                 " characters; allowed: at most ", max_tokens,
                                                  ", one less than the model's context"));
 }
 

@@ -38,7 +38,8 @@ double UniformAt(uint32_t seed, uint32_t sample, uint32_t position);
 // The tokens of a prompt. INVALID_ARGUMENT names the first character that the alphabet lacks, or
 // the length.
 absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
-                                                   const std::u32string& alphabet, uint32_t most);
+                                                   const std::u32string& alphabet,
+                                                   uint32_t max_tokens);
 
 // One document as it grows; without boundary tokens.
 struct Draft {

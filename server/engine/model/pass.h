@@ -79,7 +79,7 @@ class Taps {
 
 struct Pass {
   LearningRule rule = LearningRule::kBackprop;
-  bool training = false;       // or evaluation
+  bool training = false;       // false: evaluation
   const Taps* taps = nullptr;  // null: none; the bits are those without
 };
 

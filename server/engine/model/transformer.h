@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "server/engine/config.h"
-#include "server/engine/model/attention.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/model/pass.h"
@@ -20,6 +19,12 @@ namespace ablate::engine {
 // `parameters`.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const StackBatch& batch, const Pass& pass);
+
+// Keys and values of the positions that a decoder has seen, [B·H, context, d/H] each.
+struct SeenPositions {
+  at::Tensor keys;
+  at::Tensor values;
+};
 
 // A causal model of one run that reads a batch of sequences token by token: each costs one
 // position, not the whole prefix. `parameters` [1, …] must outlive it. Outside autograd.

@@ -15,9 +15,9 @@ namespace {
 
 // Averages over tokens, never averages of batch averages.
 struct Evaluation {
-  double loss = 0;      // nats a token
-  double accuracy = 0;  // share of tokens whose score is the highest, 0…1; NaN if loss is not
-                        // finite
+  double loss = 0;  // nats a token
+  // Share of tokens whose score is the highest, 0…1; NaN if the loss is not finite.
+  double accuracy = 0;
 };
 
 // Of at least one batch.

@@ -1,12 +1,18 @@
-// The reference backend: autograd on the CPU or a GPU, every switch.
+// The reference backend: autograd on the CPU or a GPU, every switch; and the gradient that it steps
+// along.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_TORCH_BACKEND_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_TORCH_BACKEND_H_
+
+#include <ATen/ATen.h>
 
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/config.h"
+#include "server/engine/model/batch.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
 #include "server/engine/train/backend.h"
 
 namespace ablate::engine {
@@ -14,6 +20,19 @@ namespace ablate::engine {
 // A stack with its initial parameters. `configs` are checked, and equal but for seed and optimizer
 // numbers. LibTorch's exceptions become a Status inside.
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunConfig>& configs);
+
+struct BatchGradient {
+  at::Tensor losses;  // [R], nats a token, detached
+  at::Tensor norms;   // [R], of each run's whole gradient, as GradientNorms
+};
+
+// Each run's norm over its gradient [R, P], in float64: finite exactly if every float32 element is,
+// and as exact for 10⁸ parameters as for ten. On a CPU its bits depend on nothing but the gradient.
+at::Tensor GradientNorms(const at::Tensor& gradients);
+
+// Puts the gradient of each run's loss on its part of `batch` into parameters.gradients().
+BatchGradient Differentiate(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
+                            const FlatParameters& parameters);
 
 }  // namespace ablate::engine
 

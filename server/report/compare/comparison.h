@@ -14,6 +14,7 @@
 #include "server/report/compare/paired.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/statistics.h"
+#include "server/report/compare/warnings.h"
 
 namespace ablate::report {
 
@@ -149,28 +150,6 @@ struct MatchedBlock {
   // Rows that have cells there; `baseline` indexes this list. No bootstrap; p_holm is over all
   // blocks together.
   std::vector<ComparisonRow> rows;
-};
-
-enum class WarningKind {
-  kScoredDifferently,
-  kMissingCells,
-  kFailedCells,
-  kNonFiniteValues,
-  kUnbalancedSeeds,
-  kTooFewSeeds,
-  kNoBaseline,
-  kUnequalParameters,
-  kSeveralChanges,
-  kMixedProvenance,
-  kContendedThroughput,
-  kGridEdge,
-  kTunedOnSameSeed,
-  kDamagedRuns,
-};
-
-struct Warning {
-  WarningKind kind;
-  std::string text;  // one sentence without its full stop
 };
 
 struct Comparison {

@@ -290,10 +290,8 @@ std::string ShortText(const ComparisonRow& row, const Decision& decision) {
   if (decision.ground == Ground::kWithheld) {
     return absl::StrCat(row.label, " has no verdict (scored on other data)");
   }
-  const absl::string_view outcome = decision.outcome == VerdictOutcome::kBetter  ? "better"
-                                    : decision.outcome == VerdictOutcome::kWorse ? "worse"
-                                                                                 : "inconclusive";
-  return absl::StrCat(row.label, " is ", outcome, " (", absl::StrJoin(facts, ", "), ")");
+  return absl::StrCat(row.label, " is ", OutcomeName(decision.outcome), " (",
+                      absl::StrJoin(facts, ", "), ")");
 }
 
 struct Decided {
@@ -304,22 +302,20 @@ struct Decided {
 // "3 are better (a, b and c), 1 is worse (d) and 16 are inconclusive (e, f, g and 13 more)". None
 // of them is unfinished.
 std::string CountsText(const std::vector<Decided>& all) {
-  const struct {
-    VerdictOutcome outcome;
-    absl::string_view name;
-  } kinds[] = {{VerdictOutcome::kBetter, "better"},
-               {VerdictOutcome::kWorse, "worse"},
-               {VerdictOutcome::kInconclusive, "inconclusive"},
-               {VerdictOutcome::kScoredDifferently, "without a verdict, scored on other data"}};
   std::vector<std::string> counts;
-  for (const auto& kind : kinds) {
+  for (const VerdictOutcome outcome :
+       {VerdictOutcome::kBetter, VerdictOutcome::kWorse, VerdictOutcome::kInconclusive,
+        VerdictOutcome::kScoredDifferently}) {
     std::vector<std::string> labels;
     for (const Decided& one : all) {
-      if (one.decision.outcome == kind.outcome) labels.push_back(one.row->label);
+      if (one.decision.outcome == outcome) labels.push_back(one.row->label);
     }
     if (labels.empty()) continue;
-    counts.push_back(absl::StrCat(labels.size(), labels.size() == 1 ? " is " : " are ", kind.name,
-                                  " (", Enumerated(labels, kRowsInFull), ")"));
+    const absl::string_view name = outcome == VerdictOutcome::kScoredDifferently
+                                       ? "without a verdict, scored on other data"
+                                       : OutcomeName(outcome);
+    counts.push_back(absl::StrCat(labels.size(), labels.size() == 1 ? " is " : " are ", name, " (",
+                                  Enumerated(labels, kRowsInFull), ")"));
   }
   return Enumerated(counts);
 }

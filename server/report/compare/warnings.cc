@@ -8,6 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/grid.h"
+#include "server/report/compare/selection.h"
 #include "server/report/compare/wording.h"
 #include "text/decimal.h"
 

@@ -2,23 +2,48 @@
 #ifndef ABLATE_SERVER_REPORT_COMPARE_WARNINGS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_WARNINGS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/report/compare/comparison.h"
-#include "server/report/compare/grid.h"
-#include "server/report/compare/selection.h"
 
 namespace ablate::report {
+
+struct CellGrid;
+struct Comparison;
+struct ComparisonInput;
+struct Selection;
+
+enum class WarningKind {
+  kScoredDifferently,
+  kMissingCells,
+  kFailedCells,
+  kNonFiniteValues,
+  kUnbalancedSeeds,
+  kTooFewSeeds,
+  kNoBaseline,
+  kUnequalParameters,
+  kSeveralChanges,
+  kMixedProvenance,
+  kContendedThroughput,
+  kGridEdge,
+  kTunedOnSameSeed,
+  kDamagedRuns,
+};
+
+struct Warning {
+  WarningKind kind;
+  std::string text;  // one sentence without its full stop
+};
+
+// What a kind is about, in a few words: "unequal seeds".
+absl::string_view WarningName(WarningKind kind);
 
 // At most one warning a kind, and for the grid's edge one a tuned axis and row. `selections`
 // and `comparison.rows` are by grid row. Pure.
 std::vector<Warning> FindWarnings(const ComparisonInput& input, const CellGrid& grid,
                                   const std::vector<Selection>& selections,
                                   const Comparison& comparison);
-
-// What a kind is about, in a few words: "unequal seeds".
-absl::string_view WarningName(WarningKind kind);
 
 }  // namespace ablate::report
 

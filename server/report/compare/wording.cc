@@ -1,8 +1,6 @@
 #include "server/report/compare/wording.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "absl/strings/match.h"

@@ -3,9 +3,7 @@
 #define ABLATE_SERVER_REPORT_COMPARE_WORDING_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"

@@ -51,6 +51,16 @@ std::unique_ptr<Encoder> MakeJsonLinesEncoder(const std::vector<std::string>& ax
 // the format's scalars.
 std::unique_ptr<Encoder> MakeTensorBoardEncoder();
 
+// CRC-32C (Castagnoli) of `bytes`, as RFC 3720 has it.
+uint32_t Crc32c(absl::string_view bytes);
+
+// A checksum rotated and offset, so that the checksum of bytes that contain it is not degenerate.
+uint32_t Masked(uint32_t crc);
+
+// Appends one record of an event file: length (8 bytes), its masked checksum (4), `data`, its
+// masked checksum (4); little endian.
+void AppendRecord(absl::string_view data, std::string* bytes);
+
 // The columns' names. An axis that is named like another column is called "axis.NAME".
 std::vector<std::string> ColumnNames(const std::vector<std::string>& axes);
 

@@ -1,14 +1,11 @@
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
-#include "server/report/compare/wording.h"
 #include "server/report/export/encoder.h"
-#include "text/clean.h"
 #include "text/csv.h"
 #include "text/decimal.h"
 

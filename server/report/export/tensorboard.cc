@@ -1,5 +1,4 @@
-#include "server/report/export/tensorboard.h"
-
+// TensorBoard's event files: records of the length and the bytes, each with a masked checksum.
 #include <boost/crc.hpp>
 #include <cmath>
 #include <limits>
@@ -22,26 +21,6 @@ std::string LittleEndian(Integer value) {
   }
   return bytes;
 }
-
-}  // namespace
-
-uint32_t Crc32c(absl::string_view bytes) {
-  Castagnoli crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return crc.checksum();
-}
-
-uint32_t Masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
-
-void AppendRecord(absl::string_view data, std::string* bytes) {
-  const std::string length = LittleEndian(uint64_t{data.size()});
-  bytes->append(length);
-  bytes->append(LittleEndian(Masked(Crc32c(length))));
-  bytes->append(data.data(), data.size());
-  bytes->append(LittleEndian(Masked(Crc32c(data))));
-}
-
-namespace {
 
 constexpr size_t kMaxFolderBytes = 200;  // file systems allow 255
 
@@ -93,6 +72,22 @@ class TensorBoardEncoder final : public Encoder {
 };
 
 }  // namespace
+
+uint32_t Crc32c(absl::string_view bytes) {
+  Castagnoli crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
+uint32_t Masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
+
+void AppendRecord(absl::string_view data, std::string* bytes) {
+  const std::string length = LittleEndian(uint64_t{data.size()});
+  bytes->append(length);
+  bytes->append(LittleEndian(Masked(Crc32c(length))));
+  bytes->append(data.data(), data.size());
+  bytes->append(LittleEndian(Masked(Crc32c(data))));
+}
 
 std::unique_ptr<Encoder> MakeTensorBoardEncoder() { return std::make_unique<TensorBoardEncoder>(); }
 

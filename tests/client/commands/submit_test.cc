@@ -1,5 +1,4 @@
 // `ablate submit` against a server of the test's own.
-#include <algorithm>
 
 #include "client/context.h"
 #include "gmock/gmock.h"

@@ -1,6 +1,5 @@
 // --set and --seeds.
-#include "client/submit/overrides.h"
-
+#include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,6 @@
 // Answers questions about statistics, one JSON value a line, so that SciPy can be asked the same.
 #include <cstdint>
 #include <iostream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

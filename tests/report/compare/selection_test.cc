@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "tests/report/compare/oracle_stream.h"
 

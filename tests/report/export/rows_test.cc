@@ -7,7 +7,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "server/report/compare/wording.h"
 #include "server/report/export/encoder.h"
 #include "text/decimal.h"
 

@@ -1,6 +1,4 @@
 // Records of event files: checksums with published answers, the frame, paths.
-#include "server/report/export/tensorboard.h"
-
 #include <string>
 
 #include "ablate/tensorboard/event.pb.h"
