@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
-#include "server/report/figure/gnuplot.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
@@ -59,7 +58,6 @@ class Server {
   const absl::Duration check_interval_;
   Backend backend_;
   WorkerBackend workers_;
-  figure::Gnuplot gnuplot_;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
   rpc::WorkPool planners_;
