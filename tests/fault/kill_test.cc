@@ -4,8 +4,8 @@
 
 #include <random>
 #include <regex>
+#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/personal_server.h"
@@ -23,11 +23,12 @@ constexpr int kGridSeeds = 3;
 // ends is a matter of the machine: rounds follow until there were enough kills.
 std::string Grid(int round) {
   return SmallNames("grid", 1500,
-                    absl::StrCat("axes:\n"
-                                 "  - {name: norm, settings: [{label: pre}, {label: post, set: "
-                                 "{model.norm.placement: post}}]}\n"
-                                 "seeds: {first: ",
-                                 7 + round * kGridSeeds, ", count: ", kGridSeeds, "}\n"));
+                    "axes:\n"
+                    "  - {name: norm, settings: [{label: pre}, {label: post, set: "
+                    "{model.norm.placement: post}}]}\n"
+                    "seeds: {first: " +
+                        std::to_string(7 + round * kGridSeeds) +
+                        ", count: " + std::to_string(kGridSeeds) + "}\n");
 }
 
 // Everything a finished experiment leaves: all points in full precision and the final parameters of
