@@ -42,6 +42,10 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
     request->clear_token();
     return absl::UnavailableError("the server no longer knows where this watch was");
   }
+  // Nobody here cancels a watch: Ctrl-C ends the program. A proxy or a server that goes away does.
+  if (absl::IsCancelled(watched)) {
+    return absl::UnavailableError(absl::StrCat("the watch was cut off: ", watched.message()));
+  }
   if (!watched.ok()) return watched;
   absl::StatusOr<v1::Experiment> experiment = Get(connection, request->name());
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {

@@ -92,12 +92,24 @@ absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view te
   return row->run();
 }
 
-absl::Status ExplainRunError(const absl::Status& status, absl::string_view text) {
+absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
+                             absl::string_view text) {
   const bool may_be_an_experiment = !absl::StrContains(text, '/');
   if (!absl::IsNotFound(status) || !may_be_an_experiment) return status;
-  return absl::NotFoundError(absl::StrCat(status.message(),
-                                          "; a cell is written EXP/CELL, and `ablate runs ", text,
-                                          "` lists them if that is an experiment"));
+  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+  v1::ListRunsRequest request;
+  request.set_page_size(1);
+  if (experiment.ok()) request.set_experiment(experiment->name());
+  const absl::StatusOr<v1::ListRunsResponse> runs =
+      experiment.ok() ? connection->ListRuns(request) : experiment.status();
+  if (!runs.ok() || runs->rows().empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(status.message(), ", nor an experiment; a cell is written EXP/CELL"));
+  }
+  const std::string id = Id(experiment->name());
+  return absl::NotFoundError(
+      absl::StrCat(text, " is an experiment: name one of its cells, such as ", id, "/",
+                   runs->rows(0).cell(), "; `ablate runs ", id, "` lists them"));
 }
 
 }  // namespace ablate::client

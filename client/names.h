@@ -50,8 +50,9 @@ absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text);
 
 // An error about the run that `text` means, with a word on how cells are named if it is NOT_FOUND
-// and may have been meant as an experiment.
-absl::Status ExplainRunError(const absl::Status& status, absl::string_view text);
+// and was, or may have been, meant as an experiment.
+absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
+                             absl::string_view text);
 
 }  // namespace ablate::client
 

@@ -63,10 +63,11 @@ void BoundOwnLog(uint64_t max_bytes) {
   if (same_out) dup2(begun.get(), STDOUT_FILENO);
 }
 
-int AwaitSignal(const sigset_t& signals) {
-  constexpr timespec kPause{10, 0};
+int AwaitSignal(const sigset_t& signals, const std::function<bool()>& go_on) {
+  constexpr timespec kPause{2, 0};
   while (true) {
     BoundOwnLog();
+    if (go_on && !go_on()) return 0;
     const int signal = sigtimedwait(&signals, nullptr, &kPause);
     if (signal > 0) return signal;
   }

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,9 +30,10 @@ void BoundLog(const std::string& file, uint64_t max_bytes = kMaxLogBytes);
 // at its place. Called now and then from one thread; others may go on writing.
 void BoundOwnLog(uint64_t max_bytes = kMaxLogBytes);
 
-// Waits for one of the signals, which must be blocked in every thread, and returns it. Bounds this
-// process's own log meanwhile.
-int AwaitSignal(const sigset_t& signals);
+// Waits for one of the signals, which must be blocked in every thread, and returns it; or 0 once
+// `go_on`, which is asked every few seconds where there is one, says no. Bounds this process's own
+// log meanwhile.
+int AwaitSignal(const sigset_t& signals, const std::function<bool()>& go_on = nullptr);
 
 }  // namespace ablate::process
 

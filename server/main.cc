@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -147,11 +148,6 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launc
   return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
 }
 
-void WaitForEnd(const sigset_t& signals) {
-  const int signal = process::AwaitSignal(signals);
-  spdlog::info("{}: shutting down", signal == SIGTERM ? "SIGTERM" : "SIGINT");
-}
-
 // All that serves, in the order in which it is made; destroyed in reverse: workers and server
 // first, then the scheduler, then the store.
 class Program {
@@ -250,6 +246,34 @@ absl::Status Announce(const launch::Home& home) {
   return written;
 }
 
+bool IsGone(const std::string& file) { return access(file.c_str(), F_OK) != 0 && errno == ENOENT; }
+
+// Whether clients and workers still find this server. What only names it is written again; sockets
+// can't be.
+bool KeepReachable(const launch::Home& home) {
+  for (const std::string& socket : {home.client_socket, home.worker_socket}) {
+    if (IsGone(socket)) return false;
+  }
+  // What does not succeed is tried again.
+  if (IsGone(home.pid_file) || IsGone(home.address_file)) Announce(home).IgnoreError();
+  return true;
+}
+
+// Until a signal, or until nobody finds the server any more: it would hold the folder for ever.
+void WaitForEnd(const launch::Home& home, const sigset_t& signals) {
+  const int signal = process::AwaitSignal(signals, [&] { return KeepReachable(home); });
+  if (signal > 0) {
+    spdlog::info("{}: shutting down", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    return;
+  }
+  spdlog::error("the sockets in {} were removed, so that nobody reaches this server: shutting down",
+                home.run);
+  // `ablate down` and `ablate up` find the process until it has ended.
+  absl::Status made = launch::PrepareHome(home.folder).status();
+  if (made.ok()) made = Announce(home);
+  if (!made.ok()) spdlog::warn("{}", std::string(made.message()));
+}
+
 absl::Status Serve(const Flags& flags, const sigset_t& signals) {
   if (flags.home.empty()) {
     return absl::FailedPreconditionError(
@@ -263,7 +287,7 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
   const absl::Status ready = Announce(*home);
   if (ready.ok()) {
     spdlog::info("serving {} on {}", home->folder, launch::SocketAddress(home->client_socket));
-    WaitForEnd(signals);
+    WaitForEnd(*home, signals);
   }
   unlink(home->address_file.c_str());
   program->Stop(flags);

@@ -36,7 +36,7 @@ absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std
   v1::ListArtifactsRequest request;
   request.set_run(*run);
   absl::StatusOr<v1::ListArtifactsResponse> list = connection->ListArtifacts(request);
-  if (!list.ok()) return ExplainRunError(list.status(), text);
+  if (!list.ok()) return ExplainRunError(connection, list.status(), text);
   return list;
 }
 

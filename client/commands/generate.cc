@@ -72,7 +72,7 @@ absl::StatusOr<int> Generate(const Options& options, const v1::GenerateRequest& 
   v1::GenerateRequest of_run = request;
   of_run.set_run(*run);
   const absl::Status status = connection->Generate(of_run, on_message);
-  if (!status.ok()) return ExplainRunError(status, options.run);
+  if (!status.ok()) return ExplainRunError(connection, status, options.run);
   return kSuccess;
 }
 

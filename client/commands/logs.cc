@@ -21,7 +21,7 @@ absl::StatusOr<int> Logs(const Options& options, const Context& context, Connect
   v1::ListRunEventsRequest request;
   request.set_run(*run);
   const absl::StatusOr<v1::ListRunEventsResponse> events = connection->ListRunEvents(request);
-  if (!events.ok()) return ExplainRunError(events.status(), options.run);
+  if (!events.ok()) return ExplainRunError(connection, events.status(), options.run);
   if (options.json) return PrintJson(context, *events);
   Table table({{"time"}, {"what"}, {"step", true}, {"worker"}, {"message"}});
   for (const v1::RunEvent& event : events->events()) {

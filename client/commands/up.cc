@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/command_table.h"
+#include "client/output/format.h"
 #include "client/personal_server.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
@@ -33,6 +34,7 @@ constexpr absl::Duration kGrace = absl::Seconds(1);  // for another one that sta
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 constexpr size_t kMaxLogLines = 15;
+constexpr uintmax_t kLeastRoom = 1 << 20;  // a disk with less is full
 
 struct Options {
   std::string home;
@@ -143,6 +145,15 @@ void ShowLog(const Home& home, uint64_t from, const Context& context) {
   context.console.Info(absl::StrCat("its log: ", home.log_file));
 }
 
+// A server on a full disk can't say so: its log is there, too.
+void ShowFullDisk(const Home& home, const Context& context) {
+  std::error_code error;
+  const fs::space_info space = fs::space(home.folder, error);
+  if (error || space.available >= kLeastRoom) return;
+  context.console.Info(absl::StrCat("the disk of ", home.folder, " is full: it has ",
+                                    Bytes(space.available), " left"));
+}
+
 // Waits until the server answers; `child` is empty if someone else started it.
 absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Context& context,
                                                       std::optional<Child> child) {
@@ -186,6 +197,7 @@ int Up(const Options& options, const Context& context) {
   }
   if (!answer.ok()) {
     const int code = Fail(context, answer.status());
+    ShowFullDisk(*home, context);
     ShowLog(*home, log_before, context);
     return code;
   }

@@ -52,7 +52,8 @@ struct SettingResult {
   Labels labels;
   uint32_t diverged = 0;
   uint32_t failed = 0;
-  uint32_t open = 0;  // queued, training or cancelled
+  uint32_t cancelled = 0;
+  uint32_t open = 0;  // queued or training
   uint32_t n = 0;     // cells that the mean is over: DONE ones with a last value
   double mean = 0;    // of the metric's last values
 };
@@ -65,6 +66,9 @@ void Add(const v1::RunRow& row, const std::string& key, SettingResult* result) {
       return;
     case v1::RunState::FAILED:
       ++result->failed;
+      return;
+    case v1::RunState::CANCELLED:
+      ++result->cancelled;
       return;
     case v1::RunState::DONE:
       break;
@@ -179,11 +183,13 @@ std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsRespo
                        [&](const SettingResult& r) { return r.*member > 0; });
   };
   const bool any_failed = any(&SettingResult::failed);
+  const bool any_cancelled = any(&SettingResult::cancelled);
   const bool any_open = any(&SettingResult::open);
   std::vector<Column> columns = LabelColumns(spec);
   columns.push_back({absl::StrCat("mean ", key), true});
   for (const char* title : {"n", "diverged"}) columns.push_back({title, true});
   if (any_failed) columns.push_back({"failed", true});
+  if (any_cancelled) columns.push_back({"cancelled", true});
   if (any_open) columns.push_back({"open", true});
   Table table(std::move(columns));
   for (const SettingResult& result : results) {
@@ -192,6 +198,7 @@ std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsRespo
     row.push_back(text::Grouped(result.n));
     row.push_back(text::Grouped(result.diverged));
     if (any_failed) row.push_back(text::Grouped(result.failed));
+    if (any_cancelled) row.push_back(text::Grouped(result.cancelled));
     if (any_open) row.push_back(text::Grouped(result.open));
     table.Add(std::move(row));
   }

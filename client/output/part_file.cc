@@ -20,10 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr mode_t kPermissions = 0777;
 constexpr int kMaxAttempts = 100;  // to find a free name for a file beside
 
 absl::Status AlreadyThere(const std::string& path) {
   return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+}
+
+// Other programs take "-" for standard output, which can't appear as a whole.
+absl::Status CheckName(const std::string& path) {
+  if (path != "-") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "\"-\" stands for standard output elsewhere, but what is written here is a file that appears "
+      "when it is whole: name one, or ./- for one of that name");
 }
 
 bool Exists(const std::string& path) {
@@ -94,6 +103,7 @@ absl::Status PartFile::FindTarget() {
     file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     return file_ < 0 ? SystemError(path_) : absl::OkStatus();
   }
+  mode_ = status.st_mode & kPermissions;
   if (!link) return absl::OkStatus();
   std::error_code error;
   target_ = fs::canonical(path_, error).string();
@@ -105,13 +115,17 @@ absl::Status PartFile::Create() {
   // Names that were left behind, or laid out by someone else, are passed over.
   for (int attempt = 0; attempt < kMaxAttempts && file_ < 0; ++attempt) {
     part_ = absl::StrCat(target_, ".", getpid(), ".", attempt, ".part");
-    file_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    file_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                 mode_.has_value() ? 0600 : 0666);
     if (file_ < 0 && errno != EEXIST) break;
   }
-  return file_ < 0 ? SystemError(part_) : absl::OkStatus();
+  if (file_ < 0) return SystemError(part_);
+  if (!mode_.has_value() || fchmod(file_, *mode_) == 0) return absl::OkStatus();
+  return SystemError(part_);
 }
 
 absl::Status PartFile::Open() {
+  if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
   if (const absl::Status found = FindTarget(); !found.ok()) return found;
   return file_ >= 0 ? absl::OkStatus() : Create();
 }
@@ -178,6 +192,7 @@ absl::Status PartFolder::CheckReplaceable() const {
 }
 
 absl::Status PartFolder::Open() {
+  if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
   if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
   if (mkdir(part_.c_str(), 0777) != 0) return SystemError(part_);
   open_ = true;
@@ -211,7 +226,11 @@ absl::Status PartFolder::Commit() {
   if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
   const std::string old = absl::StrCat(path_, ".", getpid(), ".old");
   std::error_code error;
-  const bool replaces = fs::exists(path_, error);
+  const fs::file_status before = fs::status(path_, error);
+  const bool replaces = fs::exists(before);
+  if (replaces && chmod(part_.c_str(), static_cast<mode_t>(before.permissions())) != 0) {
+    return SystemError(part_);
+  }
   if (replaces && std::rename(path_.c_str(), old.c_str()) != 0) return SystemError(path_);
   if (const absl::Status renamed = Rename(part_, path_, IfExists::kRefuse); !renamed.ok()) {
     if (replaces) std::rename(old.c_str(), path_.c_str());

@@ -2,7 +2,10 @@
 #ifndef ABLATE_CLIENT_OUTPUT_PART_FILE_H_
 #define ABLATE_CLIENT_OUTPUT_PART_FILE_H_
 
+#include <sys/types.h>
+
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,7 +17,8 @@ namespace ablate::client {
 enum class IfExists { kReplace, kRefuse };
 
 // Written beside its final name, and removed again unless it is committed. A symbolic link at that
-// name stays, and what it points to is replaced; a device or a pipe is written to as it is.
+// name stays, and what it points to is replaced; a device or a pipe is written to as it is. What is
+// replaced hands its permissions down.
 class PartFile {
  public:
   explicit PartFile(std::string path, IfExists if_exists = IfExists::kReplace);
@@ -23,7 +27,7 @@ class PartFile {
   ~PartFile();
 
   // Before anything is written: ALREADY_EXISTS if there is something and it is to be refused,
-  // FAILED_PRECONDITION for what can't be replaced, such as a folder.
+  // FAILED_PRECONDITION for what can't be replaced, such as a folder, INVALID_ARGUMENT for "-".
   absl::Status Open();
   absl::Status Write(absl::string_view data);
   // The last call: the bytes are on disk and have the final name.
@@ -36,8 +40,9 @@ class PartFile {
 
   const std::string path_;
   const IfExists if_exists_;
-  std::string target_;  // the path, or what the link there points to
-  std::string part_;    // what is renamed to it; empty: the target itself is written to
+  std::string target_;          // the path, or what the link there points to
+  std::string part_;            // what is renamed to it; empty: the target itself is written to
+  std::optional<mode_t> mode_;  // permissions of what is replaced; none: the usual ones
   int file_ = -1;
 };
 
@@ -48,7 +53,8 @@ absl::Status WriteFile(const std::string& path, absl::string_view data);
 // single slashes, none of them "." or "..", without control characters.
 bool IsPathBelow(absl::string_view path);
 
-// Written beside its final name, and removed again unless it is committed.
+// Written beside its final name, and removed again unless it is committed. One that is replaced
+// hands the folder's own permissions down.
 class PartFolder {
  public:
   // Whether a file of this name may be deleted together with a folder that is replaced.
@@ -61,7 +67,8 @@ class PartFolder {
   PartFolder& operator=(const PartFolder&) = delete;
   ~PartFolder();
 
-  // ALREADY_EXISTS or FAILED_PRECONDITION if what is there is not to be replaced.
+  // ALREADY_EXISTS or FAILED_PRECONDITION if what is there is not to be replaced, INVALID_ARGUMENT
+  // for "-".
   absl::Status Open();
   // Appends to a file below the folder. The writes of one file follow each other.
   absl::Status Write(const std::string& path, absl::string_view data);

@@ -122,15 +122,22 @@ std::string ParametersByLabel(const AxisPlan& axis, const std::map<std::string, 
   return absl::StrJoin(parts, ", ");
 }
 
-// "96 % of documents are", "3 of 32,033 documents are": never rounded to none or to all.
-std::string ShareOf(uint64_t part, uint64_t all) {
-  if (part == all) return all == 1 ? "the one document is" : "all documents are";
+// Some of the documents, and the verb that goes with them.
+struct Share {
+  std::string documents;
+  absl::string_view verb;
+};
+
+// "96 % of documents", "3 of 32,033 documents": never rounded to none or to all.
+Share ShareOf(uint64_t part, uint64_t all) {
+  if (part == all && all == 1) return {"the one document", "is"};
+  if (part == all) return {"all documents", "are"};
   const auto percent = std::lround(100 * static_cast<double>(part) / static_cast<double>(all));
   if (percent < 1) {
-    return absl::StrCat(text::Grouped(part), " of ", text::Grouped(all), " documents ",
-                        part == 1 ? "is" : "are");
+    return {absl::StrCat(text::Grouped(part), " of ", text::Grouped(all), " documents"),
+            part == 1 ? "is" : "are"};
   }
-  return absl::StrCat(std::min(percent, 99L), " % of documents are");
+  return {absl::StrCat(std::min(percent, 99L), " % of documents"), "are"};
 }
 
 }  // namespace
@@ -201,10 +208,10 @@ std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells,
     if (facts == nullptr) continue;
     const uint64_t cut = engine::CutDocuments(facts->lengths, context);
     if (cut == 0) continue;
-    notes.push_back(absl::StrCat(names.size() > 1 ? absl::StrCat(name, ": ") : "",
-                                 ShareOf(cut, facts->documents), " longer than context ", context,
-                                 " and ", cut == 1 ? "is" : "are", " cut; longest ",
-                                 text::Grouped(facts->longest + 1)));
+    const Share share = ShareOf(cut, facts->documents);
+    notes.push_back(absl::StrCat(names.size() > 1 ? absl::StrCat(name, ": ") : "", share.documents,
+                                 " ", share.verb, " longer than context ", context, " and ",
+                                 share.verb, " cut; longest ", text::Grouped(facts->longest + 1)));
   }
   return notes;
 }

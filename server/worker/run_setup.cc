@@ -27,16 +27,18 @@ absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const Gran
                                                                       const engine::TaskKind& task,
                                                                       RunControl& control) {
   const std::string key = absl::StrCat(task.name, " ", blob.sha256);
-  if (auto known = Find(key)) return known;
+  {
+    MutexLock lock(&mutex_);
+    if (auto known = Find(key)) return known;
+  }
   const absl::StatusOr<std::string> file = blobs_->Read(blob.grant, blob.sha256, control);
   if (!file.ok()) return file.status();
   absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(*file);
-  if (data.ok()) Keep({key, *data});
-  return data;
+  if (!data.ok()) return data;
+  return Keep({key, *std::move(data)});
 }
 
 std::shared_ptr<const engine::TaskData> DataSets::Find(const std::string& key) {
-  MutexLock lock(&mutex_);
   const auto found = std::find_if(recent_.begin(), recent_.end(),
                                   [&](const Entry& entry) { return entry.key == key; });
   if (found == recent_.end()) return nullptr;
@@ -44,9 +46,9 @@ std::shared_ptr<const engine::TaskData> DataSets::Find(const std::string& key) {
   return recent_.front().data;
 }
 
-void DataSets::Keep(Entry entry) {
+std::shared_ptr<const engine::TaskData> DataSets::Keep(Entry entry) {
   MutexLock lock(&mutex_);
-  recent_.remove_if([&](const Entry& known) { return known.key == entry.key; });
+  if (auto known = Find(entry.key)) return known;
   recent_.push_front(std::move(entry));
   uint64_t bytes = 0;
   for (const Entry& known : recent_) bytes += known.data->bytes();
@@ -54,6 +56,7 @@ void DataSets::Keep(Entry entry) {
     bytes -= recent_.back().data->bytes();
     recent_.pop_back();
   }
+  return recent_.front().data;
 }
 
 RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)

@@ -31,7 +31,8 @@ struct GrantedBlob {
 
 // Data sets as their tasks have read them: runs of one grid share theirs. Keeps the most recently
 // used, at least one, up to `capacity_bytes` of memory. One that two kinds of task read is kept as
-// each has read it. Thread-safe; lanes that miss at the same time each fetch.
+// each has read it. Thread-safe; lanes that miss at the same time each fetch, and share what the
+// first of them has read.
 class DataSets {
  public:
   DataSets(BlobChannel* blobs, uint64_t capacity_bytes)
@@ -49,8 +50,10 @@ class DataSets {
     std::shared_ptr<const engine::TaskData> data;
   };
 
-  std::shared_ptr<const engine::TaskData> Find(const std::string& key);
-  void Keep(Entry entry);
+  std::shared_ptr<const engine::TaskData> Find(const std::string& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is kept under the key from now on: another lane's, if that was faster.
+  std::shared_ptr<const engine::TaskData> Keep(Entry entry);
 
   BlobChannel* const blobs_;
   const uint64_t capacity_bytes_;

@@ -39,8 +39,8 @@ uint64_t Load(const char* bytes) {
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) uint32_t ByInstruction(absl::string_view bytes) {
-  uint64_t crc = 0xffffffff;
+__attribute__((target("sse4.2"))) uint32_t ByInstruction(absl::string_view bytes, uint32_t before) {
+  uint64_t crc = ~before;
   for (; bytes.size() >= sizeof(uint64_t); bytes.remove_prefix(sizeof(uint64_t))) {
     crc = _mm_crc32_u64(crc, Load(bytes.data()));
   }
@@ -52,8 +52,8 @@ __attribute__((target("sse4.2"))) uint32_t ByInstruction(absl::string_view bytes
 
 }  // namespace
 
-uint32_t Crc32cByTables(absl::string_view bytes) {
-  uint32_t crc = 0xffffffff;
+uint32_t Crc32cByTables(absl::string_view bytes, uint32_t before) {
+  uint32_t crc = ~before;
   for (; bytes.size() >= sizeof(uint64_t); bytes.remove_prefix(sizeof(uint64_t))) {
     const uint64_t word = Load(bytes.data()) ^ crc;
     crc = 0;
@@ -65,31 +65,33 @@ uint32_t Crc32cByTables(absl::string_view bytes) {
   return ~crc;
 }
 
-uint32_t Crc32c(absl::string_view bytes) {
+uint32_t Crc32c(absl::string_view bytes, uint32_t before) {
 #ifdef __x86_64__
   static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  if (has_instruction) return ByInstruction(bytes);
+  if (has_instruction) return ByInstruction(bytes, before);
 #endif
-  return Crc32cByTables(bytes);
+  return Crc32cByTables(bytes, before);
 }
 
-std::string Seal(absl::string_view content) {
+std::string Seal(absl::string_view place, absl::string_view content) {
   std::string sealed;
   sealed.reserve(1 + sizeof(uint32_t) + content.size());
-  PutRaw(&sealed, kSealed);
-  PutRaw(&sealed, Crc32c(content));
+  PutRaw(&sealed, kSealedInPlace);
+  PutRaw(&sealed, Crc32c(content, Crc32c(place)));
   sealed.append(content.data(), content.size());
   return sealed;
 }
 
-absl::StatusOr<absl::string_view> Unseal(absl::string_view bytes) {
+absl::StatusOr<absl::string_view> Unseal(absl::string_view place, absl::string_view bytes) {
   ByteReader in(bytes);
   const auto version = in.Raw<uint8_t>();
   if (version == kUnsealed) return bytes.substr(1);
   const auto checksum = in.Raw<uint32_t>();
-  if (!in.ok() || version != kSealed) return absl::DataLossError("they are malformed");
+  if (!in.ok() || (version != kSealed && version != kSealedInPlace)) {
+    return absl::DataLossError("they are malformed");
+  }
   const absl::string_view content = bytes.substr(1 + sizeof(checksum));
-  if (Crc32c(content) == checksum) return content;
+  if (Crc32c(content, version == kSealedInPlace ? Crc32c(place) : 0) == checksum) return content;
   return absl::DataLossError("their checksum does not match");
 }
 

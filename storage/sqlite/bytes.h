@@ -15,10 +15,11 @@ namespace ablate::storage {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little endian");
 
-// First byte of everything in these formats. They differ in two bits: one that flips makes neither
-// of the other.
+// First byte of everything in these formats. Any two differ in two bits: one that flips makes none
+// of another.
 inline constexpr uint8_t kUnsealed = 1;
-inline constexpr uint8_t kSealed = 2;
+inline constexpr uint8_t kSealed = 2;         // the checksum is of the content alone
+inline constexpr uint8_t kSealedInPlace = 4;  // and of the place
 
 inline void PutVarint(std::string* out, uint64_t value) {
   while (value >= 0x80) {
@@ -87,19 +88,22 @@ class ByteReader {
   bool ok_ = true;
 };
 
-// Seals bytes against changes on their way: version 2, their CRC-32C, then they themselves.
-std::string Seal(absl::string_view content);
+// Seals bytes against changes, and against being taken for those of another row: version 4, the
+// CRC-32C of `place` and them, then they themselves. The place is whatever says which row they are
+// the content of, and is not stored.
+std::string Seal(absl::string_view place, absl::string_view content);
 
-// What was sealed, or what follows a version 1, which earlier programs wrote without a checksum.
-// DATA_LOSS if the bytes are not as they were.
-absl::StatusOr<absl::string_view> Unseal(absl::string_view bytes);
+// What was sealed in this place. Of earlier programs: what follows a version 2, whose checksum
+// knows no place, or a version 1, which has none. DATA_LOSS if the bytes are not as they were.
+absl::StatusOr<absl::string_view> Unseal(absl::string_view place, absl::string_view bytes);
 
 // CRC-32C by the Castagnoli polynomial, as in iSCSI (RFC 3720): finds every change of up to 32 bits
-// in a row. By the processor's instruction where it has one.
-uint32_t Crc32c(absl::string_view bytes);
+// in a row. By the processor's instruction where it has one. Of bytes that follow others whose own
+// is `before`: of both together.
+uint32_t Crc32c(absl::string_view bytes, uint32_t before = 0);
 
 // The same by tables, for processors without the instruction.
-uint32_t Crc32cByTables(absl::string_view bytes);
+uint32_t Crc32cByTables(absl::string_view bytes, uint32_t before = 0);
 
 }  // namespace ablate::storage
 

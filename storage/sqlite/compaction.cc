@@ -26,6 +26,7 @@ struct Chunk {
 // The oldest row groups of one run, as chunks.
 struct CompactedSlice {
   int64_t run = 0;
+  std::string name;
   uint64_t last_group = 0;
   std::vector<Chunk> chunks;
   std::string unreadable;  // why the run can't be compacted; then there are no chunks
@@ -36,14 +37,16 @@ struct Series {
   std::vector<double> values;
 };
 
-void Cut(uint32_t key, const Series& series, std::vector<Chunk>* chunks) {
+void Cut(uint32_t key, const Series& series, CompactedSlice* slice) {
   for (size_t begin = 0; begin < series.steps.size(); begin += kChunkPoints) {
     const size_t end = std::min(begin + kChunkPoints, series.steps.size());
     const auto from = static_cast<std::ptrdiff_t>(begin);
     const auto to = static_cast<std::ptrdiff_t>(end);
     const std::vector<uint32_t> steps(series.steps.begin() + from, series.steps.begin() + to);
     const std::vector<double> values(series.values.begin() + from, series.values.begin() + to);
-    chunks->push_back({key, steps.front(), steps.back(), EncodePoints({{key, &steps, &values}})});
+    const std::string place = ChunkPlace(slice->name, key, steps.front(), steps.back());
+    slice->chunks.push_back(
+        {key, steps.front(), steps.back(), EncodePoints(place, {{key, &steps, &values}})});
   }
 }
 
@@ -51,10 +54,14 @@ void Cut(uint32_t key, const Series& series, std::vector<Chunk>* chunks) {
 absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlice* slice) {
   std::map<uint32_t, Series> all;
   size_t points = 0;
-  Statement group(db, "SELECT id, data FROM row_groups WHERE run = ?1 ORDER BY id", slice->run);
+  Statement group(
+      db, "SELECT id, data, first_step, last_step FROM row_groups WHERE run = ?1 ORDER BY id",
+      slice->run);
   while (points < kSlicePoints && group.Row()) {
     slice->last_group = group.As<uint64_t>(0);
-    const auto columns = DecodePoints(group.View(1));
+    const auto columns = DecodePoints(
+        GroupPlace(slice->name, slice->last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)),
+        group.View(1));
     if (!columns.ok()) return columns.status();
     for (const DecodedColumn& column : *columns) {
       Series& series = all[column.key];
@@ -69,10 +76,13 @@ absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlic
 // The next slice; nothing if every ended run is compacted. Only reads: the work of encoding is not
 // done on the writer's thread.
 absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
-  Statement next(db, "SELECT run FROM uncompacted ORDER BY run LIMIT 1");
+  Statement next(db,
+                 "SELECT run, coalesce(name, '') FROM uncompacted LEFT JOIN runs "
+                 "ON runs.id = uncompacted.run ORDER BY run LIMIT 1");
   if (!next.Row()) return std::optional<CompactedSlice>();
   CompactedSlice slice;
   slice.run = next.Int(0);
+  slice.name = next.Text(1);
   const auto series = Collect(db, &slice);
   if (!series.ok()) {
     // Tried again and again, it would keep all later runs from their turn.
@@ -80,7 +90,7 @@ absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
         absl::StrCat("its points are damaged in the database: ", series.status().message());
     return std::optional<CompactedSlice>(std::move(slice));
   }
-  for (const auto& [key, points] : *series) Cut(key, points, &slice.chunks);
+  for (const auto& [key, points] : *series) Cut(key, points, &slice);
   return std::optional<CompactedSlice>(std::move(slice));
 }
 

@@ -22,7 +22,8 @@ namespace {
 // What an event does to its run, which is leased under the event's lease.
 struct Context {
   Transaction& t;
-  Blobs* blobs;  // null in memory, where blobs are not looked for
+  Blobs* blobs;            // null in memory, where blobs are not looked for
+  absl::string_view name;  // of the run
   RunRow* run;
 };
 
@@ -82,13 +83,14 @@ absl::Status ApplyTo(const Context& c, const StartedEvent&) {
   return absl::OkStatus();
 }
 
-// Folds the columns into the run's summaries and returns them as a row group.
-absl::StatusOr<std::string> AddToSummaries(const Context& c, const std::vector<Column>& columns) {
+// Folds the columns into the run's summaries and returns them as they are encoded.
+absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(const Context& c,
+                                                          const std::vector<Column>& columns) {
   KeySummaries summaries;
   {
     Statement stored(c.t.db, "SELECT data FROM summaries WHERE run = ?1", c.run->id);
     if (stored.Row()) {
-      auto decoded = DecodeSummaries(stored.View(0));
+      auto decoded = DecodeSummaries(c.name, stored.View(0));
       if (!decoded.ok()) {
         return absl::DataLossError(absl::StrCat("its summaries are damaged in the database: ",
                                                 decoded.status().message()));
@@ -106,9 +108,9 @@ absl::StatusOr<std::string> AddToSummaries(const Context& c, const std::vector<C
     encoded.push_back({number, &columns[i].steps, &columns[i].values});
   }
   Statement(c.t.db, "REPLACE INTO summaries VALUES (?1, ?2)", c.run->id,
-            Bytes{EncodeSummaries(summaries)})
+            Bytes{EncodeSummaries(c.name, summaries)})
       .Run();
-  return EncodePoints(encoded);
+  return encoded;
 }
 
 absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
@@ -123,8 +125,8 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   spent.tokens += event.spent.tokens;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
-  const auto group = AddToSummaries(c, event.columns);
-  if (!group.ok()) return group.status();
+  const auto encoded = AddToSummaries(c, event.columns);
+  if (!encoded.ok()) return encoded.status();
   uint32_t first = UINT32_MAX;
   uint32_t last = 0;
   for (const Column& column : event.columns) {
@@ -132,7 +134,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
     last = std::max(last, column.steps.back());
   }
   Statement(c.t.db, "INSERT INTO row_groups VALUES (?1, ?2, ?3, ?4, ?5)", change, c.run->id, first,
-            last, Bytes{*group})
+            last, Bytes{EncodePoints(GroupPlace(c.name, change, first, last), *encoded)})
       .Run();
   return absl::OkStatus();
 }
@@ -241,7 +243,7 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, Blobs* blobs, absl::string_view
   std::optional<RunRow> run = FindRun(t.db, event.run);
   // A run that left the lease still has its numbers in the lease's sequence.
   if (!run.has_value() || run->lease != (*lease)->id) return Applied::kNoLease;
-  const Context context{t, blobs, &*run};
+  const Context context{t, blobs, event.run, &*run};
   const absl::Status status =
       std::visit([&](const auto& kind) { return ApplyTo(context, kind); }, event.event);
   if (!status.ok()) {

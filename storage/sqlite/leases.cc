@@ -30,11 +30,12 @@ int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& 
 // may name a blob that was swept since: no worker could ever begin from it. Continued in another
 // environment, a state would not give the numbers that the run's first steps belong to; states of
 // older files don't say where they were made: the worker looks into them.
-std::string WhyUnusable(const ResumeState& state, Blobs* blobs, const LeaseHolder& holder) {
+std::string WhyUnusable(absl::string_view run, const ResumeState& state, Blobs* blobs,
+                        const LeaseHolder& holder) {
   if (blobs != nullptr && absl::IsNotFound(blobs->Size(state.blob).status())) {
     return "the blob of its resume state is gone";
   }
-  if (const auto summaries = DecodeSummaries(state.summaries); !summaries.ok()) {
+  if (const auto summaries = DecodeSummaries(run, state.summaries); !summaries.ok()) {
     return absl::StrCat("the summaries of its resume state are damaged in the database: ",
                         summaries.status().message());
   }
@@ -45,10 +46,10 @@ std::string WhyUnusable(const ResumeState& state, Blobs* blobs, const LeaseHolde
 
 // The run's resume state, which goes if the holder can't continue from it.
 std::optional<ResumeState> UsableState(Transaction& t, Blobs* blobs, const LeaseHolder& holder,
-                                       const RunRow& run) {
+                                       absl::string_view name, const RunRow& run) {
   std::optional<ResumeState> state = FindResumeState(t.db, run.id);
   if (!state.has_value()) return state;
-  const std::string why = WhyUnusable(*state, blobs, holder);
+  const std::string why = WhyUnusable(name, *state, blobs, holder);
   if (why.empty()) return state;
   DropResumeState(t, run.id);
   RecordEvent(t, run, "rewound", absl::StrCat(why, ": it begins anew"));
@@ -128,7 +129,7 @@ absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
     FixedRun fixed = ReadFixed(t.db, run->id);
     if (EndIfOutdated(t, holder, fixed.numerics_version, &*run)) continue;
     if (granted.empty()) lease = InsertLease(t, wanted.lease, holder);
-    ResumeState state = UsableState(t, blobs, holder, *run).value_or(ResumeState());
+    ResumeState state = UsableState(t, blobs, holder, name, *run).value_or(ResumeState());
     Rewind(t, state, &*run);
     MarkLeased(t, lease, holder, &*run);
     granted.push_back({name, std::move(fixed.spec), std::move(fixed.dataset_blob),

@@ -24,6 +24,12 @@ struct MaintenanceOptions {
   DiskRoom* room = nullptr;                     // null in memory
 };
 
+// What the sweeps of a pass did.
+struct Sweeps {
+  size_t trashed = 0;             // blobs that went into the trash
+  std::vector<std::string> gone;  // whose rows in loose_blobs are of no more use
+};
+
 // Thread-safe.
 class Maintenance {
  public:
@@ -60,10 +66,9 @@ class Maintenance {
   // Sweeps blobs that no row names: those that lost a name, those that were let go since, and, if
   // `list_folder`, those that a crash left, once. Then what was in the trash for long goes.
   absl::Status SweepBlobs(bool list_folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  // The next ones add to `trashed` how many blobs went into the trash.
-  absl::Status SweepFolder(bool list, size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  absl::Status SweepLeftovers(size_t* trashed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  absl::Status SweepAll(const std::vector<std::string>& hashes, size_t* trashed)
+  absl::Status SweepFolder(bool list, Sweeps* sweeps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepLeftovers(Sweeps* sweeps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
+  absl::Status SweepAll(const std::vector<std::string>& hashes, Sweeps* sweeps)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   absl::StatusOr<std::vector<std::string>> Unnamed(const std::vector<std::string>& hashes);
   absl::Status EmptyTrash() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);

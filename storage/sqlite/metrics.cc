@@ -28,6 +28,9 @@ struct SeriesPage {
   uint64_t next_step = 0;
   uint64_t last_group = 0;  // row groups up to this one have been read
   bool at_end = false;
+  uint64_t points = 0;  // on all pages so far
+  uint64_t change = 0;  // the run's on the first page
+  bool steady = true;   // the run has not changed since
   std::vector<uint32_t> steps;
   std::vector<double> values;
 };
@@ -38,49 +41,56 @@ absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
       absl::StrCat("run ", run, ": its summaries are damaged in the database: ", why.message()));
 }
 
-absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, int64_t run) {
-  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
+// A run of which something is read.
+struct ReadRun {
+  int64_t id = 0;
+  absl::string_view name;
+};
+
+absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, const ReadRun& run) {
+  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run.id);
   if (!stored.Row()) return KeySummaries();
-  return DecodeSummaries(stored.View(0));
+  return DecodeSummaries(run.name, stored.View(0));
 }
 
-absl::StatusOr<std::optional<uint32_t>> KeyNumber(Connection& db, int64_t run,
+absl::StatusOr<std::optional<FoundKey>> LookUpKey(Connection& db, const ReadRun& run,
                                                   absl::string_view key) {
-  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
-  if (!stored.Row()) return std::optional<uint32_t>();
-  return FindKey(stored.View(0), key);
+  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run.id);
+  if (!stored.Row()) return std::optional<FoundKey>();
+  return FindKey(run.name, stored.View(0), key);
 }
 
-absl::Status ReadChunks(Connection& db, int64_t run, uint32_t key, uint32_t last_step,
+absl::Status ReadChunks(Connection& db, const ReadRun& run, uint32_t key, uint32_t last_step,
                         SeriesPage* page) {
   Statement chunk(db,
-                  "SELECT data FROM chunks WHERE run = ?1 AND key = ?2 AND last_step >= ?3 "
-                  "AND first_step <= ?4 ORDER BY first_step",
-                  run, key, page->next_step, last_step);
+                  "SELECT data, first_step, last_step FROM chunks WHERE run = ?1 AND key = ?2 "
+                  "AND last_step >= ?3 AND first_step <= ?4 ORDER BY first_step",
+                  run.id, key, page->next_step, last_step);
   while (page->steps.size() < kPagePoints && chunk.Row()) {
-    const absl::Status status =
-        AppendPoints(chunk.View(0), key, static_cast<uint32_t>(page->next_step), last_step,
-                     &page->steps, &page->values);
+    const absl::Status status = AppendPoints(
+        ChunkPlace(run.name, key, chunk.As<uint32_t>(1), chunk.As<uint32_t>(2)), chunk.View(0), key,
+        static_cast<uint32_t>(page->next_step), last_step, &page->steps, &page->values);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
 // Row groups are later than every chunk of the same run.
-absl::Status ReadGroups(Connection& db, int64_t run, uint32_t key, uint32_t last_step,
+absl::Status ReadGroups(Connection& db, const ReadRun& run, uint32_t key, uint32_t last_step,
                         SeriesPage* page) {
   Statement group(db,
-                  "SELECT id, iif(last_step >= ?3 AND first_step <= ?4, data, NULL) "
-                  "FROM row_groups WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?5",
-                  run, page->last_group, page->next_step, last_step, kPageGroups);
+                  "SELECT id, iif(last_step >= ?3 AND first_step <= ?4, data, NULL), first_step, "
+                  "last_step FROM row_groups WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?5",
+                  run.id, page->last_group, page->next_step, last_step, kPageGroups);
   int groups = 0;
   while (page->steps.size() < kPagePoints && group.Row()) {
     ++groups;
     page->last_group = group.As<uint64_t>(0);
     const absl::string_view data = group.View(1);
     if (data.empty()) continue;
-    const absl::Status status = AppendPoints(data, key, static_cast<uint32_t>(page->next_step),
-                                             last_step, &page->steps, &page->values);
+    const absl::Status status = AppendPoints(
+        GroupPlace(run.name, page->last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)), data,
+        key, static_cast<uint32_t>(page->next_step), last_step, &page->steps, &page->values);
     if (!status.ok()) return status;
   }
   page->at_end = page->steps.size() < kPagePoints && groups < kPageGroups;
@@ -95,7 +105,7 @@ absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run
   const auto id = FindRunRow(db, run);
   if (!id.ok()) return id.status();
   RunSummaries summaries;
-  auto stored = LoadSummaries(db, *id);
+  auto stored = LoadSummaries(db, {*id, run});
   if (!stored.ok()) {
     summaries.damage = std::string(DamagedSummaries(run, stored.status()).message());
     return summaries;
@@ -108,22 +118,56 @@ absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run
 }
 
 // Adds the point counts of a run's keys; DATA_LOSS if they are damaged.
-absl::Status AddKeys(Connection& db, int64_t run, KeyCounts* counts) {
+absl::Status AddKeys(Connection& db, const ReadRun& run, KeyCounts* counts) {
   const auto stored = LoadSummaries(db, run);
   if (!stored.ok()) return stored.status();
   for (const KeySummary& entry : *stored) (*counts)[entry.summary.key] += entry.summary.count;
   return absl::OkStatus();
 }
 
-// Rows of an experiment's distinct runs.
-absl::StatusOr<std::vector<int64_t>> RunsOfExperiment(Connection& db,
-                                                      absl::string_view experiment) {
+// Row and name of each of an experiment's runs.
+absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> RunsOfExperiment(
+    Connection& db, absl::string_view experiment) {
   const auto id = FindExperimentRow(db, experiment);
   if (!id.ok()) return id.status();
-  std::vector<int64_t> runs;
-  Statement row(db, "SELECT DISTINCT run FROM cells WHERE experiment = ?1 ORDER BY run", *id);
-  while (row.Row()) runs.push_back(row.Int(0));
+  std::vector<std::pair<int64_t, std::string>> runs;
+  Statement row(db,
+                "SELECT id, name FROM runs WHERE id IN "
+                "(SELECT run FROM cells WHERE experiment = ?1) ORDER BY id",
+                *id);
+  while (row.Row()) runs.emplace_back(row.Int(0), row.Text(1));
   return runs;
+}
+
+// Notes that the run may have changed since the last page.
+void NoteChange(Connection& db, int64_t run, SeriesPage* page) {
+  Statement row(db, "SELECT change FROM runs WHERE id = ?1", run);
+  const uint64_t change = row.Row() ? row.As<uint64_t>(0) : 0;
+  if (page->change == 0) page->change = change;
+  page->steady = page->steady && page->change == change;
+}
+
+// Whether all of a series was found, where that is known: points that a damaged index or step hides
+// are not read, so that their own checksums tell nothing. A run that changes between two pages may
+// have begun anew.
+absl::Status CheckCount(const SeriesQuery& query, const FoundKey& key, const SeriesPage& page) {
+  const bool whole = query.first_step == 0 && query.last_step >= key.last_step;
+  if (!whole || !page.steady || page.points == key.count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(page.points, " of ", key.count, " are there"));
+}
+
+absl::Status ReadPoints(Connection& db, const ReadRun& run, const SeriesQuery& query,
+                        const FoundKey& key, SeriesPage* page) {
+  absl::Status status = ReadChunks(db, run, key.number, query.last_step, page);
+  // Points of row groups that became chunks meanwhile come from there: only what is left after the
+  // last chunk is looked for here.
+  Advance(page);
+  if (status.ok() && page->steps.size() < kPagePoints && page->next_step <= query.last_step) {
+    status = ReadGroups(db, run, key.number, query.last_step, page);
+    Advance(page);
+  }
+  page->points += page->steps.size();
+  return status;
 }
 
 // Replaces the points in `page` by the next ones. NOT_FOUND if the run is not there (any more),
@@ -131,23 +175,17 @@ absl::StatusOr<std::vector<int64_t>> RunsOfExperiment(Connection& db,
 absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page) {
   page->steps.clear();
   page->values.clear();
-  const auto run = FindRunRow(db, query.run);
-  if (!run.ok()) return run.status();
-  const auto found = KeyNumber(db, *run, query.key);
-  if (!found.ok()) return DamagedSummaries(query.run, found.status());
-  if (!found->has_value() || page->next_step > query.last_step) {
-    page->at_end = true;
-    return absl::OkStatus();
-  }
-  const uint32_t key = **found;
-  absl::Status status = ReadChunks(db, *run, key, query.last_step, page);
-  // Points of row groups that became chunks meanwhile come from there: only what is left after the
-  // last chunk is looked for here.
-  Advance(page);
-  if (status.ok() && page->steps.size() < kPagePoints && page->next_step <= query.last_step) {
-    status = ReadGroups(db, *run, key, query.last_step, page);
-    Advance(page);
-  }
+  const auto id = FindRunRow(db, query.run);
+  if (!id.ok()) return id.status();
+  const ReadRun run{*id, query.run};
+  const auto key = LookUpKey(db, run, query.key);
+  if (!key.ok()) return DamagedSummaries(query.run, key.status());
+  NoteChange(db, *id, page);
+  page->at_end = !key->has_value() || page->next_step > query.last_step;
+  if (!key->has_value()) return absl::OkStatus();
+  absl::Status status;
+  if (!page->at_end) status = ReadPoints(db, run, query, **key, page);
+  if (status.ok() && page->at_end) status = CheckCount(query, **key, *page);
   if (status.ok()) return status;
   return absl::DataLossError(absl::StrCat("run ", query.run, ": points of ", query.key,
                                           " are damaged in the database: ", status.message()));
@@ -179,7 +217,7 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::RunKeys(
   const absl::Status read = db_->Read([&](Connection& db) {
     const auto row = FindRunRow(db, run);
     if (!row.ok()) return row.status();
-    const absl::Status added = AddKeys(db, *row, &counts);
+    const absl::Status added = AddKeys(db, {*row, run}, &counts);
     return added.ok() ? added : DamagedSummaries(run, added);
   });
   if (!read.ok()) return read;
@@ -196,7 +234,8 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::ExperimentK
     const absl::Status status = db_->Read([&](Connection& db) {
       for (size_t i = begin; i < end; ++i) {
         // What is damaged is told by whoever reads it.
-        AddKeys(db, (*runs)[i], &counts).IgnoreError();
+        const auto& [id, name] = (*runs)[i];
+        AddKeys(db, {id, name}, &counts).IgnoreError();
       }
       return absl::OkStatus();
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <initializer_list>
 
 #include "storage/sqlite/bytes.h"
 
@@ -140,9 +141,28 @@ void Cut(size_t begin, uint32_t first_step, uint32_t last_step, std::vector<uint
   values->erase(values->begin() + static_cast<std::ptrdiff_t>(begin), values->begin() + low);
 }
 
+std::string PlaceOf(absl::string_view kind, absl::string_view run,
+                    std::initializer_list<uint64_t> numbers) {
+  std::string place;
+  PutText(&place, kind);
+  PutText(&place, run);
+  for (const uint64_t number : numbers) PutVarint(&place, number);
+  return place;
+}
+
 }  // namespace
 
-std::string EncodePoints(const std::vector<EncodedColumn>& columns) {
+std::string GroupPlace(absl::string_view run, uint64_t id, uint32_t first_step,
+                       uint32_t last_step) {
+  return PlaceOf("row group", run, {id, first_step, last_step});
+}
+
+std::string ChunkPlace(absl::string_view run, uint32_t key, uint32_t first_step,
+                       uint32_t last_step) {
+  return PlaceOf("chunk", run, {key, first_step, last_step});
+}
+
+std::string EncodePoints(absl::string_view place, const std::vector<EncodedColumn>& columns) {
   std::vector<const std::vector<uint32_t>*> distinct;
   std::vector<size_t> which;
   for (const EncodedColumn& column : columns) {
@@ -166,11 +186,12 @@ std::string EncodePoints(const std::vector<EncodedColumn>& columns) {
     PutVarint(&head, which[i]);
     PutRaw(&head, static_cast<uint8_t>(narrow ? sizeof(float) : sizeof(double)));
   }
-  return Seal(head + body);
+  return Seal(place, head + body);
 }
 
-absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes) {
-  const auto content = Unseal(bytes);
+absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view place,
+                                                        absl::string_view bytes) {
+  const auto content = Unseal(place, bytes);
   if (!content.ok()) return content.status();
   ByteReader in(*content);
   const Head head = ReadHead(&in);
@@ -189,10 +210,10 @@ absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes)
   return columns;
 }
 
-absl::Status AppendPoints(absl::string_view bytes, uint32_t key, uint32_t first_step,
-                          uint32_t last_step, std::vector<uint32_t>* steps,
+absl::Status AppendPoints(absl::string_view place, absl::string_view bytes, uint32_t key,
+                          uint32_t first_step, uint32_t last_step, std::vector<uint32_t>* steps,
                           std::vector<double>* values) {
-  const auto content = Unseal(bytes);
+  const auto content = Unseal(place, bytes);
   if (!content.ok()) return content.status();
   ByteReader in(*content);
   const Head head = ReadHead(&in);

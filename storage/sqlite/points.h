@@ -20,11 +20,17 @@ struct EncodedColumn {
   const std::vector<double>* values = nullptr;
 };
 
+// Where a row's points belong, to seal them with (bytes.h): everything else in its row, and its run
+// by name, so that no number that changed in the database gives them to another run or key.
+std::string GroupPlace(absl::string_view run, uint64_t id, uint32_t first_step, uint32_t last_step);
+std::string ChunkPlace(absl::string_view run, uint32_t key, uint32_t first_step,
+                       uint32_t last_step);
+
 // Little endian, sealed (bytes.h): the distinct step columns (count, first, then either one stride
 // or the differences); the columns (key, number of its step column, 4 or 8 bytes a value); the
 // values of each. Counts are LEB128. Values are stored as floats where every value of a column is
 // one, bit for bit; otherwise as doubles.
-std::string EncodePoints(const std::vector<EncodedColumn>& columns);
+std::string EncodePoints(absl::string_view place, const std::vector<EncodedColumn>& columns);
 
 struct DecodedColumn {
   uint32_t key = 0;
@@ -32,14 +38,15 @@ struct DecodedColumn {
   std::vector<double> values;
 };
 
-// Everything in `bytes`, columns in stored order. DATA_LOSS if they are malformed or not as they
-// were written.
-absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view bytes);
+// Everything in `bytes`, columns in stored order. DATA_LOSS if they are malformed, not as they were
+// written or not of this place.
+absl::StatusOr<std::vector<DecodedColumn>> DecodePoints(absl::string_view place,
+                                                        absl::string_view bytes);
 
 // Appends one key's points with first_step <= step <= last_step; nothing if the key is not there.
 // DATA_LOSS as DecodePoints, whichever key is damaged.
-absl::Status AppendPoints(absl::string_view bytes, uint32_t key, uint32_t first_step,
-                          uint32_t last_step, std::vector<uint32_t>* steps,
+absl::Status AppendPoints(absl::string_view place, absl::string_view bytes, uint32_t key,
+                          uint32_t first_step, uint32_t last_step, std::vector<uint32_t>* steps,
                           std::vector<double>* values);
 
 }  // namespace ablate::storage

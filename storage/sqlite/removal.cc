@@ -102,37 +102,48 @@ bool RemoveDeadRuns(Transaction& t) {
   return any;
 }
 
-// Sweeps those of the blobs that no row names once the transaction is durable, and counts in
-// `trashed` those that went into the trash. A row that names one later was written after its blob
-// was pinned, so that it is spared: pins last until the naming request has been answered, and no
-// other request runs between this one's commit and the removal. `blobs` may be null; `trashed`
-// lasts until the request is answered.
-void SweepUnnamed(Transaction& t, Blobs* blobs, OnSweep on_sweep,
-                  const std::vector<std::string>& hashes, size_t* trashed) {
-  if (blobs == nullptr) return;
+void ForgetLoose(Transaction& t, const std::string& hash) {
+  Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
+}
+
+// Sweeps those of the blobs that no row names once the transaction is durable: to where the row in
+// loose_blobs says that was made when they lost a name, or into the trash. A row that names one
+// later was written after its blob was pinned, so that it is spared: pins last until the naming
+// request has been answered, and no other request runs between this one's commit and the removal.
+// `blobs` may be null; `sweeps` lasts until the request is answered.
+void SweepUnnamed(Transaction& t, Blobs* blobs, const std::vector<std::string>& hashes,
+                  Sweeps* sweeps) {
   for (const std::string& hash : hashes) {
-    if (IsNamed(t.db, hash)) continue;
-    t.after_commit.push_back([blobs, on_sweep, hash, trashed] {
-      // Whatever keeps a blob now, a pin or a failing disk, the next start looks at all of them.
-      const absl::StatusOr<Swept> swept = blobs->Sweep(hash, on_sweep == OnSweep::kTrash);
-      if (swept.ok() && *swept == Swept::kTrashed) ++*trashed;
+    if (blobs == nullptr || IsNamed(t.db, hash)) {
+      ForgetLoose(t, hash);
+      continue;
+    }
+    Statement loose(t.db, "SELECT superseded FROM loose_blobs WHERE sha256 = ?1", hash);
+    const bool keep = !loose.Row() || loose.Int(0) == 0;
+    t.after_commit.push_back([blobs, hash, keep, sweeps] {
+      // Whatever keeps a blob now, a pin or a failing disk, it is looked at again.
+      const absl::StatusOr<Swept> swept = blobs->Sweep(hash, keep);
+      if (!swept.ok() || *swept == Swept::kHeld) return;
+      if (*swept == Swept::kTrashed) ++sweeps->trashed;
+      sweeps->gone.push_back(hash);
     });
   }
 }
 
-// Blobs that lost a name.
-bool SweepLoose(Transaction& t, Blobs* blobs, size_t* trashed) {
-  std::vector<std::string> trashable, superseded;
-  Statement loose(t.db, "SELECT sha256, superseded FROM loose_blobs LIMIT ?1", kSliceBlobs);
-  while (loose.Row()) (loose.Int(1) == 0 ? trashable : superseded).push_back(loose.Text(0));
-  for (const auto* hashes : {&trashable, &superseded}) {
-    for (const std::string& hash : *hashes) {
-      Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
-    }
-  }
-  SweepUnnamed(t, blobs, OnSweep::kTrash, trashable, trashed);
-  SweepUnnamed(t, blobs, OnSweep::kRemove, superseded, trashed);
-  return !trashable.empty() || !superseded.empty();
+// Blobs that lost a name, from the first hash after `after` on, which moves. The row of one that
+// somebody holds stays, so that what it says is not forgotten; those of the last slice's blobs that
+// went are removed here.
+bool SweepLoose(Transaction& t, Blobs* blobs, std::string* after, Sweeps* sweeps) {
+  for (const std::string& hash : sweeps->gone) ForgetLoose(t, hash);
+  t.after_commit.push_back([sweeps] { sweeps->gone.clear(); });
+  std::vector<std::string> hashes;
+  Statement loose(t.db, "SELECT sha256 FROM loose_blobs WHERE sha256 > ?1 ORDER BY sha256 LIMIT ?2",
+                  *after, kSliceBlobs);
+  while (loose.Row()) hashes.push_back(loose.Text(0));
+  if (hashes.empty()) return false;
+  SweepUnnamed(t, blobs, hashes, sweeps);
+  t.after_commit.push_back([after, last = hashes.back()] { *after = last; });
+  return true;
 }
 
 }  // namespace
@@ -144,32 +155,33 @@ absl::Status Maintenance::RemoveDeleted() {
 }
 
 absl::Status Maintenance::SweepBlobs(bool list_folder) {
-  size_t trashed = 0;
-  absl::Status status =
-      Repeat(/*frees=*/true, [&](Transaction& t) { return SweepLoose(t, blobs_, &trashed); });
-  status.Update(SweepFolder(list_folder, &trashed));
-  if (trashed > 0) {
-    Log(absl::StrCat(trashed, " blobs that nothing in the database names any more went to the ",
-                     "trash, where they stay for ", kTrashDays, " days"));
+  Sweeps sweeps;
+  std::string after;
+  absl::Status status = Repeat(
+      /*frees=*/true, [&](Transaction& t) { return SweepLoose(t, blobs_, &after, &sweeps); });
+  status.Update(SweepFolder(list_folder, &sweeps));
+  if (sweeps.trashed > 0) {
+    Log(absl::StrCat(sweeps.trashed, " blobs that nothing in the database names any more went to ",
+                     "the trash, where they stay for ", kTrashDays, " days"));
   }
   status.Update(EmptyTrash());
   return status;
 }
 
 // Looks at blobs that were never named: those a crash left, once, and those that were let go since.
-absl::Status Maintenance::SweepFolder(bool list, size_t* trashed) {
+absl::Status Maintenance::SweepFolder(bool list, Sweeps* sweeps) {
   if (blobs_ == nullptr) return absl::OkStatus();
-  absl::Status status = SweepAll(blobs_->TakeUnpinned(), trashed);
+  absl::Status status = SweepAll(blobs_->TakeUnpinned(), sweeps);
   if (!status.ok()) folder_listed_ = false;  // which has those that were not looked at
   if (!list || folder_listed_) return status;
   folder_listed_ = true;
-  const absl::Status swept = SweepLeftovers(trashed);
+  const absl::Status swept = SweepLeftovers(sweeps);
   if (!swept.ok()) folder_listed_ = false;
   status.Update(swept);
   return status;
 }
 
-absl::Status Maintenance::SweepLeftovers(size_t* trashed) {
+absl::Status Maintenance::SweepLeftovers(Sweeps* sweeps) {
   const auto all = blobs_->List();
   if (!all.ok()) return all.status();
   const auto leftovers = Unnamed(*all);
@@ -182,7 +194,7 @@ absl::Status Maintenance::SweepLeftovers(size_t* trashed) {
         "database in its place, or let them go: ablated --sweep-leftovers"));
     return absl::OkStatus();
   }
-  return SweepAll(*leftovers, trashed);
+  return SweepAll(*leftovers, sweeps);
 }
 
 absl::StatusOr<std::vector<std::string>> Maintenance::Unnamed(
@@ -200,13 +212,13 @@ absl::StatusOr<std::vector<std::string>> Maintenance::Unnamed(
   return unnamed;
 }
 
-absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, size_t* trashed) {
+absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, Sweeps* sweeps) {
   for (size_t begin = 0; begin < hashes.size() && !stopping(); begin += kSliceBlobs) {
     const size_t end = std::min(begin + kSliceBlobs, hashes.size());
     const std::vector<std::string> some(hashes.begin() + static_cast<std::ptrdiff_t>(begin),
                                         hashes.begin() + static_cast<std::ptrdiff_t>(end));
     const absl::Status status = db_->Free([&](Transaction& t) {
-      SweepUnnamed(t, blobs_, OnSweep::kTrash, some, trashed);
+      SweepUnnamed(t, blobs_, some, sweeps);
       return absl::OkStatus();
     });
     if (!status.ok()) return status;

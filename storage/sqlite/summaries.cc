@@ -19,6 +19,15 @@ struct Numbers {
 };
 static_assert(sizeof(Numbers) == 64, "has no padding that would be stored");
 
+Numbers ReadNumbers(absl::string_view stored) {
+  Numbers numbers;
+  std::memcpy(&numbers, stored.data(), sizeof(numbers));
+  return numbers;
+}
+
+// What summaries are sealed with.
+std::string PlaceOf(absl::string_view run) { return absl::StrCat("summaries of ", run); }
+
 absl::Status Invalid(const Column& column, absl::string_view what) {
   const absl::string_view key = absl::string_view(column.key).substr(0, kMaxKeyBytes);
   return absl::InvalidArgumentError(
@@ -71,7 +80,7 @@ class KeyIndex {
 
 }  // namespace
 
-std::string EncodeSummaries(const KeySummaries& summaries) {
+std::string EncodeSummaries(absl::string_view run, const KeySummaries& summaries) {
   std::string out;
   for (const KeySummary& entry : summaries) {
     const Summary& s = entry.summary;
@@ -81,13 +90,13 @@ std::string EncodeSummaries(const KeySummaries& summaries) {
                           entry.last_step};
     out.append(reinterpret_cast<const char*>(&numbers), sizeof(numbers));
   }
-  return Seal(out);
+  return Seal(PlaceOf(run), out);
 }
 
-absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes) {
+absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view run, absl::string_view bytes) {
   KeySummaries summaries;
   if (bytes.empty()) return summaries;
-  const auto content = Unseal(bytes);
+  const auto content = Unseal(PlaceOf(run), bytes);
   if (!content.ok()) return content.status();
   ByteReader in(*content);
   while (in.ok() && !in.empty()) {
@@ -96,8 +105,7 @@ absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes) {
     s.key = std::string(in.Text());
     const absl::string_view stored = in.Take(sizeof(Numbers));
     if (!in.ok()) break;
-    Numbers numbers;
-    std::memcpy(&numbers, stored.data(), sizeof(numbers));
+    const Numbers numbers = ReadNumbers(stored);
     s.first = numbers.first;
     s.last = numbers.last;
     s.min = numbers.min;
@@ -113,17 +121,21 @@ absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes) {
   return summaries;
 }
 
-absl::StatusOr<std::optional<uint32_t>> FindKey(absl::string_view bytes, absl::string_view key) {
-  std::optional<uint32_t> found;
+absl::StatusOr<std::optional<FoundKey>> FindKey(absl::string_view run, absl::string_view bytes,
+                                                absl::string_view key) {
+  std::optional<FoundKey> found;
   if (bytes.empty()) return found;
-  const auto content = Unseal(bytes);
+  const auto content = Unseal(PlaceOf(run), bytes);
   if (!content.ok()) return content.status();
   ByteReader in(*content);
-  for (uint32_t number = 0; in.ok() && !in.empty() && !found.has_value(); ++number) {
-    if (in.Text() == key) found = number;
-    in.Take(sizeof(Numbers));
+  for (uint32_t number = 0; !in.empty() && !found.has_value(); ++number) {
+    const bool wanted = in.Text() == key;
+    const absl::string_view stored = in.Take(sizeof(Numbers));
+    if (!in.ok()) return absl::DataLossError("they are malformed");
+    if (!wanted) continue;
+    const Numbers numbers = ReadNumbers(stored);
+    found = FoundKey{number, numbers.count, numbers.last_step};
   }
-  if (!in.ok()) return absl::DataLossError("they are malformed");
   return found;
 }
 

@@ -24,13 +24,19 @@ struct KeySummary {
 // The place of a key in this list is its number in row groups and chunks.
 using KeySummaries = std::vector<KeySummary>;
 
-// Sealed (bytes.h): for each key its text and its numbers.
-std::string EncodeSummaries(const KeySummaries& summaries);
-// DATA_LOSS if `bytes` are malformed or not as they were written.
-absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view bytes);
-// The number of a key in encoded summaries, if it is there, without decoding all of them. DATA_LOSS
-// likewise.
-absl::StatusOr<std::optional<uint32_t>> FindKey(absl::string_view bytes, absl::string_view key);
+// Sealed (bytes.h) as those of the run with this name: for each key its text and its numbers.
+std::string EncodeSummaries(absl::string_view run, const KeySummaries& summaries);
+// DATA_LOSS if `bytes` are malformed, not as they were written or another run's.
+absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view run, absl::string_view bytes);
+
+struct FoundKey {
+  uint32_t number = 0;
+  uint64_t count = 0;      // of points
+  uint32_t last_step = 0;  // of the last one
+};
+// A key in encoded summaries, if it is there, without decoding all of them. DATA_LOSS likewise.
+absl::StatusOr<std::optional<FoundKey>> FindKey(absl::string_view run, absl::string_view bytes,
+                                                absl::string_view key);
 
 // Adds the points of one column. Its result does not depend on how points are cut into columns.
 void AddPoints(const Column& column, KeySummary* summary);

@@ -49,20 +49,11 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A killed process that nobody has waited for yet is a zombie: gone for our purposes.
-bool Lives(int pid) {
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  const size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text.compare(name_end + 2, 1, "Z") != 0;
-}
-
 int ReadPid(const std::string& path) {
   std::ifstream file(path);
   int pid = 0;
   file >> pid;
-  return pid > 0 && Lives(pid) ? pid : 0;
+  return pid > 0 && PersonalServer::Lives(pid) ? pid : 0;
 }
 
 }  // namespace
@@ -156,6 +147,15 @@ void PersonalServer::Up(const std::vector<std::string>& arguments) {
 int PersonalServer::ServerPid() const { return ReadPid(home_ + "/run/ablated.pid"); }
 int PersonalServer::WorkerPid() const { return ReadPid(home_ + "/run/cpu-train.pid"); }
 int PersonalServer::AnalystPid() const { return ReadPid(home_ + "/run/cpu-analysis.pid"); }
+
+// A killed process that nobody has waited for yet is a zombie: gone for our purposes.
+bool PersonalServer::Lives(int pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "Z") != 0;
+}
 
 void PersonalServer::Kill(int pid) {
   if (pid <= 0 || ::kill(pid, SIGKILL) != 0) return;

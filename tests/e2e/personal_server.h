@@ -40,6 +40,8 @@ class PersonalServer {
   int ServerPid() const;
   int WorkerPid() const;
   int AnalystPid() const;
+  // Whether the process is there and has not ended.
+  static bool Lives(int pid);
   // SIGKILL, and waits until the process is gone.
   static void Kill(int pid);
 

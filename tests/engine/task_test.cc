@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "server/engine/data/documents.h"
+
 namespace ablate::engine {
 namespace {
 
@@ -120,6 +122,16 @@ TEST(TaskShapeTest, LegacyRecallMatchesTheSource) {
   EXPECT_EQ(shape.vocabulary, 402);
   EXPECT_EQ(shape.sequence, 41);
   EXPECT_EQ(shape.loss, LossPositions::kLast);
+}
+
+TEST(TokenizeDocumentsTest, CountsAllMemoryThatItHolds) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "é\n";
+  const auto documents = TokenizeDocuments(text);
+  ASSERT_TRUE(documents.ok()) << documents.status();
+  EXPECT_EQ(documents->starts.capacity(), 5001u) << "room that is not used";
+  EXPECT_GE(documents->bytes(), sizeof(*documents) + documents->tokens.capacity() * 4 +
+                                    documents->starts.capacity() * 8);
 }
 
 TEST(CutDocumentsTest, ADocumentTakesOnePositionMoreThanCharacters) {

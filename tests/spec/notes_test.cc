@@ -129,13 +129,17 @@ TEST(NotesTest, CountsCellsThatAreOneRun) {
               ElementsAre("x-s0 and y-s0 are one run, trained once, and 2 more cells likewise"));
 }
 
-// A server with one data set: 100 documents of `lengths`, by characters.
-Surroundings WithLengths(std::vector<uint64_t> lengths) {
+// A server with one data set: so many documents of `lengths`, by characters.
+Surroundings WithLengths(std::vector<uint64_t> lengths, uint64_t documents = 100) {
   Surroundings surroundings;
-  surroundings.find_dataset = [lengths](absl::string_view) -> absl::StatusOr<DatasetFacts> {
-    return DatasetFacts{
-        "texts-000000", std::string(64, '0'), 100, 26, lengths.empty() ? 0 : lengths.size() - 1,
-        lengths};
+  surroundings.find_dataset = [lengths,
+                               documents](absl::string_view) -> absl::StatusOr<DatasetFacts> {
+    return DatasetFacts{"texts-000000",
+                        std::string(64, '0'),
+                        documents,
+                        26,
+                        lengths.empty() ? 0 : lengths.size() - 1,
+                        lengths};
   };
   return surroundings;
 }
@@ -169,6 +173,17 @@ TEST(NotesTest, SayWhatEachContextCuts) {
                            "6 % of documents are longer than context 71 and are cut; longest "
                            "72"));
   for (const std::string& note : several) EXPECT_EQ(note.find("context 72"), std::string::npos);
+}
+
+TEST(NotesTest, SayThatAShareIsCutAsThatItIsLonger) {
+  std::vector<uint64_t> lengths(72);
+  lengths[71] = 1;
+  const auto note = [&](uint64_t documents) {
+    const v1::ExperimentSpec spec = OnTexts("values { number_value: 16 }");
+    return Resolve(spec, {}, WithLengths(lengths, documents)).notes.at(0);
+  };
+  EXPECT_EQ(note(100), "1 % of documents are longer than context 16 and are cut; longest 72");
+  EXPECT_EQ(note(1000), "1 of 1,000 documents is longer than context 16 and is cut; longest 72");
 }
 
 TEST(NotesTest, NothingIsSaidOfLengthsThatAreNotKnown) {

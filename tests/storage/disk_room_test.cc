@@ -1,9 +1,6 @@
 // The ballast, and a whole store on a disk that is really full.
 #include "storage/disk_room.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/small_disk.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -124,31 +122,7 @@ TEST_F(DiskRoomTest, IsFullUntilSomethingWasStored) {
 }
 
 constexpr int kNoDisk = 77;  // exit code of a child that may not mount one
-
-// Writes until nothing more fits.
-void Fill(const std::string& file) {
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  for (size_t size = 1 << 20; size > 0; size /= 2) {
-    const std::string bytes(size, 'x');
-    while (write(descriptor, bytes.data(), size) > 0) {
-    }
-  }
-  close(descriptor);
-}
-
-// A disk of 24 MB of its own for this process.
-bool MountDisk(const std::string& folder) {
-  const auto map = [](unsigned id) { return absl::StrCat("0 ", id, " 1"); };
-  const std::string users = map(geteuid()), groups = map(getegid());
-  if (unshare(CLONE_NEWNS) != 0) {
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-    std::ofstream("/proc/self/setgroups") << "deny";
-    std::ofstream("/proc/self/uid_map") << users;
-    std::ofstream("/proc/self/gid_map") << groups;
-  }
-  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=24m") == 0;
-}
+constexpr uint64_t kStoreBallast = 4 << 20;
 
 constexpr uint64_t kForgotten = 8 << 20;
 
@@ -159,11 +133,28 @@ bool PublishAndForget(Blobs* blobs) {
          (*upload)->Publish("").ok();
 }
 
+// The disk is full several times, with room again in between; as the next one.
+int FillAgainAndAgain(Store* store, const std::string& disk) {
+  const std::string ballast = disk + "/data/ballast";
+  for (const std::string run : {"e", "f", "g"}) {
+    std::filesystem::remove(disk + "/other");
+    const auto made = store->CreateExperiment(MakeExperiment({run}));
+    if (!made.ok() || !store->CancelExperiment(made->id).ok()) return __LINE__;
+    if (!store->Maintain().ok()) return __LINE__;
+    std::error_code missing;
+    if (std::filesystem::file_size(ballast, missing) != kStoreBallast) return __LINE__;
+    Fill(disk + "/other");
+    if (!store->DeleteExperiment(made->id).ok()) return __LINE__;
+    if (std::filesystem::exists(ballast)) return __LINE__;
+  }
+  return 0;
+}
+
 // Runs on a full disk; the line at which something was not as it should be, or 0.
 int LiveOnAFullDisk(const std::string& disk) {
   StoreOptions options;
   options.folder = disk + "/data";
-  options.ballast_bytes = 4 << 20;
+  options.ballast_bytes = kStoreBallast;
   auto store = Store::Open(options);
   if (!store.ok()) return __LINE__;
   const auto made = (*store)->CreateExperiment(MakeExperiment({"a", "b"}));
@@ -206,7 +197,8 @@ int LiveOnAFullDisk(const std::string& disk) {
   if (Value((*store)->FreeBytes()) < kForgotten) return __LINE__;
   if (!(*store)->Maintain().ok() || !(*store)->stalled().empty()) return __LINE__;
   if ((*store)->blobs()->TrashBytes() != 0) return __LINE__;
-  return (*store)->CreateExperiment(MakeExperiment({"d"})).ok() ? 0 : __LINE__;
+  if (!(*store)->CreateExperiment(MakeExperiment({"d"})).ok()) return __LINE__;
+  return FillAgainAndAgain(store->get(), disk);
 }
 
 TEST(RealFullDiskTest, DeletesAndStarts) {

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "storage/sha256.h"
+#include "storage/sqlite/connection.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -15,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class MaintenanceTest : public StoreTest {};
@@ -277,6 +279,32 @@ TEST_P(BlobSweepTest, FollowsARunsStatesAndCheckpoints) {
   ASSERT_TRUE(store().DeleteExperiment(id).ok());
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_FALSE(Exists("weights"));
+}
+
+// Its upload is still pinned when the next one comes, as under load.
+TEST_P(BlobSweepTest, RemovesASupersededStateThatWasHeldWhenItWasFirstSwept) {
+  const std::string id = Submit({"a"}).id;
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", Resume(10));
+  lease.Send("a", Resume(20));
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(Exists("state at 10"));
+  Unpin();
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_FALSE(Exists("state at 10"));
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/blobs/trash/" + Sha256Hex("state at 10")));
+  EXPECT_THAT(Logged(), Not(Contains(HasSubstr("went to the trash"))));
+}
+
+TEST_P(BlobSweepTest, KeepsNoRowOfABlobThatIsGone) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  lease.Send("a", Resume(10));
+  lease.Send("a", Resume(20));
+  Unpin();
+  ASSERT_TRUE(store().Maintain().ok());
+  auto db = Value(Connection::OpenFile(folder() + "/ablate.db", Connection::Access::kReadOnly));
+  EXPECT_FALSE(Statement(*db, "SELECT 1 FROM loose_blobs").Row());
 }
 
 TEST_P(BlobSweepTest, KeepsABlobThatTwoRowsName) {

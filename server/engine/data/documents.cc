@@ -67,8 +67,8 @@ absl::StatusOr<bool> DocumentReader::Next(std::u32string& document) {
 }
 
 uint64_t TokenizedDocuments::bytes() const {
-  return tokens.size() * sizeof(uint32_t) + starts.size() * sizeof(size_t) +
-         alphabet.size() * sizeof(char32_t);
+  return sizeof(*this) + tokens.capacity() * sizeof(uint32_t) + starts.capacity() * sizeof(size_t) +
+         alphabet.capacity() * sizeof(char32_t);
 }
 
 bool TokenizedDocuments::operator==(const TokenizedDocuments& other) const {
@@ -92,7 +92,9 @@ absl::StatusOr<TokenizedDocuments> TokenizeDocuments(absl::string_view text) {
     return absl::InvalidArgumentError("the text has no document (a non-empty line)");
   }
   documents.alphabet = NumberCharacters(documents.tokens);
+  // They are kept for long, and room that is not used would be as much again.
   documents.tokens.shrink_to_fit();
+  documents.starts.shrink_to_fit();
   return documents;
 }
 

@@ -265,8 +265,10 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
     return absl::NotFoundError("there is no run \"small\"");
   };
   EXPECT_EQ(Run({"logs", "small"}).err,
-            "error: there is no run \"small\"; a cell is written EXP/CELL, and `ablate runs small` "
-            "lists them if that is an experiment\n");
+            "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s0; "
+            "`ablate runs small-1a2b` lists them\n");
+  EXPECT_EQ(Run({"logs", "x"}).err,
+            "error: there is no run \"small\", nor an experiment; a cell is written EXP/CELL\n");
   EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: there is no run \"small\"\n");
 }
 

@@ -110,7 +110,15 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
   answers_.generate = [](const v1::GenerateRequest&, const Write&) {
     return absl::NotFoundError("there is no run \"small\"");
   };
-  EXPECT_THAT(Run({"generate", "small"}).err, HasSubstr("a cell is written EXP/CELL"));
+  EXPECT_EQ(Run({"generate", "small"}).err,
+            "error: there is no run \"small\", nor an experiment; a cell is written EXP/CELL\n");
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
+    experiment->set_name("experiments/small-1a2b");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"generate", "small"}).err,
+            "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s1; "
+            "`ablate runs small-1a2b` lists them\n");
 }
 
 }  // namespace

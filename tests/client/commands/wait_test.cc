@@ -130,6 +130,23 @@ TEST_F(WaitTest, ComesBackWhenAServerThatShutsDownCancelsIt) {
   EXPECT_EQ(requests_[2].token(), "seven");
 }
 
+// Or whatever is between, which may say more.
+TEST_F(WaitTest, ComesBackWhenSomebodyElseCancelsIt) {
+  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
+    if (requests_.size() == 1) write(Event("pre-s1", v1::RunState::RUNNING, "seven"));
+    if (requests_.size() < 3) {
+      absl::Status status = absl::CancelledError("upstream went away");
+      status.SetPayload(kDetails, absl::Cord("details"));
+      return status;
+    }
+    experiment_.set_state(v1::ExperimentState::ENDED);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 3u);
+  EXPECT_EQ(requests_[2].token(), "seven");
+}
+
 TEST_F(WaitTest, StartsOverWhenItsTokenIsTooOld) {
   watch_ = [this](const v1::WatchExperimentRequest& request, const Write& write) {
     if (requests_.size() == 1) {

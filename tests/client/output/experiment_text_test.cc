@@ -51,6 +51,18 @@ TEST(SettingTableTest, ShowsFailedAndOpenCellsOnlyIfThereAreAny) {
             "pre   0.1                         —  0         0       1     2\n");
 }
 
+TEST(SettingTableTest, CountsCancelledCellsApartFromOpenOnes) {
+  v1::ListRunsResponse runs;
+  AddRow(&runs, "pre", "0.1", v1::RunState::CANCELLED, 2);
+  EXPECT_EQ(SettingTable(Spec(), runs, "eval/loss", 0),
+            "norm  learning_rate  mean eval/loss  n  diverged  cancelled\n"
+            "pre   0.1                         —  0         0          1\n");
+  AddRow(&runs, "pre", "0.1", v1::RunState::QUEUED, 3);
+  EXPECT_EQ(SettingTable(Spec(), runs, "eval/loss", 0),
+            "norm  learning_rate  mean eval/loss  n  diverged  cancelled  open\n"
+            "pre   0.1                         —  0         0          1     1\n");
+}
+
 TEST(SettingTableTest, HasARowWithoutAxes) {
   v1::ListRunsResponse runs;
   v1::RunRow* row = runs.add_rows();

@@ -51,6 +51,34 @@ TEST_F(PartFileTest, ReplacesAFileOnceItIsWhole) {
   EXPECT_EQ(Names(), 1u);
 }
 
+TEST_F(PartFileTest, KeepsThePermissionsOfWhatItReplaces) {
+  for (const mode_t mode : {0600, 0640, 0444, 0777}) {
+    std::ofstream(In("page")) << "old";
+    ASSERT_EQ(chmod(In("page").c_str(), mode), 0);
+    ASSERT_TRUE(WriteFile(In("page"), "new").ok());
+    struct stat info;
+    ASSERT_EQ(stat(In("page").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, mode);
+    fs::remove(In("page"));
+  }
+  ASSERT_EQ(mkdir(In("logs").c_str(), 0700), 0);
+  ASSERT_EQ(chmod(In("logs").c_str(), 0750), 0);
+  PartFolder folder(In("logs"), IfExists::kReplace, [](const std::string&) { return true; });
+  ASSERT_TRUE(folder.Open().ok());
+  ASSERT_TRUE(folder.Write("events", "new").ok());
+  ASSERT_TRUE(folder.Commit().ok());
+  struct stat info;
+  ASSERT_EQ(stat(In("logs").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0750u);
+}
+
+TEST(PartFileNameTest, IsNotStandardOutput) {
+  EXPECT_TRUE(absl::IsInvalidArgument(WriteFile("-", "new")));
+  PartFolder folder("-", IfExists::kReplace, [](const std::string&) { return true; });
+  EXPECT_TRUE(absl::IsInvalidArgument(folder.Open()));
+  EXPECT_FALSE(fs::exists("-"));
+}
+
 TEST_F(PartFileTest, WritesToWhatALinkPointsTo) {
   std::ofstream(In("page")) << "old";
   fs::create_symlink("page", In("link"));
