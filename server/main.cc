@@ -267,7 +267,7 @@ void WaitForEnd(const launch::Home& home, const sigset_t& signals) {
     return;
   }
   spdlog::error("the sockets in {} were removed, so that nobody reaches this server: shutting down",
-                home.run);
+                home.run_folder);
   // `ablate down` and `ablate up` find the process until it has ended.
   absl::Status made = launch::PrepareHome(home.folder).status();
   if (made.ok()) made = Announce(home);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/spec/engine_config.h"
+#include "server/spec/fields.h"
 
 namespace ablate::worker {
 namespace {
@@ -80,9 +81,10 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
       absl::StrCat("cannot resume from step ", run.resume_step(), ": ", imported.message()));
 }
 
-absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
-                                             const GrantedBlob& data_set, DataSets* data_sets,
-                                             RunControl& control) {
+absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const GrantedBlob& data_set,
+                                             DataSets* data_sets, RunControl& control) {
+  // A server older than this worker leaves out what it does not know. A default never changes.
+  spec::FillDefaults(false, run.mutable_spec());
   // Before anything is fetched for it.
   if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;
   engine::TaskConfig task = spec::ToEngineTask(run.spec().task());

@@ -63,9 +63,8 @@ class DataSets {
 
 // A run as the engine knows it, with the data set (if its task has one) in it. Blocks while that is
 // fetched.
-absl::StatusOr<engine::RunConfig> ReadConfig(const ablate::v1::RunSpec& run,
-                                             const GrantedBlob& data_set, DataSets* data_sets,
-                                             RunControl& control);
+absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const GrantedBlob& data_set,
+                                             DataSets* data_sets, RunControl& control);
 
 // Thread-safe.
 class RunSetup {

@@ -264,6 +264,14 @@ TEST_F(ExecutorTest, RefusesASwitchThatItDoesNotKnow) {
             "model.norm.kind: 99 is unknown; allowed: layer, rms");
 }
 
+TEST_F(ExecutorTest, TakesTheDefaultOfAFieldThatAnOlderServerDoesNotKnow) {
+  Start();
+  v1::GrantedRun run = RecallRun(1, 10);
+  run.mutable_spec()->mutable_spec()->mutable_model()->mutable_norm()->clear_placement();
+  server_->Grant("lease", {run});
+  ExpectWholeSeries(WaitForRun(1), 1, 0, 10);
+}
+
 TEST_F(ExecutorTest, RefusesAFieldThatItDoesNotKnow) {
   Start();
   v1::GrantedRun run = RecallRun(1, 10);
