@@ -97,15 +97,19 @@ absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
   const bool may_be_an_experiment = !absl::StrContains(text, '/');
   if (!absl::IsNotFound(status) || !may_be_an_experiment) return status;
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+  if (absl::IsNotFound(experiment.status())) {
+    // The server may ask whether another name was meant.
+    return absl::NotFoundError(
+        absl::StrCat(status.message(), absl::EndsWith(status.message(), "?") ? " " : "; ",
+                     "it is no experiment either; a cell is written EXP/CELL"));
+  }
+  if (!experiment.ok()) return experiment.status();
   v1::ListRunsRequest request;
   request.set_page_size(1);
-  if (experiment.ok()) request.set_experiment(experiment->name());
-  const absl::StatusOr<v1::ListRunsResponse> runs =
-      experiment.ok() ? connection->ListRuns(request) : experiment.status();
-  if (!runs.ok() || runs->rows().empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(status.message(), ", nor an experiment; a cell is written EXP/CELL"));
-  }
+  request.set_experiment(experiment->name());
+  const absl::StatusOr<v1::ListRunsResponse> runs = connection->ListRuns(request);
+  if (!runs.ok()) return runs.status();
+  if (runs->rows().empty()) return status;
   const std::string id = Id(experiment->name());
   return absl::NotFoundError(
       absl::StrCat(text, " is an experiment: name one of its cells, such as ", id, "/",

@@ -148,7 +148,9 @@ void ShowLog(const Home& home, uint64_t from, const Context& context) {
 // A server on a full disk can't say so: its log is there, too.
 void ShowFullDisk(const Home& home, const Context& context) {
   std::error_code error;
-  const fs::space_info space = fs::space(home.folder, error);
+  fs::path folder = home.folder;
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  const fs::space_info space = fs::space(folder, error);
   if (error || space.available >= kLeastRoom) return;
   context.console.Info(absl::StrCat("the disk of ", home.folder, " is full: it has ",
                                     Bytes(space.available), " left"));

@@ -123,11 +123,14 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   message.set_name(rpc::RunName(record.id));
   message.set_state(ToProto(record.state));
   message.set_trajectory(record.trajectory);
-  spec::ReadStoredRun(record.spec, message.mutable_resolved_spec());
+  const bool read = spec::ReadStoredRun(record.spec, message.mutable_resolved_spec());
+  if (!read) message.clear_resolved_spec();
   message.set_step(record.step);
   message.set_steps(record.steps);
   message.set_attempts(record.failures);
-  message.set_failure(record.failure);
+  message.set_failure(read || !record.failure.empty()
+                          ? record.failure
+                          : std::string("its spec is damaged in the database"));
   message.set_parameters(record.parameters);
   v1::Provenance* provenance = message.mutable_provenance();
   provenance->set_trainer(record.trainer);

@@ -27,7 +27,7 @@ struct ServerOptions {
   rpc::MinPace pace{};         // of streams whose other end is slow
 };
 
-// Watchers are woken by Notify; nothing polls. Thread-safe.
+// Watchers are woken by Notify, and by a look for stalls at most every second. Thread-safe.
 class Server {
  public:
   // Listens on both addresses. `store` and `scheduler` must outlive it.
@@ -58,11 +58,11 @@ class Server {
   const absl::Duration check_interval_;
   Backend backend_;
   WorkerBackend workers_;
+  std::atomic<uint64_t> notified_ = 0;
+  std::atomic<bool> stalled_ = false;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
   rpc::WorkPool planners_;
-  std::atomic<uint64_t> notified_ = 0;
-  std::atomic<bool> stalled_ = false;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<grpc::Server> client_server_;

@@ -21,8 +21,8 @@ absl::Status CheckKnown(const v1::RunSpec& run);
 // (engine::TaskKind::read).
 engine::TaskConfig ToEngineTask(const v1::TaskSpec& task);
 
-// Every field of `run` that applies must be set, as Resolve and ReadStoredRun leave it. `shape`
-// fixes vocabulary and where the loss is read. The task is as ToEngineTask's. Errors as
+// Every field of `run` that applies must be set, as Resolve, ReadStoredRun and FillFields leave it.
+// `shape` fixes vocabulary and where the loss is read. The task is as ToEngineTask's. Errors as
 // CheckKnown's: nothing that is not known is ever replaced by a default.
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape);

@@ -258,7 +258,7 @@ const std::vector<FieldRule>& FieldRules() {
   return *kRules;
 }
 
-void FillDefaults(bool cuda, v1::BaseSpec* base) {
+void FillFields(v1::BaseSpec* base) {
   for (const FieldRule& rule : FieldRules()) {
     if (rule.Applies(*base) && !rule.field.Has(*base))
       rule.field.Set(rule.default_value(*base), base);
@@ -268,17 +268,23 @@ void FillDefaults(bool cuda, v1::BaseSpec* base) {
     training->add_betas(0.9);
     training->add_betas(0.999);
   }
-  if (!training->has_device() || training->device() == v1::Device::auto_) {
-    training->set_device(cuda ? v1::Device::cuda : v1::Device::cpu);
-  }
   SortCheckpoints(training);
 }
 
+void FillDefaults(bool cuda, v1::BaseSpec* base) {
+  FillFields(base);
+  v1::TrainingSpec* training = base->mutable_training();
+  if (!training->has_device() || training->device() == v1::Device::auto_) {
+    training->set_device(cuda ? v1::Device::cuda : v1::Device::cpu);
+  }
+}
+
 bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
-  if (!run->ParseFromString(bytes)) return false;
-  // The device is never filled in: a resolved spec has always had it.
-  FillDefaults(false, run->mutable_spec());
-  return true;
+  // Every run has a task: without this one, what is no spec would become one of defaults alone.
+  const bool read =
+      run->ParseFromString(bytes) && run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET;
+  if (read) FillFields(run->mutable_spec());
+  return read;
 }
 
 std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,

@@ -55,14 +55,17 @@ struct FieldRule {
 // (required), training.betas, training.checkpoints, training.device.
 const std::vector<FieldRule>& FieldRules();
 
-// Sets every absent field that applies, betas where the optimizer has them, the device
-// (auto becomes cuda or cpu), and the checkpoints in ascending order with −1 last, each once. Does
-// so again without effect.
+// Sets every absent field that applies, betas where the optimizer has them, and the checkpoints in
+// ascending order with −1 last, each once. Does so again without effect.
+void FillFields(v1::BaseSpec* base);
+
+// All that, and the device, whose default depends on the machine: absent or auto becomes cuda or
+// cpu.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
 
 // A run's spec as it was stored. A field that the server of that time did not have yet has its
-// default, as it would have if the run were made today. False if `bytes` are no spec.
-bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run);
+// default, as it would have if the run were made today. False if `bytes` are no spec of a run.
+[[nodiscard]] bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run);
 
 // Where a path below BaseSpec is to be reported.
 using ReportedAs = std::function<std::string(const std::string& path)>;

@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::strin
 absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const GrantedBlob& data_set,
                                              DataSets* data_sets, RunControl& control) {
   // A server older than this worker leaves out what it does not know. A default never changes.
-  spec::FillDefaults(false, run.mutable_spec());
+  spec::FillFields(run.mutable_spec());
   // Before anything is fetched for it.
   if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;
   engine::TaskConfig task = spec::ToEngineTask(run.spec().task());

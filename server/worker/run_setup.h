@@ -1,4 +1,5 @@
-// From a granted run to a trainer that is ready to advance: data, configuration, resume state.
+// From a granted run to a trainer that is ready to advance: the data sets that runs share,
+// configuration, resume state.
 #ifndef ABLATE_SERVER_WORKER_RUN_SETUP_H_
 #define ABLATE_SERVER_WORKER_RUN_SETUP_H_
 

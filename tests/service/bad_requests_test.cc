@@ -4,10 +4,12 @@
 #include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/rpc/errors.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/service_fixture.h"
 
@@ -344,6 +346,27 @@ TEST_P(BadRequestTest, IsRefusedAndChangesNothing) {
   EXPECT_EQ(store().change_number(), before);
   EXPECT_TRUE(store().ListExperiments("", 10)->empty());
   EXPECT_TRUE(store().ListDatasets("", 10)->empty());
+}
+
+// A method that is declared and has no handler answers an empty request as if it were malformed.
+TEST_F(ServiceTest, HasAHandlerForEveryMethodThatIsDeclared) {
+  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
+  int methods = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ABLATE_SOURCE "/proto/ablate/v1")) {
+    const auto* file = pool->FindFileByName("ablate/v1/" + entry.path().filename().string());
+    ASSERT_NE(file, nullptr) << entry.path();
+    for (int i = 0; i < file->service_count(); ++i) {
+      for (int j = 0; j < file->service(i)->method_count(); ++j, ++methods) {
+        const auto* method = file->service(i)->method(j);
+        const RawAnswer answer = RawCall(
+            channel_, absl::StrCat("/", method->service()->full_name(), "/", method->name()), {""});
+        EXPECT_NE(answer.status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << method->name();
+        EXPECT_NE(answer.status.error_message(), rpc::MalformedRequest().message())
+            << method->name();
+      }
+    }
+  }
+  EXPECT_GT(methods, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, BadRequestTest, testing::ValuesIn(BadRequests()),

@@ -44,7 +44,7 @@ TEST_F(BlobTest, FailsTheRunWhenAWriteIsRefused) {
   EXPECT_EQ(FailureOf(1), "as the test asked");
 }
 
-TEST_F(BlobTest, GivesUpOnAServerThatStumblesForEver) {
+TEST_F(BlobTest, GivesUpOnAServerThatNeverStopsFailing) {
   BlobRetries retries;
   retries.first_wait = retries.longest_wait = absl::Milliseconds(1);
   retries.max_server_errors = 3;

@@ -51,32 +51,42 @@ absl::Status Find(const SafetensorsFile& file, TensorType type, const std::vecto
   return absl::OkStatus();
 }
 
+// Names every member, so that a new one does not compile before it has its place here.
+Json NormJson(const NormConfig& norm) {
+  const auto& [kind, placement, attention, feed_forward, final, eps, gain, bias] = norm;
+  return {{"kind", NameOf(kind)},   {"placement", NameOf(placement)},
+          {"attention", attention}, {"feed_forward", feed_forward},
+          {"final", final},         {"eps", eps},
+          {"gain", gain},           {"bias", bias}};
+}
+
+Json InitJson(const InitConfig& init) {
+  const auto& [kind, streams] = init;
+  return {{"kind", NameOf(kind)}, {"streams", NameOf(streams)}};
+}
+
 }  // namespace
 
 std::string ModelJson(const ModelConfig& model) {
-  const Json norm = {
-      {"kind", NameOf(model.norm.kind)},   {"placement", NameOf(model.norm.placement)},
-      {"attention", model.norm.attention}, {"feed_forward", model.norm.feed_forward},
-      {"final", model.norm.final},         {"eps", model.norm.eps},
-      {"gain", model.norm.gain},           {"bias", model.norm.bias}};
-  const Json json = {
-      {"vocabulary", model.vocabulary},
-      {"layers", model.layers},
-      {"width", model.width},
-      {"heads", model.heads},
-      {"context", model.context},
-      {"positions", NameOf(model.positions)},
-      {"bias", model.bias},
-      {"residual", model.residual},
-      {"tied_head", model.tied_head},
-      {"head_bias", model.head_bias},
-      {"causal", model.causal},
-      {"activation", NameOf(model.activation)},
-      {"hidden", model.hidden},
-      {"norm", norm},
-      {"norm_sites", NormSites(model)},
-      {"init", {{"kind", NameOf(model.init.kind)}, {"streams", NameOf(model.init.streams)}}},
-      {"loss", NameOf(model.loss)}};
+  const auto& [vocabulary, layers, width, heads, context, positions, bias, residual, tied_head,
+               head_bias, causal, activation, hidden, norm, init, loss] = model;
+  const Json json = {{"vocabulary", vocabulary},
+                     {"layers", layers},
+                     {"width", width},
+                     {"heads", heads},
+                     {"context", context},
+                     {"positions", NameOf(positions)},
+                     {"bias", bias},
+                     {"residual", residual},
+                     {"tied_head", tied_head},
+                     {"head_bias", head_bias},
+                     {"causal", causal},
+                     {"activation", NameOf(activation)},
+                     {"hidden", hidden},
+                     {"norm", NormJson(norm)},
+                     {"norm_sites", NormSites(model)},
+                     {"init", InitJson(init)},
+                     {"loss", NameOf(loss)}};
   return json.dump();
 }
 

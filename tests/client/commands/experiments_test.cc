@@ -267,8 +267,9 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
   EXPECT_EQ(Run({"logs", "small"}).err,
             "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s0; "
             "`ablate runs small-1a2b` lists them\n");
-  EXPECT_EQ(Run({"logs", "x"}).err,
-            "error: there is no run \"small\", nor an experiment; a cell is written EXP/CELL\n");
+  EXPECT_EQ(
+      Run({"logs", "x"}).err,
+      "error: there is no run \"small\"; it is no experiment either; a cell is written EXP/CELL\n");
   EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: there is no run \"small\"\n");
 }
 

@@ -110,8 +110,9 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
   answers_.generate = [](const v1::GenerateRequest&, const Write&) {
     return absl::NotFoundError("there is no run \"small\"");
   };
-  EXPECT_EQ(Run({"generate", "small"}).err,
-            "error: there is no run \"small\", nor an experiment; a cell is written EXP/CELL\n");
+  EXPECT_EQ(
+      Run({"generate", "small"}).err,
+      "error: there is no run \"small\"; it is no experiment either; a cell is written EXP/CELL\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
     experiment->set_name("experiments/small-1a2b");
     return absl::OkStatus();

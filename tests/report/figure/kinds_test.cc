@@ -159,6 +159,16 @@ TEST(KindTest, LacksNothing) {
   }
 }
 
+TEST(KindTest, IsInTheTableIfItIsDeclared) {
+  const std::string header = FileText("server/report/figure/kinds.h");
+  const size_t begin = header.find("extern const Kind "), end = header.find(';', begin);
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_EQ(std::count(header.begin() + static_cast<std::ptrdiff_t>(begin),
+                       header.begin() + static_cast<std::ptrdiff_t>(end), ',') +
+                1,
+            static_cast<std::ptrdiff_t>(Kinds().size()));
+}
+
 TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
   const auto in_report = [](const report::ComparisonInput& grid) {
     std::vector<std::string> names;
