@@ -94,8 +94,10 @@ absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view te
 
 absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
                              absl::string_view text) {
-  const bool may_be_an_experiment = !absl::StrContains(text, '/');
-  if (!absl::IsNotFound(status) || !may_be_an_experiment) return status;
+  // Not of a run that is there and lacks something else, such as a checkpoint.
+  const bool no_run =
+      absl::IsNotFound(status) && absl::StartsWith(status.message(), "there is no run ");
+  if (!no_run || absl::StrContains(text, '/')) return status;
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
   if (absl::IsNotFound(experiment.status())) {
     // The server may ask whether another name was meant.

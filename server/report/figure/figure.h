@@ -84,7 +84,7 @@ struct Rule {
   double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
   Color color;
   double width = 0.4;
-  Dash dash;
+  Dash dash{};
 };
 
 struct Panel {

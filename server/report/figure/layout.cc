@@ -157,6 +157,11 @@ void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, doubl
                   Figure* figure) {
   std::vector<double> wanted;
   for (const EndLabel& label : labels) {
+    // A value without a place, as below 0 on a logarithmic axis, has its label at the bottom.
+    if (const double y = YInches(panel, label.y); std::isnan(y)) {
+      wanted.push_back(panel.bottom);
+      continue;
+    }
     wanted.push_back(std::clamp(YInches(panel, label.y), panel.bottom, panel.top));
   }
   const double gap = kLineHeight * kLabelSize * kPoint;

@@ -55,7 +55,7 @@ absl::Status CheckFonts() {
   if (fonts != nullptr && fonts->nfont > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "a pdf or png needs a font, and the server's machine has none: install the Debian package "
-      "fonts-liberation there, or take svg");
+      "fonts-liberation there and start it anew, or take svg");
 }
 
 // Draws the figure over the whole of `surface`, whose width and height are in its own units.

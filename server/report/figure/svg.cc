@@ -34,8 +34,10 @@ constexpr double kXNumbers = 7.7, kYNumbers = 4.4;  // from the axis to the midd
 // Far beyond every figure: what has to stand in the file for a value that is much too large.
 constexpr double kFar = 1e5;
 
-// Appends hundredths, without zeros that say nothing: "12.5", "-3", ".07".
+// Appends hundredths, without zeros that say nothing: "12.5", "-3", ".07". NaN, which no layer
+// hands on, as 0.
 void AppendNumber(double value, std::string* out) {
+  if (std::isnan(value)) value = 0;
   const int64_t hundredths = std::llround(std::clamp(value, -kFar, kFar) * 100);
   const int64_t size = std::abs(hundredths);
   if (hundredths < 0) out->push_back('-');
@@ -151,7 +153,7 @@ class Writer {
         &out_,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.6gin\" height=\"%.6gin\" "
         "viewBox=\"0 0 %s %s\" role=\"img\" aria-labelledby=\"%s-title%s\"\n"
-        " font-family=\"%s\" fill=\"none\" stroke-linejoin=\"round\">\n",
+        " font-family=\"%s\" fill=\"none\" stroke-linejoin=\"round\" xml:space=\"preserve\">\n",
         figure_.width, figure_.height, Number(X(figure_.width)), Number(Y(0)), name,
         described ? absl::StrCat(" ", name, "-desc") : "", kFonts);
     WriteWords("title", figure_.title);

@@ -110,9 +110,17 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
   answers_.generate = [](const v1::GenerateRequest&, const Write&) {
     return absl::NotFoundError("there is no run \"small\"");
   };
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
+    return absl::NotFoundError("there is no experiment \"small\"");
+  };
   EXPECT_EQ(
       Run({"generate", "small"}).err,
       "error: there is no run \"small\"; it is no experiment either; a cell is written EXP/CELL\n");
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
+    return absl::InvalidArgumentError("\"small\" begins several experiments: small-1a, small-2b");
+  };
+  EXPECT_EQ(Run({"generate", "small"}).err,
+            "error: \"small\" begins several experiments: small-1a, small-2b\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
     experiment->set_name("experiments/small-1a2b");
     return absl::OkStatus();
@@ -120,6 +128,14 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
   EXPECT_EQ(Run({"generate", "small"}).err,
             "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s1; "
             "`ablate runs small-1a2b` lists them\n");
+}
+
+TEST_F(GenerateTest, SaysOnlyWhatARunLacks) {
+  answers_.generate = [](const v1::GenerateRequest&, const Write&) {
+    return absl::NotFoundError("run 1a2b has no checkpoint of step 7; it has steps 0, 250");
+  };
+  EXPECT_EQ(Run({"generate", "1a2b", "--step", "7"}).err,
+            "error: run 1a2b has no checkpoint of step 7; it has steps 0, 250\n");
 }
 
 }  // namespace

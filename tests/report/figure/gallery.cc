@@ -73,8 +73,9 @@ int DrawAll(const std::string& folder) {
         if (!drawing.ok()) continue;
         const auto png = Render(drawing->figure, Format::kPng);
         if (!png.ok()) return 1;
-        std::ofstream(absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png"))
-            << *png;
+        std::ofstream file(
+            absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png"));
+        if (!(file << *png).flush()) return 1;
       }
     }
   }

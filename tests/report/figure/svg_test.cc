@@ -149,6 +149,19 @@ TEST(SvgTest, TellsItsTitleAndDescriptionUnderIdsOfItsOwn) {
   EXPECT_THAT(Svg(figure), HasSubstr("<clipPath id=\"e1-loss-panel0\">"));
 }
 
+TEST(SvgTest, KeepsSpacesThatFollowEachOther) {
+  Figure figure = WithLayers({});
+  figure.texts.push_back({1, 1, "a  b", 7, {}});
+  EXPECT_THAT(Svg(figure), HasSubstr("xml:space=\"preserve\""));
+  EXPECT_THAT(Svg(figure), HasSubstr(">a  b</text>"));
+}
+
+TEST(SvgTest, HasNoNumberThatIsNone) {
+  Figure figure = WithLayers({});
+  figure.rules.push_back({kNan, 1, 2, kNan, {}});
+  EXPECT_THAT(Paths(figure), ElementsAre(HasSubstr("d=\"M0 144L144 0\"")));
+}
+
 TEST(SvgTest, WritesUprightTextsFromBottomToTop) {
   Figure figure = WithLayers({});
   figure.texts.push_back({1, 1, "up", 10, {}, Align::kCenter, true, true});
@@ -159,9 +172,28 @@ TEST(SvgTest, WritesUprightTextsFromBottomToTop) {
 
 // Any bytes, with those that markup and UTF-8 care about more often than others.
 std::string RandomText(report::RandomStream* random) {
-  static const std::vector<std::string> kPieces = {
-      "<",  "&",  ">",  "]]>",  "</text>",      "<script>", "<!--", "-->", "\"", "'",     "\\",
-      "\n", "\0", "\t", "\x80", "\xE2\x80\xAE", "é",        "−",    "{}",  "`",  "&amp;", " "};
+  static const std::vector<std::string> kPieces = {"<",
+                                                   "&",
+                                                   ">",
+                                                   "]]>",
+                                                   "</text>",
+                                                   "<script>",
+                                                   "<!--",
+                                                   "-->",
+                                                   "\"",
+                                                   "'",
+                                                   "\\",
+                                                   "\n",
+                                                   std::string(1, '\0'),
+                                                   "\t",
+                                                   "\x80",
+                                                   "\xE2\x80\xAE",
+                                                   "é",
+                                                   "−",
+                                                   "{}",
+                                                   "`",
+                                                   "&amp;",
+                                                   " "};
   std::string text = "x";  // a text that is empty has no element
   const uint32_t length = random->Below(12);
   for (uint32_t i = 0; i < length; ++i) {

@@ -19,7 +19,7 @@ ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label 
     dir open""".split())
 SVG_ELEMENTS = {"svg", "title", "desc", "clipPath", "rect", "path", "text"}
 SVG_ATTRIBUTES = set("""width height viewBox role aria-labelledby id d x y fill stroke stroke-width stroke-linejoin
-clip-path font-family font-size text-anchor""".split())
+clip-path font-family font-size text-anchor {http://www.w3.org/XML/1998/namespace}space""".split())
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufdd0-\ufdef\ufffe\uffff]")
 
 
