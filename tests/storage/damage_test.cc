@@ -240,6 +240,34 @@ TEST_F(DamagedStoreTest, NoticesARowGroupWhoseNumbersChanged) {
   }
 }
 
+TEST_F(DamagedStoreTest, MissesARowGroupOfALongSeriesThatIsReadInPieces) {
+  constexpr uint32_t kPoints = 1100;  // a row group each, more than two pages have
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  std::vector<LeaseEvent> events;
+  for (uint32_t step = 0; step < kPoints; ++step) events.push_back(Point(step));
+  ASSERT_TRUE(store->Apply("i", events).ok());
+  const auto read = [&](uint32_t* points) {
+    SeriesPosition position;
+    absl::Status status = absl::CancelledError("");
+    while (absl::IsCancelled(status)) {
+      status = store->ReadSeries(
+          {"a", "x"},
+          [&](const auto& steps, const auto&) {
+            *points += static_cast<uint32_t>(steps.size());
+            return false;
+          },
+          &position);
+    }
+    return status;
+  };
+  uint32_t points = 0;
+  EXPECT_TRUE(read(&points).ok());
+  EXPECT_EQ(points, kPoints);
+  Update("UPDATE row_groups SET run = 9 WHERE first_step = 3");
+  EXPECT_THAT(read(&points).message(), HasSubstr("1099 of 1100 are there"));
+}
+
 TEST_F(DamagedStoreTest, GivesNoRunTheSummariesOfAnother) {
   Write(/*done=*/true);
   Update("DELETE FROM summaries WHERE run = 1; UPDATE summaries SET run = 1 WHERE run = 2");
