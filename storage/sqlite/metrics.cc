@@ -30,29 +30,15 @@ struct SeriesPage {
   std::vector<double> values;
 };
 
-// That the run's summaries can't be read, and why.
-absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
-  return absl::DataLossError(
-      absl::StrCat("run ", run, ": its summaries are damaged in the database: ", why.message()));
-}
-
 // A run of which something is read.
 struct ReadRun {
   int64_t id = 0;
   absl::string_view name;
 };
 
-absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, const ReadRun& run) {
-  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run.id);
-  if (!stored.Row()) return KeySummaries();
-  return DecodeSummaries(run.name, stored.View(0));
-}
-
-absl::StatusOr<std::optional<FoundKey>> LookUpKey(Connection& db, const ReadRun& run,
-                                                  absl::string_view key) {
-  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run.id);
-  if (!stored.Row()) return std::optional<FoundKey>();
-  return FindKey(run.name, stored.View(0), key);
+// That the run's summaries can't be read, and why.
+absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
+  return absl::DataLossError(absl::StrCat("run ", run, ": ", why.message()));
 }
 
 absl::Status ReadChunks(Connection& db, const ReadRun& run, uint32_t key, uint32_t last_step,
@@ -101,7 +87,7 @@ absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run
   const auto id = FindRunRow(db, run);
   if (!id.ok()) return id.status();
   RunSummaries summaries;
-  auto stored = LoadSummaries(db, {*id, run});
+  auto stored = LoadSummaries(db, *id, run);
   if (!stored.ok()) {
     summaries.damage = std::string(DamagedSummaries(run, stored.status()).message());
     return summaries;
@@ -115,7 +101,7 @@ absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run
 
 // Adds the point counts of a run's keys; DATA_LOSS if they are damaged.
 absl::Status AddKeys(Connection& db, const ReadRun& run, KeyCounts* counts) {
-  const auto stored = LoadSummaries(db, run);
+  const auto stored = LoadSummaries(db, run.id, run.name);
   if (!stored.ok()) return stored.status();
   for (const KeySummary& entry : *stored) (*counts)[entry.summary.key] += entry.summary.count;
   return absl::OkStatus();
@@ -174,7 +160,7 @@ absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page
   const auto id = FindRunRow(db, query.run);
   if (!id.ok()) return id.status();
   const ReadRun run{*id, query.run};
-  const auto key = LookUpKey(db, run, query.key);
+  const auto key = LoadKey(db, *id, query.run, query.key);
   if (!key.ok()) return DamagedSummaries(query.run, key.status());
   NoteChange(db, *id, page);
   page->at_end = !key->has_value() || page->next.next_step > query.last_step;
