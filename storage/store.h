@@ -75,6 +75,21 @@ struct SeriesQuery {
   uint32_t last_step = UINT32_MAX;
 };
 
+// Takes the next points of a series, of ascending steps; false stops before the next ones.
+using SeriesPiece =
+    std::function<bool(const std::vector<uint32_t>& steps, const std::vector<double>& values)>;
+
+// How far the reader of a series has come, so that it can pause; as made, it is at the beginning.
+// Steps ascend strictly within a series, so that the next step says where it goes on, also while
+// the run's row groups turn into chunks.
+struct SeriesPosition {
+  uint64_t next_step = 0;
+  uint64_t last_group = 0;  // row groups up to this one have been read
+  uint64_t points = 0;      // up to here
+  uint64_t change = 0;      // the run's change number at the beginning
+  bool steady = true;       // the run has not changed since
+};
+
 // Thread-safe. Writes go through one writer thread that commits them in groups (a savepoint each,
 // one fsync a group) and return after the commit; reads use read-only connections and see every
 // write that returned. Any write: RESOURCE_EXHAUSTED if the disk is full (nothing changed, try
@@ -167,10 +182,13 @@ class Store final : public LeaseStore {
       absl::string_view experiment);
   // Hands over the series in pieces of ascending steps; no read transaction outlives a piece. Stops
   // early, with CANCELLED, when `piece` returns false. DATA_LOSS, naming run and key, if the rest
-  // of the series is damaged: what was handed over is right.
-  absl::Status ReadSeries(const SeriesQuery& query,
-                          const std::function<bool(const std::vector<uint32_t>& steps,
-                                                   const std::vector<double>& values)>& piece);
+  // of the series is damaged: what was handed over is right. A series that is read to its end from
+  // its first step on is damaged, too, if points are missing, unless the run changed meanwhile.
+  absl::Status ReadSeries(const SeriesQuery& query, const SeriesPiece& piece);
+  // The same from `position` on, which goes along: after CANCELLED it is after the points that were
+  // handed over, and the same query may go on from there.
+  absl::Status ReadSeries(const SeriesQuery& query, const SeriesPiece& piece,
+                          SeriesPosition* position);
 
   // --- Data sets
   // The record as stored; an equal hash returns the data set that is there. ALREADY_EXISTS if the

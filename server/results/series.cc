@@ -79,7 +79,7 @@ absl::Status SeriesCursor::OpenRun(const std::string& run, const WantedKeys& wan
   run_ = run;
   keys_.clear();
   key_ = 0;
-  next_step_ = first_step_;
+  position_ = {};
   const auto present = store_->RunKeys(run);
   if (!present.ok()) return Note(present.status());
   std::set<std::string> sorted;
@@ -95,21 +95,11 @@ void SeriesCursor::OpenSeries(const std::string& run, const std::string& key) {
   run_ = run;
   keys_ = {key};
   key_ = 0;
-  next_step_ = first_step_;
+  position_ = {};
 }
 
-absl::StatusOr<SeriesEnd> SeriesCursor::Read(const Visit& visit) {
-  // What stopped it may have taken the last point.
-  absl::Status read;
-  if (next_step_ <= last_step_) {
-    read = store_->ReadSeries(
-        {run_, key(), static_cast<uint32_t>(next_step_), last_step_},
-        [this, &visit](const std::vector<uint32_t>& steps, const std::vector<double>& values) {
-          const bool more = visit(steps, values);
-          if (!steps.empty()) next_step_ = uint64_t{steps.back()} + 1;
-          return more;
-        });
-  }
+absl::StatusOr<SeriesEnd> SeriesCursor::Read(const storage::SeriesPiece& visit) {
+  absl::Status read = store_->ReadSeries({run_, key(), first_step_, last_step_}, visit, &position_);
   if (absl::IsCancelled(read)) return SeriesEnd::kStopped;
   const bool damaged = absl::IsDataLoss(read);
   if (damaged) read = Note(read);
@@ -120,7 +110,7 @@ absl::StatusOr<SeriesEnd> SeriesCursor::Read(const Visit& visit) {
 
 void SeriesCursor::NextSeries() {
   ++key_;
-  next_step_ = first_step_;
+  position_ = {};
 }
 
 absl::Status SeriesCursor::Note(const absl::Status& damage) {

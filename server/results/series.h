@@ -62,10 +62,6 @@ enum class SeriesEnd { kComplete, kStopped, kDamaged };
 // and passed over, or an error where nobody notes it. One thread. Blocks on the store.
 class SeriesCursor {
  public:
-  // Takes the next points, of ascending steps; false stops before the next ones.
-  using Visit =
-      std::function<bool(const std::vector<uint32_t>& steps, const std::vector<double>& values)>;
-
   // Of each series the points from `first_step` to `last_step`. `damages` may be null; what is
   // pointed to outlives it.
   SeriesCursor(storage::Store* store, Damages* damages, uint32_t first_step = 0,
@@ -82,7 +78,7 @@ class SeriesCursor {
   const std::string& key() const { return keys_[key_]; }
   // Reads on in the series. If the visitor stopped it the next Read goes on after the points that
   // were taken; otherwise the cursor is at the next series.
-  absl::StatusOr<SeriesEnd> Read(const Visit& visit);
+  absl::StatusOr<SeriesEnd> Read(const storage::SeriesPiece& visit);
 
  private:
   void NextSeries();
@@ -94,7 +90,7 @@ class SeriesCursor {
   std::string run_;
   std::vector<std::string> keys_;
   size_t key_ = 0;
-  uint64_t next_step_ = 0;
+  storage::SeriesPosition position_;  // in the series
 };
 
 // Thins a series for a plot: every bucket of steps keeps its first, smallest, largest and last

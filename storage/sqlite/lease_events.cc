@@ -86,29 +86,19 @@ absl::Status ApplyTo(const Context& c, const StartedEvent&) {
 // Folds the columns into the run's summaries and returns them as they are encoded.
 absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(const Context& c,
                                                           const std::vector<Column>& columns) {
-  KeySummaries summaries;
-  {
-    Statement stored(c.t.db, "SELECT data FROM summaries WHERE run = ?1", c.run->id);
-    if (stored.Row()) {
-      auto decoded = DecodeSummaries(c.name, stored.View(0));
-      if (!decoded.ok()) {
-        return absl::DataLossError(absl::StrCat("its summaries are damaged in the database: ",
-                                                decoded.status().message()));
-      }
-      summaries = *std::move(decoded);
-    }
-  }
-  const auto numbers = NumberKeys(columns, &summaries);
+  auto summaries = LoadSummaries(c.t.db, c.run->id, c.name);
+  if (!summaries.ok()) return summaries.status();
+  const auto numbers = NumberKeys(columns, &*summaries);
   if (!numbers.ok()) return numbers.status();
   std::vector<EncodedColumn> encoded;
   encoded.reserve(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     const uint32_t number = (*numbers)[i];
-    AddPoints(columns[i], &summaries[number]);
+    AddPoints(columns[i], &(*summaries)[number]);
     encoded.push_back({number, &columns[i].steps, &columns[i].values});
   }
   Statement(c.t.db, "REPLACE INTO summaries VALUES (?1, ?2)", c.run->id,
-            Bytes{EncodeSummaries(c.name, summaries)})
+            Bytes{EncodeSummaries(c.name, *summaries)})
       .Run();
   return encoded;
 }

@@ -26,18 +26,28 @@ int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& 
   return id;
 }
 
+// Whether a run had points before a change number.
+bool HasPoints(Connection& db, int64_t run, uint64_t before) {
+  return Statement(db, "SELECT 1 FROM row_groups WHERE run = ?1 AND id < ?2 LIMIT 1", run, before)
+      .Row();
+}
+
 // Why the holder can't continue a run from its resume state; empty if it can. A restored database
 // may name a blob that was swept since: no worker could ever begin from it. Continued in another
 // environment, a state would not give the numbers that the run's first steps belong to; states of
 // older files don't say where they were made: the worker looks into them.
-std::string WhyUnusable(absl::string_view run, const ResumeState& state, Blobs* blobs,
-                        const LeaseHolder& holder) {
+std::string WhyUnusable(Connection& db, int64_t run, absl::string_view name,
+                        const ResumeState& state, Blobs* blobs, const LeaseHolder& holder) {
   if (blobs != nullptr && absl::IsNotFound(blobs->Size(state.blob).status())) {
     return "the blob of its resume state is gone";
   }
-  if (const auto summaries = DecodeSummaries(run, state.summaries); !summaries.ok()) {
+  const auto summaries = DecodeSummaries(name, state.summaries);
+  if (!summaries.ok()) {
     return absl::StrCat("the summaries of its resume state are damaged in the database: ",
                         summaries.status().message());
+  }
+  if (summaries->empty() && HasPoints(db, run, state.change)) {
+    return "its resume state was stored when its summaries were gone from the database";
   }
   if (state.environment.empty() || state.environment == holder.environment) return "";
   return absl::StrCat("its resume state was made by ", state.environment, "; this worker has ",
@@ -49,7 +59,7 @@ std::optional<ResumeState> UsableState(Transaction& t, Blobs* blobs, const Lease
                                        absl::string_view name, const RunRow& run) {
   std::optional<ResumeState> state = FindResumeState(t.db, run.id);
   if (!state.has_value()) return state;
-  const std::string why = WhyUnusable(name, *state, blobs, holder);
+  const std::string why = WhyUnusable(t.db, run.id, name, *state, blobs, holder);
   if (why.empty()) return state;
   DropResumeState(t, run.id);
   RecordEvent(t, run, "rewound", absl::StrCat(why, ": it begins anew"));

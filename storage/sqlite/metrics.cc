@@ -22,24 +22,13 @@ constexpr size_t kPageRuns = 200;  // whose summaries are looked at in one read
 
 using KeyCounts = std::map<std::string, uint64_t>;
 
-// Where a reader of one series is. Steps ascend strictly within a series, so that the next step
-// says it, also while the run's row groups turn into chunks.
+// Points of a series that are read at once.
 struct SeriesPage {
-  uint64_t next_step = 0;
-  uint64_t last_group = 0;  // row groups up to this one have been read
+  SeriesPosition next;  // after them
   bool at_end = false;
-  uint64_t points = 0;  // on all pages so far
-  uint64_t change = 0;  // the run's on the first page
-  bool steady = true;   // the run has not changed since
   std::vector<uint32_t> steps;
   std::vector<double> values;
 };
-
-// That the run's summaries can't be read, and why.
-absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
-  return absl::DataLossError(
-      absl::StrCat("run ", run, ": its summaries are damaged in the database: ", why.message()));
-}
 
 // A run of which something is read.
 struct ReadRun {
@@ -47,17 +36,9 @@ struct ReadRun {
   absl::string_view name;
 };
 
-absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, const ReadRun& run) {
-  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run.id);
-  if (!stored.Row()) return KeySummaries();
-  return DecodeSummaries(run.name, stored.View(0));
-}
-
-absl::StatusOr<std::optional<FoundKey>> LookUpKey(Connection& db, const ReadRun& run,
-                                                  absl::string_view key) {
-  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run.id);
-  if (!stored.Row()) return std::optional<FoundKey>();
-  return FindKey(run.name, stored.View(0), key);
+// That the run's summaries can't be read, and why.
+absl::Status DamagedSummaries(absl::string_view run, const absl::Status& why) {
+  return absl::DataLossError(absl::StrCat("run ", run, ": ", why.message()));
 }
 
 absl::Status ReadChunks(Connection& db, const ReadRun& run, uint32_t key, uint32_t last_step,
@@ -65,11 +46,11 @@ absl::Status ReadChunks(Connection& db, const ReadRun& run, uint32_t key, uint32
   Statement chunk(db,
                   "SELECT data, first_step, last_step FROM chunks WHERE run = ?1 AND key = ?2 "
                   "AND last_step >= ?3 AND first_step <= ?4 ORDER BY first_step",
-                  run.id, key, page->next_step, last_step);
+                  run.id, key, page->next.next_step, last_step);
   while (page->steps.size() < kPagePoints && chunk.Row()) {
     const absl::Status status = AppendPoints(
         ChunkPlace(run.name, key, chunk.As<uint32_t>(1), chunk.As<uint32_t>(2)), chunk.View(0), key,
-        static_cast<uint32_t>(page->next_step), last_step, &page->steps, &page->values);
+        static_cast<uint32_t>(page->next.next_step), last_step, &page->steps, &page->values);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -81,16 +62,17 @@ absl::Status ReadGroups(Connection& db, const ReadRun& run, uint32_t key, uint32
   Statement group(db,
                   "SELECT id, iif(last_step >= ?3 AND first_step <= ?4, data, NULL), first_step, "
                   "last_step FROM row_groups WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?5",
-                  run.id, page->last_group, page->next_step, last_step, kPageGroups);
+                  run.id, page->next.last_group, page->next.next_step, last_step, kPageGroups);
   int groups = 0;
   while (page->steps.size() < kPagePoints && group.Row()) {
     ++groups;
-    page->last_group = group.As<uint64_t>(0);
+    page->next.last_group = group.As<uint64_t>(0);
     const absl::string_view data = group.View(1);
     if (data.empty()) continue;
     const absl::Status status = AppendPoints(
-        GroupPlace(run.name, page->last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)), data,
-        key, static_cast<uint32_t>(page->next_step), last_step, &page->steps, &page->values);
+        GroupPlace(run.name, page->next.last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)),
+        data, key, static_cast<uint32_t>(page->next.next_step), last_step, &page->steps,
+        &page->values);
     if (!status.ok()) return status;
   }
   page->at_end = page->steps.size() < kPagePoints && groups < kPageGroups;
@@ -98,14 +80,14 @@ absl::Status ReadGroups(Connection& db, const ReadRun& run, uint32_t key, uint32
 }
 
 void Advance(SeriesPage* page) {
-  if (!page->steps.empty()) page->next_step = uint64_t{page->steps.back()} + 1;
+  if (!page->steps.empty()) page->next.next_step = uint64_t{page->steps.back()} + 1;
 }
 
 absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run) {
   const auto id = FindRunRow(db, run);
   if (!id.ok()) return id.status();
   RunSummaries summaries;
-  auto stored = LoadSummaries(db, {*id, run});
+  auto stored = LoadSummaries(db, *id, run);
   if (!stored.ok()) {
     summaries.damage = std::string(DamagedSummaries(run, stored.status()).message());
     return summaries;
@@ -119,7 +101,7 @@ absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run
 
 // Adds the point counts of a run's keys; DATA_LOSS if they are damaged.
 absl::Status AddKeys(Connection& db, const ReadRun& run, KeyCounts* counts) {
-  const auto stored = LoadSummaries(db, run);
+  const auto stored = LoadSummaries(db, run.id, run.name);
   if (!stored.ok()) return stored.status();
   for (const KeySummary& entry : *stored) (*counts)[entry.summary.key] += entry.summary.count;
   return absl::OkStatus();
@@ -139,12 +121,12 @@ absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> RunsOfExperiment(
   return runs;
 }
 
-// Notes that the run may have changed since the last page.
+// Notes whether the run has changed since the first page.
 void NoteChange(Connection& db, int64_t run, SeriesPage* page) {
   Statement row(db, "SELECT change FROM runs WHERE id = ?1", run);
   const uint64_t change = row.Row() ? row.As<uint64_t>(0) : 0;
-  if (page->change == 0) page->change = change;
-  page->steady = page->steady && page->change == change;
+  if (page->next.change == 0) page->next.change = change;
+  page->next.steady = page->next.steady && page->next.change == change;
 }
 
 // Whether all of a series was found, where that is known: points that a damaged index or step hides
@@ -152,8 +134,8 @@ void NoteChange(Connection& db, int64_t run, SeriesPage* page) {
 // have begun anew.
 absl::Status CheckCount(const SeriesQuery& query, const FoundKey& key, const SeriesPage& page) {
   const bool whole = query.first_step == 0 && query.last_step >= key.last_step;
-  if (!whole || !page.steady || page.points == key.count) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(page.points, " of ", key.count, " are there"));
+  if (!whole || !page.next.steady || page.next.points == key.count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(page.next.points, " of ", key.count, " are there"));
 }
 
 absl::Status ReadPoints(Connection& db, const ReadRun& run, const SeriesQuery& query,
@@ -162,11 +144,11 @@ absl::Status ReadPoints(Connection& db, const ReadRun& run, const SeriesQuery& q
   // Points of row groups that became chunks meanwhile come from there: only what is left after the
   // last chunk is looked for here.
   Advance(page);
-  if (status.ok() && page->steps.size() < kPagePoints && page->next_step <= query.last_step) {
+  if (status.ok() && page->steps.size() < kPagePoints && page->next.next_step <= query.last_step) {
     status = ReadGroups(db, run, key.number, query.last_step, page);
     Advance(page);
   }
-  page->points += page->steps.size();
+  page->next.points += page->steps.size();
   return status;
 }
 
@@ -178,10 +160,10 @@ absl::Status ReadPage(Connection& db, const SeriesQuery& query, SeriesPage* page
   const auto id = FindRunRow(db, query.run);
   if (!id.ok()) return id.status();
   const ReadRun run{*id, query.run};
-  const auto key = LookUpKey(db, run, query.key);
+  const auto key = LoadKey(db, *id, query.run, query.key);
   if (!key.ok()) return DamagedSummaries(query.run, key.status());
   NoteChange(db, *id, page);
-  page->at_end = !key->has_value() || page->next_step > query.last_step;
+  page->at_end = !key->has_value() || page->next.next_step > query.last_step;
   if (!key->has_value()) return absl::OkStatus();
   absl::Status status;
   if (!page->at_end) status = ReadPoints(db, run, query, **key, page);
@@ -244,15 +226,21 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::ExperimentK
   return std::vector<std::pair<std::string, uint64_t>>(counts.begin(), counts.end());
 }
 
-absl::Status Store::ReadSeries(
-    const SeriesQuery& query,
-    const std::function<bool(const std::vector<uint32_t>&, const std::vector<double>&)>& piece) {
+absl::Status Store::ReadSeries(const SeriesQuery& query, const SeriesPiece& piece) {
+  SeriesPosition position;
+  return ReadSeries(query, piece, &position);
+}
+
+absl::Status Store::ReadSeries(const SeriesQuery& query, const SeriesPiece& piece,
+                               SeriesPosition* position) {
   SeriesPage page;
-  page.next_step = query.first_step;
+  page.next = *position;
+  page.next.next_step = std::max<uint64_t>(page.next.next_step, query.first_step);
   while (!page.at_end) {
     const absl::Status status =
         db_->Read([&](Connection& db) { return ReadPage(db, query, &page); });
     if (!status.ok()) return status;
+    *position = page.next;
     if (page.steps.empty()) continue;
     if (!piece(page.steps, page.values)) return absl::CancelledError("the reader has enough");
   }

@@ -54,6 +54,31 @@ absl::Status CheckKey(const Column& column) {
                                       " are allowed"));
 }
 
+// Of a run whose summaries are not there.
+absl::Status CheckHasNoPoints(Connection& db, int64_t run) {
+  Statement points(db,
+                   "SELECT 1 FROM row_groups WHERE run = ?1 "
+                   "UNION ALL SELECT 1 FROM chunks WHERE run = ?1 LIMIT 1",
+                   run);
+  if (!points.Row()) return absl::OkStatus();
+  return absl::DataLossError("its summaries are gone from the database, its points are not");
+}
+
+// Calls `decode` with the stored bytes, empty before the run's first point.
+template <typename Decode>
+auto LoadWith(Connection& db, int64_t run, const Decode& decode) -> decltype(decode("")) {
+  Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
+  const absl::string_view bytes = stored.Row() ? stored.View(0) : "";
+  if (bytes.empty()) {
+    const absl::Status status = CheckHasNoPoints(db, run);
+    if (!status.ok()) return status;
+  }
+  auto decoded = decode(bytes);
+  if (decoded.ok()) return decoded;
+  return absl::DataLossError(
+      absl::StrCat("its summaries are damaged in the database: ", decoded.status().message()));
+}
+
 // Finds keys by number. Workers send a run's keys in the same order every time, so that the next
 // one is nearly always where it is looked for first.
 class KeyIndex {
@@ -137,6 +162,15 @@ absl::StatusOr<std::optional<FoundKey>> FindKey(absl::string_view run, absl::str
     found = FoundKey{number, numbers.count, numbers.last_step};
   }
   return found;
+}
+
+absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, int64_t run, absl::string_view name) {
+  return LoadWith(db, run, [&](absl::string_view bytes) { return DecodeSummaries(name, bytes); });
+}
+
+absl::StatusOr<std::optional<FoundKey>> LoadKey(Connection& db, int64_t run, absl::string_view name,
+                                                absl::string_view key) {
+  return LoadWith(db, run, [&](absl::string_view bytes) { return FindKey(name, bytes, key); });
 }
 
 void AddPoints(const Column& column, KeySummary* entry) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "storage/records.h"
+#include "storage/sqlite/connection.h"
 
 namespace ablate::storage {
 
@@ -36,6 +37,15 @@ struct FoundKey {
 };
 // A key in encoded summaries, if it is there, without decoding all of them. DATA_LOSS likewise.
 absl::StatusOr<std::optional<FoundKey>> FindKey(absl::string_view run, absl::string_view bytes,
+                                                absl::string_view key);
+
+// Those that the database has of a run, by its row and name; none before its first point.
+// DATA_LOSS, whose message begins with "its summaries", if they are damaged or if they alone are
+// gone: a row that lost its number would take the run's points with it, and new ones would get
+// numbers of keys that have others already.
+absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, int64_t run, absl::string_view name);
+// A key in them likewise.
+absl::StatusOr<std::optional<FoundKey>> LoadKey(Connection& db, int64_t run, absl::string_view name,
                                                 absl::string_view key);
 
 // Adds the points of one column. Its result does not depend on how points are cut into columns.

@@ -10,7 +10,9 @@
 #include <limits>
 #include <random>
 
+#include "storage/sqlite/connection.h"
 #include "tests/results/stored_grid.h"
+#include "tests/test_folder.h"
 
 namespace ablate::results {
 namespace {
@@ -151,7 +153,8 @@ class SeriesCursorTest : public testing::Test {
   }
 
   // Reads to the end of a series, stopped by its visitor after each piece.
-  std::vector<uint32_t> ReadInPieces(SeriesCursor* cursor) {
+  static std::vector<uint32_t> ReadInPieces(SeriesCursor* cursor,
+                                            SeriesEnd expected = SeriesEnd::kComplete) {
     std::vector<uint32_t> all;
     SeriesEnd end = SeriesEnd::kStopped;
     while (end == SeriesEnd::kStopped) {
@@ -160,7 +163,7 @@ class SeriesCursorTest : public testing::Test {
         return false;
       });
     }
-    EXPECT_EQ(end, SeriesEnd::kComplete);
+    EXPECT_EQ(end, expected);
     return all;
   }
 
@@ -198,6 +201,43 @@ TEST_F(SeriesCursorTest, FindsNothingInASeriesThatThereIsNot) {
   cursor.OpenSeries(run_, "none");
   EXPECT_TRUE(ReadInPieces(&cursor).empty());
   EXPECT_FALSE(cursor.has_series());
+}
+
+// More than a page of the store, so that its end is read by another call than its beginning.
+TEST_F(SeriesCursorTest, CountsALongSeriesThatIsReadInPieces) {
+  constexpr uint32_t kSteps = 140'000;
+  const TestFolder folder;
+  StoredGrid stored(R"(
+      name: "long"
+      base { task { legacy_recall { keys: 20 draw: 4 } }
+             model { layers: 1 width: 8 heads: 2 } training { steps: 140000 batch: 2 } }
+      seeds { first: 1 count: 1 })",
+                    folder.path());
+  const std::string run = stored.store()->ListCells(stored.experiment(), 0, 1)->front().run;
+  StoredGrid::Curves curves;
+  for (uint32_t step = 0; step < kSteps; ++step) curves["a"][step] = step / 10.0;
+  curves["b"][0] = 1;
+  stored.Finish("s1", curves);
+  ASSERT_TRUE(stored.store()->Maintain().ok());
+  Damages damages;
+  SeriesCursor cursor(stored.store(), &damages);
+  ASSERT_TRUE(cursor.OpenRun(run, {}).ok());
+  EXPECT_EQ(ReadInPieces(&cursor).size(), kSteps);
+  EXPECT_EQ(ReadInPieces(&cursor).size(), 1u);
+
+  auto db = *storage::Connection::OpenFile(folder.path() + "/ablate.db",
+                                           storage::Connection::Access::kReadWrite);
+  storage::Statement(*db, "UPDATE chunks SET key = 64 WHERE key = 0 AND first_step = 65536").Run();
+  ASSERT_TRUE(db->error().ok()) << db->error();
+  ASSERT_TRUE(cursor.OpenRun(run, {}).ok());
+  EXPECT_LT(ReadInPieces(&cursor, SeriesEnd::kDamaged).size(), kSteps);
+  EXPECT_EQ(ReadInPieces(&cursor).size(), 1u);
+  EXPECT_THAT(damages.ToStatus().message(),
+              testing::AllOf(testing::HasSubstr("run " + run + ": points of a are damaged"),
+                             testing::HasSubstr("74464 of 140000 are there")));
+  SeriesCursor range(stored.store(), &damages, 1);  // says nothing of how many there should be
+  range.OpenSeries(run, "a");
+  EXPECT_EQ(ReadInPieces(&range).size(), kSteps - 65'536 - 1);
 }
 
 }  // namespace

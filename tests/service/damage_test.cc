@@ -46,6 +46,17 @@ class DamageTest : public ServiceTest {
     Damage("SELECT data FROM summaries JOIN runs ON runs.id = run WHERE name = ?1",
            "UPDATE summaries SET data = ?2 WHERE run = (SELECT id FROM runs WHERE name = ?1)");
   }
+  // Its summaries are there, as another run's.
+  void MisplaceSummaries() {
+    auto db = *storage::Connection::OpenFile(folder() + "/ablate.db",
+                                             storage::Connection::Access::kReadWrite);
+    storage::Statement(*db,
+                       "UPDATE summaries SET run = run + 64 "
+                       "WHERE run = (SELECT id FROM runs WHERE name = ?1)",
+                       damaged_.substr(5))
+        .Run();
+    ASSERT_TRUE(db->error().ok()) << db->error();
+  }
   // DATA_LOSS that names the damaged run.
   void ExpectNamed(const grpc::Status& status, const std::string& what) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
@@ -100,6 +111,17 @@ class DamageTest : public ServiceTest {
     EXPECT_TRUE(told) << comparison.ShortDebugString();
   }
 
+  void ExpectTheOtherRuns(const std::string& what) {
+    ExpectTheOtherSeries(what);
+    ExpectMissing(Compare(-1));
+    const std::vector<v1::RunRow> rows = Rows(experiment_);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].summaries_size(), 0);
+    EXPECT_THAT(rows[0].failure(), HasSubstr(what));
+    EXPECT_GT(rows[1].summaries_size(), 0);
+    EXPECT_EQ(rows[1].failure(), "");
+  }
+
   std::string experiment_, damaged_, well_;
   std::unique_ptr<FakeWorker> worker_;
 };
@@ -115,14 +137,13 @@ TEST_F(DamageTest, OfAChunkLeavesTheOtherSeries) {
 TEST_F(DamageTest, OfSummariesLeavesTheOtherRuns) {
   Train();
   DamageSummaries();
-  ExpectTheOtherSeries("summaries are damaged");
-  ExpectMissing(Compare(-1));
-  const std::vector<v1::RunRow> rows = Rows(experiment_);
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].summaries_size(), 0);
-  EXPECT_THAT(rows[0].failure(), HasSubstr("summaries are damaged"));
-  EXPECT_GT(rows[1].summaries_size(), 0);
-  EXPECT_EQ(rows[1].failure(), "");
+  ExpectTheOtherRuns("summaries are damaged");
+}
+
+TEST_F(DamageTest, OfTheNumberOfSummariesLeavesTheOtherRuns) {
+  Train();
+  MisplaceSummaries();
+  ExpectTheOtherRuns("summaries are gone");
 }
 
 }  // namespace

@@ -163,6 +163,32 @@ class DamagedStoreTest : public FileTest {
       return true;
     });
   }
+  // A run with a point and a resume state, given back, and closed.
+  void PauseAtAState() {
+    auto store = Value(Store::Open(Options()));
+    Begin(store.get());
+    auto writer = Value(store->blobs()->Create());
+    ASSERT_TRUE(writer->Append("state").ok());
+    const auto pin = Value(writer->Publish(""));
+    ASSERT_TRUE(store
+                    ->Apply("i", {Point(0),
+                                  {"l", 2, "a", ResumeStateEvent{1, pin->sha256(), 5}},
+                                  {"l", 3, "a", ReleasedEvent{}}})
+                    .ok());
+  }
+  // That run, and its history says why.
+  void ExpectBegunAnew(const std::string& why) {
+    auto store = Value(Store::Open(Options()));
+    const Lease lease(store.get(), "l2", {"a"});
+    ASSERT_THAT(lease.granted(), SizeIs(1));
+    EXPECT_EQ(lease.granted()[0].resume_blob, "");
+    EXPECT_EQ(Count(store.get()), 0u);
+    bool told = false;
+    for (const RunEventRecord& event : Value(store->RunEvents("a"))) {
+      told = told || (event.kind == "rewound" && event.message.find(why) != std::string::npos);
+    }
+    EXPECT_TRUE(told);
+  }
   void ExpectOnlyXOfADamaged() {
     auto store = Value(Store::Open(Options()));
     std::vector<double> values;
@@ -240,13 +266,77 @@ TEST_F(DamagedStoreTest, NoticesARowGroupWhoseNumbersChanged) {
   }
 }
 
+TEST_F(DamagedStoreTest, MissesARowGroupOfALongSeriesThatIsReadInPieces) {
+  constexpr uint32_t kPoints = 1100;  // a row group each, more than two pages have
+  auto store = Value(Store::Open(Options()));
+  Begin(store.get());
+  std::vector<LeaseEvent> events;
+  for (uint32_t step = 0; step < kPoints; ++step) events.push_back(Point(step));
+  ASSERT_TRUE(store->Apply("i", events).ok());
+  const auto read = [&](uint32_t* points) {
+    SeriesPosition position;
+    absl::Status status = absl::CancelledError("");
+    while (absl::IsCancelled(status)) {
+      status = store->ReadSeries(
+          {"a", "x"},
+          [&](const auto& steps, const auto&) {
+            *points += static_cast<uint32_t>(steps.size());
+            return false;
+          },
+          &position);
+    }
+    return status;
+  };
+  uint32_t points = 0;
+  EXPECT_TRUE(read(&points).ok());
+  EXPECT_EQ(points, kPoints);
+  Update("UPDATE row_groups SET run = 9 WHERE first_step = 3");
+  EXPECT_THAT(read(&points).message(), HasSubstr("1099 of 1100 are there"));
+}
+
 TEST_F(DamagedStoreTest, GivesNoRunTheSummariesOfAnother) {
   Write(/*done=*/true);
   Update("DELETE FROM summaries WHERE run = 1; UPDATE summaries SET run = 1 WHERE run = 2");
   auto store = Value(Store::Open(Options()));
-  const auto summaries = Value(store->Summaries({"a"}));
-  ASSERT_THAT(summaries, SizeIs(1));
+  const auto summaries = Value(store->Summaries({"a", "b"}));
+  ASSERT_THAT(summaries, SizeIs(2));
   EXPECT_THAT(summaries[0].damage, HasSubstr("run a: its summaries are damaged"));
+  EXPECT_THAT(summaries[1].damage, HasSubstr("run b: its summaries are gone"));
+}
+
+TEST_F(DamagedStoreTest, MissesSummariesOfARunWithPoints) {
+  for (const bool done : {true, false}) {
+    Write(done);
+    Update("UPDATE summaries SET run = run + 64 WHERE run = 1");
+    auto store = Value(Store::Open(Options()));
+    const auto summaries = Value(store->Summaries({"a", "b"}));
+    EXPECT_THAT(summaries[0].damage, HasSubstr("run a: its summaries are gone"));
+    EXPECT_THAT(summaries[0].keys, IsEmpty());
+    EXPECT_THAT(summaries[1].damage, IsEmpty());
+    EXPECT_THAT(summaries[1].keys, SizeIs(2));
+    EXPECT_EQ(CodeOf(store->RunKeys("a")), absl::StatusCode::kDataLoss);
+    std::vector<double> values;
+    EXPECT_THAT(Read(store.get(), "a", "x", &values).message(),
+                HasSubstr("run a: its summaries are gone"));
+    EXPECT_TRUE(Read(store.get(), "b", "x", &values).ok());
+    store.reset();
+    std::filesystem::remove_all(Options().folder);
+  }
+}
+
+// Its keys would be numbered anew beside row groups that have the numbers already.
+TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
+  Write(/*done=*/false);
+  Update("UPDATE summaries SET run = run + 64 WHERE run = 1");
+  auto store = Value(Store::Open(Options()));
+  const LeaseEvent next{"l", 3, "a", MakePoints(60, {MakeColumn("y", {60}, {.25})})};
+  const auto refused = store->Apply("i", {next});
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(refused.status().message(), HasSubstr("run a: its summaries are gone"));
+  ASSERT_TRUE(store->EndLease("l", LeaseEnd::kLost, {}, "refused").ok());
+  Lease again(store.get(), "l2", {"a"}, "w", "i");  // from its beginning, where it has no points
+  EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
+  EXPECT_EQ(again.Send("a", MakePoints(60, {MakeColumn("y", {60}, {.25})})), Applied::kApplied);
 }
 
 // The checksums of programs before schema version 4 knew no place.
@@ -303,29 +393,15 @@ TEST_F(DamagedStoreTest, NamesTheRunOfSummaries) {
 }
 
 TEST_F(DamagedStoreTest, BeginsAnewWhereAResumeStatesSummariesAreDamaged) {
-  {
-    auto store = Value(Store::Open(Options()));
-    Begin(store.get());
-    auto writer = Value(store->blobs()->Create());
-    ASSERT_TRUE(writer->Append("state").ok());
-    const auto pin = Value(writer->Publish(""));
-    ASSERT_TRUE(store
-                    ->Apply("i", {Point(0),
-                                  {"l", 2, "a", ResumeStateEvent{1, pin->sha256(), 5}},
-                                  {"l", 3, "a", ReleasedEvent{}}})
-                    .ok());
-  }
+  PauseAtAState();
   Damage("SELECT summaries FROM resume_states", "UPDATE resume_states SET summaries = ?1");
-  auto store = Value(Store::Open(Options()));
-  const Lease lease(store.get(), "l2", {"a"});
-  ASSERT_THAT(lease.granted(), SizeIs(1));
-  EXPECT_EQ(lease.granted()[0].resume_blob, "");
-  EXPECT_EQ(Count(store.get()), 0u);
-  bool told = false;
-  for (const RunEventRecord& event : Value(store->RunEvents("a"))) {
-    told = told || (event.kind == "rewound" && event.message.find("damaged") != std::string::npos);
-  }
-  EXPECT_TRUE(told);
+  ExpectBegunAnew("damaged");
+}
+
+TEST_F(DamagedStoreTest, BeginsAnewWhereAResumeStateWasStoredWithoutSummaries) {
+  PauseAtAState();
+  Update("UPDATE resume_states SET summaries = x''");
+  ExpectBegunAnew("gone");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Points and summaries: stored bit for bit, read in order, before, during and after compaction.
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -159,6 +160,54 @@ TEST_P(MetricsTest, ReadsOnWhenRowGroupsBecomeChunksMeanwhile) {
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_THAT(seen, SizeIs(1200));
   for (uint32_t g = 0; g < 1200; ++g) EXPECT_EQ(seen[g], g);
+}
+
+// How many points a run has that changes meanwhile says nothing about those that were read before.
+TEST_P(MetricsTest, ReadsOnAfterAPauseWhateverTheRunDoes) {
+  const std::vector<std::string> runs = {"a", "b", "c"};
+  Submit(runs, 1200);
+  Lease lease(&store(), "l", runs);
+  const auto send = [&](Lease* to, const std::string& run, uint32_t first, uint32_t last) {
+    std::vector<LeaseEvent> events;
+    for (uint32_t g = first; g <= last; ++g) {
+      events.push_back(to->Next(run, MakePoints(g, {MakeColumn("x", {g}, {0.5 + g})})));
+    }
+    ASSERT_TRUE(store().Apply("i1", events).ok());
+  };
+  for (const std::string& run : runs) send(&lease, run, 0, 599);  // more groups than a page has
+  const auto read = [&](const std::string& run, const std::function<void()>& pause) {
+    SeriesPosition position;
+    size_t points = 0;
+    int pieces = 0;
+    absl::Status status = absl::CancelledError("");
+    while (absl::IsCancelled(status)) {
+      if (pieces == 1) pause();
+      status = store().ReadSeries(
+          {run, "x"},
+          [&](const auto& steps, const auto&) {
+            ++pieces;
+            points += steps.size();
+            return false;
+          },
+          &position);
+    }
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_GT(pieces, 1);
+    return points;
+  };
+  EXPECT_EQ(read("a", [] {}), 600u);
+  EXPECT_EQ(read("a", [&] { send(&lease, "a", 600, 604); }), 605u);
+  const auto end = [&] {
+    lease.Send("b", FinishedEvent{false, 1200});
+    EXPECT_TRUE(store().Maintain().ok());
+  };
+  EXPECT_EQ(read("b", end), 600u);
+  const auto begin_anew = [&] {
+    lease.Send("c", ReleasedEvent{});
+    Lease next(&store(), "next", {"c"});
+    send(&next, "c", 0, 519);
+  };
+  EXPECT_EQ(read("c", begin_anew), 520u);
 }
 
 TEST_P(MetricsTest, SummarisesAsPointsArrive) {
