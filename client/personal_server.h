@@ -14,6 +14,10 @@
 
 namespace ablate::client {
 
+// Within which a server that was told to end has ended: its workers save the state of their runs
+// first.
+inline constexpr absl::Duration kEndTimeout = absl::Seconds(60);
+
 using Environment = process::Environment;
 using Home = process::HomeFiles;
 

@@ -1,5 +1,7 @@
 #include "process/identity.h"
 
+#include <unistd.h>
+
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -57,6 +59,11 @@ absl::Status WritePidFile(const std::string& file, const PidFile& content) {
   std::string text = absl::StrCat(ToLine(content.process), "\n");
   if (!content.command.empty()) absl::StrAppend(&text, content.command, "\n");
   return ReplaceFile(file, text);
+}
+
+void RemovePidFile(const std::string& file, pid_t pid) {
+  const auto written = FromLine(ReadWholeFile(file));
+  if (written && written->pid == pid) unlink(file.c_str());
 }
 
 }  // namespace ablate::process

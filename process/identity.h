@@ -43,6 +43,8 @@ struct PidFile {
 std::optional<PidFile> FindByPidFile(const std::string& file);
 // Replaces the file.
 absl::Status WritePidFile(const std::string& file, const PidFile& content);
+// Removes the file if it names process `pid`: it may be a later one's by now.
+void RemovePidFile(const std::string& file, pid_t pid);
 
 }  // namespace ablate::process
 

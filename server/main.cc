@@ -7,7 +7,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -18,12 +17,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "process/file.h"
-#include "process/identity.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
+#include "server/launch/presence.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/store.h"
@@ -148,18 +146,25 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launc
   return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
 }
 
-// All that serves, in the order in which it is made; destroyed in reverse: workers and server
-// first, then the scheduler, then the store.
+// All that serves; destroyed in reverse: workers and server first, then the scheduler, then the
+// store, and only then the pid file: without it, `ablate up` starts a server that would find the
+// folder locked.
 class Program {
  public:
   Program() = default;
   ~Program() {
     commits_.PassTo(nullptr);
     hung_.PassTo(nullptr);
+    if (presence_ != nullptr) {
+      presence_->LeaveClients();
+      presence_->LeaveWorkers();
+    }
   }
   absl::Status Start(const Flags& flags, const launch::Home& home);
   // Ends clients' calls, lets local workers save and leave.
   void Stop(const Flags& flags);
+  // Null before Start succeeded.
+  launch::Presence* presence() { return presence_.get(); }
 
  private:
   absl::Status StartScheduler(const Flags& flags, const launch::Home& home);
@@ -167,6 +172,7 @@ class Program {
 
   Commits commits_;
   HungProcesses hung_;
+  std::unique_ptr<launch::Presence> presence_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
   std::unique_ptr<schedule::SchedulerThread> thread_;
@@ -176,14 +182,17 @@ class Program {
 
 absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   if (absl::Status started = StartScheduler(flags, home); !started.ok()) return started;
+  // The store has locked the folder.
+  presence_ = std::make_unique<launch::Presence>(home);
   service::ServerOptions options;
-  options.client_address = launch::SocketAddress(home.client_socket);
-  options.worker_address = launch::SocketAddress(home.worker_socket);
+  options.client_address = launch::SocketAddress(presence_->client_draft());
+  options.worker_address = launch::SocketAddress(presence_->worker_draft());
   options.owner = UserName();
   auto server = service::Server::Start(options, store_.get(), thread_.get());
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   commits_.PassTo(server_.get());
+  if (absl::Status named = presence_->TakeSocketNames(); !named.ok()) return named;
   // Last: a server that can't listen leaves the workers of an earlier one alone.
   return StartWorkers(flags, home);
 }
@@ -230,48 +239,32 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
 }
 
 void Program::Stop(const Flags& flags) {
-  server_->StopClients();
-  if (!flags.no_workers) {
-    thread_->Run([](schedule::Scheduler& inside) { inside.DrainAll(); });
-    workers_->Stop(kWorkerTimeout);
-  }
+  presence_->LeaveClients();
+  // Without its folder the store can't write, and ends the process when it is to: before that the
+  // workers must have been told to leave.
+  const bool stores = presence_->OwnsFolder();
+  if (stores) server_->StopClients();
+  if (flags.no_workers) return;
+  if (stores) thread_->Run([](schedule::Scheduler& inside) { inside.DrainAll(); });
+  workers_->Stop(kWorkerTimeout);
 }
 
-// Tells clients where the server is, and `ablate down` which process.
-absl::Status Announce(const launch::Home& home) {
-  // This very process lives.
-  absl::Status written = process::WritePidFile(home.pid_file, {*process::Identify(getpid()), ""});
-  written.Update(process::ReplaceFile(
-      home.address_file, absl::StrCat(launch::SocketAddress(home.client_socket), "\n")));
-  return written;
-}
-
-bool IsGone(const std::string& file) { return access(file.c_str(), F_OK) != 0 && errno == ENOENT; }
-
-// Whether clients and workers still find this server. What only names it is written again; sockets
-// can't be.
-bool KeepReachable(const launch::Home& home) {
-  for (const std::string& socket : {home.client_socket, home.worker_socket}) {
-    if (IsGone(socket)) return false;
-  }
-  // What does not succeed is tried again.
-  if (IsGone(home.pid_file) || IsGone(home.address_file)) Announce(home).IgnoreError();
-  return true;
-}
-
-// Until a signal, or until nobody finds the server any more: it would hold the folder for ever.
-void WaitForEnd(const launch::Home& home, const sigset_t& signals) {
-  const int signal = process::AwaitSignal(signals, [&] { return KeepReachable(home); });
+// Until a signal, which is no error, or until nobody finds the server any more: it would hold the
+// folder for ever. Then a supervisor is to start another.
+absl::Status WaitForEnd(launch::Presence* presence, const launch::Home& home,
+                        const sigset_t& signals) {
+  const int signal = process::AwaitSignal(signals, [&] { return presence->Keep(); });
   if (signal > 0) {
     spdlog::info("{}: shutting down", signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    return;
+    return absl::OkStatus();
   }
-  spdlog::error("the sockets in {} were removed, so that nobody reaches this server: shutting down",
-                home.run_folder);
-  // `ablate down` and `ablate up` find the process until it has ended.
-  absl::Status made = launch::PrepareHome(home.folder).status();
-  if (made.ok()) made = Announce(home);
-  if (!made.ok()) spdlog::warn("{}", std::string(made.message()));
+  spdlog::error(
+      "the sockets in {} were removed or replaced, so that nobody reaches this server: shutting "
+      "down",
+      home.run_folder);
+  const absl::Status announced = presence->AnnounceEnd();
+  if (!announced.ok()) spdlog::warn("{}", std::string(announced.message()));
+  return absl::UnavailableError("ended, for nobody reached this server any more");
 }
 
 absl::Status Serve(const Flags& flags, const sigset_t& signals) {
@@ -282,19 +275,15 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
   RaiseFileLimit();
   const auto home = launch::PrepareHome(flags.home);
   if (!home.ok()) return home.status();
-  auto program = std::make_unique<Program>();
-  if (absl::Status started = program->Start(flags, *home); !started.ok()) return started;
-  const absl::Status ready = Announce(*home);
-  if (ready.ok()) {
+  Program program;
+  if (absl::Status started = program.Start(flags, *home); !started.ok()) return started;
+  absl::Status end = program.presence()->Announce();
+  if (end.ok()) {
     spdlog::info("serving {} on {}", home->folder, launch::SocketAddress(home->client_socket));
-    WaitForEnd(*home, signals);
+    end = WaitForEnd(program.presence(), *home, signals);
   }
-  unlink(home->address_file.c_str());
-  program->Stop(flags);
-  program.reset();
-  // Only now: without it, `ablate up` starts a server that would find the folder locked.
-  unlink(home->pid_file.c_str());
-  return ready;
+  program.Stop(flags);
+  return end;
 }
 
 int Main(int argc, char** argv) {

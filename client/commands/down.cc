@@ -11,9 +11,6 @@
 namespace ablate::client {
 namespace {
 
-// Workers save the state of their runs first.
-constexpr absl::Duration kTimeout = absl::Seconds(60);
-
 struct Options {
   std::string home;
   bool json = false;
@@ -37,9 +34,9 @@ int Down(const Options& options, const Context& context) {
   }
   const absl::Status asked = server->Terminate();
   if (!asked.ok()) return Fail(context, asked);
-  if (!server->WaitForExit(kTimeout)) {
+  if (!server->WaitForExit(kEndTimeout)) {
     context.console.Error(absl::StrCat("process ", server->pid(), " still runs after ",
-                                       Duration(kTimeout), "; its log: ", home->log_file));
+                                       Duration(kEndTimeout), "; its log: ", home->log_file));
     return kFailure;
   }
   context.console.Info(absl::StrCat("down: ", home->folder));

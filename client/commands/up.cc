@@ -156,23 +156,44 @@ void ShowFullDisk(const Home& home, const Context& context) {
                                     Bytes(space.available), " left"));
 }
 
-// Waits until the server answers; `child` is empty if someone else started it.
-absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Context& context,
-                                                      std::optional<Child> child) {
-  absl::Time give_up = context.now() + kTimeout;
+// `log_start` becomes the byte of the log at which the new server's begins.
+absl::StatusOr<Child> PrepareAndStart(const Home& home, const Options& options,
+                                      const Context& context, uint64_t* log_start) {
+  if (absl::Status prepared = PrepareFolders(home); !prepared.ok()) return prepared;
+  process::BoundLog(home.log_file);
+  *log_start = process::FileSize(home.log_file);
+  return Start(home, options, context);
+}
+
+// Waits until the server answers; `child` is empty if someone else started it. That one may be
+// about to end: then another is started after it.
+absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Options& options,
+                                                      const Context& context,
+                                                      std::optional<Child> child,
+                                                      uint64_t* log_start) {
+  absl::Time since = context.now();
+  absl::Duration patience = kTimeout;
   std::optional<std::string> end;
   while (true) {
     absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home, context);
     if (answer.ok()) return answer;
-    if (child && !end) {
+    if (!child && !ServerProcess::Find(home).ok()) {
+      absl::StatusOr<Child> started = PrepareAndStart(home, options, context, log_start);
+      if (!started.ok()) return started.status();
+      child = *started;
+      since = context.now();
+      patience = kTimeout;
+    } else if (!child && !ReadAddress(home).ok()) {
+      patience = kEndTimeout;  // it has taken its address away
+    } else if (child && !end) {
       end = child->Ended();
       // Two that start at once: one gets the folder, the other ends, and both callers are served.
-      if (end) give_up = std::min(give_up, context.now() + kGrace);
+      if (end) patience = std::min(patience, context.now() - since + kGrace);
     }
-    if (context.now() >= give_up) {
+    if (context.now() - since >= patience) {
       if (end) return absl::FailedPreconditionError("ablated ended with " + *end);
       return absl::DeadlineExceededError(absl::StrCat(
-          "ablated has not answered for ", absl::FormatDuration(kTimeout), "; it still runs"));
+          "ablated has not answered for ", absl::FormatDuration(patience), "; it still runs"));
     }
     context.sleep(kPollInterval);
   }
@@ -181,26 +202,22 @@ absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Co
 int Up(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return Fail(context, home.status());
-  uint64_t log_before = process::FileSize(home->log_file);
+  uint64_t log_start = process::FileSize(home->log_file);
   absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
   const bool was_up = answer.ok();
   if (!was_up) {
     std::optional<Child> child;
     if (!ServerProcess::Find(*home).ok()) {
-      const absl::Status prepared = PrepareFolders(*home);
-      if (!prepared.ok()) return Fail(context, prepared);
-      process::BoundLog(home->log_file);
-      log_before = process::FileSize(home->log_file);
-      const absl::StatusOr<Child> started = Start(*home, options, context);
+      const absl::StatusOr<Child> started = PrepareAndStart(*home, options, context, &log_start);
       if (!started.ok()) return Fail(context, started.status());
       child = *started;
     }
-    answer = WaitForAnswer(*home, context, child);
+    answer = WaitForAnswer(*home, options, context, child, &log_start);
   }
   if (!answer.ok()) {
     const int code = Fail(context, answer.status());
     ShowFullDisk(*home, context);
-    ShowLog(*home, log_before, context);
+    ShowLog(*home, log_start, context);
     return code;
   }
   if (options.json) PrintJson(context, *answer);

@@ -56,6 +56,10 @@ absl::Status WriteAll(int file, const std::string& path, absl::string_view data)
   return absl::OkStatus();
 }
 
+// For after a chmod that failed: whether the file system, as some that are mounted by users, or of
+// other systems, keeps no permissions, so that there are none to take over.
+bool KeepsNoPermissions() { return errno == EPERM || errno == ENOTSUP || errno == ENOSYS; }
+
 // `from` becomes `to`. ALREADY_EXISTS if there is something and it is to be refused.
 absl::Status Rename(const std::string& from, const std::string& to, IfExists if_exists) {
   if (if_exists == IfExists::kRefuse) {
@@ -120,7 +124,9 @@ absl::Status PartFile::Create() {
     if (file_ < 0 && errno != EEXIST) break;
   }
   if (file_ < 0) return SystemError(part_);
-  if (!mode_.has_value() || fchmod(file_, *mode_) == 0) return absl::OkStatus();
+  if (!mode_.has_value() || fchmod(file_, *mode_) == 0 || KeepsNoPermissions()) {
+    return absl::OkStatus();
+  }
   return SystemError(part_);
 }
 
@@ -228,7 +234,8 @@ absl::Status PartFolder::Commit() {
   std::error_code error;
   const fs::file_status before = fs::status(path_, error);
   const bool replaces = fs::exists(before);
-  if (replaces && chmod(part_.c_str(), static_cast<mode_t>(before.permissions())) != 0) {
+  if (replaces && chmod(part_.c_str(), static_cast<mode_t>(before.permissions())) != 0 &&
+      !KeepsNoPermissions()) {
     return SystemError(part_);
   }
   if (replaces && std::rename(path_.c_str(), old.c_str()) != 0) return SystemError(path_);

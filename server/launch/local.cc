@@ -298,7 +298,7 @@ void LocalWorkers::ReapEnded() {
     if (poll(&event, 1, 0) != 1) continue;
     const std::optional<ChildExit> exit = Reap(worker);
     worker.pidfd = FileDescriptor();
-    unlink(worker.command.pid_file.c_str());
+    process::RemovePidFile(worker.command.pid_file, worker.pid);
     DelayRestart(worker, MonotonicNow() - worker.started);
     if (exit) events_.on_exit(*exit);
   }

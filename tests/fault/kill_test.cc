@@ -18,6 +18,7 @@ using ::testing::Not;
 
 constexpr int kMinKills = 6;
 constexpr int kGridSeeds = 3;
+constexpr int kMaxRounds = 20;
 
 // Another one each round, so that no run is known yet. How often a grid can be disturbed before it
 // ends is a matter of the machine: rounds follow until there were enough kills.
@@ -29,6 +30,12 @@ std::string Grid(int round) {
                     "seeds: {first: " +
                         std::to_string(7 + round * kGridSeeds) +
                         ", count: " + std::to_string(kGridSeeds) + "}\n");
+}
+
+// Why a test gives up.
+std::string TooFast(int kills) {
+  return "grids end before they can be disturbed: " + std::to_string(kills) + " kills of " +
+         std::to_string(kMinKills) + " in " + std::to_string(kMaxRounds) + " grids";
 }
 
 // Everything a finished experiment leaves: all points in full precision and the final parameters of
@@ -92,6 +99,7 @@ TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
   std::mt19937 random(20261121);
   int kills = 0;
   for (int round = 0; kills < kMinKills; ++round) {
+    ASSERT_LT(round, kMaxRounds) << TooFast(kills);
     const Results expected = Undisturbed(Grid(round));
     const std::string experiment =
         server.Json({"submit", "-", "--json"}, Grid(round))["experiment"]["name"];
@@ -116,6 +124,7 @@ TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
   server.Up({"--lanes", "2", "--resume-every", "0.05"});
   int kills = 0;
   for (int round = 0; kills < kMinKills; ++round) {
+    ASSERT_LT(round, kMaxRounds) << TooFast(kills);
     const std::string experiment =
         server.Json({"submit", "-", "--json"}, Grid(round))["experiment"]["name"];
     while (Advance(server, experiment, 300)) {

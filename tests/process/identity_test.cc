@@ -88,6 +88,15 @@ TEST(PidFileTest, IgnoresAFileWithoutAProcess) {
   EXPECT_FALSE(FindByPidFile(folder.Write("negative", "-1 5 boot")).has_value());
 }
 
+TEST(PidFileTest, IsRemovedOnlyWithItsProcess) {
+  const TestFolder folder;
+  ASSERT_TRUE(WritePidFile(folder / "pid", {*Identify(getpid()), ""}).ok());
+  RemovePidFile(folder / "pid", getpid() + 1);
+  EXPECT_TRUE(FindByPidFile(folder / "pid").has_value());
+  RemovePidFile(folder / "pid", getpid());
+  EXPECT_EQ(ReadWholeFile(folder / "pid"), "");
+}
+
 TEST(PidFileTest, SaysWhichFileCannotBeWritten) {
   const absl::Status status = WritePidFile("/nowhere/at/all/pid", {*Identify(getpid()), ""});
   EXPECT_FALSE(status.ok());

@@ -53,10 +53,9 @@ class UpDownTest : public ClientTest {
   }
 
   // A process that sleeps, named by the home's pid file.
-  pid_t StartSleeper() {
+  pid_t StartSleeper(std::string seconds = "1000") {
     const std::string program = folder_ + "/ablated";
     std::filesystem::copy_file("/bin/sleep", program);
-    std::string seconds = "1000";
     char* arguments[] = {const_cast<char*>(program.c_str()), seconds.data(), nullptr};
     pid_t pid = 0;
     EXPECT_EQ(posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environ), 0);
@@ -101,6 +100,17 @@ TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
                 "note: ABLATE_SERVER is set: other commands talk to unix:/elsewhere\n");
   EXPECT_THAT(outcome.out, HasSubstr("\"name\": \"workers/cpu-train\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
+}
+
+TEST_F(UpDownTest, StartsAServerOnceTheOneBeforeHasEnded) {
+  server_ = std::make_unique<FakeServer>(folder_ + "/socket", &answers_);
+  PretendServer(absl::StrCat("echo $$ > ", folder_, "/pid\n", "echo ", server_->address(),
+                             " > $2/run/address\n", "exec /bin/sleep 1000\n"));
+  StartSleeper("0.3");
+  const Outcome outcome = Run({"up"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.err, "up: " + home_ + "\n");
+  started_.push_back(std::stoi(Read(folder_ + "/pid")));
 }
 
 TEST_F(UpDownTest, ShowsTheLogOfAServerThatDies) {

@@ -1,12 +1,21 @@
 // Files that appear when they are whole, and what may stand at their name before.
 #include "client/output/part_file.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -70,6 +79,45 @@ TEST_F(PartFileTest, KeepsThePermissionsOfWhatItReplaces) {
   struct stat info;
   ASSERT_EQ(stat(In("logs").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0750u);
+}
+
+// Lets every change of permissions by this thread fail with `error`, for ever. Whether that works.
+bool RefusePermissions(int error) {
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const uint32_t call : {
+#ifdef SYS_chmod
+           SYS_chmod,
+#endif
+           SYS_fchmod, SYS_fchmodat}) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog program{static_cast<uint16_t>(filter.size()), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(PartFileTest, ReplacesWherePermissionsCannotBeChanged) {
+  std::ofstream(In("page")) << "old";
+  ASSERT_EQ(mkdir(In("logs").c_str(), 0700), 0);
+  for (const int error : {EPERM, ENOTSUP, ENOSYS}) {
+    bool refused = false;
+    absl::Status file, folder;
+    std::thread([&] {
+      refused = RefusePermissions(error);
+      file = WriteFile(In("page"), absl::StrCat("new ", error));
+      PartFolder logs(In("logs"), IfExists::kReplace, [](const std::string&) { return true; });
+      folder = logs.Open();
+      folder.Update(logs.Write("events", "new"));
+      folder.Update(logs.Commit());
+    }).join();
+    if (!refused) GTEST_SKIP() << "no call can be made to fail here";
+    EXPECT_TRUE(file.ok()) << file;
+    EXPECT_TRUE(folder.ok()) << folder;
+    EXPECT_EQ(Read(In("page")), absl::StrCat("new ", error));
+  }
 }
 
 TEST(PartFileNameTest, IsNotStandardOutput) {
