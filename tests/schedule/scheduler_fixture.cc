@@ -116,6 +116,14 @@ void SchedulerTest::Restart(SchedulerOptions options) {
   EXPECT_TRUE(scheduler_->Start().ok());
 }
 
+ablate::v1::RunSpec RecallSpec(uint32_t seed, uint32_t steps) {
+  ablate::v1::RunSpec run;
+  run.set_seed(seed);
+  run.mutable_spec()->mutable_task()->mutable_legacy_recall();
+  run.mutable_spec()->mutable_training()->set_steps(steps);
+  return run;
+}
+
 std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_t steps,
                                  uint32_t numerics_version) {
   storage::NewExperiment experiment;
@@ -129,6 +137,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
     run.numerics_version = numerics_version;
     run.device_kind = "cpu";
     run.shape = name;
+    run.spec = RecallSpec(run.seed, steps).SerializeAsString();
     experiment.cells.push_back({run.fingerprint, {}, i, run.fingerprint});
     experiment.runs.push_back(std::move(run));
   }

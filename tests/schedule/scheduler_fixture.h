@@ -12,11 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "ablate/v1/spec.pb.h"
 #include "server/schedule/scheduler.h"
 #include "tests/schedule/fake_clock.h"
 #include "tests/schedule/lease_store_proxy.h"
 
 namespace ablate::schedule {
+
+// A run's spec as it is stored, with little in it: a task, the seed and the steps.
+ablate::v1::RunSpec RecallSpec(uint32_t seed, uint32_t steps);
 
 // Runs out of room when told to, and keeps groups back: other writes commit them first, as one
 // queue of writes would, but their answers still wait.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "storage/store.h"
 #include "sync/mutex.h"
+#include "tests/schedule/scheduler_fixture.h"
 
 namespace ablate::schedule {
 namespace {
@@ -76,6 +77,7 @@ class SchedulerThreadTest : public ::testing::Test {
     run.fingerprint = run.trajectory = name;
     run.steps = steps;
     run.device_kind = "cpu";
+    run.spec = RecallSpec(0, steps).SerializeAsString();
     storage::NewExperiment experiment;
     experiment.name = name;
     experiment.request_id = name;

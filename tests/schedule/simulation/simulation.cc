@@ -84,6 +84,7 @@ void Simulation::Submit(const char* name, uint32_t first_run, uint32_t runs) {
   for (uint32_t i = first_run; i < first_run + runs; ++i) {
     v1::RunSpec spec;
     spec.set_seed(i);
+    spec.mutable_spec()->mutable_task()->mutable_legacy_recall();
     spec.mutable_spec()->mutable_training()->set_steps(random_.Between(6, 14));
     storage::NewRun run;
     run.fingerprint = absl::StrCat("run-", i);
