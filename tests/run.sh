@@ -16,7 +16,7 @@ smoke_training() (
   id=$(ablate submit examples/names-norm.yaml --seeds 42..42 --set training.steps=100 --set 'training.checkpoints=[0, -1]' --wait |
     cut -d' ' -f1)
   ablate metrics "$id" --key eval/loss --csv | awk -F, '
-    NR > 1 { if (!($2 in first)) first[$2] = $NF; last[$2] = $NF }
+    NR > 1 { if (!($1 in first)) first[$1] = $NF; last[$1] = $NF }
     END { for (run in first) { runs++; if (last[run] < first[run]) fell++ }
           printf "%d passed, %d failed\n", fell, runs - fell; exit runs == 0 || fell < runs }'
 )
