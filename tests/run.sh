@@ -35,7 +35,8 @@ case "${1:-}" in
     for preset in asan tsan; do
       cmake --preset "$preset" >/dev/null
       cmake --build --preset "$preset"
-      TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run_tests "build/$preset"
+      LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp" TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" \
+        run_tests "build/$preset"
     done
     tests/tidy.sh
     run_tests build

@@ -260,7 +260,9 @@ TEST(RenderTest, DrawsTextsInTheFilesToo) {
 }
 
 TEST(RenderTest, SaysWhatToInstallWhereThereIsNoFont) {
-  ASSERT_TRUE(FcConfigSetCurrent(FcConfigCreate()));
+  FcConfig* none = FcConfigCreate();
+  ASSERT_TRUE(FcConfigSetCurrent(none));
+  FcConfigDestroy(none);  // ours; it is still the current one
   for (const Format format : {Format::kPdf, Format::kPng}) {
     const auto rendered = Render(Figure(), format);
     EXPECT_EQ(rendered.status().code(), absl::StatusCode::kFailedPrecondition);
