@@ -34,22 +34,22 @@ enum class Site {
 
 struct SiteInfo {
   Site site;
-  absl::string_view name;  // within its block, where every block has one
-  bool in_block;
+  bool in_block;           // whether every block has one
+  absl::string_view name;  // within its block then
 };
 
 // Every site, in the order of the pass. A block's sites are called block.{i}.{name}.
 inline constexpr SiteInfo kSites[] = {
-    {Site::kEmbedding, "embedding", false},
-    {Site::kAttentionInput, "attention.input", true},
-    {Site::kAttentionWeights, "attention.weights", true},
-    {Site::kAttentionOutput, "attention.output", true},
-    {Site::kFeedForwardInput, "feed_forward.input", true},
-    {Site::kFeedForwardHidden, "feed_forward.hidden", true},
-    {Site::kFeedForwardOutput, "feed_forward.output", true},
-    {Site::kBlockOutput, "output", true},
-    {Site::kHeadInput, "head.input", false},
-    {Site::kLogits, "logits", false},
+    {Site::kEmbedding, false, "embedding"},
+    {Site::kAttentionInput, true, "attention.input"},
+    {Site::kAttentionWeights, true, "attention.weights"},
+    {Site::kAttentionOutput, true, "attention.output"},
+    {Site::kFeedForwardInput, true, "feed_forward.input"},
+    {Site::kFeedForwardHidden, true, "feed_forward.hidden"},
+    {Site::kFeedForwardOutput, true, "feed_forward.output"},
+    {Site::kBlockOutput, true, "output"},
+    {Site::kHeadInput, false, "head.input"},
+    {Site::kLogits, false, "logits"},
 };
 
 // The names of all sites that a model has.
