@@ -51,13 +51,13 @@ absl::StatusOr<Taps> Taps::Make(const ModelConfig& model,
     sites.emplace(std::move(name), std::pair(site, block));
   });
   Taps made;
-  for (auto& [name, tap] : taps) {
-    const auto found = sites.find(name);
+  for (std::pair<std::string, Tap>& tap : taps) {
+    const auto found = sites.find(tap.first);
     if (found == sites.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "site: '", name, "' is unknown; allowed: ", absl::StrJoin(SiteNames(model), ", ")));
+          "site: '", tap.first, "' is unknown; allowed: ", absl::StrJoin(SiteNames(model), ", ")));
     }
-    made.taps_[found->second].push_back(std::move(tap));
+    made.taps_[found->second].push_back(std::move(tap.second));
   }
   return made;
 }
