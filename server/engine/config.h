@@ -13,12 +13,17 @@ namespace ablate::engine {
 // notices): a worker declares it when it attaches, and a server grants runs only to workers that
 // know all it may ask for. It says nothing about the numbers that come out, as kNumericsVersion
 // does, and is no part of a fingerprint.
-inline constexpr uint32_t kConfigVersion = 1;
+inline constexpr uint32_t kConfigVersion = 2;
 
-enum class NormKind { kLayer, kRms };
-enum class NormPlacement { kPre, kPost, kNone };
-enum class Activation { kRelu, kGelu, kGeluTanh };  // kGelu is the exact one (erf).
-enum class Positions { kLearned, kNone };
+enum class NormKind { kLayer, kRms, kBatch, kL2 };
+// What a LayerNorm divides by: √(population variance + eps), or √(unbiased variance) + eps.
+enum class NormDeviation { kPopulation, kUnbiasedEpsOutside };
+enum class NormPlacement { kPre, kPost, kNone, kSandwich };
+// What a norm hands back as the gradient of its input, given that of its standardised output z.
+enum class NormBackward { kExact, kCenterScale, kProjected, kIdentity };
+enum class AttentionKind { kSoftmax, kNone, kSigmoid };
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiglu };  // kGelu is the exact one (erf).
+enum class Positions { kLearned, kNone, kSinusoidal, kRotary };
 enum class InitKind { kPytorch, kPytorchMha, kXavier, kGpt2 };
 enum class InitStreams { kByName, kSequential };
 enum class OptimizerKind { kAdamW, kAdam, kSgd };
@@ -27,8 +32,11 @@ enum class ScheduleKind { kConstant, kLinear, kCosine };
 // Which output positions of a sequence the loss reads.
 enum class LossPositions { kAll, kLast };
 
-// How the gradient of a linear layer's input is formed. An argument of the forward pass.
-enum class LearningRule { kBackprop };
+// What the parameters learn from. An argument of the forward pass. Feedback alignment: the gradient
+// of a block linear's input is formed with a fixed random matrix in place of the weight. Direct
+// feedback alignment: the gradient of a block's output is the output error through a fixed random
+// matrix.
+enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignment };
 
 // Where the arithmetic is done, and in which precision.
 enum class Device { kCpu, kCuda };
@@ -36,15 +44,25 @@ enum class Precision { kFloat32, kFloat64 };
 
 struct NormConfig {
   NormKind kind = NormKind::kLayer;
+  NormDeviation deviation = NormDeviation::kPopulation;  // another one: kLayer only
   NormPlacement placement = NormPlacement::kPre;
   bool attention = true;     // a norm at the attention site of every block
   bool feed_forward = true;  // a norm at the feed-forward site of every block
   bool final = true;         // a norm before the head, whatever the placement
-  double eps = 1e-5;         // added to the variance (LayerNorm) or the mean square (RMSNorm)
+  double eps = 1e-5;         // added to what the root is taken of, or, by deviation, to the root
   bool gain = true;          // learned scale per feature, starts at 1
   bool bias = true;          // learned shift per feature, starts at 0
+  NormBackward backward = NormBackward::kExact;
 
   bool operator==(const NormConfig&) const = default;
+};
+
+struct AttentionConfig {
+  AttentionKind kind = AttentionKind::kSoftmax;
+  bool causal = true;
+  double score_bias = 0;  // added to every score; kSigmoid only
+
+  bool operator==(const AttentionConfig&) const = default;
 };
 
 struct InitConfig {
@@ -62,13 +80,16 @@ struct ModelConfig {
   int heads = 4;
   int context = 64;  // longest sequence, in tokens
   Positions positions = Positions::kLearned;
-  bool bias = true;        // biases of attention and feed-forward linears
-  bool residual = true;    // residual additions around both sublayers
+  bool bias = true;           // biases of attention and feed-forward linears
+  bool residual = true;       // residual additions around both sublayers
+  double residual_scale = 1;  // a sublayer's update is multiplied by it before it is added
+  double dropout =
+      0;  // share of embeddings, attention weights and updates that training leaves out
   bool tied_head = false;  // the head's weight is the token embedding
   bool head_bias = true;   // must be false when tied_head
-  bool causal = true;
+  AttentionConfig attention;
   Activation activation = Activation::kGelu;
-  int hidden = 512;  // feed-forward width
+  int hidden = 512;  // feed-forward width; of each half for kSwiglu
   NormConfig norm;
   InitConfig init;
   LossPositions loss = LossPositions::kAll;  // set by the task
@@ -134,9 +155,13 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
+// What is recorded of a run's gradients (train/recorder.h).
+enum class Record { kGradientByBlock, kRuleAlignment };
+
 struct EvaluationConfig {
-  uint32_t every = 100;  // steps; also at step 0 and at the end
-  uint32_t batches = 8;  // held-out batches for tasks that generate their data
+  uint32_t every = 100;        // steps; also at step 0 and at the end
+  uint32_t batches = 8;        // held-out batches for tasks that generate their data
+  std::vector<Record> record;  // ascending, each once; at every evaluation
 
   bool operator==(const EvaluationConfig&) const = default;
 };

@@ -4,28 +4,49 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace ablate::engine {
 namespace {
 
-// Appends parameters one behind the other.
+int64_t SizeOf(const std::vector<int64_t>& shape) {
+  int64_t size = 1;
+  for (const int64_t extent : shape) size *= extent;
+  return size;
+}
+
+// Appends parameters one behind the other, and statistics likewise.
 class LayoutBuilder {
  public:
-  // The parameters that follow belong to this block; -1: to none.
+  // What follows belongs to this block; -1: to none.
   void SetBlock(int block) { block_ = block; }
 
   void Add(absl::string_view name, Module module, ParameterRole role, std::vector<int64_t> shape) {
     ParameterInfo parameter;
-    parameter.name = block_ < 0 ? std::string(name) : absl::StrCat("block.", block_, ".", name);
+    parameter.name = NameOf(name);
+    parameter.size = SizeOf(shape);
     parameter.shape = std::move(shape);
     parameter.offset = layout_.size;
-    parameter.size = 1;
-    for (const int64_t extent : parameter.shape) parameter.size *= extent;
     parameter.role = role;
     parameter.module = module;
     parameter.block = block_;
     layout_.size += parameter.size;
     layout_.parameters.push_back(std::move(parameter));
+  }
+
+  void AddBuffer(absl::string_view name, Module module, BufferRole role,
+                 std::vector<int64_t> shape) {
+    Append({NameOf(name), std::move(shape), 0, 0, role, module, block_});
+  }
+
+  // Every weight of a block has a matrix of its own shape.
+  void AddFeedbackOfWeights() {
+    for (const ParameterInfo& parameter : layout_.parameters) {
+      if (parameter.block < 0 || parameter.role != ParameterRole::kWeight) continue;
+      const absl::string_view linear = absl::StripSuffix(parameter.name, ".weight");
+      Append({absl::StrCat(linear, ".feedback"), parameter.shape, 0, 0, BufferRole::kFeedback,
+              parameter.module, parameter.block});
+    }
   }
 
   // A weight or bias of a linear with these fans.
@@ -52,40 +73,93 @@ class LayoutBuilder {
     if (config.norm.bias) {
       Add(absl::StrCat(name, ".bias"), module, ParameterRole::kBias, {config.width});
     }
+    if (config.norm.kind == NormKind::kBatch) {
+      AddBuffer(absl::StrCat(name, ".running_mean"), module, BufferRole::kRunningMean,
+                {config.width});
+      AddBuffer(absl::StrCat(name, ".running_variance"), module, BufferRole::kRunningVariance,
+                {config.width});
+    }
   }
 
   ParameterLayout Take() { return std::move(layout_); }
 
  private:
+  void Append(BufferInfo buffer) {
+    buffer.offset = layout_.buffer_size;
+    buffer.size = SizeOf(buffer.shape);
+    layout_.buffer_size += buffer.size;
+    if (buffer.role != BufferRole::kFeedback) layout_.statistics_size += buffer.size;
+    layout_.buffers.push_back(std::move(buffer));
+  }
+
+  std::string NameOf(absl::string_view name) const {
+    return block_ < 0 ? std::string(name) : absl::StrCat("block.", block_, ".", name);
+  }
+
   ParameterLayout layout_;
   int block_ = -1;
 };
 
-void AddBlock(const ModelConfig& config, LayoutBuilder& builder) {
+void AddAttention(const ModelConfig& config, LayoutBuilder& builder) {
+  if (config.attention.kind == AttentionKind::kNone) return;
   const int64_t width = config.width;
-  if (HasAttentionNorm(config.norm)) {
+  if (HasAttentionNorm(config)) {
     builder.AddNorm("attention.norm", Module::kAttentionNorm, config);
   }
   builder.AddLinear("attention.qkv", Module::kQkv, 3 * width, width, config.bias);
   builder.AddLinear("attention.projection", Module::kProjection, width, width, config.bias);
-  if (HasFeedForwardNorm(config.norm)) {
+  if (HasAttentionNorm(config) && config.norm.placement == NormPlacement::kSandwich) {
+    builder.AddNorm("attention.post_norm", Module::kAttentionPostNorm, config);
+  }
+}
+
+void AddFeedForward(const ModelConfig& config, LayoutBuilder& builder) {
+  const int64_t halves = config.activation == Activation::kSwiglu ? 2 : 1;
+  if (HasFeedForwardNorm(config)) {
     builder.AddNorm("feed_forward.norm", Module::kFeedForwardNorm, config);
   }
-  builder.AddLinear("feed_forward.up", Module::kUp, config.hidden, width, config.bias);
-  builder.AddLinear("feed_forward.down", Module::kDown, width, config.hidden, config.bias);
+  builder.AddLinear("feed_forward.up", Module::kUp, halves * config.hidden, config.width,
+                    config.bias);
+  builder.AddLinear("feed_forward.down", Module::kDown, config.width, config.hidden, config.bias);
+  if (HasFeedForwardNorm(config) && config.norm.placement == NormPlacement::kSandwich) {
+    builder.AddNorm("feed_forward.post_norm", Module::kFeedForwardPostNorm, config);
+  }
 }
+
+// The output error reaches the sum of the embeddings and every block.
+void AddFeedbackOfErrors(const ModelConfig& config, LayoutBuilder& builder) {
+  const std::vector<int64_t> shape = {config.vocabulary, config.width};
+  builder.SetBlock(-1);
+  builder.AddBuffer("embedding.feedback", Module::kTokenEmbedding, BufferRole::kFeedback, shape);
+  for (int block = 0; block < config.layers; ++block) {
+    builder.SetBlock(block);
+    builder.AddBuffer("feedback", Module::kBlock, BufferRole::kFeedback, shape);
+  }
+}
+
+bool HasNorms(const ModelConfig& config) { return config.norm.placement != NormPlacement::kNone; }
 
 }  // namespace
 
-bool HasAttentionNorm(const NormConfig& config) {
-  return config.attention && config.placement != NormPlacement::kNone;
+bool HasAttentionNorm(const ModelConfig& config) {
+  return config.norm.attention && HasNorms(config) && config.attention.kind != AttentionKind::kNone;
 }
 
-bool HasFeedForwardNorm(const NormConfig& config) {
-  return config.feed_forward && config.placement != NormPlacement::kNone;
+bool HasFeedForwardNorm(const ModelConfig& config) {
+  return config.norm.feed_forward && HasNorms(config);
 }
 
-ParameterLayout MakeLayout(const ModelConfig& config) {
+bool HasDeviation(const NormConfig& config) {
+  return config.deviation == NormDeviation::kPopulation ||
+         (config.kind == NormKind::kLayer && config.backward == NormBackward::kExact);
+}
+
+bool HasBackward(const NormConfig& config) {
+  const bool centres = config.kind == NormKind::kLayer || config.kind == NormKind::kBatch;
+  return centres || config.backward != NormBackward::kCenterScale;
+}
+
+ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
   LayoutBuilder builder;
   builder.Add("token_embedding.weight", Module::kTokenEmbedding, ParameterRole::kEmbedding,
               {config.vocabulary, config.width});
@@ -95,7 +169,8 @@ ParameterLayout MakeLayout(const ModelConfig& config) {
   }
   for (int block = 0; block < config.layers; ++block) {
     builder.SetBlock(block);
-    AddBlock(config, builder);
+    AddAttention(config, builder);
+    AddFeedForward(config, builder);
   }
   builder.SetBlock(-1);
   if (config.norm.final) builder.AddNorm("final_norm", Module::kFinalNorm, config);
@@ -104,6 +179,8 @@ ParameterLayout MakeLayout(const ModelConfig& config) {
   };
   if (!config.tied_head) add_head(ParameterRole::kHead);
   if (config.head_bias) add_head(ParameterRole::kBias);
+  if (rule == LearningRule::kFeedbackAlignment) builder.AddFeedbackOfWeights();
+  if (rule == LearningRule::kDirectFeedbackAlignment) AddFeedbackOfErrors(config, builder);
   return builder.Take();
 }
 

@@ -29,9 +29,12 @@ enum class Module {
   kAttentionNorm,
   kQkv,
   kProjection,
+  kAttentionPostNorm,
   kFeedForwardNorm,
   kUp,
   kDown,
+  kFeedForwardPostNorm,
+  kBlock,
   kFinalNorm,
   kHead,
 };
@@ -48,33 +51,62 @@ struct ParameterInfo {
   int64_t fan_out = 0;
 };
 
-// What a model carries beside its parameters, such as running statistics: kept in checkpoints and
-// resume states, never trained.
+enum class BufferRole {
+  kRunningMean,      // of BatchNorm; starts at 0
+  kRunningVariance,  // starts at 1
+  kFeedback,         // a learning rule's fixed random matrix
+};
+
+// What a run carries beside its parameters: kept in checkpoints and resume states, never trained.
 struct BufferInfo {
-  std::string name;
+  std::string name;  // e.g. "block.3.attention.qkv.feedback"
   std::vector<int64_t> shape;
   int64_t offset = 0;  // in the flat buffer of one run's buffers
   int64_t size = 0;
+  BufferRole role = BufferRole::kFeedback;
+  Module module = Module::kQkv;
+  int block = -1;  // -1: in none
 };
 
 struct ParameterLayout {
   std::vector<ParameterInfo> parameters;  // in buffer order
   int64_t size = 0;                       // elements of one run, P
-  std::vector<BufferInfo> buffers;        // no switch of ModelConfig has any yet
-  int64_t buffer_size = 0;
+  std::vector<BufferInfo> buffers;        // running statistics first
+  int64_t statistics_size = 0;            // elements of those
+  int64_t buffer_size = 0;                // of all
 };
 
-// Whether a block of a model has a norm at its attention and at its feed-forward site.
-bool HasAttentionNorm(const NormConfig& config);
-bool HasFeedForwardNorm(const NormConfig& config);
+// Whether a block has a norm at its attention site, which a block without attention does not have,
+// and at its feed-forward site.
+bool HasAttentionNorm(const ModelConfig& config);
+bool HasFeedForwardNorm(const ModelConfig& config);
 
-// The parameters that `config` has, in this order: token_embedding.weight [V,d],
-// position_embedding.weight [context,d]; for each block i: block.{i}.attention.norm.{weight,bias}
-// [d], block.{i}.attention.qkv.{weight [3d,d],bias}, block.{i}.attention.projection.{weight
-// [d,d],bias}, block.{i}.feed_forward.norm.{weight,bias}, block.{i}.feed_forward.up.{weight
-// [h,d],bias}, block.{i}.feed_forward.down.{weight [d,h],bias}; final_norm.{weight,bias};
-// head.{weight [V,d] unless tied, bias}.
-ParameterLayout MakeLayout(const ModelConfig& config);
+// The parameters that a model has, in this order: token_embedding.weight [V,d],
+// position_embedding.weight [context,d] if positions are learned; for each block i:
+// block.{i}.attention.norm.{weight,bias} [d], block.{i}.attention.qkv.{weight [3d,d],bias},
+// block.{i}.attention.projection.{weight [d,d],bias}, block.{i}.attention.post_norm.{weight,bias},
+// block.{i}.feed_forward.norm.{weight,bias}, block.{i}.feed_forward.up.{weight [h,d],bias}, where
+// SwiGLU has [2h,d], gates first, block.{i}.feed_forward.down.{weight [d,h],bias},
+// block.{i}.feed_forward.post_norm.{weight,bias}; final_norm.{weight,bias}; head.{weight [V,d]
+// unless tied, bias}. Only sandwich placement has the norms called post_norm.
+//
+// And the buffers: of every BatchNorm running_mean and running_variance [d], under the norm's name.
+// With feedback alignment then a matrix `feedback` of the shape of each linear's weight in a block,
+// under the linear's name; with direct feedback alignment embedding.feedback and block.{i}.feedback
+// [V,d].
+ParameterLayout MakeLayout(const ModelConfig& model, LearningRule rule);
+
+// Of a model that learns by backprop: its parameters are the same by every rule.
+inline ParameterLayout MakeLayout(const ModelConfig& model) {
+  return MakeLayout(model, LearningRule::kBackprop);
+}
+
+// Whether a norm of this kind has this deviation together with its backward mode: LayerNorm has
+// both deviations, the unbiased one with the exact backward only, the other kinds have the one.
+bool HasDeviation(const NormConfig& config);
+
+// Whether a norm of this kind has this backward mode: center_scale is of norms that centre.
+bool HasBackward(const NormConfig& config);
 
 // The tensors, each as large as the parameters, that an optimizer carries from step to step: what
 // a resume state holds beside the parameters. Momentum has its slot also where it is 0.

@@ -26,16 +26,41 @@ inline constexpr std::nullptr_t kNames = nullptr;
 
 template <>
 inline constexpr Named<NormKind> kNames<NormKind>[] = {{NormKind::kLayer, "layer"},
-                                                       {NormKind::kRms, "rms"}};
+                                                       {NormKind::kRms, "rms"},
+                                                       {NormKind::kBatch, "batch"},
+                                                       {NormKind::kL2, "l2"}};
+template <>
+inline constexpr Named<NormDeviation> kNames<NormDeviation>[] = {
+    {NormDeviation::kPopulation, "population"},
+    {NormDeviation::kUnbiasedEpsOutside, "unbiased_eps_outside"}};
 template <>
 inline constexpr Named<NormPlacement> kNames<NormPlacement>[] = {
-    {NormPlacement::kPre, "pre"}, {NormPlacement::kPost, "post"}, {NormPlacement::kNone, "none"}};
+    {NormPlacement::kPre, "pre"},
+    {NormPlacement::kPost, "post"},
+    {NormPlacement::kNone, "none"},
+    {NormPlacement::kSandwich, "sandwich"}};
 template <>
-inline constexpr Named<Activation> kNames<Activation>[] = {
-    {Activation::kRelu, "relu"}, {Activation::kGelu, "gelu"}, {Activation::kGeluTanh, "gelu_tanh"}};
+inline constexpr Named<NormBackward> kNames<NormBackward>[] = {
+    {NormBackward::kExact, "exact"},
+    {NormBackward::kCenterScale, "center_scale"},
+    {NormBackward::kProjected, "projected"},
+    {NormBackward::kIdentity, "identity"}};
+template <>
+inline constexpr Named<AttentionKind> kNames<AttentionKind>[] = {
+    {AttentionKind::kSoftmax, "softmax"},
+    {AttentionKind::kNone, "none"},
+    {AttentionKind::kSigmoid, "sigmoid"}};
+template <>
+inline constexpr Named<Activation> kNames<Activation>[] = {{Activation::kRelu, "relu"},
+                                                           {Activation::kGelu, "gelu"},
+                                                           {Activation::kGeluTanh, "gelu_tanh"},
+                                                           {Activation::kSilu, "silu"},
+                                                           {Activation::kSwiglu, "swiglu"}};
 template <>
 inline constexpr Named<Positions> kNames<Positions>[] = {{Positions::kLearned, "learned"},
-                                                         {Positions::kNone, "none"}};
+                                                         {Positions::kNone, "none"},
+                                                         {Positions::kSinusoidal, "sinusoidal"},
+                                                         {Positions::kRotary, "rotary"}};
 template <>
 inline constexpr Named<InitKind> kNames<InitKind>[] = {{InitKind::kPytorch, "pytorch"},
                                                        {InitKind::kPytorchMha, "pytorch_mha"},
@@ -53,8 +78,16 @@ inline constexpr Named<ScheduleKind> kNames<ScheduleKind>[] = {
     {ScheduleKind::kLinear, "linear"},
     {ScheduleKind::kCosine, "cosine"}};
 template <>
+inline constexpr Named<LearningRule> kNames<LearningRule>[] = {
+    {LearningRule::kBackprop, "backprop"},
+    {LearningRule::kFeedbackAlignment, "feedback_alignment"},
+    {LearningRule::kDirectFeedbackAlignment, "direct_feedback_alignment"}};
+template <>
 inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},
                                                                  {LossPositions::kLast, "last"}};
+template <>
+inline constexpr Named<Record> kNames<Record>[] = {{Record::kGradientByBlock, "gradient_by_block"},
+                                                   {Record::kRuleAlignment, "rule_alignment"}};
 template <>
 inline constexpr Named<Device> kNames<Device>[] = {{Device::kCpu, "cpu"}, {Device::kCuda, "cuda"}};
 template <>

@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/engine/layout.h"
+#include "server/engine/names.h"
 #include "server/spec/checks.h"
 #include "server/spec/estimate.h"
 #include "server/spec/fields.h"
@@ -38,6 +40,80 @@ class RunChecker {
           {{"model.head_bias", "true", "true does not go with tied_head true", "false or absent"},
            {"model.tied_head", "true", "true does not go with head_bias true",
             "false, or head_bias false"}});
+    }
+    CheckRotary();
+  }
+
+  // What a switch leaves without a use must not be set, for it would be ignored.
+  void CheckSwitchedOff() {
+    const v1::ModelSpec& model = run_.merged.model();
+    if (model.has_residual_scale() && !run_.filled.model().residual()) {
+      const std::string scale = Decimal(model.residual_scale());
+      Report(
+          {{"model.residual_scale", scale,
+            absl::StrCat(scale, " means nothing where residual is false"),
+            "absent, or residual true"},
+           {"model.residual", "false", absl::StrCat("false has no use for residual_scale ", scale),
+            "true, or no residual_scale"}});
+    }
+    const auto kind = run_.filled.model().attention().kind();
+    if (model.attention().has_score_bias() && kind != v1::AttentionKind::sigmoid) {
+      const std::string bias = Decimal(model.attention().score_bias());
+      const std::string name = v1::AttentionKind::Value_Name(kind);
+      Report(
+          {{"model.attention.score_bias", bias,
+            absl::StrCat(bias, " means nothing to ", name, " attention"),
+            "absent, or attention kind sigmoid"},
+           {"model.attention.kind", name, absl::StrCat(name, " has no use for score_bias ", bias),
+            "sigmoid, or no score_bias"}});
+    }
+  }
+
+  void CheckNorm() {
+    const v1::NormSpec& norm = run_.filled.model().norm();
+    const std::string kind = v1::NormKind::Value_Name(norm.kind());
+    const std::string deviation = v1::NormDeviation::Value_Name(norm.deviation());
+    const std::string backward = v1::NormBackward::Value_Name(norm.backward());
+    engine::NormConfig config;
+    config.kind = engine::FindByName<engine::NormKind>(kind).value_or(config.kind);
+    config.backward = engine::FindByName<engine::NormBackward>(backward).value_or(config.backward);
+    config.deviation =
+        engine::FindByName<engine::NormDeviation>(deviation).value_or(config.deviation);
+    if (!engine::HasBackward(config)) {
+      Report({{"model.norm.backward", backward,
+               absl::StrCat(backward, " is not defined for ", kind, " norms, which do not centre"),
+               "exact, projected, identity, or kind layer or batch"},
+              {"model.norm.kind", kind, absl::StrCat(kind, " norms have no backward ", backward),
+               "layer, batch, or another backward"}});
+    } else if (!engine::HasDeviation(config)) {
+      Report({{"model.norm.deviation", deviation,
+               absl::StrCat(deviation, " does not go with kind ", kind, " and backward ", backward),
+               "population, or kind layer and backward exact"},
+              {"model.norm.kind", kind,
+               absl::StrCat(kind, " with backward ", backward, " does not go with deviation ",
+                            deviation),
+               "layer with backward exact, or deviation population"},
+              {"model.norm.backward", backward,
+               absl::StrCat(backward, " does not go with deviation ", deviation),
+               "exact, or deviation population"}});
+    }
+  }
+
+  // What a norm divides by has to exist.
+  void CheckNormSizes() {
+    const v1::ModelSpec& model = run_.filled.model();
+    const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
+    if (unbiased && model.width() == 1) {
+      Report({{"model.width", "1", "1 feature has no unbiased deviation", "2 to 8,192"},
+              {"model.norm.deviation", "unbiased_eps_outside",
+               "unbiased_eps_outside needs a width of 2", "population, or a larger width"}});
+    }
+    const uint32_t batch = run_.filled.training().batch();
+    if (model.norm().kind() == v1::NormKind::batch && model.context() == 1 && batch == 1) {
+      const std::string complaint = "a batch of one position in all has no variance for norm batch";
+      Report({{"model.context", "1", complaint, "2 to 8,192, or a larger batch"},
+              {"training.batch", "1", complaint, "2 to 65,536, or a larger context"},
+              {"model.norm.kind", "batch", complaint, "layer, rms, l2, or a larger batch"}});
     }
   }
 
@@ -156,6 +232,19 @@ class RunChecker {
   }
 
  private:
+  void CheckRotary() {
+    const v1::ModelSpec& model = run_.filled.model();
+    const uint32_t heads = model.heads(), width = model.width();
+    const bool odd = heads > 0 && width % heads == 0 && width / heads % 2 != 0;
+    if (model.positions() != v1::Positions::rotary || !odd) return;
+    const std::string complaint =
+        absl::StrCat("rotary positions turn features in pairs, and a head has ", width / heads);
+    Report({{"model.positions", "rotary", complaint,
+             "learned, none, sinusoidal, or an even number of features a head"},
+            {"model.heads", Text(heads), complaint, "a divisor of width / 2"},
+            {"model.width", Text(width), complaint, "an even multiple of heads"}});
+  }
+
   static std::string Text(int64_t value) { return absl::StrCat(value); }
   static std::string Decimal(double value) { return text::ShortestDecimal(value); }
 
@@ -211,6 +300,9 @@ void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets*
   RunChecker checker(run, problems);
   checker.CheckTask(datasets);
   checker.CheckModel();
+  checker.CheckSwitchedOff();
+  checker.CheckNorm();
+  checker.CheckNormSizes();
   checker.CheckRecall();
   checker.CheckTraining();
   checker.CheckOptimizer();

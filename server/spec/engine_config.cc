@@ -76,6 +76,14 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
   const absl::Status read[] = {
       Read(v1::Positions::Value_descriptor(), model.positions(), "model.positions", &to.positions),
       Read(v1::NormKind::Value_descriptor(), model.norm().kind(), "model.norm.kind", &to.norm.kind),
+      Read(v1::NormDeviation::Value_descriptor(), model.norm().deviation(), "model.norm.deviation",
+           &to.norm.deviation),
+      Read(v1::NormBackward::Value_descriptor(), model.norm().backward(), "model.norm.backward",
+           &to.norm.backward),
+      Read(v1::AttentionKind::Value_descriptor(), model.attention().kind(), "model.attention.kind",
+           &to.attention.kind),
+      Read(v1::LearningRule::Value_descriptor(), training.rule(), "training.rule",
+           &config->training.rule),
       Read(v1::NormPlacement::Value_descriptor(), model.norm().placement(), "model.norm.placement",
            &to.norm.placement),
       Read(v1::Activation::Value_descriptor(), model.feed_forward().activation(),
@@ -90,6 +98,11 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
       Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device)};
   for (const absl::Status& status : read) {
     if (!status.ok()) return status;
+  }
+  for (int i = 0; i < spec.evaluation().record_size(); ++i) {
+    absl::Status known = Read(v1::Record::Value_descriptor(), spec.evaluation().record(i),
+                              "evaluation.record", &config->evaluation.record.emplace_back());
+    if (!known.ok()) return known;
   }
   return absl::OkStatus();
 }
@@ -116,7 +129,11 @@ engine::ModelConfig Model(const v1::ModelSpec& spec, const engine::TaskShape& sh
   model.residual = spec.residual();
   model.tied_head = spec.tied_head();
   model.head_bias = spec.head_bias();
-  model.causal = spec.attention().causal();
+  // Both stay unset where they mean nothing.
+  if (spec.has_residual_scale()) model.residual_scale = spec.residual_scale();
+  if (spec.attention().has_score_bias()) model.attention.score_bias = spec.attention().score_bias();
+  model.dropout = spec.dropout();
+  model.attention.causal = spec.attention().causal();
   model.hidden = static_cast<int>(spec.feed_forward().hidden());
   model.norm = Norm(spec.norm());
   model.loss = shape.loss;

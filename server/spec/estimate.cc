@@ -36,6 +36,13 @@ double NumbersASequence(const engine::ModelConfig& model, double length) {
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head.
   const double block = length * (8 * width + 2.0 * model.hidden + model.heads * length);
+  if (model.attention.kind == engine::AttentionKind::kNone) {
+    // Normalised inputs and stream; where only the last position is scored the last block sees no
+    // other.
+    const bool last = model.loss == engine::LossPositions::kLast;
+    const double positions = last ? (model.layers - 1) * length + 1 : model.layers * length;
+    return positions * (2 * width + 2.0 * model.hidden);
+  }
   if (model.loss == engine::LossPositions::kAll) return model.layers * block;
   // Where only the last position is scored the last block has one query, and feeds only it forward:
   // of the others it keeps the stream, the normalised inputs, keys and values.
@@ -87,7 +94,8 @@ double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
   if (!model.tied_head) multiplying -= model.vocabulary * width;  // the embedding is looked up
   if (model.positions == engine::Positions::kLearned) multiplying -= context * width;
   const double sequences = config.training.batch;
-  const double attention = 12.0 * model.layers * width * context * context;
+  const bool attends = model.attention.kind != engine::AttentionKind::kNone;
+  const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
   return sequences * (6 * multiplying * context + attention);
 }
 

@@ -1,5 +1,6 @@
 #include "server/spec/fields.h"
 
+#include <cmath>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -39,6 +40,12 @@ double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
 double WeightDecay(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
 }
+bool HasResidual(const BaseSpec& base) { return base.model().residual(); }
+bool IsSigmoid(const BaseSpec& base) {
+  return base.model().attention().kind() == v1::AttentionKind::sigmoid;
+}
+// Rows of weights then add up to about one.
+double ScoreBias(const BaseSpec& base) { return 0 - std::log(base.model().context()); }
 double NormEps(const BaseSpec&) { return 1e-5; }
 double LearningRate(const BaseSpec&) { return 1e-3; }
 double AdamEps(const BaseSpec&) { return 1e-8; }
@@ -82,12 +89,19 @@ void AddModel(std::vector<FieldRule>* rules) {
   rules->push_back(Switch("model.positions", Always<v1::Positions::learned>));
   rules->push_back(Switch("model.bias", Always<1>));
   rules->push_back(Switch("model.residual", Always<1>));
+  rules->push_back(Number("model.residual_scale", Always<1>, 0, 1000, "0 to 1,000", HasResidual));
+  rules->push_back(OpenHigh(Number("model.dropout", Always<0>, 0, 1, "0 to below 1")));
   rules->push_back(Switch("model.tied_head", Always<0>));
   rules->push_back(Switch("model.head_bias", HeadBias));
   rules->push_back(Switch("model.init.kind", Always<v1::InitKind::pytorch>));
   rules->push_back(Switch("model.init.streams", Always<v1::InitStreams::by_name>));
+  rules->push_back(Switch("model.attention.kind", Always<v1::AttentionKind::softmax>));
   rules->push_back(Switch("model.attention.causal", Causal));
+  rules->push_back(Number("model.attention.score_bias", ScoreBias, -1e6, 1e6,
+                          "-1,000,000 to 1,000,000", IsSigmoid));
   rules->push_back(Switch("model.norm.kind", Always<v1::NormKind::layer>));
+  rules->push_back(Switch("model.norm.deviation", Always<v1::NormDeviation::population>));
+  rules->push_back(Switch("model.norm.backward", Always<v1::NormBackward::exact>));
   rules->push_back(Switch("model.norm.placement", Always<v1::NormPlacement::pre>));
   rules->push_back(Switch("model.norm.attention", Always<1>));
   rules->push_back(Switch("model.norm.feed_forward", Always<1>));
@@ -107,6 +121,7 @@ void AddTraining(std::vector<FieldRule>* rules) {
   rules->push_back(OpenHigh(Number("training.momentum", Always<0>, 0, 1, "0 to below 1", IsSgd)));
   rules->push_back(OpenLow(Number("training.eps", AdamEps, 0, 1, "above 0, at most 1", IsAdam)));
   rules->push_back(Number("training.weight_decay", WeightDecay, 0, 10, "0 to 10"));
+  rules->push_back(Switch("training.rule", Always<v1::LearningRule::backprop>));
   rules->push_back(Switch("training.schedule", Always<v1::Schedule::constant>));
   rules->push_back(Number("training.warmup", Always<0>, 0, 1e7, "0 to steps"));
   rules->push_back(Number("training.clip", Always<0>, 0, 1e6, "0 to 1,000,000"));
@@ -131,6 +146,12 @@ void SortCheckpoints(v1::TrainingSpec* training) {
   training->clear_checkpoints();
   for (const int32_t step : steps) training->add_checkpoints(step);
   if (end) training->add_checkpoints(-1);
+}
+
+void SortRecords(v1::EvaluationSpec* evaluation) {
+  const std::set<int> records(evaluation->record().begin(), evaluation->record().end());
+  evaluation->clear_record();
+  for (const int record : records) evaluation->add_record(static_cast<v1::Record::Value>(record));
 }
 
 constexpr int kMaxCheckpoints = 200;
@@ -269,6 +290,7 @@ void FillFields(v1::BaseSpec* base) {
     training->add_betas(0.999);
   }
   SortCheckpoints(training);
+  if (base->evaluation().record_size() > 0) SortRecords(base->mutable_evaluation());
 }
 
 void FillDefaults(bool cuda, v1::BaseSpec* base) {

@@ -52,11 +52,11 @@ struct FieldRule {
 };
 
 // In the order of defaults. Not in it, for they are no such scalars: task.documents.dataset
-// (required), training.betas, training.checkpoints, training.device.
+// (required), training.betas, training.checkpoints, training.device, evaluation.record.
 const std::vector<FieldRule>& FieldRules();
 
 // Sets every absent field that applies, betas where the optimizer has them, and the checkpoints in
-// ascending order with −1 last, each once. Does so again without effect.
+// ascending order with −1 last, each once; records likewise. Does so again without effect.
 void FillFields(v1::BaseSpec* base);
 
 // All that, and the device, whose default depends on the machine: absent or auto becomes cuda or

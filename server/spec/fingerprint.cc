@@ -81,6 +81,11 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
   if (!joined.empty() && joined != "0.9,0.999") lines_["training.betas"] = joined;
   const std::string checkpoints = absl::StrJoin(filled.training().checkpoints(), ",");
   if (checkpoints != "-1") lines_["training.checkpoints"] = checkpoints;
+  std::vector<std::string> records;
+  for (const int record : filled.evaluation().record()) {
+    records.push_back(v1::Record::Value_Name(static_cast<v1::Record::Value>(record)));
+  }
+  if (!records.empty()) lines_["evaluation.record"] = absl::StrJoin(records, ",");
 }
 
 std::string Canonical::RunText(uint32_t seed) const {

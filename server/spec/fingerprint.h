@@ -14,7 +14,8 @@
 //   equal to its default given the others, or means nothing in this spec (fields.h).
 // Numbers are shortest decimals (text::ShortestDecimal), booleans true or false, enums their
 // names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
-// likewise, ascending with -1 last, left out if -1 alone.
+// likewise, ascending with -1 last, left out if -1 alone; evaluation.record by names in the order
+// of their numbers, left out if empty.
 // A trajectory is the same without evaluation.* and training.checkpoints. A shape has device,
 // trainer, task, data, the fields of the task but held_out, of the model but init, training.batch
 // and training.optimizer.

@@ -41,7 +41,7 @@ ModelConfig RecallModel() {
   model.context = 41;
   model.hidden = 512;
   model.positions = Positions::kNone;
-  model.causal = false;
+  model.attention.causal = false;
   model.norm.placement = NormPlacement::kPost;
   model.norm.final = false;
   model.loss = LossPositions::kLast;

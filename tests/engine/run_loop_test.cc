@@ -60,6 +60,10 @@ class CountingBackend : public Backend {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int, const TokenBatch&) override {
+    return std::vector<RecordedValue>{{"gradient/block.0", 1}};
+  }
+
   absl::StatusOr<RunTensors> Tensors(int run) override {
     RunTensors tensors;
     tensors.parameters = parameters_[static_cast<size_t>(run)];

@@ -56,7 +56,7 @@ SampleOptions Count(uint32_t count) {
 
 // Models whose parts differ, all causal.
 std::vector<RunConfig> CausalModels() {
-  std::vector<RunConfig> models(4, SmallDocumentsRun(3));
+  std::vector<RunConfig> models(6, SmallDocumentsRun(3));
   models[1].model.norm.placement = NormPlacement::kPost;
   models[1].model.norm.kind = NormKind::kLayer;
   models[1].model.bias = true;
@@ -67,6 +67,18 @@ std::vector<RunConfig> CausalModels() {
   models[3].model.residual = false;
   models[3].model.activation = Activation::kGelu;
   models[3].model.heads = 1;
+  models[4].model.norm.kind = NormKind::kBatch;
+  models[4].model.norm.placement = NormPlacement::kSandwich;
+  models[4].model.positions = Positions::kRotary;
+  models[4].model.attention.kind = AttentionKind::kSigmoid;
+  models[4].model.attention.score_bias = -2;
+  models[4].model.dropout = 0.1;
+  models[4].training.rule = LearningRule::kFeedbackAlignment;
+  models[5].model.attention.kind = AttentionKind::kNone;
+  models[5].model.norm.kind = NormKind::kL2;
+  models[5].model.positions = Positions::kSinusoidal;
+  models[5].model.activation = Activation::kSwiglu;
+  models[5].training.rule = LearningRule::kDirectFeedbackAlignment;
   return models;
 }
 
@@ -74,13 +86,11 @@ std::vector<RunConfig> CausalModels() {
 struct Model {
   Model(const RunConfig& run, const std::string& checkpoint)
       : config(run.model),
-        layout(MakeLayout(config)),
-        flat(Flat(layout, *ReadCheckpoint(layout, checkpoint))),
-        parameters(BindParameters(config, layout, ParameterViews(layout, flat))) {}
-
-  static at::Tensor Flat(const ParameterLayout& layout, const CheckpointTensors& tensors) {
-    return FlatTensor(layout, tensors.type, tensors.parameters).unsqueeze(0);
-  }
+        layout(MakeLayout(config, run.training.rule)),
+        tensors(*ReadCheckpoint(layout, checkpoint)),
+        flat(FlatTensor(tensors.type, tensors.parameters).unsqueeze(0)),
+        buffers(FlatTensor(tensors.type, tensors.buffers).unsqueeze(0)),
+        parameters(BindParameters(config, layout, ParameterViews(layout, flat), buffers)) {}
 
   // [V] after the whole sequence.
   at::Tensor Plain(const std::vector<int64_t>& tokens) const {
@@ -93,7 +103,9 @@ struct Model {
 
   ModelConfig config;
   ParameterLayout layout;
+  CheckpointTensors tensors;
   at::Tensor flat;
+  at::Tensor buffers;
   ModelParameters parameters;
 };
 
@@ -153,7 +165,7 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
   options.seed = 11;
   std::vector<RunConfig> models = CausalModels();
   models.push_back(SmallDocumentsRun(3));
-  models.back().model.causal = false;  // reads the whole prefix again
+  models.back().model.attention.causal = false;  // reads the whole prefix again
   for (const RunConfig& run : models) {
     const std::string checkpoint = CheckpointOf(run, 30);
     const Model model(run, checkpoint);

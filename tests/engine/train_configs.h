@@ -58,7 +58,7 @@ inline RunConfig SmallRecallRun(uint32_t seed) {
   run.model.context = 7;
   run.model.hidden = 16;
   run.model.positions = Positions::kNone;
-  run.model.causal = false;
+  run.model.attention.causal = false;
   run.model.norm.placement = NormPlacement::kPost;
   run.model.norm.final = false;
   run.model.init.kind = InitKind::kPytorchMha;

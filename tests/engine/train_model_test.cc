@@ -29,7 +29,7 @@ ModelConfig SmallModel(NormKind kind, NormPlacement placement, LossPositions los
   model.activation = Activation::kGelu;
   model.tied_head = true;
   model.loss = loss;
-  model.causal = loss == LossPositions::kAll;
+  model.attention.causal = loss == LossPositions::kAll;
   return model;
 }
 
@@ -48,7 +48,7 @@ StackBatch PaddedBatch(LossPositions loss) {
 at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatParameters& parameters,
                       const at::Tensor& values) {
   parameters.values().copy_(values);
-  Differentiate(model, {.training = true}, batch, parameters);
+  Differentiate(model, {.statistics = Statistics::kBatch}, batch, parameters);
   return parameters.gradients().clone();
 }
 
@@ -81,7 +81,7 @@ TEST_P(SecondDerivativeTest, MatchesDifferencesOfTheGradient) {
   const auto [kind, placement, loss] = GetParam();
   const ModelConfig model = SmallModel(kind, placement, loss);
   const StackBatch batch = PaddedBatch(loss);
-  FlatParameters parameters(model, 1, kDouble);
+  FlatParameters parameters(model, LearningRule::kBackprop, 1, kDouble);
   const at::Tensor start =
       InitialParameters(model, parameters.layout(), 1).to(at::kDouble).unsqueeze(0);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(2);
@@ -93,9 +93,10 @@ TEST_P(SecondDerivativeTest, MatchesDifferencesOfTheGradient) {
                                  (2 * kStep);
 
   const at::Tensor flat = start.clone().requires_grad_();
-  const ModelParameters bound =
-      BindParameters(model, parameters.layout(), ParameterViews(parameters.layout(), flat));
-  const at::Tensor value = RunLosses(Logits(model, bound, batch, {.training = true}), batch).sum();
+  const ModelParameters bound = BindParameters(
+      model, parameters.layout(), ParameterViews(parameters.layout(), flat), parameters.buffers());
+  const at::Tensor value =
+      RunLosses(Logits(model, bound, batch, {.statistics = Statistics::kBatch}), batch).sum();
   const at::Tensor gradient = torch::autograd::grad({value}, {flat}, {}, true, true)[0];
   const at::Tensor product = torch::autograd::grad({(gradient * direction).sum()}, {flat})[0];
 

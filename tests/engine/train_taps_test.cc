@@ -26,7 +26,7 @@ struct TappedModel {
     model.norm.kind = NormKind::kLayer;
     model.bias = true;
     model.loss = loss;
-    model.causal = loss == LossPositions::kAll;
+    model.attention.causal = loss == LossPositions::kAll;
     TokenBatch tokens;
     tokens.rows = 2;
     tokens.length = 4;
@@ -35,13 +35,13 @@ struct TappedModel {
     tokens.targets = {1, 2, 3, 6, 5, 6, TokenBatch::kIgnored, TokenBatch::kIgnored};
     if (loss == LossPositions::kLast) tokens.targets = {1, 2};
     batch = MakeStackBatch({&tokens}, loss, at::kFloat);
-    parameters.emplace(model, 1, at::kFloat);
+    parameters.emplace(model, LearningRule::kBackprop, 1, at::kFloat);
     parameters->values().copy_(InitialParameters(model, parameters->layout(), 1).unsqueeze(0));
   }
 
   // Loss and gradient, exactly.
   std::pair<at::Tensor, at::Tensor> Differentiated(const Taps* taps) {
-    const Pass pass = {.training = true, .taps = taps};
+    const Pass pass = {.statistics = Statistics::kBatch, .taps = taps};
     const BatchGradient gradient = Differentiate(model, pass, batch, *parameters);
     return {gradient.losses, parameters->gradients().clone()};
   }

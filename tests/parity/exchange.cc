@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "server/engine/names.h"
 #include "server/engine/safetensors.h"
 
 namespace ablate::engine {
@@ -42,6 +43,7 @@ nlohmann::json TrainingJson(const TrainingConfig& training) {
   constexpr const char* kSchedules[] = {"constant", "linear", "cosine"};
   const OptimizerConfig& o = training.optimizer;
   return {{"steps", training.steps},
+          {"rule", NameOf(training.rule)},
           {"clip", training.clip},
           {"schedule",
            {{"kind", kSchedules[static_cast<int>(training.schedule.kind)]},

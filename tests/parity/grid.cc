@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "server/engine/data/random.h"
+#include "server/engine/layout.h"
 
 namespace ablate::engine {
 namespace {
@@ -27,32 +28,58 @@ class Dice {
 
 NormConfig DrawNorm(Dice& dice) {
   NormConfig norm;
-  norm.kind = dice.Pick({NormKind::kLayer, NormKind::kRms});
-  norm.placement = dice.Pick({NormPlacement::kPre, NormPlacement::kPost, NormPlacement::kNone});
+  norm.kind = dice.Pick(
+      {NormKind::kLayer, NormKind::kLayer, NormKind::kRms, NormKind::kBatch, NormKind::kL2});
+  norm.placement = dice.Pick(
+      {NormPlacement::kPre, NormPlacement::kPost, NormPlacement::kSandwich, NormPlacement::kNone});
   norm.attention = dice.Between(0, 3) > 0;
   norm.feed_forward = dice.Between(0, 3) > 0;
   norm.final = dice.Flip();
   norm.eps = dice.Pick({1e-5, 1e-3});
   norm.gain = dice.Between(0, 3) > 0;
   norm.bias = dice.Flip();
+  norm.backward =
+      dice.Pick({NormBackward::kExact, NormBackward::kExact, NormBackward::kExact,
+                 NormBackward::kCenterScale, NormBackward::kProjected, NormBackward::kIdentity});
+  if (!HasBackward(norm)) norm.backward = NormBackward::kProjected;
+  norm.deviation = dice.Pick({NormDeviation::kPopulation, NormDeviation::kUnbiasedEpsOutside});
+  if (!HasDeviation(norm)) norm.deviation = NormDeviation::kPopulation;
   return norm;
+}
+
+// One in twelve is as large as the models that are trained: wider than a vector, deeper than three
+// blocks.
+void DrawSizes(Dice& dice, ModelConfig& model) {
+  const bool large = dice.Between(0, 11) == 0;
+  model.vocabulary = dice.Between(3, 20);
+  model.layers = large ? dice.Between(4, 6) : dice.Between(1, 3);
+  model.heads = dice.Between(1, 4);
+  model.width =
+      model.heads * (large ? dice.Between(8, 10) * 8 / model.heads : dice.Between(1, 6)) * 2;
+  model.context = large ? dice.Between(16, 24) : dice.Between(5, 12);
+  model.hidden = large ? dice.Between(64, 160) : dice.Between(4, 40);
 }
 
 ModelConfig DrawModel(Dice& dice) {
   ModelConfig model;
-  model.vocabulary = dice.Between(3, 20);
-  model.layers = dice.Between(1, 3);
-  model.heads = dice.Between(1, 4);
-  model.width = model.heads * dice.Between(1, 6) * 2;
-  model.context = dice.Between(5, 12);
-  model.hidden = dice.Between(4, 40);
-  model.positions = dice.Pick({Positions::kLearned, Positions::kNone});
+  DrawSizes(dice, model);
+  model.positions = dice.Pick(
+      {Positions::kLearned, Positions::kNone, Positions::kSinusoidal, Positions::kRotary});
   model.bias = dice.Flip();
   model.residual = dice.Between(0, 3) > 0;
+  if (model.residual) model.residual_scale = dice.Pick({1.0, 1.0, 0.4});
+  model.dropout = dice.Pick({0.0, 0.0, 0.2});
   model.tied_head = dice.Flip();
   model.head_bias = !model.tied_head && dice.Flip();
-  model.causal = dice.Flip();
-  model.activation = dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh});
+  model.attention.kind =
+      dice.Pick({AttentionKind::kSoftmax, AttentionKind::kSoftmax, AttentionKind::kSoftmax,
+                 AttentionKind::kSigmoid, AttentionKind::kSigmoid, AttentionKind::kNone});
+  model.attention.causal = dice.Flip();
+  if (model.attention.kind == AttentionKind::kSigmoid) {
+    model.attention.score_bias = dice.Pick({0.0, -1.5});
+  }
+  model.activation = dice.Pick({Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                Activation::kSilu, Activation::kSwiglu});
   model.loss = dice.Pick({LossPositions::kAll, LossPositions::kLast});
   model.norm = DrawNorm(dice);
   return model;
@@ -81,11 +108,13 @@ TrainingConfig DrawTraining(Dice& dice, Precision precision) {
 TokenBatch DrawBatch(Dice& dice, const ModelConfig& model, int64_t rows, bool padded) {
   TokenBatch batch;
   batch.rows = rows;
-  batch.length = dice.Between(2, model.context);
+  // At least half of a large model's positions; a norm over positions needs two of them.
+  batch.length = dice.Between(model.context >= 16 ? 16 : 2, model.context);
+  const int shortest = model.norm.kind == NormKind::kBatch ? 2 : 1;
   const bool last = model.loss == LossPositions::kLast;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t length =
-        padded && row > 0 ? dice.Between(1, static_cast<int>(batch.length)) : batch.length;
+        padded && row > 0 ? dice.Between(shortest, static_cast<int>(batch.length)) : batch.length;
     batch.lengths.push_back(length);
     for (int64_t i = 0; i < batch.length; ++i) {
       batch.inputs.push_back(i < length ? dice.Between(0, model.vocabulary - 1) : 0);
@@ -104,6 +133,9 @@ GridCase DrawCase(uint64_t number) {
   drawn.model = DrawModel(dice);
   drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
   drawn.training = DrawTraining(dice, drawn.precision);
+  drawn.training.rule =
+      dice.Pick({LearningRule::kBackprop, LearningRule::kBackprop, LearningRule::kFeedbackAlignment,
+                 LearningRule::kDirectFeedbackAlignment});
   drawn.runs = dice.Between(1, 3);
   drawn.compared = dice.Between(0, drawn.runs - 1);
   const bool padded = dice.Flip();
@@ -119,7 +151,7 @@ GridCase DrawCase(uint64_t number) {
 }  // namespace
 
 std::vector<GridCase> MakeGrid() {
-  constexpr uint64_t kCases = 160;
+  constexpr uint64_t kCases = 480;
   std::vector<GridCase> grid;
   for (uint64_t number = 0; number < kCases; ++number) grid.push_back(DrawCase(number));
   return grid;

@@ -21,29 +21,43 @@
 namespace ablate::engine {
 namespace {
 
+// Of a run's parameters and of its dropout.
+uint32_t SeedOf(int run) { return static_cast<uint32_t>(run) + 1; }
+
 // Random parameters [P] in which no gain is 1 and no shift 0.
 at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run) {
   ModelConfig model = grid.model;
   model.init = {InitKind::kXavier, InitStreams::kByName};
-  const uint32_t seed = static_cast<uint32_t>(run) + 1;
+  const uint32_t seed = SeedOf(run);
   const at::Tensor flat = InitialParameters(model, layout, seed);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   return 0.5 * flat + at::empty_like(flat).normal_(0, 0.1, generator);
 }
 
-TensorMap Named(const ParameterLayout& layout, const at::Tensor& flat, const std::string& prefix) {
+// Parameters or buffers by their names.
+template <typename Info>
+TensorMap Named(const std::vector<Info>& infos, const at::Tensor& flat, const std::string& prefix) {
   TensorMap named;
-  for (const ParameterInfo& parameter : layout.parameters) {
-    named[prefix + parameter.name] =
-        flat.narrow(0, parameter.offset, parameter.size).view(parameter.shape).clone();
+  for (const Info& info : infos) {
+    named[prefix + info.name] = flat.narrow(0, info.offset, info.size).view(info.shape).clone();
   }
   return named;
 }
 
+// Running statistics that no batch has, and feedback ten times as large as it is drawn: all of it
+// is to be seen in the gradients.
+at::Tensor BuffersOf(const ParameterLayout& layout, int run) {
+  return 10 * InitialBuffers(layout, SeedOf(run));
+}
+
 void WriteGridCase(const std::string& folder, const GridCase& grid) {
-  const ParameterLayout layout = MakeLayout(grid.model);
+  const ParameterLayout layout = MakeLayout(grid.model, grid.training.rule);
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
-  TensorMap tensors = Named(layout, StartOf(grid, layout, grid.compared).to(options), "initial.");
+  TensorMap tensors =
+      Named(layout.parameters, StartOf(grid, layout, grid.compared).to(options), "initial.");
+  if (layout.buffer_size > 0) {
+    tensors.merge(Named(layout.buffers, BuffersOf(layout, grid.compared).to(options), "buffer."));
+  }
   for (uint32_t step = 0; step < grid.training.steps; ++step) {
     const TokenBatch& batch = grid.batches[grid.compared][step];
     const std::string prefix = std::to_string(step) + ".";
@@ -56,6 +70,7 @@ void WriteGridCase(const std::string& folder, const GridCase& grid) {
   WriteCase(folder, grid.name,
             {{"model", nlohmann::json::parse(ModelJson(grid.model))},
              {"training", TrainingJson(grid.training)},
+             {"seed", SeedOf(grid.compared)},
              {"precision", grid.precision == Precision::kFloat64 ? "float64" : "float32"}},
             tensors);
 }
@@ -63,9 +78,12 @@ void WriteGridCase(const std::string& folder, const GridCase& grid) {
 // The same quantities as reference.py's, of the compared run inside its stack.
 TensorMap Train(const GridCase& grid) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
-  FlatParameters parameters(grid.model, grid.runs, options);
+  FlatParameters parameters(grid.model, grid.training.rule, grid.runs, options);
   for (int run = 0; run < grid.runs; ++run) {
     parameters.values()[run].copy_(StartOf(grid, parameters.layout(), run));
+    if (parameters.buffers().defined()) {
+      parameters.buffers()[run].copy_(BuffersOf(parameters.layout(), run));
+    }
   }
   Optimizer optimizer(grid.training.optimizer.kind, parameters.values());
   TensorMap out;
@@ -74,11 +92,20 @@ TensorMap Train(const GridCase& grid) {
     std::vector<const TokenBatch*> batches;
     for (const auto& run : grid.batches) batches.push_back(&run[step]);
     const StackBatch batch = MakeStackBatch(batches, grid.model.loss, options);
-    const BatchGradient gradient = Differentiate(grid.model, {.training = true}, batch, parameters);
+    if (step == 0) {
+      out["logits"] = Logits(grid.model, parameters.model(), batch, Pass())[grid.compared].detach();
+    }
+    Dropout dropout = {grid.model.dropout, {}};
+    for (int run = 0; run < grid.runs; ++run) dropout.runs.push_back({SeedOf(run), step});
+    RunConfig config;
+    config.model = grid.model;
+    config.training = grid.training;
+    const BatchGradient gradient =
+        Differentiate(grid.model, TrainingPass(config, &dropout), batch, parameters);
     losses.push_back(gradient.losses[grid.compared].item<double>());
     if (step == 0) {
-      out = Named(parameters.layout(), parameters.gradients()[grid.compared], "gradient.");
-      out["logits"] = Logits(grid.model, parameters.model(), batch, Pass())[grid.compared].detach();
+      out.merge(Named(parameters.layout().parameters, parameters.gradients()[grid.compared],
+                      "gradient."));
     }
     if (grid.training.clip > 0) {
       ClipGradients(parameters.gradients(), gradient.norms, grid.training.clip);
@@ -88,7 +115,12 @@ TensorMap Train(const GridCase& grid) {
     optimizer.Step(std::vector<RunUpdate>(grid.runs, {true, step, rate, grid.training.optimizer}),
                    parameters.values(), parameters.gradients());
   }
-  out.merge(Named(parameters.layout(), parameters.values()[grid.compared], "final."));
+  out.merge(Named(parameters.layout().parameters, parameters.values()[grid.compared], "final."));
+  for (const BufferInfo& buffer : parameters.layout().buffers) {
+    if (buffer.role == BufferRole::kFeedback) continue;
+    out["buffer." + buffer.name] =
+        parameters.buffers()[grid.compared].narrow(0, buffer.offset, buffer.size).clone();
+  }
   out["losses"] = at::tensor(losses, at::kDouble);
   return out;
 }
@@ -186,7 +218,7 @@ TEST(GridParityTest, HasEverySettingOftenEnough) {
             }),
             0.1);
   EXPECT_GT(share([](const GridCase& c) {
-              return !c.model.causal && !c.batches[c.compared][0].uniform();
+              return !c.model.attention.causal && !c.batches[c.compared][0].uniform();
             }),
             0.1);
   EXPECT_GT(share([](const GridCase& c) { return c.precision == Precision::kFloat64; }), 0.4);

@@ -23,134 +23,7 @@ except ImportError as error:
     print(error)
     sys.exit(77)
 
-
-class RMSNorm(nn.Module):
-    """Divides by the root of the mean square; LayerNorm's sibling without centring."""
-
-    def __init__(self, width, eps, gain, bias):
-        super().__init__()
-        self.eps = eps
-        self.register_parameter("weight", nn.Parameter(torch.ones(width)) if gain else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(width)) if bias else None)
-
-    def forward(self, x):
-        y = x / torch.sqrt((x * x).mean(-1, keepdim=True) + self.eps)
-        if self.weight is not None:
-            y = y * self.weight
-        return y if self.bias is None else y + self.bias
-
-
-class LayerNorm(nn.Module):
-    """Subtracts the mean and divides by the population deviation."""
-
-    def __init__(self, width, eps, gain, bias):
-        super().__init__()
-        self.eps = eps
-        self.register_parameter("weight", nn.Parameter(torch.ones(width)) if gain else None)
-        self.register_parameter("bias", nn.Parameter(torch.zeros(width)) if bias else None)
-
-    def forward(self, x):
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
-
-
-def make_norm(model, present):
-    norm = model["norm"]
-    if not present:
-        return None
-    kind = LayerNorm if norm["kind"] == "layer" else RMSNorm
-    return kind(model["width"], norm["eps"], norm["gain"], norm["bias"])
-
-
-class Attention(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        width = model["width"]
-        self.heads = model["heads"]
-        self.causal = model["causal"]
-        self.norm = make_norm(
-            model, model["norm"]["attention"] and model["norm"]["placement"] != "none")
-        self.qkv = nn.Linear(width, 3 * width, bias=model["bias"])
-        self.projection = nn.Linear(width, width, bias=model["bias"])
-
-    def forward(self, x, lengths):
-        batch, time, width = x.shape
-        q, k, v = self.qkv(x).split(width, dim=2)
-        q, k, v = (t.view(batch, time, self.heads, -1).transpose(1, 2) for t in (q, k, v))
-        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
-        position = torch.arange(time)
-        hidden = (position[None, :] >= lengths[:, None])[:, None, None, :]
-        if self.causal:
-            hidden = hidden | (position[None, :] > position[:, None])[None, None]
-        weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
-        return self.projection((weights @ v).transpose(1, 2).reshape(batch, time, width))
-
-
-class FeedForward(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.activation = {
-            "relu": F.relu,
-            "gelu": F.gelu,
-            "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-        }[model["activation"]]
-        self.norm = make_norm(
-            model, model["norm"]["feed_forward"] and model["norm"]["placement"] != "none")
-        self.up = nn.Linear(model["width"], model["hidden"], bias=model["bias"])
-        self.down = nn.Linear(model["hidden"], model["width"], bias=model["bias"])
-
-    def forward(self, x):
-        return self.down(self.activation(self.up(x)))
-
-
-class Block(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.placement = model["norm"]["placement"]
-        self.residual = model["residual"]
-        self.attention = Attention(model)
-        self.feed_forward = FeedForward(model)
-
-    def sublayer(self, x, norm, function):
-        if norm is None:
-            update = function(x)
-            return x + update if self.residual else update
-        if self.placement == "pre":
-            update = function(norm(x))
-            return x + update if self.residual else update
-        update = function(x)
-        return norm(x + update if self.residual else update)
-
-    def forward(self, x, lengths):
-        x = self.sublayer(x, self.attention.norm, lambda y: self.attention(y, lengths))
-        return self.sublayer(x, self.feed_forward.norm, self.feed_forward)
-
-
-class Transformer(nn.Module):
-    """Modules are built in the order in which the source experiments build theirs."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.last = model["loss"] == "last"
-        self.token_embedding = nn.Embedding(model["vocabulary"], model["width"])
-        learned = model["positions"] == "learned"
-        self.position_embedding = (
-            nn.Embedding(model["context"], model["width"]) if learned else None)
-        self.block = nn.ModuleList([Block(model) for _ in range(model["layers"])])
-        self.final_norm = make_norm(model, model["norm"]["final"])
-        self.head = nn.Linear(model["width"], model["vocabulary"], bias=model["head_bias"])
-        if model["tied_head"]:
-            self.head.weight = self.token_embedding.weight
-
-    def forward(self, tokens, lengths):
-        x = self.token_embedding(tokens)
-        if self.position_embedding is not None:
-            x = x + self.position_embedding(torch.arange(tokens.shape[1]))
-        for block in self.block:
-            x = block(x, lengths)
-        if self.final_norm is not None:
-            x = self.final_norm(x)
-        logits = self.head(x)
-        return logits[torch.arange(len(lengths)), lengths - 1] if self.last else logits
+from model import Transformer
 
 
 def cross_entropy(logits, targets):
@@ -182,11 +55,14 @@ def learning_rate(training, step):
     return rate * factors[training["schedule"]["kind"]]
 
 
-def update(model, optimizer, training, step, logits, targets):
+def update(model, optimizer, training, step, logits, targets, out=None):
     """One training step; returns its loss."""
     optimizer.zero_grad()
     loss = cross_entropy(logits, targets)
     loss.backward()
+    if step == 0 and out is not None:
+        for name, parameter in model.named_parameters():
+            out["gradient." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.clone()
     if training["clip"] > 0:
         torch.nn.utils.clip_grad_norm_(model.parameters(), training["clip"])
     for group in optimizer.param_groups:
@@ -208,25 +84,31 @@ def answer(path, tensors):
 def run_grid_case(path):
     case, tensors = read_case(path)
     torch.set_default_dtype(torch.float64 if case["precision"] == "float64" else torch.float32)
-    model, training = Transformer(case["model"]), case["training"]
+    training = case["training"]
+    model = Transformer(case["model"], case["seed"], training["rule"])
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors["initial." + name])
+        model.take_buffers({n[7:]: t for n, t in tensors.items() if n.startswith("buffer.")})
+        for name, value in model.statistics().items():
+            value.copy_(tensors["buffer." + name])
     optimizer = make_optimizer(model.parameters(), training)
     out, losses = {}, []
     for step in range(training["steps"]):
         inputs, targets, lengths = (
             tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
-        logits = model(inputs, lengths)
         if step == 0:
-            out["logits"] = logits
-            cross_entropy(logits, targets).backward(retain_graph=True)
-            for name, parameter in model.named_parameters():
-                out["gradient." + name] = parameter.grad
-        losses.append(update(model, optimizer, training, step, logits, targets))
+            with torch.no_grad():
+                out["logits"] = model.eval()(inputs, lengths)
+        model.train()
+        model.dropout.step = step
+        logits = model(inputs, lengths)
+        losses.append(update(model, optimizer, training, step, logits, targets, out))
     out["losses"] = torch.tensor(losses, dtype=torch.float64)
     for name, parameter in model.named_parameters():
         out["final." + name] = parameter
+    for name, value in model.statistics().items():
+        out["buffer." + name] = value
     answer(path, out)
 
 

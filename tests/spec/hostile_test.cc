@@ -104,7 +104,8 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
   spec.mutable_limits()->set_priority(static_cast<v1::Priority::Value>(-1));
   EXPECT_THAT(
       Refused(spec),
-      ElementsAre("base.model.positions: 0 is unknown; allowed: learned, none",
+      ElementsAre("base.model.positions: 0 is unknown; allowed: learned, none, "
+                  "sinusoidal, rotary",
                   "base.training.optimizer: 77 is unknown; allowed: adamw, adam, sgd",
                   "limits.priority: -1 is unknown; allowed: interactive, normal, background"));
 }

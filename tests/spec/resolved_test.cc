@@ -28,16 +28,17 @@ TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
     model {
       layers: 4 width: 128 heads: 4 context: 41 positions: learned bias: true residual: true
       tied_head: false head_bias: true init { kind: pytorch streams: by_name }
-      attention { causal: false }
+      attention { kind: softmax causal: false }
       norm {
-        kind: layer placement: pre attention: true feed_forward: true final: true eps: 1e-5
-        gain: true bias: true
+        kind: layer deviation: population placement: pre attention: true feed_forward: true
+        final: true eps: 1e-5 gain: true bias: true backward: exact
       }
-      feed_forward { hidden: 512 activation: gelu }
+      feed_forward { hidden: 512 activation: gelu } residual_scale: 1 dropout: 0
     }
     training {
       steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
       weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
+      rule: backprop
     }
     evaluation { every: 100 batches: 8 })",
                                                             &expected));
@@ -108,7 +109,7 @@ TEST(EngineConfigTest, CarriesEveryField) {
   EXPECT_FALSE(model.residual);
   EXPECT_TRUE(model.tied_head);
   EXPECT_FALSE(model.head_bias);
-  EXPECT_TRUE(model.causal);
+  EXPECT_TRUE(model.attention.causal);
   EXPECT_EQ(model.activation, engine::Activation::kGeluTanh);
   EXPECT_EQ(model.hidden, 30);
   EXPECT_EQ(model.loss, engine::LossPositions::kLast);

@@ -124,8 +124,11 @@ inline std::vector<std::string> Leaves(
 inline std::vector<v1::BaseSpec> FilledBases() {
   v1::ExperimentSpec sgd = SmallSpec();
   sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
+  v1::ExperimentSpec sigmoid = SmallSpec();
+  sigmoid.mutable_base()->mutable_model()->mutable_attention()->set_kind(
+      v1::AttentionKind::sigmoid);
   std::vector<v1::BaseSpec> bases;
-  for (const v1::ExperimentSpec& spec : {SmallSpec(), sgd, NamesNorm()}) {
+  for (const v1::ExperimentSpec& spec : {SmallSpec(), sgd, sigmoid, NamesNorm()}) {
     bases.push_back(Resolved(spec).cells.at(0).run.spec());
   }
   return bases;

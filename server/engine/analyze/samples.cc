@@ -135,14 +135,14 @@ class Group {
 
 int64_t RowsAtOnce(const ModelConfig& model) {
   const int64_t context = model.context;
-  const int64_t row =
-      model.causal ? 2 * context * model.width * model.layers : context * context * model.heads;
+  const int64_t row = model.attention.causal ? 2 * context * model.width * model.layers
+                                             : context * context * model.heads;
   return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
 }
 
 absl::StatusOr<std::vector<Draft>> DrawGroup(const Request& request, uint32_t first,
                                              uint32_t count) {
-  if (request.model.causal) return Group<Decoder>(request, first, count).Run();
+  if (request.model.attention.causal) return Group<Decoder>(request, first, count).Run();
   return Group<PrefixReader>(request, first, count).Run();
 }
 
@@ -179,12 +179,13 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   const absl::StatusOr<std::vector<uint32_t>> prompt =
       EncodePrompt(options.prompt, documents.alphabet, LongestPrompt(config.model));
   if (!prompt.ok()) return prompt.status();
-  const ParameterLayout layout = MakeLayout(config.model);
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
   if (!read.ok()) return read.status();
-  const at::Tensor flat = FlatTensor(layout, read->type, read->parameters).unsqueeze(0);
+  const at::Tensor flat = FlatTensor(read->type, read->parameters).unsqueeze(0);  // [1, P]
+  const at::Tensor buffers = FlatTensor(read->type, read->buffers).unsqueeze(0);
   const ModelParameters parameters =
-      BindParameters(config.model, layout, ParameterViews(layout, flat));
+      BindParameters(config.model, layout, ParameterViews(layout, flat), buffers);
   const Request request = {config.model, parameters, options, *prompt, documents.bos(), stop};
   SampleWriter writer(documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
   const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));

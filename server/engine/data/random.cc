@@ -77,15 +77,6 @@ class MersenneTwister {
   size_t next_ = kWords;
 };
 
-// The finalizer of splitmix64: a bijection in which every input bit reaches every output bit.
-uint64_t Mix(uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
-  word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
-  return word ^ (word >> 31);
-}
-
-constexpr uint64_t kGamma = 0x9E3779B97F4A7C15u;
-
 }  // namespace
 
 std::vector<uint32_t> PythonShuffle(uint32_t n, uint32_t seed) {
@@ -105,7 +96,7 @@ uint64_t StreamSeed(uint32_t seed, absl::string_view name) {
   }
   // Mixed between the two, so that neighbouring seeds and similar names do not land on neighbouring
   // states.
-  return Mix(Mix(hash) + kGamma * (static_cast<uint64_t>(seed) + 1));
+  return SplitMix64::At(SplitMix64::Mix(hash), seed);
 }
 
 uint64_t SplitMix64::Next() {

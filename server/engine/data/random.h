@@ -29,6 +29,18 @@ class SplitMix64 {
   void Skip(uint64_t numbers);
   uint64_t state() const { return state_; }
 
+  // What call `n` of Next would give after n others, for a generator that begins at `state`.
+  static uint64_t At(uint64_t state, uint64_t n) { return Mix(state + (n + 1) * kGamma); }
+
+  // The finalizer: a bijection in which every input bit reaches every output bit.
+  static uint64_t Mix(uint64_t word) {
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
+    return word ^ (word >> 31);
+  }
+
+  static constexpr uint64_t kGamma = 0x9E3779B97F4A7C15u;
+
  private:
   uint64_t state_;
 };

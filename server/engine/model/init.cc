@@ -144,4 +144,25 @@ at::Tensor InitialParameters(const ModelConfig& model, const ParameterLayout& la
   return flat;
 }
 
+at::Tensor InitialBuffers(const ParameterLayout& layout, uint32_t seed) {
+  if (layout.buffer_size == 0) return {};
+  const at::Tensor flat = at::zeros({layout.buffer_size}, at::kFloat);
+  for (const BufferInfo& buffer : layout.buffers) {
+    at::Tensor value = flat.narrow(0, buffer.offset, buffer.size);
+    const auto generator =
+        at::make_generator<at::CPUGeneratorImpl>(StreamSeed(seed, "feedback/" + buffer.name));
+    switch (buffer.role) {
+      case BufferRole::kRunningMean:
+        break;
+      case BufferRole::kRunningVariance:
+        value.fill_(1);
+        break;
+      case BufferRole::kFeedback:
+        value.normal_(0, 0.02, generator);
+        break;
+    }
+  }
+  return flat;
+}
+
 }  // namespace ablate::engine

@@ -29,6 +29,11 @@ namespace ablate::engine {
 at::Tensor InitialParameters(const ModelConfig& model, const ParameterLayout& layout,
                              uint32_t seed);
 
+// Initial buffers of one run, float32 on the CPU; undefined if the layout has none. Running means
+// are 0 and variances 1. Feedback is N(0, .02), each matrix from a stream of its own, seeded by
+// StreamSeed(seed, "feedback/" + name).
+at::Tensor InitialBuffers(const ParameterLayout& layout, uint32_t seed);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_SERVER_ENGINE_MODEL_INIT_H_

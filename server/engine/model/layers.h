@@ -1,5 +1,5 @@
-// The layers beside attention, each an autograd Function of its own where LibTorch has none that
-// fits a stack of runs: token look-up, linear, norm; and the loss.
+// Token look-up and linear, each an autograd Function of its own, for LibTorch has none that fits a
+// stack of runs; and the loss.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_LAYERS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_LAYERS_H_
 
@@ -15,14 +15,9 @@ namespace ablate::engine {
 // token is outside 0…V−1 (on the CPU; a device assertion on CUDA).
 at::Tensor Embedding(const at::Tensor& table, const at::Tensor& tokens);
 
-// x [R, N, in] → x·Wᵀ + b [R, N, out]. Differentiable twice.
+// x [R, N, in] → x·Wᵀ + b [R, N, out]. With feedback alignment the gradient of x is g·B with the
+// linear's feedback B in W's place. Differentiable twice by backprop.
 at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule);
-
-// x [R, N, d] → z·gain + shift with z = (x − μ)/σ, where σ² is the population variance + eps
-// (LayerNorm) or the mean square + eps, μ = 0 (RMSNorm). Differentiable twice: the backward under
-// create_graph is recomputed from x, because saved z and σ would be constants to the second
-// differentiation.
-at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config);
 
 // logits [R, N, V], targets [R, N] → −ln p(target), in nats, [R, N]; 0 where a target is ignored.
 at::Tensor TokenLosses(const at::Tensor& logits, const StackBatch& batch);

@@ -3,6 +3,7 @@
 #include "server/engine/model/norm_kernel.h"
 
 #include <cmath>
+#include <limits>
 
 namespace ablate::engine {
 namespace {
@@ -26,19 +27,31 @@ inline Scalar LaneSum(int64_t n, const Term& term) {
 
 template <typename Scalar>
 struct RowStatistics {
-  Scalar mean;     // 0 for RMSNorm
+  Scalar mean;     // 0 where the kind does not centre
   Scalar inverse;  // 1/σ
+  // z·(Σ gz / divisor) is the part of the gradient g along z.
+  Scalar divisor;
 };
 
 template <typename Scalar>
 inline RowStatistics<Scalar> StatisticsOf(const Scalar* x, const NormRows<Scalar>& norm) {
   const Scalar n = static_cast<Scalar>(norm.d);
-  const Scalar mean = norm.kind == NormKind::kLayer
+  const Scalar eps = static_cast<Scalar>(norm.formula.eps);
+  const Scalar mean = norm.formula.kind == NormKind::kLayer
                           ? LaneSum<Scalar>(norm.d, [x](int64_t j) { return x[j]; }) / n
                           : Scalar(0);
   const Scalar squares =
       LaneSum<Scalar>(norm.d, [x, mean](int64_t j) { return (x[j] - mean) * (x[j] - mean); });
-  return {mean, Scalar(1) / std::sqrt(squares / n + norm.eps)};
+  if (norm.formula.kind == NormKind::kL2) return {mean, Scalar(1) / std::sqrt(squares + eps), 1};
+  if (norm.formula.deviation == NormDeviation::kPopulation) {
+    return {mean, Scalar(1) / std::sqrt(squares / n + eps), n};
+  }
+  // A token whose features are equal has z = 0, and no part along it.
+  const Scalar deviation = std::sqrt(squares / (n - 1));
+  const Scalar inverse = Scalar(1) / (deviation + eps);
+  const Scalar divisor =
+      deviation > 0 ? (n - 1) * deviation * inverse : std::numeric_limits<Scalar>::infinity();
+  return {mean, inverse, divisor};
 }
 
 template <typename Scalar>
@@ -63,6 +76,9 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
                          Scalar* __restrict dgain, Scalar* __restrict dshift) {
   const int64_t d = norm.d;
   const Scalar n = static_cast<Scalar>(d);
+  const bool centres = norm.formula.kind == NormKind::kLayer;
+  const bool along = norm.formula.backward != NormBackward::kCenterScale;
+  const bool scales = norm.formula.backward != NormBackward::kProjected;
   for (int64_t row = 0; row < norm.rows; ++row, g += d) {
     const Scalar* x = norm.x + row * d;
     Scalar* __restrict to = dx + row * d;
@@ -75,11 +91,14 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
       for (int64_t j = 0; j < d; ++j) dshift[j] += g[j];
     }
     for (int64_t j = 0; j < d; ++j) to[j] = norm.gain != nullptr ? g[j] * norm.gain[j] : g[j];
-    const Scalar radial = LaneSum<Scalar>(d, [&](int64_t j) { return to[j] * z(j); }) / n;
-    const Scalar level = norm.kind == NormKind::kLayer
-                             ? LaneSum<Scalar>(d, [to](int64_t j) { return to[j]; }) / n
-                             : Scalar(0);
-    for (int64_t j = 0; j < d; ++j) to[j] = (to[j] - level - z(j) * radial) * is.inverse;
+    if (norm.formula.backward == NormBackward::kIdentity) continue;
+    const Scalar radial =
+        along ? LaneSum<Scalar>(d, [&](int64_t j) { return to[j] * z(j); }) / is.divisor
+              : Scalar(0);
+    const Scalar level =
+        centres ? LaneSum<Scalar>(d, [to](int64_t j) { return to[j]; }) / n : Scalar(0);
+    const Scalar scale = scales ? is.inverse : Scalar(1);
+    for (int64_t j = 0; j < d; ++j) to[j] = (to[j] - level - z(j) * radial) * scale;
   }
 }
 
@@ -94,21 +113,21 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
 #define ABLATE_VECTOR_CLONES
 #endif
 
-ABLATE_VECTOR_CLONES void NormForward(const NormRows<float>& norm, float* y) {
+ABLATE_VECTOR_CLONES void NormRowsForward(const NormRows<float>& norm, float* y) {
   ForwardRows(norm, y);
 }
 
-ABLATE_VECTOR_CLONES void NormForward(const NormRows<double>& norm, double* y) {
+ABLATE_VECTOR_CLONES void NormRowsForward(const NormRows<double>& norm, double* y) {
   ForwardRows(norm, y);
 }
 
-ABLATE_VECTOR_CLONES void NormBackward(const NormRows<float>& norm, const float* g, float* dx,
-                                       float* dgain, float* dshift) {
+ABLATE_VECTOR_CLONES void NormRowsBackward(const NormRows<float>& norm, const float* g, float* dx,
+                                           float* dgain, float* dshift) {
   BackwardRows(norm, g, dx, dgain, dshift);
 }
 
-ABLATE_VECTOR_CLONES void NormBackward(const NormRows<double>& norm, const double* g, double* dx,
-                                       double* dgain, double* dshift) {
+ABLATE_VECTOR_CLONES void NormRowsBackward(const NormRows<double>& norm, const double* g,
+                                           double* dx, double* dgain, double* dshift) {
   BackwardRows(norm, g, dx, dgain, dshift);
 }
 

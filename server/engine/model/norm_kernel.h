@@ -9,6 +9,14 @@
 
 namespace ablate::engine {
 
+// What a norm over the features of a token computes, and how it hands gradients back.
+struct NormFormula {
+  NormKind kind = NormKind::kLayer;  // but kBatch, which reads other tokens
+  NormDeviation deviation = NormDeviation::kPopulation;
+  NormBackward backward = NormBackward::kExact;
+  double eps = 1e-5;
+};
+
 // One run's norm over rows of d features. Scalar is float or double.
 template <typename Scalar>
 struct NormRows {
@@ -17,19 +25,18 @@ struct NormRows {
   const Scalar* shift;  // [d], or null for 0
   int64_t rows;
   int64_t d;
-  NormKind kind;
-  Scalar eps;
+  NormFormula formula;
 };
 
 // y [rows, d].
-void NormForward(const NormRows<float>& norm, float* y);
-void NormForward(const NormRows<double>& norm, double* y);
+void NormRowsForward(const NormRows<float>& norm, float* y);
+void NormRowsForward(const NormRows<double>& norm, double* y);
 
 // Given g [rows, d]: dx [rows, d] is written; dgain and dshift [d], where not null, are added to.
-void NormBackward(const NormRows<float>& norm, const float* g, float* dx, float* dgain,
-                  float* dshift);
-void NormBackward(const NormRows<double>& norm, const double* g, double* dx, double* dgain,
-                  double* dshift);
+void NormRowsBackward(const NormRows<float>& norm, const float* g, float* dx, float* dgain,
+                      float* dshift);
+void NormRowsBackward(const NormRows<double>& norm, const double* g, double* dx, double* dgain,
+                      double* dshift);
 
 }  // namespace ablate::engine
 

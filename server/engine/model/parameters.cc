@@ -6,39 +6,80 @@
 namespace ablate::engine {
 namespace {
 
-// Where a parameter has its place in the model.
-at::Tensor& PlaceOf(const ParameterInfo& parameter, ModelParameters& model) {
-  const bool is_bias = parameter.role == ParameterRole::kBias;
-  const auto norm = [&](NormParameters& of) -> at::Tensor& { return is_bias ? of.shift : of.gain; };
-  const auto linear = [&](LinearParameters& of) -> at::Tensor& {
-    return is_bias ? of.bias : of.weight;
+// Where the tensors of a module have their places in the model; null where it has none.
+struct Places {
+  at::Tensor* values = nullptr;  // a linear's weight, a norm's gain, a table
+  at::Tensor* bias = nullptr;
+  at::Tensor* feedback = nullptr;
+  at::Tensor* running_mean = nullptr;
+  at::Tensor* running_variance = nullptr;
+};
+
+Places Of(NormParameters& norm) {
+  return {&norm.gain, &norm.shift, nullptr, &norm.running_mean, &norm.running_variance};
+}
+
+Places Of(LinearParameters& linear) { return {&linear.weight, &linear.bias, &linear.feedback}; }
+
+Places PlacesOf(Module module, int block, ModelParameters& model) {
+  const auto in_block = [&]() -> BlockParameters& {
+    return model.blocks.at(static_cast<size_t>(block));
   };
-  const auto block = [&]() -> BlockParameters& {
-    return model.blocks.at(static_cast<size_t>(parameter.block));
-  };
-  switch (parameter.module) {
+  switch (module) {
     case Module::kTokenEmbedding:
-      break;
+      return {&model.token_embedding, nullptr, &model.embedding_feedback};
     case Module::kPositionEmbedding:
-      return model.position_embedding;
+      return {&model.position_embedding};
     case Module::kAttentionNorm:
-      return norm(block().attention_norm);
+      return Of(in_block().attention_norm);
     case Module::kQkv:
-      return linear(block().qkv);
+      return Of(in_block().qkv);
     case Module::kProjection:
-      return linear(block().projection);
+      return Of(in_block().projection);
+    case Module::kAttentionPostNorm:
+      return Of(in_block().attention_post_norm);
     case Module::kFeedForwardNorm:
-      return norm(block().feed_forward_norm);
+      return Of(in_block().feed_forward_norm);
     case Module::kUp:
-      return linear(block().up);
+      return Of(in_block().up);
     case Module::kDown:
-      return linear(block().down);
+      return Of(in_block().down);
+    case Module::kFeedForwardPostNorm:
+      return Of(in_block().feed_forward_post_norm);
+    case Module::kBlock:
+      return {nullptr, nullptr, &in_block().feedback};
     case Module::kFinalNorm:
-      return norm(model.final_norm);
+      return Of(model.final_norm);
     case Module::kHead:
-      return linear(model.head);
+      return Of(model.head);
   }
-  return model.token_embedding;
+  return {};
+}
+
+at::Tensor& PlaceOf(const ParameterInfo& parameter, ModelParameters& model) {
+  const Places places = PlacesOf(parameter.module, parameter.block, model);
+  return parameter.role == ParameterRole::kBias ? *places.bias : *places.values;
+}
+
+at::Tensor& PlaceOf(const BufferInfo& buffer, ModelParameters& model) {
+  const Places places = PlacesOf(buffer.module, buffer.block, model);
+  switch (buffer.role) {
+    case BufferRole::kRunningMean:
+      return *places.running_mean;
+    case BufferRole::kRunningVariance:
+      return *places.running_variance;
+    case BufferRole::kFeedback:
+      break;
+  }
+  return *places.feedback;
+}
+
+// A view [R, shape…] of what `info` describes in `flat` [R, …].
+template <typename Info>
+at::Tensor ViewOf(const Info& info, const at::Tensor& flat) {
+  std::vector<int64_t> shape = {flat.size(0)};
+  shape.insert(shape.end(), info.shape.begin(), info.shape.end());
+  return flat.narrow(1, info.offset, info.size).view(shape);
 }
 
 }  // namespace
@@ -52,37 +93,48 @@ at::TensorOptions TensorOptionsOf(Device device, Precision precision) {
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat) {
   std::vector<at::Tensor> views;
   views.reserve(layout.parameters.size());
-  for (const ParameterInfo& parameter : layout.parameters) {
-    std::vector<int64_t> shape = {flat.size(0)};
-    shape.insert(shape.end(), parameter.shape.begin(), parameter.shape.end());
-    views.push_back(flat.narrow(1, parameter.offset, parameter.size).view(shape));
-  }
+  for (const ParameterInfo& parameter : layout.parameters) views.push_back(ViewOf(parameter, flat));
   return views;
 }
 
-at::Tensor FlatTensor(const ParameterLayout& layout, TensorType type,
-                      const std::vector<absl::string_view>& parameters) {
-  at::Tensor flat = at::empty({layout.size}, type == TensorType::kF64 ? at::kDouble : at::kFloat);
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor place = flat.narrow(0, layout.parameters[i].offset, layout.parameters[i].size);
-    std::memcpy(place.mutable_data_ptr(), parameters[i].data(), parameters[i].size());
+at::Tensor FlatTensor(TensorType type, const std::vector<absl::string_view>& pieces) {
+  size_t bytes = 0;
+  for (const absl::string_view piece : pieces) bytes += piece.size();
+  const bool is_double = type == TensorType::kF64;
+  const size_t width = is_double ? sizeof(double) : sizeof(float);
+  at::Tensor flat =
+      at::empty({static_cast<int64_t>(bytes / width)}, is_double ? at::kDouble : at::kFloat);
+  char* to = static_cast<char*>(flat.mutable_data_ptr());
+  for (const absl::string_view piece : pieces) {
+    std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
   }
   return flat;
 }
 
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,
-                               const std::vector<at::Tensor>& tensors) {
+                               const std::vector<at::Tensor>& parameters,
+                               const at::Tensor& buffers) {
   ModelParameters model;
   model.blocks.resize(static_cast<size_t>(config.layers));
-  for (size_t i = 0; i < tensors.size(); ++i) PlaceOf(layout.parameters[i], model) = tensors[i];
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    PlaceOf(layout.parameters[i], model) = parameters[i];
+  }
+  // A view with a version of its own: autograd would take a step of the running statistics for a
+  // change of the feedback beside them.
+  for (const BufferInfo& buffer : layout.buffers) {
+    PlaceOf(buffer, model) = ViewOf(buffer, buffers).variable_data();
+  }
   if (config.tied_head) model.head.weight = model.token_embedding;
   return model;
 }
 
-FlatParameters::FlatParameters(const ModelConfig& config, int64_t runs, at::TensorOptions options)
-    : layout_(MakeLayout(config)),
+FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule, int64_t runs,
+                               at::TensorOptions options)
+    : layout_(MakeLayout(config, rule)),
       values_(at::zeros({runs, layout_.size}, options)),
       gradients_(at::zeros({runs, layout_.size}, options)) {
+  if (layout_.buffer_size > 0) buffers_ = at::zeros({runs, layout_.buffer_size}, options);
   const std::vector<at::Tensor> gradient_views = ParameterViews(layout_, gradients_);
   std::vector<at::Tensor> leaves;
   for (const at::Tensor& view : ParameterViews(layout_, values_)) {
@@ -90,11 +142,13 @@ FlatParameters::FlatParameters(const ModelConfig& config, int64_t runs, at::Tens
     leaf.mutable_grad() = gradient_views[leaves.size()];
     leaves.push_back(std::move(leaf));
   }
-  model_ = BindParameters(config, layout_, leaves);
+  model_ = BindParameters(config, layout_, leaves, buffers_);
 }
 
 ModelParameters FlatParameters::Run(const ModelConfig& config, int64_t run) const {
-  return BindParameters(config, layout_, ParameterViews(layout_, values_.narrow(0, run, 1)));
+  const at::Tensor buffers = buffers_.defined() ? buffers_.narrow(0, run, 1) : buffers_;
+  return BindParameters(config, layout_, ParameterViews(layout_, values_.narrow(0, run, 1)),
+                        buffers);
 }
 
 }  // namespace ablate::engine

@@ -16,27 +16,35 @@ namespace ablate::engine {
 
 // A tensor that the model does not have is undefined.
 struct LinearParameters {
-  at::Tensor weight;  // [R, out, in]
-  at::Tensor bias;    // [R, out]
+  at::Tensor weight;    // [R, out, in]
+  at::Tensor bias;      // [R, out]
+  at::Tensor feedback;  // [R, out, in], in the weight's place in feedback alignment
 };
 
 struct NormParameters {
   at::Tensor gain;   // [R, d]
   at::Tensor shift;  // [R, d]
+  // BatchNorm's running statistics, [R, d]; a pass that tracks them changes them.
+  at::Tensor running_mean;
+  at::Tensor running_variance;
 };
 
 struct BlockParameters {
   NormParameters attention_norm;
   LinearParameters qkv;         // [R, 3d, d]: rows of queries, keys, values
   LinearParameters projection;  // [R, d, d]
+  NormParameters attention_post_norm;
   NormParameters feed_forward_norm;
-  LinearParameters up;    // [R, h, d]
+  LinearParameters up;    // [R, h, d], or [R, 2h, d]: rows of gates, then of what they let through
   LinearParameters down;  // [R, d, h]
+  NormParameters feed_forward_post_norm;
+  at::Tensor feedback;  // [R, V, d], of the output error in direct feedback alignment
 };
 
 struct ModelParameters {
   at::Tensor token_embedding;     // [R, V, d]
   at::Tensor position_embedding;  // [R, context, d]
+  at::Tensor embedding_feedback;  // [R, V, d], as a block's
   std::vector<BlockParameters> blocks;
   NormParameters final_norm;
   LinearParameters head;  // [R, V, d]; the weight is token_embedding when tied
@@ -52,24 +60,28 @@ at::TensorOptions TensorOptionsOf(Device device, Precision precision);
 // Views [R, shape…] of the parameters in `flat` [R, P], in layout order.
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat);
 
-// The parameters [P] whose bytes, in layout order, are given.
-at::Tensor FlatTensor(const ParameterLayout& layout, TensorType type,
-                      const std::vector<absl::string_view>& parameters);
+// The flat buffer of parameters or buffers whose bytes, in layout order, are given.
+at::Tensor FlatTensor(TensorType type, const std::vector<absl::string_view>& pieces);
 
-// The places of the model filled with `tensors`, one a parameter of the layout of `config`.
+// The places of a model of `config` filled with `parameters`, one for each of the layout, and with
+// views of its buffers [R, …].
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,
-                               const std::vector<at::Tensor>& tensors);
+                               const std::vector<at::Tensor>& parameters,
+                               const at::Tensor& buffers);
 
-// Values and gradients of a stack of R runs. The leaves of autograd are detached views whose
-// `.grad` are views of the flat gradient: an update, a norm or a copy is one operation on a flat
-// buffer.
+// Values and gradients of a stack of R runs, and their buffers. The leaves of autograd are detached
+// views whose `.grad` are views of the flat gradient: an update, a norm or a copy is one operation
+// on a flat buffer.
 class FlatParameters {
  public:
-  FlatParameters(const ModelConfig& config, int64_t runs, at::TensorOptions options);
+  // Values are 0; buffers are undefined where the layout has none.
+  FlatParameters(const ModelConfig& config, LearningRule rule, int64_t runs,
+                 at::TensorOptions options);
 
   const ParameterLayout& layout() const { return layout_; }
   const at::Tensor& values() const { return values_; }        // [R, P]
   const at::Tensor& gradients() const { return gradients_; }  // [R, P]
+  const at::Tensor& buffers() const { return buffers_; }      // [R, …]
   const ModelParameters& model() const { return model_; }     // the leaves in their places
 
   // One run's parameters [1, …], outside autograd.
@@ -79,6 +91,7 @@ class FlatParameters {
   ParameterLayout layout_;
   at::Tensor values_;
   at::Tensor gradients_;
+  at::Tensor buffers_;
   ModelParameters model_;
 };
 

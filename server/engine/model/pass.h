@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -22,10 +23,10 @@ namespace ablate::engine {
 enum class Site {
   kEmbedding,          // tokens and positions, [R, B·T, d]
   kAttentionInput,     // after the norm before it, [R, B·T, d]
-  kAttentionWeights,   // of every head, [R·B·H, S, T]
+  kAttentionWeights,   // of every head, before dropout, [R·B·H, S, T]
   kAttentionOutput,    // before it meets the residual stream, [R, M, d]
   kFeedForwardInput,   // after the norm before it, [R, M, d]
-  kFeedForwardHidden,  // after the activation, [R, M, h]
+  kFeedForwardHidden,  // after the activation, and SwiGLU's product, [R, M, h]
   kFeedForwardOutput,  // before it meets the residual stream, [R, M, d]
   kBlockOutput,        // the residual stream, [R, M, d]
   kHeadInput,          // after the final norm, [R, M, d]
@@ -52,6 +53,9 @@ inline constexpr SiteInfo kSites[] = {
     {Site::kLogits, false, "logits"},
 };
 
+// A site's name; `block` counts where every block has one.
+std::string SiteName(Site site, int block);
+
 // The names of all sites that a model has.
 std::vector<std::string> SiteNames(const ModelConfig& model);
 
@@ -77,10 +81,32 @@ class Taps {
   std::map<std::pair<Site, int>, std::vector<Tap>> taps_;
 };
 
+// Which statistics a BatchNorm standardises by.
+enum class Statistics {
+  kRunning,        // those that training has kept
+  kBatch,          // those of the batch
+  kBatchAndTrack,  // those of the batch, and the running ones move towards them
+};
+
+// Dropout of one run's update: its masks are a function of these two, the site and the element.
+struct RunDropout {
+  uint32_t seed = 0;
+  uint32_t step = 0;  // updates made before this one
+};
+
+struct Dropout {
+  double rate = 0;               // share that is left out, in [0, 1)
+  std::vector<RunDropout> runs;  // [R]
+  int64_t first_row = 0;         // of the update's rows, where the batch is a part of them
+};
+
+// By default an evaluation, whose derivatives are exact whatever the model is trained with.
 struct Pass {
   LearningRule rule = LearningRule::kBackprop;
-  bool training = false;       // false: evaluation
-  const Taps* taps = nullptr;  // null: none; the bits are those without
+  NormBackward norm_backward = NormBackward::kExact;
+  Statistics statistics = Statistics::kRunning;
+  const Dropout* dropout = nullptr;  // null: nothing is left out
+  const Taps* taps = nullptr;        // null: none; the bits are those without
 };
 
 // The pass as one of its blocks sees it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
+#include "server/engine/model/attention.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/model/pass.h"
@@ -15,16 +16,11 @@
 namespace ablate::engine {
 
 // Scores of the next token: [R, B·T, V], or [R, B, V] at the last positions when the loss reads
-// only those (the last block is then computed there alone). Differentiable twice with respect to
-// `parameters`.
+// only those (the last block is then computed there alone, unless a norm reads the others, too).
+// By backprop with exact norms it is differentiable twice with respect to `parameters`. Their
+// gradient by another rule is that rule's. A pass that tracks statistics changes the running ones.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const StackBatch& batch, const Pass& pass);
-
-// Keys and values of the positions that a decoder has seen, [B·H, context, d/H] each.
-struct SeenPositions {
-  at::Tensor keys;
-  at::Tensor values;
-};
 
 // A causal model of one run that reads a batch of sequences token by token: each costs one
 // position, not the whole prefix. `parameters` [1, …] must outlive it. Outside autograd.

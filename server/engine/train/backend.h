@@ -50,6 +50,12 @@ struct EvaluationSums {
   double tokens = 0;
 };
 
+// A value of the metric `key`.
+struct RecordedValue {
+  std::string key;
+  double value = 0;  // may be non-finite
+};
+
 // Bytes of one run's tensors, little-endian.
 struct NamedBytes {
   std::string name;
@@ -77,6 +83,10 @@ class Backend {
   // Adds the next of a run's held-out batches, of which sums->batches are added; the same ones at
   // every evaluation.
   virtual absl::Status Evaluate(int run, const TokenBatch& batch, EvaluationSums* sums) = 0;
+
+  // What the run's evaluation.record asks for, of a held-out batch. Changes nothing of the run.
+  virtual absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int run,
+                                                                     const TokenBatch& batch) = 0;
 
   // Valid until the next call of any function.
   virtual absl::StatusOr<RunTensors> Tensors(int run) = 0;

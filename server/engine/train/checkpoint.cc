@@ -17,10 +17,15 @@ constexpr absl::string_view kNoNorm = "none";
 Json NormSites(const ModelConfig& model) {
   const absl::string_view kind = NameOf(model.norm.kind);
   Json sites = Json::object();
+  const bool sandwich = model.norm.placement == NormPlacement::kSandwich;
   for (int i = 0; i < model.layers; ++i) {
-    const std::string block = absl::StrCat("block.", i);
-    sites[block + ".attention.norm"] = HasAttentionNorm(model.norm) ? kind : kNoNorm;
-    sites[block + ".feed_forward.norm"] = HasFeedForwardNorm(model.norm) ? kind : kNoNorm;
+    const auto add = [&](absl::string_view sublayer, bool has_norm) {
+      const std::string site = absl::StrCat("block.", i, ".", sublayer);
+      sites[site + ".norm"] = has_norm ? kind : kNoNorm;
+      if (sandwich) sites[site + ".post_norm"] = has_norm ? kind : kNoNorm;
+    };
+    add("attention", HasAttentionNorm(model));
+    add("feed_forward", HasFeedForwardNorm(model));
   }
   sites["final_norm"] = model.norm.final ? kind : kNoNorm;
   return sites;
@@ -53,11 +58,23 @@ absl::Status Find(const SafetensorsFile& file, TensorType type, const std::vecto
 
 // Names every member, so that a new one does not compile before it has its place here.
 Json NormJson(const NormConfig& norm) {
-  const auto& [kind, placement, attention, feed_forward, final, eps, gain, bias] = norm;
-  return {{"kind", NameOf(kind)},   {"placement", NameOf(placement)},
-          {"attention", attention}, {"feed_forward", feed_forward},
-          {"final", final},         {"eps", eps},
-          {"gain", gain},           {"bias", bias}};
+  const auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias,
+               backward] = norm;
+  return {{"kind", NameOf(kind)},
+          {"deviation", NameOf(deviation)},
+          {"placement", NameOf(placement)},
+          {"attention", attention},
+          {"feed_forward", feed_forward},
+          {"final", final},
+          {"eps", eps},
+          {"gain", gain},
+          {"bias", bias},
+          {"backward", NameOf(backward)}};
+}
+
+Json AttentionJson(const AttentionConfig& attention) {
+  const auto& [kind, causal, score_bias] = attention;
+  return {{"kind", NameOf(kind)}, {"causal", causal}, {"score_bias", score_bias}};
 }
 
 Json InitJson(const InitConfig& init) {
@@ -68,8 +85,9 @@ Json InitJson(const InitConfig& init) {
 }  // namespace
 
 std::string ModelJson(const ModelConfig& model) {
-  const auto& [vocabulary, layers, width, heads, context, positions, bias, residual, tied_head,
-               head_bias, causal, activation, hidden, norm, init, loss] = model;
+  const auto& [vocabulary, layers, width, heads, context, positions, bias, residual, residual_scale,
+               dropout, tied_head, head_bias, attention, activation, hidden, norm, init, loss] =
+      model;
   const Json json = {{"vocabulary", vocabulary},
                      {"layers", layers},
                      {"width", width},
@@ -78,9 +96,11 @@ std::string ModelJson(const ModelConfig& model) {
                      {"positions", NameOf(positions)},
                      {"bias", bias},
                      {"residual", residual},
+                     {"residual_scale", residual_scale},
+                     {"dropout", dropout},
                      {"tied_head", tied_head},
                      {"head_bias", head_bias},
-                     {"causal", causal},
+                     {"attention", AttentionJson(attention)},
                      {"activation", NameOf(activation)},
                      {"hidden", hidden},
                      {"norm", NormJson(norm)},

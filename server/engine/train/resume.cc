@@ -19,9 +19,13 @@ using Metadata = std::map<std::string, std::string>;
 
 std::string LayoutText(const ParameterLayout& layout) {
   std::string text;
-  for (const ParameterInfo& parameter : layout.parameters) {
-    absl::StrAppend(&text, parameter.name, "[", absl::StrJoin(parameter.shape, ","), "];");
-  }
+  const auto append = [&text](const auto& infos) {
+    for (const auto& info : infos) {
+      absl::StrAppend(&text, info.name, "[", absl::StrJoin(info.shape, ","), "];");
+    }
+  };
+  append(layout.parameters);
+  append(layout.buffers);
   return text;
 }
 

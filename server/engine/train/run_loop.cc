@@ -108,7 +108,7 @@ absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const std::vector<RunConf
 
 RunLoop::RunLoop(std::vector<StackRun> runs, std::unique_ptr<Backend> backend)
     : runs_(std::move(runs)),
-      layout_(MakeLayout(runs_.front().config.model)),
+      layout_(MakeLayout(runs_.front().config.model, runs_.front().config.training.rule)),
       backend_(std::move(backend)) {}
 
 absl::StatusOr<bool> RunLoop::Step(absl::FunctionRef<bool()> stop) {

@@ -14,6 +14,7 @@
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/optimizer.h"
+#include "server/engine/train/recorder.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {
@@ -69,12 +70,44 @@ absl::string_view BytesOf(const at::Tensor& tensor) {
   return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
 }
 
+// Running statistics change in the forward pass, before it is known whether there will be an
+// update: whatever is not kept is as before.
+class StatisticsGuard {
+ public:
+  explicit StatisticsGuard(const FlatParameters& parameters)
+      : size_(parameters.layout().statistics_size) {
+    if (size_ == 0) return;
+    statistics_ = parameters.buffers().narrow(1, 0, size_);
+    before_ = statistics_.clone();
+    // Made now, for memory that ran out later would leave the change.
+    kept_ = at::zeros({statistics_.size(0), 1}, statistics_.options().dtype(at::kBool));
+  }
+  StatisticsGuard(const StatisticsGuard&) = delete;
+  StatisticsGuard& operator=(const StatisticsGuard&) = delete;
+  ~StatisticsGuard() {
+    if (size_ == 0) return;
+    const at::NoGradGuard no_grad;
+    at::where_out(statistics_, kept_, statistics_, before_);
+  }
+
+  void Keep(size_t run) {
+    if (size_ > 0) kept_[static_cast<int64_t>(run)].fill_(true);
+  }
+
+ private:
+  const int64_t size_;
+  at::Tensor statistics_;  // [R, size]
+  at::Tensor before_;
+  at::Tensor kept_;  // [R, 1]
+};
+
 class TorchBackend : public Backend {
  public:
   explicit TorchBackend(const std::vector<RunConfig>& configs)
       : configs_(configs),
         options_(TensorOptionsOf(configs.front().device, configs.front().precision)),
-        parameters_(configs.front().model, static_cast<int64_t>(configs.size()), options_),
+        parameters_(configs.front().model, configs.front().training.rule,
+                    static_cast<int64_t>(configs.size()), options_),
         optimizer_(configs.front().training.optimizer.kind, parameters_.values()),
         models_(configs.size()),
         held_out_(configs.size()) {
@@ -82,6 +115,8 @@ class TorchBackend : public Backend {
     for (size_t run = 0; run < configs_.size(); ++run) {
       parameters_.values()[static_cast<int64_t>(run)].copy_(
           InitialParameters(configs_[run].model, parameters_.layout(), configs_[run].seed));
+      const at::Tensor buffers = InitialBuffers(parameters_.layout(), configs_[run].seed);
+      if (buffers.defined()) parameters_.buffers()[static_cast<int64_t>(run)].copy_(buffers);
       models_[run] = parameters_.Run(configs_[run].model, static_cast<int64_t>(run));
     }
   }
@@ -99,6 +134,19 @@ class TorchBackend : public Backend {
     });
   }
 
+  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int run,
+                                                             const TokenBatch& batch) override {
+    return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
+      const RunConfig& config = configs_[static_cast<size_t>(run)];
+      const auto row = [run](const at::Tensor& stack) {
+        return stack.defined() ? stack.narrow(0, run, 1) : stack;
+      };
+      return engine::RecordGradients(config, parameters_.layout(), row(parameters_.values()),
+                                     row(parameters_.buffers()),
+                                     MakeStackBatch({&batch}, config.model.loss, options_));
+    });
+  }
+
   absl::StatusOr<RunTensors> Tensors(int run) override {
     return AtBoundary([&]() -> absl::StatusOr<RunTensors> { return HostTensors(run); });
   }
@@ -107,6 +155,7 @@ class TorchBackend : public Backend {
     return AtBoundary([&] {
       const at::NoGradGuard no_grad;
       Set(parameters_.values()[run], tensors.parameters);
+      if (parameters_.buffers().defined()) Set(parameters_.buffers()[run], tensors.buffers);
       for (size_t i = 0; i < tensors.slots.size(); ++i) {
         Set(optimizer_.slots()[i].values[run], tensors.slots[i].bytes);
       }
@@ -117,9 +166,10 @@ class TorchBackend : public Backend {
  private:
   std::vector<UpdateResult> Update(absl::Span<const UpdateRequest> runs) {
     const RunConfig& config = configs_.front();
-    const Pass pass = {.rule = config.training.rule, .training = true};
+    const Dropout dropout = DropoutOf(runs);
+    StatisticsGuard statistics(parameters_);
     const BatchGradient gradient =
-        Differentiate(config.model, pass, JoinBatches(runs), parameters_);
+        Differentiate(config.model, TrainingPass(config, &dropout), JoinBatches(runs), parameters_);
     const std::vector<double> losses = OnHost(gradient.losses);
     const std::vector<double> norms = OnHost(gradient.norms);
     std::vector<UpdateResult> results;
@@ -130,6 +180,7 @@ class TorchBackend : public Backend {
       const bool made =
           runs[run].batch != nullptr && std::isfinite(losses[run]) && std::isfinite(norms[run]);
       results.push_back({losses[run], norms[run], made});
+      if (made) statistics.Keep(run);
       updates.push_back(
           {made, runs[run].step, runs[run].learning_rate, configs_[run].training.optimizer});
     }
@@ -141,6 +192,15 @@ class TorchBackend : public Backend {
       optimizer_.Step(updates, parameters_.values(), parameters_.gradients());
     }
     return results;
+  }
+
+  Dropout DropoutOf(absl::Span<const UpdateRequest> runs) const {
+    Dropout dropout;
+    dropout.rate = configs_.front().model.dropout;
+    for (size_t run = 0; run < runs.size(); ++run) {
+      dropout.runs.push_back({configs_[run].seed, runs[run].step});
+    }
+    return dropout;
   }
 
   // The runs' batches as one; a run that has ended borrows a neighbour's.
@@ -182,6 +242,7 @@ class TorchBackend : public Backend {
     RunTensors tensors;
     tensors.type = options_.dtype() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
     tensors.parameters = bytes(parameters_.values());
+    if (parameters_.buffers().defined()) tensors.buffers = bytes(parameters_.buffers());
     for (const OptimizerSlot& slot : optimizer_.slots()) {
       tensors.slots.push_back({slot.name, bytes(slot.values)});
     }
@@ -207,6 +268,13 @@ class TorchBackend : public Backend {
 };
 
 }  // namespace
+
+Pass TrainingPass(const RunConfig& config, const Dropout* dropout) {
+  return {.rule = config.training.rule,
+          .norm_backward = config.model.norm.backward,
+          .statistics = Statistics::kBatchAndTrack,
+          .dropout = dropout->rate > 0 ? dropout : nullptr};
+}
 
 at::Tensor GradientNorms(const at::Tensor& gradients) {
   if (!gradients.is_cpu()) return NormsOnDevice(gradients);

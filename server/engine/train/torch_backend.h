@@ -21,6 +21,10 @@ namespace ablate::engine {
 // numbers. LibTorch's exceptions become a Status inside.
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunConfig>& configs);
 
+// The pass of an update of such a run: its rule, its norms' backward mode, statistics of the batch,
+// and `dropout`, which must outlive it, if it leaves anything out.
+Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
+
 struct BatchGradient {
   at::Tensor losses;  // [R], nats a token, detached
   at::Tensor norms;   // [R], of each run's whole gradient, as GradientNorms

@@ -12,6 +12,8 @@
 #endif
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
+#include "server/engine/names.h"
 #include "server/engine/task.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/run_loop.h"
@@ -22,6 +24,7 @@ namespace ablate::engine {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<double>::max();
 
 // A number's field path, value, and the range [low, high) that it must be in.
 struct Range {
@@ -51,6 +54,9 @@ absl::Status CheckRanges(const RunConfig& run) {
       {"model.context", double(model.context), 1, kInfinity},
       {"model.hidden", double(model.hidden), 1, kInfinity},
       {"model.norm.eps", model.norm.eps, 0, kInfinity},
+      {"model.residual_scale", model.residual_scale, 0, kInfinity},
+      {"model.dropout", model.dropout, 0, 1},
+      {"model.attention.score_bias", model.attention.score_bias, -kLargest, kInfinity},
       {"training.batch", double(run.training.batch), 1, kInfinity},
       {"training.clip", run.training.clip, 0, kInfinity},
       {"training.optimizer.learning_rate", optimizer.learning_rate, 0, kInfinity},
@@ -75,6 +81,26 @@ absl::Status CheckModel(const ModelConfig& model) {
   }
   if (model.tied_head && model.head_bias) {
     return absl::InvalidArgumentError("model.head_bias is true, but a tied head has no bias");
+  }
+  const int size = model.width / model.heads;
+  if (model.positions == Positions::kRotary && size % 2 != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("model.positions is rotary, but a head has ",
+                                                   size,
+                                                   " features, which can't be turned in pairs"));
+  }
+  if (!HasDeviation(model.norm)) {
+    return absl::InvalidArgumentError(absl::StrCat("model.norm.deviation is ",
+                                                   NameOf(model.norm.deviation),
+                                                   ", which only layer has, with exact backward"));
+  }
+  if (!HasBackward(model.norm)) {
+    return absl::InvalidArgumentError(absl::StrCat("model.norm.backward is ",
+                                                   NameOf(model.norm.backward), ", which ",
+                                                   NameOf(model.norm.kind), " does not have"));
+  }
+  if (model.norm.deviation == NormDeviation::kUnbiasedEpsOutside && model.width == 1) {
+    return absl::InvalidArgumentError(
+        "model.width is 1, but one feature has no unbiased deviation");
   }
   return absl::OkStatus();
 }

@@ -1,0 +1,40 @@
+// Dropout whose masks are a function of seed, step, site and element: nothing of it is kept, and
+// neither a resumed run nor a neighbour in its stack changes it.
+#ifndef ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
+#define ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/model/pass.h"
+
+namespace ablate::engine {
+
+// Where the elements of a tensor [R, L, length] stand among all that its site could have: element j
+// of line l is number first[l] + j. `first` is [R, L] or [1, L], int64.
+struct DropoutLines {
+  at::Tensor first;
+  int64_t length = 0;
+};
+
+// What x [R, L, length] is multiplied by: 1/(1 − rate) where an element stays, else 0. Element e of
+// a run's update stays if the upper half of number e of splitmix64 is at least rate·2³², begun at
+// Mix(StreamSeed(seed, "dropout/" + site) + γ·(step + 1)), with splitmix64's own finalizer Mix and
+// increment γ: a stream for each update, found without the ones before it. On the CPU.
+at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const DropoutLines& lines,
+                       at::TensorOptions options);
+
+// The same by tensor operations, on the device of `lines`.
+at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view site,
+                               const DropoutLines& lines, at::TensorOptions options);
+
+// x [R, …] with R·L·length elements, masked.
+at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view site,
+                const DropoutLines& lines);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_

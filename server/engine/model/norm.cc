@@ -1,0 +1,288 @@
+#include "server/engine/model/norm.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <utility>
+
+#include "server/engine/model/norm_kernel.h"
+
+namespace ablate::engine {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// An autograd context keeps numbers only.
+void Keep(AutogradContext* ctx, const NormFormula& formula) {
+  ctx->saved_data["kind"] = static_cast<int64_t>(formula.kind);
+  ctx->saved_data["deviation"] = static_cast<int64_t>(formula.deviation);
+  ctx->saved_data["backward"] = static_cast<int64_t>(formula.backward);
+  ctx->saved_data["eps"] = formula.eps;
+}
+
+NormFormula Kept(AutogradContext* ctx) {
+  return {static_cast<NormKind>(ctx->saved_data["kind"].toInt()),
+          static_cast<NormDeviation>(ctx->saved_data["deviation"].toInt()),
+          static_cast<NormBackward>(ctx->saved_data["backward"].toInt()),
+          ctx->saved_data["eps"].toDouble()};
+}
+
+// z [R, N, d] → z·gain + shift.
+at::Tensor Scaled(at::Tensor z, const NormParameters& parameters) {
+  if (parameters.gain.defined()) z = z * parameters.gain.unsqueeze(1);
+  return parameters.shift.defined() ? z + parameters.shift.unsqueeze(1) : z;
+}
+
+// The gradients of z, gain and shift, given that of the norm's output.
+struct AffineGradients {
+  at::Tensor z;      // [R, N, d]
+  at::Tensor gain;   // [R, d]
+  at::Tensor shift;  // [R, d]
+};
+
+AffineGradients BackThroughAffine(const at::Tensor& g, const at::Tensor& z, const at::Tensor& gain,
+                                  bool has_shift) {
+  AffineGradients gradients = {g, {}, {}};
+  if (gain.defined()) gradients.z = g * gain.unsqueeze(1);
+  if (gain.defined()) gradients.gain = (g * z).sum(1);
+  if (has_shift) gradients.shift = g.sum(1);
+  return gradients;
+}
+
+// The parts of a gradient that a backward mode takes away from it, and whether it divides by σ.
+at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::Tensor& level,
+                        const at::Tensor& along, const at::Tensor& inverse) {
+  switch (backward) {
+    case NormBackward::kExact:
+      return (dz - level - along) * inverse;
+    case NormBackward::kCenterScale:
+      return (dz - level) * inverse;
+    case NormBackward::kProjected:
+      return dz - level - along;
+    case NormBackward::kIdentity:
+      return dz;
+  }
+  TORCH_CHECK(false, "unknown backward mode of a norm");
+}
+
+struct Standardised {
+  at::Tensor z;        // [R, N, d]
+  at::Tensor inverse;  // 1/σ
+  at::Tensor divisor;  // z·(Σ gz / divisor) is the part of g along z
+};
+
+Standardised StandardiseTokens(const at::Tensor& x, const NormFormula& formula) {
+  const double d = static_cast<double>(x.size(2));
+  const at::Tensor centred =
+      formula.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [R, N, d]
+  const at::Tensor squares = centred.square().sum(-1, true);        // [R, N, 1]
+  if (formula.kind == NormKind::kL2) {
+    const at::Tensor inverse = (squares + formula.eps).rsqrt();
+    return {centred * inverse, inverse, at::ones_like(inverse)};
+  }
+  if (formula.deviation == NormDeviation::kPopulation) {
+    const at::Tensor inverse = (squares / d + formula.eps).rsqrt();
+    return {centred * inverse, inverse, at::full_like(inverse, d)};
+  }
+  // A token whose features are equal has z = 0, and no part along it.
+  const at::Tensor flat = squares.eq(0);
+  const at::Tensor deviation = (squares.masked_fill(flat, 1) / (d - 1)).sqrt().masked_fill(flat, 0);
+  const at::Tensor inverse = (deviation + formula.eps).reciprocal();
+  const at::Tensor divisor = ((d - 1) * deviation * inverse).masked_fill(flat, 1);
+  return {centred * inverse, inverse, divisor};
+}
+
+at::Tensor ComposedForward(const at::Tensor& x, const NormParameters& parameters,
+                           const NormFormula& formula) {
+  return Scaled(StandardiseTokens(x, formula).z, parameters);
+}
+
+variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
+                               const at::Tensor& g, const NormFormula& formula) {
+  const auto [z, inverse, divisor] = StandardiseTokens(x, formula);
+  const auto [dz, dgain, dshift] = BackThroughAffine(g, z, gain, has_shift);
+  const at::Tensor level = formula.kind == NormKind::kLayer
+                               ? dz.mean(-1, true)
+                               : at::zeros({1}, dz.options());      // [R, N, 1]
+  const at::Tensor along = z * ((dz * z).sum(-1, true) / divisor);  // [R, N, d]
+  return {BackThroughZ(formula.backward, dz, level, along, inverse), dgain, dshift};
+}
+
+// A run's row of an optional [R, d] tensor, or null.
+template <typename Scalar>
+const Scalar* RowOf(const at::Tensor& tensor, int64_t run) {
+  if (!tensor.defined()) return nullptr;
+  TORCH_CHECK(tensor.stride(1) == 1, "a norm's parameters must lie side by side");
+  return tensor.const_data_ptr<Scalar>() + run * tensor.stride(0);
+}
+
+// The kernel's arguments for one run of x [R, N, d].
+template <typename Scalar>
+NormRows<Scalar> RowsOf(const at::Tensor& x, const NormParameters& parameters,
+                        const NormFormula& formula, int64_t run) {
+  const int64_t rows = x.size(1), d = x.size(2);
+  return {x.const_data_ptr<Scalar>() + run * rows * d,
+          RowOf<Scalar>(parameters.gain, run),
+          RowOf<Scalar>(parameters.shift, run),
+          rows,
+          d,
+          formula};
+}
+
+template <typename Scalar>
+at::Tensor FusedForward(const at::Tensor& x, const NormParameters& parameters,
+                        const NormFormula& formula) {
+  const at::Tensor rows = x.contiguous();
+  at::Tensor y = at::empty(x.sizes(), x.options());  // [R, N, d]
+  for (int64_t run = 0; run < x.size(0); ++run) {
+    NormRowsForward(RowsOf<Scalar>(rows, parameters, formula, run),
+                    y.mutable_data_ptr<Scalar>() + run * x.size(1) * x.size(2));
+  }
+  return y;
+}
+
+template <typename Scalar>
+variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
+                            const at::Tensor& gradient, const NormFormula& formula) {
+  const at::Tensor rows = x.contiguous();
+  const at::Tensor g = gradient.contiguous();         // [R, N, d]
+  at::Tensor dx = at::empty(x.sizes(), x.options());  // [R, N, d]
+  at::Tensor dgain, dshift;
+  if (gain.defined()) dgain = at::zeros({x.size(0), x.size(2)}, x.options());  // [R, d]
+  if (has_shift) dshift = at::zeros({x.size(0), x.size(2)}, x.options());      // [R, d]
+  const auto row = [](const at::Tensor& sum, int64_t run) {
+    return sum.defined() ? sum.mutable_data_ptr<Scalar>() + run * sum.size(1) : nullptr;
+  };
+  for (int64_t run = 0; run < x.size(0); ++run) {
+    const int64_t block = run * x.size(1) * x.size(2);
+    NormRowsBackward(RowsOf<Scalar>(rows, {gain, {}, {}, {}}, formula, run),
+                     g.const_data_ptr<Scalar>() + block, dx.mutable_data_ptr<Scalar>() + block,
+                     row(dgain, run), row(dshift, run));
+  }
+  return {dx, dgain, dshift};
+}
+
+// A norm over the features of each token. Fused loops on the CPU, composed operations elsewhere and
+// for second derivatives.
+class TokenNorm : public torch::autograd::Function<TokenNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const std::optional<at::Tensor>& gain,
+                            const std::optional<at::Tensor>& shift, const NormFormula& formula) {
+    const NormParameters parameters = {
+        gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
+    ctx->save_for_backward({x, parameters.gain});
+    Keep(ctx, formula);
+    ctx->saved_data["has_shift"] = shift.has_value();
+    const auto compute = !x.is_cpu()                      ? ComposedForward
+                         : x.scalar_type() == at::kDouble ? FusedForward<double>
+                                                          : FusedForward<float>;
+    return compute(x, parameters, formula);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const bool has_shift = ctx->saved_data["has_shift"].toBool();
+    const at::Tensor& x = saved[0];
+    const auto compute = at::GradMode::is_enabled() || !x.is_cpu() ? ComposedBackward
+                         : x.scalar_type() == at::kDouble          ? FusedBackward<double>
+                                                                   : FusedBackward<float>;
+    variable_list result = compute(x, saved[1], has_shift, gradients[0], Kept(ctx));
+    result.resize(4);  // the formula has none
+    return result;
+  }
+};
+
+// Of a batch, by feature over its real positions.
+struct BatchMoments {
+  at::Tensor count;     // [R, 1, 1], or [1, 1, 1] if every position is real
+  at::Tensor mean;      // [R, 1, d]
+  at::Tensor variance;  // population, [R, 1, d]
+};
+
+at::Tensor RealOnly(const at::Tensor& x, const at::Tensor& real) {
+  return real.defined() ? x * real : x;
+}
+
+BatchMoments MomentsOf(const at::Tensor& x, const at::Tensor& real) {
+  BatchMoments moments;
+  moments.count = real.defined() ? real.sum(1, true)
+                                 : at::full({1, 1, 1}, static_cast<double>(x.size(1)), x.options());
+  moments.mean = RealOnly(x, real).sum(1, true) / moments.count;
+  const at::Tensor squares = (x - moments.mean).square();
+  moments.variance = RealOnly(squares, real).sum(1, true) / moments.count;
+  return moments;
+}
+
+// A norm over the positions of a run, by feature. `real` may be undefined.
+class PositionNorm : public torch::autograd::Function<PositionNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const std::optional<at::Tensor>& gain,
+                            const std::optional<at::Tensor>& shift,
+                            const std::optional<at::Tensor>& real, const NormFormula& formula) {
+    const NormParameters parameters = {
+        gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
+    ctx->save_for_backward({x, parameters.gain, real.value_or(at::Tensor())});
+    Keep(ctx, formula);
+    ctx->saved_data["has_shift"] = shift.has_value();
+    const BatchMoments moments = MomentsOf(x, real.value_or(at::Tensor()));
+    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();
+    return Scaled((x - moments.mean) * inverse, parameters);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const NormFormula formula = Kept(ctx);
+    const at::Tensor& x = saved[0];
+    const at::Tensor& real = saved[2];
+    const BatchMoments moments = MomentsOf(x, real);
+    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();  // [R, 1, d]
+    const at::Tensor z = RealOnly((x - moments.mean) * inverse, real);    // [R, N, d]
+    const at::Tensor g = RealOnly(gradients[0], real);                    // [R, N, d]
+    const auto [dz, dgain, dshift] =
+        BackThroughAffine(g, z, saved[1], ctx->saved_data["has_shift"].toBool());
+    const at::Tensor level = dz.sum(1, true) / moments.count;              // [R, 1, d]
+    const at::Tensor along = z * ((dz * z).sum(1, true) / moments.count);  // [R, N, d]
+    const at::Tensor dx = BackThroughZ(formula.backward, dz, level, along, inverse);
+    return {RealOnly(dx, real), dgain, dshift, {}, {}};
+  }
+};
+
+// As torch.nn.BatchNorm1d's momentum of .1.
+void Track(const at::Tensor& x, const at::Tensor& real, const NormParameters& parameters) {
+  constexpr double kMomentum = 0.1;
+  const at::NoGradGuard no_grad;
+  const BatchMoments moments = MomentsOf(x.detach(), real);
+  TORCH_CHECK(moments.count.min().item<double>() > 1,
+              "a batch of one position in all has no variance that BatchNorm could divide by");
+  const at::Tensor unbiased = moments.variance * (moments.count / (moments.count - 1));
+  const auto move = [&](const at::Tensor& running, const at::Tensor& value) {
+    running.mul_(1 - kMomentum).add_(value.squeeze(1), kMomentum);
+  };
+  move(parameters.running_mean, moments.mean);
+  move(parameters.running_variance, unbiased);
+}
+
+at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters,
+                     const NormFormula& formula, const NormPass& pass) {
+  if (pass.statistics == Statistics::kRunning) {
+    const at::Tensor inverse = (parameters.running_variance + formula.eps).rsqrt().unsqueeze(1);
+    return Scaled((x - parameters.running_mean.unsqueeze(1)) * inverse, parameters);
+  }
+  if (pass.statistics == Statistics::kBatchAndTrack) Track(x, pass.real, parameters);
+  return PositionNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift),
+                             IfDefined(pass.real), formula);
+}
+
+}  // namespace
+
+at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config,
+                const NormPass& pass) {
+  const NormFormula formula = {config.kind, config.deviation, pass.backward, config.eps};
+  if (config.kind == NormKind::kBatch) return BatchNorm(x, parameters, formula, pass);
+  return TokenNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), formula);
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,45 @@
+// Every kind of norm as one autograd Function, with the ways in which it can hand gradients back.
+#ifndef ABLATE_SERVER_ENGINE_MODEL_NORM_H_
+#define ABLATE_SERVER_ENGINE_MODEL_NORM_H_
+
+#include <ATen/ATen.h>
+
+#include "server/engine/config.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
+
+namespace ablate::engine {
+
+// How a pass applies its norms.
+struct NormPass {
+  NormBackward backward = NormBackward::kExact;
+  Statistics statistics = Statistics::kRunning;
+  at::Tensor real;  // [R, N, 1], 1 where a position is no padding, else 0; undefined: none is
+};
+
+// x [R, N, d] → z·gain + shift [R, N, d], with z = (x − μ)/σ:
+//
+//   kind   μ                       σ
+//   layer  mean over features      √(population variance + eps), or √(unbiased variance) + eps
+//   rms    0                       √(mean square + eps)
+//   l2     0                       √(sum of squares + eps)
+//   batch  mean over positions     √(population variance + eps), both by feature over the run's
+//   real
+//                                  positions, or the running mean and √(running variance + eps)
+//
+// The gradient of x, given g of z, where ḡ is g's mean over what μ is (0 where μ is 0) and ĝ the
+// mean of g·z (for l2 the sum; for the unbiased deviation s divided by (d−1)s/σ in place of d):
+// exact (g − ḡ − z·ĝ)/σ, center_scale (g − ḡ)/σ, projected g − ḡ − z·ĝ, identity g. By running
+// statistics it is g/σ.
+//
+// The exact one is differentiable twice: the backward under create_graph is recomputed from x,
+// because saved z and σ would be constants to the second differentiation.
+//
+// kBatchAndTrack moves `running_mean` and `running_variance` a tenth of the way to the batch's mean
+// and unbiased variance. Throws c10::Error if a run has one real position only.
+at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config,
+                const NormPass& pass);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_MODEL_NORM_H_

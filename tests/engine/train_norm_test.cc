@@ -1,0 +1,175 @@
+// Norms by closed forms: what they give, what they hand back, and the statistics they track.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "server/engine/model/norm.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr int64_t kWidth = 8;
+
+at::Tensor RandomTokens(int64_t runs, int64_t positions, uint64_t seed = 1) {
+  at::manual_seed(seed);
+  return at::randn({runs, positions, kWidth}, at::kDouble) * 3 + 2;
+}
+
+NormConfig Config(NormKind kind) {
+  NormConfig config;
+  config.kind = kind;
+  config.eps = 0;
+  return config;
+}
+
+NormPass PassOf(NormBackward backward, Statistics statistics = Statistics::kRunning) {
+  return {backward, statistics, {}};
+}
+
+// The gradient of x, given g of the norm's output.
+at::Tensor HandedBack(const at::Tensor& x, const at::Tensor& g, const NormConfig& config,
+                      const NormPass& pass) {
+  const at::Tensor leaf = x.clone().requires_grad_();
+  Norm(leaf, {}, config, pass).backward(g);
+  return leaf.grad();
+}
+
+double Cosine(const at::Tensor& a, const at::Tensor& b) {
+  return ((a * b).sum() / (a.norm() * b.norm())).item<double>();
+}
+
+bool Near(const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 1e-10, 1e-12); }
+
+TEST(NormTest, UnbiasedDeviationIsSmallerByTheKnownFactor) {
+  const at::Tensor x = RandomTokens(1, 3);
+  NormConfig config = Config(NormKind::kLayer);
+  const at::Tensor usual = Norm(x, {}, config, {});
+  config.deviation = NormDeviation::kUnbiasedEpsOutside;
+  const at::Tensor unbiased = Norm(x, {}, config, {});
+  EXPECT_TRUE(Near(unbiased, usual * std::sqrt((kWidth - 1.0) / kWidth)));
+  EXPECT_NEAR((unbiased / usual)[0][0][0].item<double>(), .93541, 1e-5);
+}
+
+TEST(NormTest, AddsEpsToTheUnbiasedDeviationItself) {
+  NormConfig config = Config(NormKind::kLayer);
+  config.deviation = NormDeviation::kUnbiasedEpsOutside;
+  config.eps = 0.5;
+  const at::Tensor x = RandomTokens(1, 3);
+  const at::Tensor centred = x - x.mean(-1, true);
+  EXPECT_TRUE(Near(Norm(x, {}, config, {}), centred / (x.std(-1, true) + 0.5)));
+}
+
+TEST(NormTest, GivesEqualFeaturesNoGradientThatIsNoNumber) {
+  const at::Tensor x = at::full({1, 2, kWidth}, 3.0, at::kDouble);
+  const at::Tensor g = RandomTokens(1, 2);
+  NormConfig config = Config(NormKind::kLayer);
+  config.deviation = NormDeviation::kUnbiasedEpsOutside;
+  config.eps = 1e-5;
+  const at::Tensor dx = HandedBack(x, g, config, {});
+  EXPECT_TRUE(dx.isfinite().all().item<bool>());
+  EXPECT_TRUE(Near(dx, (g - g.mean(-1, true)) / 1e-5));
+}
+
+TEST(NormTest, L2GivesTokensOfLengthOne) {
+  const at::Tensor y = Norm(RandomTokens(2, 3), {}, Config(NormKind::kL2), {});
+  EXPECT_TRUE(Near(y.norm(2, {-1}), at::ones({2, 3}, at::kDouble)));
+}
+
+// Σ g and Σ gz as parts of Σ g², which the identities are in terms of.
+struct Parts {
+  at::Tensor mean;    // of every token, [1, N]
+  at::Tensor radial;  // likewise
+};
+
+Parts PartsOf(const at::Tensor& z, const at::Tensor& g) {
+  const at::Tensor all = g.square().mean(-1);
+  return {g.mean(-1).square() / all, (g * z).mean(-1).square() / all};
+}
+
+at::Tensor SquaredCosines(const at::Tensor& a, const at::Tensor& b) {
+  return (a * b).sum(-1).square() / (a.square().sum(-1) * b.square().sum(-1));
+}
+
+TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
+  const at::Tensor x = RandomTokens(1, 5), g = RandomTokens(1, 5, 2);
+  const NormConfig config = Config(NormKind::kLayer);
+  const at::Tensor z = Norm(x, {}, config, {});
+  const auto [mean, radial] = PartsOf(z, g);
+  const auto back = [&](NormBackward mode) { return HandedBack(x, g, config, PassOf(mode)); };
+  const at::Tensor exact = back(NormBackward::kExact);
+  EXPECT_TRUE(Near(back(NormBackward::kIdentity), g));
+  EXPECT_TRUE(Near(SquaredCosines(g, exact), 1 - mean - radial));
+  EXPECT_TRUE(Near(SquaredCosines(back(NormBackward::kCenterScale), exact),
+                   (1 - mean - radial) / (1 - mean)));
+  EXPECT_NEAR(Cosine(back(NormBackward::kProjected)[0][0], exact[0][0]), 1, 1e-12);
+}
+
+TEST(NormBackwardTest, ModesNeverChangeWhatComesOut) {
+  const at::Tensor x = RandomTokens(1, 5);
+  for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
+    const NormPass exact = PassOf(NormBackward::kExact, Statistics::kBatch);
+    const NormPass identity = PassOf(NormBackward::kIdentity, Statistics::kBatch);
+    EXPECT_TRUE(at::equal(Norm(x, {}, Config(kind), exact), Norm(x, {}, Config(kind), identity)));
+  }
+}
+
+TEST(NormBackwardTest, ProjectedHasThePartAlongZTakenAway) {
+  const at::Tensor x = RandomTokens(1, 5), g = RandomTokens(1, 5, 2);
+  for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2}) {
+    const at::Tensor z = Norm(x, {}, Config(kind), {});
+    const at::Tensor dx = HandedBack(x, g, Config(kind), PassOf(NormBackward::kProjected));
+    EXPECT_TRUE(Near((dx * z).sum(-1), at::zeros({1, 5}, at::kDouble)));
+  }
+}
+
+NormParameters Running(int64_t runs) {
+  NormParameters parameters;
+  parameters.running_mean = at::zeros({runs, kWidth}, at::kDouble);
+  parameters.running_variance = at::ones({runs, kWidth}, at::kDouble);
+  return parameters;
+}
+
+TEST(BatchNormTest, StandardisesEachFeatureOverRealPositionsOnly) {
+  const at::Tensor x = RandomTokens(1, 6);
+  at::Tensor real = at::ones({1, 6, 1}, at::kDouble);
+  real[0][5].zero_();
+  at::Tensor padded = x.clone();
+  padded[0][5].fill_(1e6);
+  const NormPass pass = {NormBackward::kExact, Statistics::kBatch, real};
+  const at::Tensor y = Norm(padded, {}, Config(NormKind::kBatch), pass).narrow(1, 0, 5);
+  EXPECT_TRUE(Near(y.mean(1), at::zeros({1, kWidth}, at::kDouble)));
+  EXPECT_TRUE(Near(y.var(1, false), at::ones({1, kWidth}, at::kDouble)));
+}
+
+TEST(BatchNormTest, TracksATenthOfTheBatchWithUnbiasedVariance) {
+  const at::Tensor x = RandomTokens(2, 6);
+  const NormParameters parameters = Running(2);
+  Norm(x, parameters, Config(NormKind::kBatch),
+       PassOf(NormBackward::kExact, Statistics::kBatchAndTrack));
+  EXPECT_TRUE(Near(parameters.running_mean, .1 * x.mean(1)));
+  EXPECT_TRUE(Near(parameters.running_variance, .9 + .1 * x.var(1, true)));
+}
+
+TEST(BatchNormTest, TracksNothingUnlessAsked) {
+  const NormParameters parameters = Running(1);
+  Norm(RandomTokens(1, 6), parameters, Config(NormKind::kBatch),
+       PassOf(NormBackward::kExact, Statistics::kBatch));
+  EXPECT_TRUE(at::equal(parameters.running_mean, at::zeros({1, kWidth}, at::kDouble)));
+}
+
+TEST(BatchNormTest, EvaluatesByRunningStatistics) {
+  const at::Tensor x = RandomTokens(1, 1);
+  NormParameters parameters = Running(1);
+  parameters.running_mean.fill_(2);
+  parameters.running_variance.fill_(4);
+  EXPECT_TRUE(Near(Norm(x, parameters, Config(NormKind::kBatch), {}), (x - 2) / 2));
+}
+
+TEST(BatchNormTest, RefusesOnePosition) {
+  EXPECT_THROW(Norm(RandomTokens(1, 1), Running(1), Config(NormKind::kBatch),
+                    PassOf(NormBackward::kExact, Statistics::kBatchAndTrack)),
+               c10::Error);
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,340 @@
+"""The model family in PyTorch, written from its formulas and independent of the C++: every switch is a
+branch here, every position is computed, and what autograd can't know (backward modes, feedback) is
+written out."""
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class HandedBack(torch.autograd.Function):
+    """z and its sigma as they are; the gradient of x by a mode. `axis` is what mu and sigma are over."""
+
+    @staticmethod
+    def forward(ctx, x, kind, eps, mode):
+        axis = 0 if kind == "batch" else -1
+        mean = x.mean(axis, keepdim=True) if kind in ("layer", "batch") else torch.zeros(())
+        square = (x - mean)**2
+        total = square.sum(axis, keepdim=True) if kind == "l2" else square.mean(axis, keepdim=True)
+        sigma = torch.sqrt(total + eps)
+        z = (x - mean) / sigma
+        ctx.save_for_backward(z, sigma)
+        ctx.kind, ctx.mode, ctx.axis = kind, mode, axis
+        return z
+
+    @staticmethod
+    def backward(ctx, g):
+        z, sigma = ctx.saved_tensors
+        level = g.mean(ctx.axis, keepdim=True) if ctx.kind in ("layer", "batch") else 0
+        along = (g * z).sum(ctx.axis, keepdim=True)
+        if ctx.kind != "l2":
+            along = along / z.shape[ctx.axis]
+        dx = {
+            "exact": (g - level - z * along) / sigma,
+            "center_scale": (g - level) / sigma,
+            "projected": g - level - z * along,
+            "identity": g,
+        }[ctx.mode]
+        return dx, None, None, None
+
+
+class Norm(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        norm, width = model["norm"], model["width"]
+        self.kind, self.eps, self.deviation = norm["kind"], norm["eps"], norm["deviation"]
+        self.mode = norm["backward"]
+        self.width = width
+        self.register_parameter("weight", nn.Parameter(torch.ones(width)) if norm["gain"] else None)
+        self.register_parameter("bias", nn.Parameter(torch.zeros(width)) if norm["bias"] else None)
+        if self.kind == "batch":
+            self.batch = nn.BatchNorm1d(width, eps=self.eps, affine=False)
+
+    def standardise(self, x, real):
+        if self.kind == "batch":
+            return self.standardise_positions(x, real)
+        if self.mode != "exact":
+            return HandedBack.apply(x, self.kind, self.eps, self.mode)
+        if self.kind == "layer" and self.deviation == "unbiased_eps_outside":
+            return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + self.eps)
+        if self.kind == "layer":
+            return F.layer_norm(x, x.shape[-1:], None, None, self.eps)
+        if self.kind == "rms":
+            return x / torch.sqrt((x * x).mean(-1, keepdim=True) + self.eps)
+        return x / torch.sqrt((x * x).sum(-1, keepdim=True) + self.eps)
+
+    def standardise_positions(self, x, real):
+        """torch.nn.BatchNorm1d over the positions that are no padding; the others come out as 0."""
+        positions = x[real]
+        z = self.batch(positions)
+        if self.training and self.mode != "exact":
+            z = HandedBack.apply(positions, "batch", self.eps, self.mode)
+        return torch.zeros_like(x).masked_scatter(real.unsqueeze(-1).expand_as(x), z)
+
+    def forward(self, x, real):
+        y = self.standardise(x, real)
+        if self.weight is not None:
+            y = y * self.weight
+        return y if self.bias is None else y + self.bias
+
+
+class AlignedLinear(torch.autograd.Function):
+    """A linear whose input learns through B instead of W."""
+
+    @staticmethod
+    def forward(ctx, x, weight, feedback):
+        ctx.save_for_backward(x, feedback)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx, g):
+        x, feedback = ctx.saved_tensors
+        rows, out = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
+        return g @ feedback, out.T @ rows, None
+
+
+class Linear(nn.Linear):
+    """Of a block. `feedback` is set where the learning rule has it."""
+
+    feedback = None
+
+    def forward(self, x):
+        if self.feedback is None:
+            return super().forward(x)
+        y = AlignedLinear.apply(x, self.weight, self.feedback)
+        return y if self.bias is None else y + self.bias
+
+
+def at(state, number):
+    """Call `number` of a splitmix64 generator that begins at `state`; int64 wraps as uint64 does."""
+
+    def signed(value):
+        value &= (1 << 64) - 1
+        return value - (1 << 64) if value >> 63 else value
+
+    def shift(x, bits):
+        return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+    word = torch.as_tensor(number, dtype=torch.int64) + 1
+    word = word * signed(0x9E3779B97F4A7C15) + signed(state)
+    word = (word ^ shift(word, 30)) * signed(0xBF58476D1CE4E5B9)
+    word = (word ^ shift(word, 27)) * signed(0x94D049BB133111EB)
+    return word ^ shift(word, 31)
+
+
+def stream_seed(seed, name):
+    digest = 0xCBF29CE484222325
+    for byte in name.encode():
+        digest = ((digest ^ byte) * 0x100000001B3) % 2**64
+    mixed = at(digest - 0x9E3779B97F4A7C15, 0).item()  # the finalizer alone
+    return at(mixed, seed).item()
+
+
+class Dropout:
+    """Masks by counter. `step` and `first_row` are set before each part of an update."""
+
+    def __init__(self, model, seed):
+        self.rate, self.context, self.width = model["dropout"], model["context"], model["width"]
+        self.heads = model["heads"]
+        self.seed, self.step, self.first_row = seed, 0, 0
+        self.on = False
+
+    def mask(self, x, site, number):
+        state = at(stream_seed(self.seed, "dropout/" + site), self.step).item()
+        upper = (at(state, number) >> 32) & 0xFFFFFFFF
+        return (upper >= math.ceil(self.rate * 2**32)).to(x.dtype) / (1 - self.rate)
+
+    def stream(self, x, site):
+        """x [batch, time, width]."""
+        if not self.on or self.rate == 0:
+            return x
+        row = torch.arange(x.shape[0])[:, None, None] + self.first_row
+        position, feature = torch.arange(x.shape[1])[:, None], torch.arange(x.shape[2])
+        return x * self.mask(x, site, (row * self.context + position) * self.width + feature)
+
+    def weights(self, x, site):
+        """x [batch, heads, time, time]."""
+        if not self.on or self.rate == 0:
+            return x
+        row = torch.arange(x.shape[0])[:, None, None, None] + self.first_row
+        head = torch.arange(self.heads)[:, None, None]
+        query, key = torch.arange(x.shape[2])[:, None], torch.arange(x.shape[3])
+        line = (row * self.heads + head) * self.context + query
+        return x * self.mask(x, site, line * self.context + key)
+
+
+def rotate(x):
+    """Features j and j + s/2 of each head turned by p * 10000^(-2j/s) at position p."""
+    time, size = x.shape[-2:]
+    pair = torch.arange(size // 2, dtype=torch.float64)
+    angle = torch.arange(time, dtype=torch.float64)[:, None] * 10000**(-2 * pair / size)
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    a, b = x[..., :size // 2], x[..., size // 2:]
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+class Attention(nn.Module):
+    def __init__(self, model, site, dropout):
+        super().__init__()
+        width = model["width"]
+        self.model, self.site, self.dropout = model, site, dropout
+        has_norm = model["norm"]["attention"] and model["norm"]["placement"] != "none"
+        self.norm = Norm(model) if has_norm else None
+        self.qkv = Linear(width, 3 * width, bias=model["bias"])
+        self.projection = Linear(width, width, bias=model["bias"])
+        sandwich = has_norm and model["norm"]["placement"] == "sandwich"
+        self.post_norm = Norm(model) if sandwich else None
+
+    def forward(self, x, real):
+        batch, time, width = x.shape
+        heads, kind = self.model["heads"], self.model["attention"]["kind"]
+        q, k, v = self.qkv(x).split(width, dim=2)
+        q, k, v = (t.view(batch, time, heads, -1).transpose(1, 2) for t in (q, k, v))
+        if self.model["positions"] == "rotary":
+            q, k = rotate(q), rotate(k)
+        scores = q @ k.transpose(2, 3) / math.sqrt(width // heads)
+        hidden = ~real[:, None, None, :]
+        if self.model["attention"]["causal"]:
+            position = torch.arange(time)
+            hidden = hidden | (position[None, :] > position[:, None])[None, None]
+        if kind == "sigmoid":
+            biased = scores + self.model["attention"]["score_bias"]
+            weights = torch.sigmoid(biased).masked_fill(hidden, 0)
+        else:
+            weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+        weights = self.dropout.weights(weights, self.site + ".weights")
+        y = self.projection((weights @ v).transpose(1, 2).reshape(batch, time, width))
+        return self.dropout.stream(y, self.site + ".output")
+
+
+class FeedForward(nn.Module):
+    def __init__(self, model, site, dropout):
+        super().__init__()
+        self.activation, self.site, self.dropout = model["activation"], site, dropout
+        has_norm = model["norm"]["feed_forward"] and model["norm"]["placement"] != "none"
+        self.norm = Norm(model) if has_norm else None
+        inner = model["hidden"] * (2 if self.activation == "swiglu" else 1)
+        self.up = Linear(model["width"], inner, bias=model["bias"])
+        self.down = Linear(model["hidden"], model["width"], bias=model["bias"])
+        sandwich = has_norm and model["norm"]["placement"] == "sandwich"
+        self.post_norm = Norm(model) if sandwich else None
+
+    def forward(self, x, real):
+        x = self.up(x)
+        if self.activation == "swiglu":
+            gate, value = x.chunk(2, dim=-1)
+            x = F.silu(gate) * value
+        else:
+            x = {
+                "relu": F.relu,
+                "gelu": F.gelu,
+                "gelu_tanh": lambda y: F.gelu(y, approximate="tanh"),
+                "silu": F.silu,
+            }[self.activation](x)
+        return self.dropout.stream(self.down(x), self.site + ".output")
+
+
+class Block(nn.Module):
+    def __init__(self, model, site, dropout):
+        super().__init__()
+        self.model = model
+        self.attention = None
+        if model["attention"]["kind"] != "none":
+            self.attention = Attention(model, site + ".attention", dropout)
+        self.feed_forward = FeedForward(model, site + ".feed_forward", dropout)
+
+    def sublayer(self, x, layer, real):
+        def joined(update):
+            return x + self.model["residual_scale"] * update if self.model["residual"] else update
+
+        placement = self.model["norm"]["placement"]
+        if layer.norm is None:
+            return joined(layer(x, real))
+        if placement == "pre":
+            return joined(layer(layer.norm(x, real), real))
+        if placement == "post":
+            return layer.norm(joined(layer(x, real)), real)
+        return joined(layer.post_norm(layer(layer.norm(x, real), real), real))
+
+    def forward(self, x, real):
+        if self.attention is not None:
+            x = self.sublayer(x, self.attention, real)
+        return self.sublayer(x, self.feed_forward, real)
+
+
+class Transformer(nn.Module):
+    """Modules are built in the order in which the source experiments build theirs."""
+
+    def __init__(self, model, seed=0, rule="backprop"):
+        super().__init__()
+        self.model, self.rule = model, rule
+        self.dropout = Dropout(model, seed)
+        self.token_embedding = nn.Embedding(model["vocabulary"], model["width"])
+        learned = model["positions"] == "learned"
+        self.position_embedding = (
+            nn.Embedding(model["context"], model["width"]) if learned else None)
+        self.block = nn.ModuleList(
+            [Block(model, f"block.{i}", self.dropout) for i in range(model["layers"])])
+        self.final_norm = Norm(model) if model["norm"]["final"] else None
+        self.head = nn.Linear(model["width"], model["vocabulary"], bias=model["head_bias"])
+        if model["tied_head"]:
+            self.head.weight = self.token_embedding.weight
+        self.errors = {}  # where the output error goes, by name
+
+    def take_buffers(self, buffers):
+        """Feedback by its names in the layout."""
+        for name, value in buffers.items():
+            owner, _, kind = name.rpartition(".")
+            if kind != "feedback":
+                continue
+            if self.rule == "feedback_alignment":
+                self.get_submodule(owner).feedback = value
+            else:
+                self.errors[owner] = value
+
+    def statistics(self):
+        """BatchNorm's running ones, by their names in the layout."""
+        named = {}
+        for name, module in self.named_modules():
+            if isinstance(module, Norm) and module.kind == "batch":
+                named[name + ".running_mean"] = module.batch.running_mean
+                named[name + ".running_variance"] = module.batch.running_var
+        return named
+
+    def embed(self, tokens):
+        x = self.token_embedding(tokens)
+        time, width = x.shape[1:]
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(torch.arange(time))
+        if self.model["positions"] == "sinusoidal":
+            table = torch.zeros(time, width, dtype=torch.float64)
+            position = torch.arange(time, dtype=torch.float64)[:, None]
+            rate = 10000**(-torch.arange(0, width, 2, dtype=torch.float64) / width)
+            table[:, 0::2] = torch.sin(position * rate)
+            table[:, 1::2] = torch.cos(position * rate)[:, :width // 2]
+            x = x + table.to(x.dtype)
+        return self.dropout.stream(x, "embedding")
+
+    def forward(self, tokens, lengths):
+        real = torch.arange(tokens.shape[1]) < lengths[:, None]
+        direct = self.rule == "direct_feedback_alignment" and torch.is_grad_enabled()
+        self.dropout.on = self.training
+        x = self.embed(tokens)
+        cuts = [(x, self.errors.get("embedding"))]
+        for i, block in enumerate(self.block):
+            x = block(x.detach() if direct else x, real)
+            cuts.append((x, self.errors.get(f"block.{i}")))
+        x = x.detach() if direct else x
+        if self.final_norm is not None:
+            x = self.final_norm(x, real)
+        logits = self.head(x)
+        if direct:
+            def hand_on(error):
+                for output, matrix in cuts:
+                    output.backward(error @ matrix, retain_graph=True)
+            logits.register_hook(hand_on)
+        if self.model["loss"] == "all":
+            return logits
+        return logits[torch.arange(len(lengths)), lengths - 1]
