@@ -1,0 +1,113 @@
+#include "server/engine/train/recorder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/model/layers.h"
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+namespace {
+
+// One backward pass over a run's parameters.
+class Differentiation {
+ public:
+  // Both [1, …] and outside autograd.
+  Differentiation(const RunConfig& config, const ParameterLayout& layout, const at::Tensor& values,
+                  const at::Tensor& buffers)
+      : model_(config.model), layout_(layout), buffers_(buffers) {
+    for (const at::Tensor& view : ParameterViews(layout, values)) {
+      leaves_.push_back(view.detach().requires_grad_());
+    }
+  }
+
+  // Keeps the outputs at `sites`, whose gradients OutputNorm gives then.
+  void Run(Pass pass, const StackBatch& batch, const std::vector<std::string>& sites) {
+    std::vector<std::pair<std::string, Tap>> observers;
+    outputs_.resize(sites.size());
+    for (size_t i = 0; i < sites.size(); ++i) {
+      observers.emplace_back(sites[i], Observe([this, i](const at::Tensor& x) {
+                               outputs_[i] = x;
+                               outputs_[i].retain_grad();
+                             }));
+    }
+    const absl::StatusOr<Taps> taps = Taps::Make(model_, std::move(observers));
+    TORCH_CHECK(taps.ok(), taps.status().message());
+    pass.taps = &*taps;
+    const ModelParameters parameters = BindParameters(model_, layout_, leaves_, buffers_);
+    RunLosses(Logits(model_, parameters, batch, pass), batch).sum().backward();
+  }
+
+  double OutputNorm(size_t site) const { return Norm(outputs_[site].grad()); }
+
+  // Σ a·b over the parameters of a block, in float64.
+  double Product(const Differentiation& other, int block) const {
+    double product = 0;
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      if (layout_.parameters[i].block != block) continue;
+      product += Dot(leaves_[i].grad(), other.leaves_[i].grad());
+    }
+    return product;
+  }
+
+ private:
+  static double Dot(const at::Tensor& a, const at::Tensor& b) {
+    if (!a.defined() || !b.defined()) return 0;
+    return (a.to(at::kDouble) * b.to(at::kDouble)).sum().item<double>();
+  }
+  static double Norm(const at::Tensor& x) { return std::sqrt(Dot(x, x)); }
+
+  const ModelConfig& model_;
+  const ParameterLayout& layout_;
+  const at::Tensor& buffers_;
+  std::vector<at::Tensor> leaves_;
+  std::vector<at::Tensor> outputs_;  // by site
+};
+
+bool Asks(const RunConfig& config, Record record) {
+  const std::vector<Record>& all = config.evaluation.record;
+  return std::find(all.begin(), all.end(), record) != all.end();
+}
+
+}  // namespace
+
+std::vector<RecordedValue> RecordGradients(const RunConfig& config, const ParameterLayout& layout,
+                                           const at::Tensor& values, const at::Tensor& buffers,
+                                           const StackBatch& batch) {
+  const Pass exact_pass = {.statistics = Statistics::kBatch};
+  std::vector<std::string> sites = {SiteName(Site::kEmbedding, 0)};
+  const int blocks = config.model.layers;
+  for (int i = 0; i < blocks; ++i) sites.push_back(SiteName(Site::kBlockOutput, i));
+  Differentiation exact(config, layout, values, buffers);
+  exact.Run(exact_pass, batch, sites);
+  const auto norm = [](const Differentiation& of, int block) {
+    return std::sqrt(of.Product(of, block));
+  };
+  std::vector<RecordedValue> recorded;
+  if (Asks(config, Record::kGradientByBlock)) {
+    recorded.push_back({"gradient/embedding", exact.OutputNorm(0)});
+    for (int i = 0; i < blocks; ++i) {
+      const auto output = static_cast<size_t>(i) + 1;
+      recorded.push_back({absl::StrCat("gradient/block.", i), exact.OutputNorm(output)});
+      recorded.push_back({absl::StrCat("parameter_gradient/block.", i), norm(exact, i)});
+    }
+  }
+  if (Asks(config, Record::kRuleAlignment)) {
+    Differentiation learnt(config, layout, values, buffers);
+    learnt.Run({.rule = config.training.rule,
+                .norm_backward = config.model.norm.backward,
+                .statistics = Statistics::kBatch},
+               batch, {});
+    for (int i = 0; i < blocks; ++i) {
+      const double ours = norm(learnt, i), theirs = norm(exact, i);
+      recorded.push_back(
+          {absl::StrCat("alignment/block.", i), learnt.Product(exact, i) / (ours * theirs)});
+      recorded.push_back({absl::StrCat("alignment_ratio/block.", i), ours / theirs});
+    }
+  }
+  return recorded;
+}
+
+}  // namespace ablate::engine
