@@ -1,5 +1,6 @@
 #include "server/spec/fields.h"
 
+#include <cmath>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -38,6 +39,11 @@ double NormBias(const BaseSpec& base) {
 double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
 double WeightDecay(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
+}
+// A run of one_cycle rises for three tenths of its steps unless it says otherwise.
+double Warmup(const BaseSpec& base) {
+  const bool one_cycle = base.training().schedule() == v1::Schedule::one_cycle;
+  return one_cycle ? std::floor(3.0 * base.training().steps() / 10) : 0;
 }
 double NormEps(const BaseSpec&) { return 1e-5; }
 double LearningRate(const BaseSpec&) { return 1e-3; }
@@ -108,8 +114,13 @@ void AddTraining(std::vector<FieldRule>* rules) {
   rules->push_back(OpenLow(Number("training.eps", AdamEps, 0, 1, "above 0, at most 1", IsAdam)));
   rules->push_back(Number("training.weight_decay", WeightDecay, 0, 10, "0 to 10"));
   rules->push_back(Switch("training.schedule", Always<v1::Schedule::constant>));
-  rules->push_back(Number("training.warmup", Always<0>, 0, 1e7, "0 to steps"));
+  rules->push_back(Number("training.warmup", Warmup, 0, 1e7, "0 to steps"));
   rules->push_back(Number("training.clip", Always<0>, 0, 1e6, "0 to 1,000,000"));
+  rules->push_back(
+      Number("training.accumulation", Always<1>, 1, 65'536, "1 to batch, a divisor of batch"));
+  rules->push_back(Switch("training.weight_decay_on", Always<v1::WeightDecayOn::all>));
+  rules->push_back(OpenHigh(Number("training.ema", Always<0>, 0, 1, "0 to below 1")));
+  rules->push_back(OpenHigh(Number("training.label_smoothing", Always<0>, 0, 1, "0 to below 1")));
   rules->push_back(Number("evaluation.every", Always<100>, 1, 1e7, "1 to 10,000,000"));
   rules->push_back(Number("evaluation.batches", Always<8>, 1, 10'000, "1 to 10,000", IsRecall));
 }

@@ -11,6 +11,7 @@
 #include "server/engine/model/init.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/names.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
 #include "tests/engine/train_configs.h"
@@ -48,7 +49,7 @@ StackBatch PaddedBatch(LossPositions loss) {
 at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatParameters& parameters,
                       const at::Tensor& values) {
   parameters.values().copy_(values);
-  Differentiate(model, {.training = true}, batch, parameters);
+  Differentiate(model, {.training = true}, {batch}, parameters);
   return parameters.gradients().clone();
 }
 
@@ -163,6 +164,37 @@ TEST(LearningRateTest, FollowsItsSchedule) {
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 99, 49), 0.005);
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 200, 600), 0.005);
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 2000, 999), 0.01 * 1000 / 2001);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 0, 99), 0.001);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 49), 0.005);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 99), 0.01);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 399), 0.005);
+}
+
+// tests/parity has PyTorch's rates where it has any.
+TEST(LearningRateTest, BeginsACycleAtItsPeakWithoutWarmUp) {
+  for (const uint32_t warmup : {0U, 1U}) {
+    const auto rate = [warmup](uint32_t step, uint32_t steps) {
+      return LearningRate({ScheduleKind::kOneCycle, warmup}, 0.01, step, steps);
+    };
+    EXPECT_DOUBLE_EQ(rate(0, 1), 0.01);
+    EXPECT_DOUBLE_EQ(rate(0, 101), 0.01);
+    EXPECT_DOUBLE_EQ(rate(50, 101), (0.01 + 0.01 / 250'000) / 2);
+    EXPECT_DOUBLE_EQ(rate(100, 101), 0.01 / 250'000);
+  }
+}
+
+// What DependsOnSteps says is so at every step that two runs share.
+TEST(LearningRateTest, DependsOnTheStepsOfTheRunWhereItSaysSo) {
+  for (const Named<ScheduleKind>& kind : kNames<ScheduleKind>) {
+    bool differs = false;
+    for (uint32_t step = 0; step < 50; ++step) {
+      const auto rate = [&](uint32_t steps) {
+        return LearningRate({kind.value, 10}, 0.01, step, steps);
+      };
+      differs = differs || rate(50) != rate(80);
+    }
+    EXPECT_EQ(DependsOnSteps(kind.value), differs) << kind.name;
+  }
 }
 
 }  // namespace

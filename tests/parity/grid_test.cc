@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,6 @@
 #include "server/engine/model/init.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/checkpoint.h"
-#include "server/engine/train/optimizer.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
 #include "server/engine/trainer.h"
@@ -60,36 +61,96 @@ void WriteGridCase(const std::string& folder, const GridCase& grid) {
             tensors);
 }
 
+absl::string_view BytesOf(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+// The product's own way to train, from the case's parameters.
+std::unique_ptr<Backend> MakeGridBackend(const GridCase& grid, const FlatParameters& start) {
+  RunConfig config;
+  config.model = grid.model;
+  config.training = grid.training;
+  config.precision = grid.precision;
+  auto backend = MakeTorchBackend(std::vector<RunConfig>(static_cast<size_t>(grid.runs), config));
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  for (int run = 0; run < grid.runs; ++run) {
+    const at::Tensor values = start.values()[run];
+    const std::string zeros(values.nbytes(), '\0');
+    RunTensors tensors = {(*backend)->Tensors(run)->type, BytesOf(values), "", {}};
+    for (const std::string& name : OptimizerSlots(grid.training)) {
+      tensors.slots.push_back(
+          {name, name == kAverageSlot ? BytesOf(values) : absl::string_view(zeros)});
+    }
+    EXPECT_TRUE((*backend)->SetTensors(run, tensors).ok());
+  }
+  return *std::move(backend);
+}
+
+std::vector<UpdateRequest> RequestsOf(const GridCase& grid, uint32_t step) {
+  const TrainingConfig& training = grid.training;
+  const double rate =
+      LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps);
+  std::vector<UpdateRequest> requests;
+  for (const auto& batches : grid.batches) requests.push_back({&batches[step], step, rate});
+  return requests;
+}
+
+// The first update's gradient, and scores of its whole batch.
+TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
+  std::vector<const TokenBatch*> batches;
+  for (const auto& run : grid.batches) batches.push_back(&run.front());
+  const at::TensorOptions options = start.values().options();
+  Differentiate(grid.model, {.training = true},
+                MakeParts(batches, grid.training.accumulation, grid.model.loss, options), start,
+                grid.training.label_smoothing);
+  TensorMap out = Named(start.layout(), start.gradients()[grid.compared], "gradient.");
+  const StackBatch whole = MakeStackBatch(batches, grid.model.loss, options);
+  out["logits"] = Logits(grid.model, start.model(), whole, Pass())[grid.compared].detach();
+  return out;
+}
+
+// The loss on the first batch, of each kind of parameters that the run has.
+at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
+  std::vector<Evaluated> kinds = {Evaluated::kCurrent};
+  if (grid.training.ema > 0) kinds.push_back(Evaluated::kAverage);
+  std::vector<double> losses;
+  for (const Evaluated kind : kinds) {
+    EvaluationSums sums;
+    const TokenBatch& batch = grid.batches[grid.compared].front();
+    EXPECT_TRUE(backend.Evaluate(grid.compared, kind, batch, &sums).ok());
+    losses.push_back(sums.loss / sums.tokens);
+  }
+  return at::tensor(losses, at::kDouble);
+}
+
 // The same quantities as reference.py's, of the compared run inside its stack.
 TensorMap Train(const GridCase& grid) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
-  FlatParameters parameters(grid.model, grid.runs, options);
-  for (int run = 0; run < grid.runs; ++run) {
-    parameters.values()[run].copy_(StartOf(grid, parameters.layout(), run));
-  }
-  Optimizer optimizer(grid.training.optimizer.kind, parameters.values());
-  TensorMap out;
-  std::vector<double> losses;
+  FlatParameters start(grid.model, grid.runs, options);
+  const ParameterLayout& layout = start.layout();
+  for (int run = 0; run < grid.runs; ++run) start.values()[run].copy_(StartOf(grid, layout, run));
+  TensorMap out = Differentiated(grid, start);
+  const std::unique_ptr<Backend> backend = MakeGridBackend(grid, start);
+  std::vector<double> losses, norms;
   for (uint32_t step = 0; step < grid.training.steps; ++step) {
-    std::vector<const TokenBatch*> batches;
-    for (const auto& run : grid.batches) batches.push_back(&run[step]);
-    const StackBatch batch = MakeStackBatch(batches, grid.model.loss, options);
-    const BatchGradient gradient = Differentiate(grid.model, {.training = true}, batch, parameters);
-    losses.push_back(gradient.losses[grid.compared].item<double>());
-    if (step == 0) {
-      out = Named(parameters.layout(), parameters.gradients()[grid.compared], "gradient.");
-      out["logits"] = Logits(grid.model, parameters.model(), batch, Pass())[grid.compared].detach();
-    }
-    if (grid.training.clip > 0) {
-      ClipGradients(parameters.gradients(), gradient.norms, grid.training.clip);
-    }
-    const double rate = LearningRate(grid.training.schedule, grid.training.optimizer.learning_rate,
-                                     step, grid.training.steps);
-    optimizer.Step(std::vector<RunUpdate>(grid.runs, {true, step, rate, grid.training.optimizer}),
-                   parameters.values(), parameters.gradients());
+    const absl::StatusOr<std::vector<UpdateResult>> results = backend->Step(RequestsOf(grid, step));
+    EXPECT_TRUE(results.ok()) << results.status();
+    losses.push_back((*results)[grid.compared].loss);
+    norms.push_back((*results)[grid.compared].gradient_norm);
   }
-  out.merge(Named(parameters.layout(), parameters.values()[grid.compared], "final."));
   out["losses"] = at::tensor(losses, at::kDouble);
+  out["norms"] = at::tensor(norms, at::kDouble);
+  out["evaluations"] = Evaluations(grid, *backend);
+  const absl::StatusOr<RunTensors> ended = backend->Tensors(grid.compared);
+  const auto flat = [&](absl::string_view bytes) {
+    at::Tensor values = at::empty({layout.size}, options);
+    std::memcpy(values.mutable_data_ptr(), bytes.data(), bytes.size());
+    return values;
+  };
+  out.merge(Named(layout, flat(ended->parameters), "final."));
+  if (grid.training.ema > 0) {
+    out.merge(Named(layout, flat(ended->slots.back().bytes), "average."));
+  }
   return out;
 }
 
@@ -167,6 +228,34 @@ double Share(const std::vector<GridCase>& grid, const Predicate& holds) {
          static_cast<double>(grid.size());
 }
 
+// Rates of every step beside PyTorch's.
+TEST(OneCycleTest, MatchesPyTorchAtEveryStep) {
+  struct Cycle {
+    uint32_t warmup;
+    uint32_t steps;
+  };
+  const std::vector<Cycle> cycles = {{2, 2}, {2, 3}, {3, 10}, {10, 10}, {300, 1000}, {999, 1000}};
+  const ScratchFolder folder;
+  for (const auto& [warmup, steps] : cycles) {
+    WriteCase(folder.path(), std::to_string(warmup) + "of" + std::to_string(steps),
+              {{"rate", 0.01}, {"warmup", warmup}, {"steps", steps}}, {});
+  }
+  const std::string missing = RunReference("cycles", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  for (const auto& [warmup, steps] : cycles) {
+    const TensorMap answer =
+        ReadAnswer(folder.path(), std::to_string(warmup) + "of" + std::to_string(steps));
+    const at::Tensor& rates = answer.at("rates");
+    ASSERT_EQ(rates.numel(), steps);
+    for (uint32_t step = 0; step < steps; ++step) {
+      const double expected = rates[step].item<double>();
+      EXPECT_NEAR(LearningRate({ScheduleKind::kOneCycle, warmup}, 0.01, step, steps) / expected, 1,
+                  1e-9)
+          << "step " << step << " of " << steps << ", warmup " << warmup;
+    }
+  }
+}
+
 TEST(GridParityTest, HasEverySettingOftenEnough) {
   const std::vector<GridCase> grid = MakeGrid();
   const auto share = [&grid](const auto& holds) { return Share(grid, holds); };
@@ -190,6 +279,17 @@ TEST(GridParityTest, HasEverySettingOftenEnough) {
             }),
             0.1);
   EXPECT_GT(share([](const GridCase& c) { return c.precision == Precision::kFloat64; }), 0.4);
+  EXPECT_GT(share([](const GridCase& c) {
+              return c.training.accumulation > 1 && !c.batches[c.compared][0].uniform();
+            }),
+            0.15);
+  EXPECT_GT(share([](const GridCase& c) {
+              return c.training.optimizer.weight_decay > 0 &&
+                     c.training.optimizer.weight_decay_on == WeightDecayOn::kMatrices;
+            }),
+            0.2);
+  EXPECT_GT(share([](const GridCase& c) { return c.training.label_smoothing > 0; }), 0.3);
+  EXPECT_GT(share([](const GridCase& c) { return c.training.ema > 0; }), 0.4);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 """What PyTorch computes for the parity tests: models and training written from their formulas.
 
-    python reference.py grid|names|recall FOLDER
+    python reference.py grid|names|recall|cycles FOLDER
 
 Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
 package is missing.
 """
 
+import copy
 import glob
 import json
 import math
@@ -153,24 +154,50 @@ class Transformer(nn.Module):
         return logits[torch.arange(len(lengths)), lengths - 1] if self.last else logits
 
 
-def cross_entropy(logits, targets):
+def cross_entropy(logits, targets, label_smoothing=0.0):
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1),
-                           ignore_index=-100)
+                           ignore_index=-100, label_smoothing=label_smoothing)
 
 
-def make_optimizer(parameters, training):
+def parameter_groups(model, o):
+    """All parameters, or those of linears and embeddings apart from the rest, which does not decay."""
+    if o["weight_decay_on"] == "all":
+        return [{"params": list(model.parameters()), "weight_decay": o["weight_decay"]}]
+    matrices = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Embedding))}
+    return [
+        {"params": [p for p in model.parameters() if id(p) in matrices], "weight_decay": o["weight_decay"]},
+        {"params": [p for p in model.parameters() if id(p) not in matrices], "weight_decay": 0.0},
+    ]
+
+
+def make_optimizer(model, training):
     o = training["optimizer"]
+    groups = parameter_groups(model, o)
     if o["kind"] == "sgd":
-        return torch.optim.SGD(parameters, lr=o["learning_rate"], momentum=o["momentum"],
-                               weight_decay=o["weight_decay"])
+        return torch.optim.SGD(groups, lr=o["learning_rate"], momentum=o["momentum"])
     kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[o["kind"]]
-    return kind(parameters, lr=o["learning_rate"], betas=(o["beta1"], o["beta2"]), eps=o["eps"],
-                weight_decay=o["weight_decay"])
+    return kind(groups, lr=o["learning_rate"], betas=(o["beta1"], o["beta2"]), eps=o["eps"])
+
+
+def one_cycle_rates(rate, warmup, steps):
+    """PyTorch's own; it has no cycle whose peak comes before its second step."""
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=rate)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, rate, total_steps=steps, pct_start=warmup / steps, cycle_momentum=False)
+    rates = []
+    for step in range(steps):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        if step + 1 < steps:
+            scheduler.step()
+    return rates
 
 
 def learning_rate(training, step):
     rate, steps = training["optimizer"]["learning_rate"], training["steps"]
     warmup = training["schedule"]["warmup"]
+    if training["schedule"]["kind"] == "one_cycle":
+        return one_cycle_rates(rate, warmup, steps)[step]
     if step < warmup:
         return rate * (step + 1) / (warmup + 1)
     progress = (step - warmup) / (steps - warmup)
@@ -178,21 +205,23 @@ def learning_rate(training, step):
         "constant": 1.0,
         "linear": 1.0 - progress,
         "cosine": (1.0 + math.cos(math.pi * progress)) / 2,
+        "inverse_sqrt": math.sqrt((warmup + 1) / (step + 1)),
     }
     return rate * factors[training["schedule"]["kind"]]
 
 
 def update(model, optimizer, training, step, logits, targets):
-    """One training step; returns its loss."""
+    """One training step; returns its loss and its gradient's norm. An update that is accumulated is
+    that of its whole batch."""
     optimizer.zero_grad()
-    loss = cross_entropy(logits, targets)
+    loss = cross_entropy(logits, targets, training["label_smoothing"])
     loss.backward()
-    if training["clip"] > 0:
-        torch.nn.utils.clip_grad_norm_(model.parameters(), training["clip"])
+    clip = training["clip"] if training["clip"] > 0 else math.inf
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     for group in optimizer.param_groups:
         group["lr"] = learning_rate(training, step)
     optimizer.step()
-    return loss.item()
+    return loss.item(), norm.item()
 
 
 def read_case(path):
@@ -212,27 +241,49 @@ def run_grid_case(path):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors["initial." + name])
-    optimizer = make_optimizer(model.parameters(), training)
-    out, losses = {}, []
+    optimizer = make_optimizer(model, training)
+    average = copy.deepcopy(model)
+    out, losses, norms = {}, [], []
     for step in range(training["steps"]):
         inputs, targets, lengths = (
             tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
         logits = model(inputs, lengths)
         if step == 0:
             out["logits"] = logits
-            cross_entropy(logits, targets).backward(retain_graph=True)
+            cross_entropy(logits, targets, training["label_smoothing"]).backward(retain_graph=True)
             for name, parameter in model.named_parameters():
                 out["gradient." + name] = parameter.grad
-        losses.append(update(model, optimizer, training, step, logits, targets))
+        loss, norm = update(model, optimizer, training, step, logits, targets)
+        losses.append(loss)
+        norms.append(norm)
+        with torch.no_grad():
+            for kept, parameter in zip(average.parameters(), model.parameters()):
+                kept.copy_(training["ema"] * kept + (1 - training["ema"]) * parameter)
     out["losses"] = torch.tensor(losses, dtype=torch.float64)
+    out["norms"] = torch.tensor(norms, dtype=torch.float64)
     for name, parameter in model.named_parameters():
         out["final." + name] = parameter
+    inputs, targets, lengths = (tensors[f"0.{key}"] for key in ("inputs", "targets", "lengths"))
+    evaluated = [model, average] if training["ema"] > 0 else [model]
+    out["evaluations"] = torch.tensor(
+        [cross_entropy(m(inputs, lengths), targets).item() for m in evaluated], dtype=torch.float64)
+    if training["ema"] > 0:
+        for name, parameter in average.named_parameters():
+            out["average." + name] = parameter
     answer(path, out)
 
 
 def grid(folder):
     for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
         run_grid_case(path)
+
+
+def cycles(folder):
+    """The rates of every step of a cycle."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+        case, _ = read_case(path)
+        rates = one_cycle_rates(case["rate"], case["warmup"], case["steps"])
+        answer(path, {"rates": torch.tensor(rates, dtype=torch.float64)})
 
 
 def names(folder):
@@ -250,7 +301,7 @@ def names(folder):
         torch.manual_seed(case["seed"])
         model = Transformer(case["model"])
         out = {"initial." + name: p.clone() for name, p in model.named_parameters()}
-        optimizer = make_optimizer(model.parameters(), training)
+        optimizer = make_optimizer(model, training)
         losses = []
         for step in range(case["record"]):
             tokens = [bos] + [number[c] for c in documents[step % len(documents)]] + [bos]
@@ -258,7 +309,7 @@ def names(folder):
             inputs = torch.tensor([tokens[:count]])
             targets = torch.tensor([tokens[1:count + 1]])
             logits = model(inputs, torch.tensor([count]))
-            losses.append(update(model, optimizer, training, step, logits, targets))
+            losses.append(update(model, optimizer, training, step, logits, targets)[0])
         out["losses"] = torch.tensor(losses, dtype=torch.float64)
         answer(path, out)
 
@@ -307,14 +358,14 @@ def recall(folder):
         model, training = RecallModel(case["model"]), case["training"]
         names_ = model.layout_names()
         out = {"initial." + names_[name]: p.clone() for name, p in model.named_parameters()}
-        optimizer = make_optimizer(model.parameters(), training)
+        optimizer = make_optimizer(model, training)
         losses = [
             update(model, optimizer, training, step, model(tensors[f"{step}.inputs"]),
-                   tensors[f"{step}.targets"]) for step in range(case["record"])]
+                   tensors[f"{step}.targets"])[0] for step in range(case["record"])]
         out["losses"] = torch.tensor(losses, dtype=torch.float64)
         answer(path, out)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"grid": grid, "names": names, "recall": recall}[sys.argv[1]](sys.argv[2])
+    {"grid": grid, "names": names, "recall": recall, "cycles": cycles}[sys.argv[1]](sys.argv[2])

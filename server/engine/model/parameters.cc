@@ -93,8 +93,4 @@ FlatParameters::FlatParameters(const ModelConfig& config, int64_t runs, at::Tens
   model_ = BindParameters(config, layout_, leaves);
 }
 
-ModelParameters FlatParameters::Run(const ModelConfig& config, int64_t run) const {
-  return BindParameters(config, layout_, ParameterViews(layout_, values_.narrow(0, run, 1)));
-}
-
 }  // namespace ablate::engine

@@ -72,9 +72,6 @@ class FlatParameters {
   const at::Tensor& gradients() const { return gradients_; }  // [R, P]
   const ModelParameters& model() const { return model_; }     // the leaves in their places
 
-  // One run's parameters [1, …], outside autograd.
-  ModelParameters Run(const ModelConfig& config, int64_t run) const;
-
  private:
   ParameterLayout layout_;
   at::Tensor values_;
