@@ -63,6 +63,21 @@ TEST(GradientNormsTest, IsThatOfFloat64OverFortyMillionElements) {
   EXPECT_NEAR(norms[0].item<double>() / expected, 1, 1e-9);
 }
 
+// As many elements as GPT-2 has, k·scale for k = 1…768 again and again: float64 holds the sum of
+// their squares, 162,031 · 768 · 769 · 1,537 / 6 · scale², without rounding.
+TEST(GradientNormsTest, IsExactAtTheSizeOfGpt2AndAtAnyScale) {
+  constexpr int64_t kWidth = 768, kRows = 162'031;
+  const at::Tensor gradients =
+      at::arange(1, kWidth + 1, at::kFloat).repeat(kRows).view({1, kWidth * kRows});
+  const double norm = std::sqrt(kRows * (kWidth * (kWidth + 1) * (2 * kWidth + 1) / 6.0));
+  double scale = 1;
+  for (const float factor : {1.F, 0x1p-120F, 0x1p110F, 0x1p110F}) {
+    gradients.mul_(factor);
+    scale *= factor;  // 2^−120 and 2^100: float32 has neither's squares
+    EXPECT_EQ(GradientNorms(gradients)[0].item<double>(), norm * scale) << scale;
+  }
+}
+
 TEST(GradientNormsTest, IsFiniteExactlyWhereTheGradientIs) {
   const at::Tensor gradients = at::ones({4, 37});
   gradients[0].fill_(3e38f);  // its square is infinite in float32
