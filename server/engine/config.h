@@ -27,7 +27,8 @@ enum class Positions { kLearned, kNone, kSinusoidal, kRotary };
 enum class InitKind { kPytorch, kPytorchMha, kXavier, kGpt2 };
 enum class InitStreams { kByName, kSequential };
 enum class OptimizerKind { kAdamW, kAdam, kSgd };
-enum class ScheduleKind { kConstant, kLinear, kCosine };
+enum class ScheduleKind { kConstant, kLinear, kCosine, kOneCycle, kInverseSqrt };
+enum class WeightDecayOn { kAll, kMatrices };  // kMatrices: no biases, no gains
 
 // Which output positions of a sequence the loss reads.
 enum class LossPositions { kAll, kLast };
@@ -130,23 +131,48 @@ struct OptimizerConfig {
   double eps = 1e-8;
   double momentum = 0;      // SGD only
   double weight_decay = 0;  // decoupled for AdamW, added to the gradient for Adam and SGD
+  WeightDecayOn weight_decay_on = WeightDecayOn::kAll;
 
   bool operator==(const OptimizerConfig&) const = default;
 };
 
+// LearningRate() in train/run_loop.h has the formulas.
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConstant;
-  uint32_t warmup = 0;  // steps over which the rate rises linearly: rate·(step+1)/(warmup+1)
+  uint32_t warmup = 0;  // steps over which the rate rises
 
   bool operator==(const ScheduleConfig&) const = default;
 };
 
+// Whether the rate of a step depends on how many steps its run has in all. Where it does not, a
+// longer run begins as a shorter one does.
+constexpr bool DependsOnSteps(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::kConstant:
+    case ScheduleKind::kInverseSqrt:
+      return false;
+    case ScheduleKind::kLinear:
+    case ScheduleKind::kCosine:
+    case ScheduleKind::kOneCycle:
+      break;
+  }
+  return true;
+}
+
 struct TrainingConfig {
   uint32_t steps = 1000;
   uint32_t batch = 32;  // documents or sequences a step
+  // Parts in which a step's batch is computed, one after the other: consecutive rows, as many in
+  // each. The gradient is that of the mean over all tokens of the batch, whatever the parts.
+  uint32_t accumulation = 1;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   double clip = 0;  // largest global gradient norm; 0 is no clipping
+  // Of the training loss only: this share of each target is spread evenly over the vocabulary.
+  double label_smoothing = 0;
+  // Above 0, an average of the parameters is kept and evaluated beside them. It begins with the
+  // initial ones; after each update it is ema·average + (1−ema)·parameters.
+  double ema = 0;
   LearningRule rule = LearningRule::kBackprop;
   // Ascending steps in 0…steps; `final_checkpoint` stands for −1.
   std::vector<uint32_t> checkpoints;

@@ -184,15 +184,19 @@ ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
   return builder.Take();
 }
 
-std::vector<std::string> OptimizerSlots(OptimizerKind kind) {
-  switch (kind) {
+std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {
+  std::vector<std::string> slots;
+  switch (training.optimizer.kind) {
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam:
-      return {"optimizer.first_moment", "optimizer.second_moment"};
+      slots = {"optimizer.first_moment", "optimizer.second_moment"};
+      break;
     case OptimizerKind::kSgd:
-      return {"optimizer.momentum"};
+      slots = {"optimizer.momentum"};
+      break;
   }
-  return {};
+  if (training.ema > 0) slots.emplace_back(kAverageSlot);
+  return slots;
 }
 
 }  // namespace ablate::engine

@@ -109,8 +109,12 @@ bool HasDeviation(const NormConfig& config);
 bool HasBackward(const NormConfig& config);
 
 // The tensors, each as large as the parameters, that an optimizer carries from step to step: what
-// a resume state holds beside the parameters. Momentum has its slot also where it is 0.
-std::vector<std::string> OptimizerSlots(OptimizerKind kind);
+// a resume state holds beside the parameters. Momentum has its slot also where it is 0; the average
+// of the parameters, where there is one, is the last.
+std::vector<std::string> OptimizerSlots(const TrainingConfig& training);
+
+// The name of the average's slot.
+inline constexpr char kAverageSlot[] = "average";
 
 }  // namespace ablate::engine
 

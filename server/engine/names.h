@@ -76,7 +76,12 @@ template <>
 inline constexpr Named<ScheduleKind> kNames<ScheduleKind>[] = {
     {ScheduleKind::kConstant, "constant"},
     {ScheduleKind::kLinear, "linear"},
-    {ScheduleKind::kCosine, "cosine"}};
+    {ScheduleKind::kCosine, "cosine"},
+    {ScheduleKind::kOneCycle, "one_cycle"},
+    {ScheduleKind::kInverseSqrt, "inverse_sqrt"}};
+template <>
+inline constexpr Named<WeightDecayOn> kNames<WeightDecayOn>[] = {
+    {WeightDecayOn::kAll, "all"}, {WeightDecayOn::kMatrices, "matrices"}};
 template <>
 inline constexpr Named<LearningRule> kNames<LearningRule>[] = {
     {LearningRule::kBackprop, "backprop"},

@@ -20,7 +20,7 @@ namespace ablate::engine {
 inline constexpr uint32_t kNumericsVersion = 3;
 
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
-// eval/accuracy.
+// eval/accuracy, eval/ema_loss (of the averaged parameters).
 struct Point {
   std::string key;
   uint32_t step = 0;

@@ -22,7 +22,7 @@ constexpr int kMaxSummaries = 50;
 // What training emits.
 const std::vector<std::string>& Metrics() {
   static const auto* const kMetrics = new std::vector<std::string>{
-      "train/loss", "train/gradient_norm", "eval/loss", "eval/accuracy"};
+      "train/loss", "train/gradient_norm", "eval/loss", "eval/accuracy", "eval/ema_loss"};
   return *kMetrics;
 }
 

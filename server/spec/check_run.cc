@@ -147,6 +147,14 @@ class RunChecker {
               {"training.steps", Text(steps), absl::StrCat(steps, " is less than warmup ", warmup),
                "warmup to 10,000,000"}});
     }
+    const uint32_t batch = training.batch(), accumulation = training.accumulation();
+    if (accumulation > 0 && batch % accumulation != 0) {
+      Report({{"training.accumulation", Text(accumulation),
+               absl::StrCat(accumulation, " does not divide batch ", batch), "a divisor of batch"},
+              {"training.batch", Text(batch),
+               absl::StrCat(batch, " is not divisible by accumulation ", accumulation),
+               "a multiple of accumulation"}});
+    }
     const auto& checkpoints = run_.merged.training().checkpoints();
     for (int i = 0; i < checkpoints.size(); ++i) {
       if (checkpoints[i] < 0 || static_cast<uint32_t>(checkpoints[i]) <= steps) continue;

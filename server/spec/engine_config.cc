@@ -95,6 +95,8 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
            &config->training.optimizer.kind),
       Read(v1::Schedule::Value_descriptor(), training.schedule(), "training.schedule",
            &config->training.schedule.kind),
+      Read(v1::WeightDecayOn::Value_descriptor(), training.weight_decay_on(),
+           "training.weight_decay_on", &config->training.optimizer.weight_decay_on),
       Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device)};
   for (const absl::Status& status : read) {
     if (!status.ok()) return status;
@@ -161,6 +163,9 @@ engine::TrainingConfig Training(const v1::TrainingSpec& spec) {
   training.optimizer = Optimizer(spec);
   training.schedule.warmup = spec.warmup();
   training.clip = spec.clip();
+  training.accumulation = spec.accumulation();
+  training.ema = spec.ema();
+  training.label_smoothing = spec.label_smoothing();
   training.final_checkpoint = false;
   for (const int32_t step : spec.checkpoints()) {
     if (step < 0) {

@@ -21,12 +21,15 @@ constexpr uint64_t kGenerators = 10'000;
 uint64_t Points(const engine::RunConfig& config) {
   const uint64_t steps = config.training.steps;
   const uint64_t evaluations = 1 + (steps + config.evaluation.every - 1) / config.evaluation.every;
-  return 2 * steps + 2 * evaluations;  // loss and gradient norm; loss and accuracy
+  // Loss and accuracy, the loss of the averaged parameters, and what is recorded by block.
+  uint64_t evaluated = config.training.ema > 0 ? 3 : 2;
+  evaluated += 2 * config.evaluation.record.size() * static_cast<uint64_t>(config.model.layers);
+  return 2 * steps + evaluated * evaluations;  // loss and gradient norm of each step
 }
 
 // Copies of the parameters in a resume state: themselves and the optimizer's slots.
-uint64_t ResumeCopies(const engine::OptimizerConfig& optimizer) {
-  return 1 + engine::OptimizerSlots(optimizer.kind).size();
+uint64_t ResumeCopies(const engine::TrainingConfig& training) {
+  return 1 + engine::OptimizerSlots(training).size();
 }
 
 // What the forward pass of one sequence leaves behind for the backward pass, in numbers: the least
@@ -52,8 +55,8 @@ double NumbersASequence(const engine::ModelConfig& model, double length) {
 
 }  // namespace
 
-uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters) {
-  return ResumeCopies(optimizer) * kFloat * parameters + kGenerators;
+uint64_t ResumeBytes(const engine::TrainingConfig& training, uint64_t parameters) {
+  return ResumeCopies(training) * kFloat * parameters + kGenerators;
 }
 
 uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors) {
@@ -65,10 +68,11 @@ uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint6
 
 double TrainingBytes(const engine::RunConfig& config, double parameters, const Sequences& data) {
   const engine::ModelConfig& model = config.model;
-  const double copies = static_cast<double>(ResumeCopies(config.training.optimizer));
+  const double copies = static_cast<double>(ResumeCopies(config.training));
   // Parameters and slots, gradients, the update's scratch; the resume state that is written.
   const double held = (copies + 2 + copies) * parameters;
-  const double batch = config.training.batch;
+  // The parts of a batch are computed one after the other.
+  const double batch = config.training.batch / config.training.accumulation;
   const double read = model.loss == engine::LossPositions::kAll ? data.mean : 1;
   // Scores, their logarithms, and the gradient of those.
   const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);

@@ -9,9 +9,9 @@
 
 namespace ablate::spec {
 
-// A resume state: the parameters, the optimizer's slots, generators and the data's cursor. It goes
-// when its run ends.
-uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters);
+// A resume state: the parameters, the optimizer's slots (with the parameters' average, where there
+// is one), generators and the data's cursor. It goes when its run ends.
+uint64_t ResumeBytes(const engine::TrainingConfig& training, uint64_t parameters);
 
 // Points and checkpoints, which stay when a run has ended, in bytes. `parameters` and `tensors` as
 // in the model's layout.

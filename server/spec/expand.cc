@@ -197,7 +197,7 @@ class Expander {
     if (!FitsMemory(run, config, facts, size.parameters)) return false;
     cell->parameters = size.parameters;
     cell->bytes = StoredBytes(config, size.parameters, size.tensors);
-    cell->resume_bytes = ResumeBytes(config.training.optimizer, size.parameters);
+    cell->resume_bytes = ResumeBytes(config.training, size.parameters);
     cell->flops_per_step = FlopsPerStep(config, size.parameters);
     cell->shape = ShortHash(canonical.ShapeText());
     return true;

@@ -46,6 +46,11 @@ bool IsSigmoid(const BaseSpec& base) {
 }
 // Rows of weights then add up to about one.
 double ScoreBias(const BaseSpec& base) { return 0 - std::log(base.model().context()); }
+// A run of one_cycle rises for three tenths of its steps unless it says otherwise.
+double Warmup(const BaseSpec& base) {
+  const bool one_cycle = base.training().schedule() == v1::Schedule::one_cycle;
+  return one_cycle ? std::floor(3.0 * base.training().steps() / 10) : 0;
+}
 double NormEps(const BaseSpec&) { return 1e-5; }
 double LearningRate(const BaseSpec&) { return 1e-3; }
 double AdamEps(const BaseSpec&) { return 1e-8; }
@@ -123,8 +128,13 @@ void AddTraining(std::vector<FieldRule>* rules) {
   rules->push_back(Number("training.weight_decay", WeightDecay, 0, 10, "0 to 10"));
   rules->push_back(Switch("training.rule", Always<v1::LearningRule::backprop>));
   rules->push_back(Switch("training.schedule", Always<v1::Schedule::constant>));
-  rules->push_back(Number("training.warmup", Always<0>, 0, 1e7, "0 to steps"));
+  rules->push_back(Number("training.warmup", Warmup, 0, 1e7, "0 to steps"));
   rules->push_back(Number("training.clip", Always<0>, 0, 1e6, "0 to 1,000,000"));
+  rules->push_back(
+      Number("training.accumulation", Always<1>, 1, 65'536, "1 to batch, a divisor of batch"));
+  rules->push_back(Switch("training.weight_decay_on", Always<v1::WeightDecayOn::all>));
+  rules->push_back(OpenHigh(Number("training.ema", Always<0>, 0, 1, "0 to below 1")));
+  rules->push_back(OpenHigh(Number("training.label_smoothing", Always<0>, 0, 1, "0 to below 1")));
   rules->push_back(Number("evaluation.every", Always<100>, 1, 1e7, "1 to 10,000,000"));
   rules->push_back(Number("evaluation.batches", Always<8>, 1, 10'000, "1 to 10,000", IsRecall));
 }

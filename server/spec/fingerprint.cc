@@ -57,7 +57,7 @@ bool InModel(absl::string_view key) {
 
 bool InShape(absl::string_view key) {
   return InModel(key) || key == "device" || key == "trainer" || key == "training.batch" ||
-         key == "training.optimizer";
+         key == "training.optimizer" || key == "training.accumulation" || key == "training.ema";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/spec/resolve.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -45,6 +46,7 @@ class Resolver {
       Expand({resolution_.spec.base(), grid_, overrides_, bad_}, surroundings_, &datasets_,
              &problems_, &resolution_);
     }
+    CheckAverages();
     Finish();
     return std::move(resolution_);
   }
@@ -100,6 +102,28 @@ class Resolver {
     }
     for (const Write& write : overrides_) claims.push_back({write.path, write.source, writer++});
     CheckClaims(claims, &problems_);
+  }
+
+  // What is reported of the averaged parameters must be recorded by every run.
+  void CheckAverages() {
+    constexpr char kMetric[] = "eval/ema_loss";
+    const v1::ReportSpec& report = resolution_.spec.report();
+    std::vector<std::string> readers;
+    if (report.primary() == kMetric) readers.push_back("report.primary");
+    for (int i = 0; i < report.summaries_size(); ++i) {
+      if (report.summaries(i).key() != kMetric) continue;
+      readers.push_back(absl::StrCat("report.summaries[", i, "].key"));
+    }
+    const auto without = std::find_if(
+        resolution_.cells.begin(), resolution_.cells.end(),
+        [](const ResolvedCell& cell) { return cell.run.spec().training().ema() == 0; });
+    if (without == resolution_.cells.end()) return;
+    for (const std::string& reader : readers) {
+      problems_.Add(
+          reader, kMetric,
+          absl::StrCat(kMetric, " is not recorded by ", without->name, ", whose training.ema is 0"),
+          "eval/loss, or training.ema above 0 in every cell");
+    }
   }
 
   void Finish() {

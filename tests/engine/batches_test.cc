@@ -94,6 +94,26 @@ TEST(DocumentBatchesTest, PadsOnTheRight) {
   EXPECT_THAT(batch.targets, ElementsAre(2, 3, TokenBatch::kIgnored, 0, 1, 3));
 }
 
+TEST(TokenBatchTest, GivesRowsPaddedToTheirOwnLongest) {
+  TokenBatch batch;
+  batch.rows = 4;
+  batch.length = 3;
+  batch.inputs = {1, 0, 0, 2, 3, 0, 4, 5, 6, 7, 0, 0};
+  batch.lengths = {1, 2, 3, 1};
+  constexpr int64_t kNone = TokenBatch::kIgnored;
+  batch.targets = {10, kNone, kNone, 20, 30, kNone, 40, 50, 60, 70, kNone, kNone};
+  const TokenBatch first = batch.Rows(0, 2);
+  EXPECT_EQ(first.rows, 2);
+  EXPECT_EQ(first.length, 2);
+  EXPECT_THAT(first.lengths, ElementsAre(1, 2));
+  EXPECT_THAT(first.inputs, ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(first.targets, ElementsAre(10, kNone, 20, 30));
+  EXPECT_THAT(batch.Rows(3, 1).inputs, ElementsAre(7));
+  batch.targets = {10, 20, 30, 40};  // of the last positions
+  EXPECT_THAT(batch.Rows(1, 2).targets, ElementsAre(20, 30));
+  EXPECT_THAT(batch.Rows(1, 2).inputs, ElementsAre(2, 3, 0, 4, 5, 6));
+}
+
 TEST(DocumentBatchesTest, CyclesWithinABatchWhenDocumentsAreFew) {
   const TokenBatch batch = Make(DocumentsRun("a\nb\n", 0, 5))->Next();
   EXPECT_TRUE(batch.uniform());

@@ -37,7 +37,7 @@ class CountingBackend : public Backend {
       const int64_t size = MakeLayout(config.model).size;
       parameters_.push_back(FloatsFrom(static_cast<float>(config.seed), size));
       slot_ = std::string(parameters_.back().size(), '\0');
-      slots_ = OptimizerSlots(config.training.optimizer.kind);
+      slots_ = OptimizerSlots(config.training);
       fails_at_ = config.training.clip > 0 ? static_cast<uint32_t>(config.training.clip) : 0;
     }
   }
@@ -54,7 +54,7 @@ class CountingBackend : public Backend {
     return results;
   }
 
-  absl::Status Evaluate(int, const TokenBatch& batch, EvaluationSums* sums) override {
+  absl::Status Evaluate(int, Evaluated, const TokenBatch& batch, EvaluationSums* sums) override {
     const double tokens = static_cast<double>(batch.tokens());
     *sums = {sums->batches + 1, sums->loss + tokens, sums->hits, sums->tokens + tokens};
     return absl::OkStatus();
@@ -181,7 +181,7 @@ TEST(ResumeStateBuffersTest, AreContinuedFrom) {
   const BackendIdentity backend = {"counting", "any", "counting_version", "7"};
   ResumeState state;
   state.tensors = {TensorType::kF32, parameters, buffers, {}};
-  for (std::string& name : OptimizerSlots(run.training.optimizer.kind)) {
+  for (std::string& name : OptimizerSlots(run.training)) {
     state.tensors.slots.push_back({std::move(name), parameters});
   }
   const auto file = WriteResumeState({run, layout, backend}, state);

@@ -11,6 +11,7 @@
 #include "server/engine/model/init.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/names.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
 #include "tests/engine/train_configs.h"
@@ -48,7 +49,7 @@ StackBatch PaddedBatch(LossPositions loss) {
 at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatParameters& parameters,
                       const at::Tensor& values) {
   parameters.values().copy_(values);
-  Differentiate(model, {.statistics = Statistics::kBatch}, batch, parameters);
+  Differentiate(model, {.statistics = Statistics::kBatch}, {batch}, parameters);
   return parameters.gradients().clone();
 }
 
@@ -60,6 +61,21 @@ TEST(GradientNormsTest, IsThatOfFloat64OverFortyMillionElements) {
   ASSERT_EQ(norms.scalar_type(), at::kDouble);
   const double expected = gradients.to(at::kDouble).norm().item<double>();
   EXPECT_NEAR(norms[0].item<double>() / expected, 1, 1e-9);
+}
+
+// As many elements as GPT-2 has, k·scale for k = 1…768 again and again: float64 holds the sum of
+// their squares, 162,031 · 768 · 769 · 1,537 / 6 · scale², without rounding.
+TEST(GradientNormsTest, IsExactAtTheSizeOfGpt2AndAtAnyScale) {
+  constexpr int64_t kWidth = 768, kRows = 162'031;
+  const at::Tensor gradients =
+      at::arange(1, kWidth + 1, at::kFloat).repeat(kRows).view({1, kWidth * kRows});
+  const double norm = std::sqrt(kRows * (kWidth * (kWidth + 1) * (2 * kWidth + 1) / 6.0));
+  double scale = 1;
+  for (const float factor : {1.F, 0x1p-120F, 0x1p110F, 0x1p110F}) {
+    gradients.mul_(factor);
+    scale *= factor;  // 2^−120 and 2^100: float32 has neither's squares
+    EXPECT_EQ(GradientNorms(gradients)[0].item<double>(), norm * scale) << scale;
+  }
 }
 
 TEST(GradientNormsTest, IsFiniteExactlyWhereTheGradientIs) {
@@ -164,6 +180,37 @@ TEST(LearningRateTest, FollowsItsSchedule) {
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 99, 49), 0.005);
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 200, 600), 0.005);
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 2000, 999), 0.01 * 1000 / 2001);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 0, 99), 0.001);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 49), 0.005);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 99), 0.01);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 399), 0.005);
+}
+
+// tests/parity has PyTorch's rates where it has any.
+TEST(LearningRateTest, BeginsACycleAtItsPeakWithoutWarmUp) {
+  for (const uint32_t warmup : {0U, 1U}) {
+    const auto rate = [warmup](uint32_t step, uint32_t steps) {
+      return LearningRate({ScheduleKind::kOneCycle, warmup}, 0.01, step, steps);
+    };
+    EXPECT_DOUBLE_EQ(rate(0, 1), 0.01);
+    EXPECT_DOUBLE_EQ(rate(0, 101), 0.01);
+    EXPECT_DOUBLE_EQ(rate(50, 101), (0.01 + 0.01 / 250'000) / 2);
+    EXPECT_DOUBLE_EQ(rate(100, 101), 0.01 / 250'000);
+  }
+}
+
+// What DependsOnSteps says is so at every step that two runs share.
+TEST(LearningRateTest, DependsOnTheStepsOfTheRunWhereItSaysSo) {
+  for (const Named<ScheduleKind>& kind : kNames<ScheduleKind>) {
+    bool differs = false;
+    for (uint32_t step = 0; step < 50; ++step) {
+      const auto rate = [&](uint32_t steps) {
+        return LearningRate({kind.value, 10}, 0.01, step, steps);
+      };
+      differs = differs || rate(50) != rate(80);
+    }
+    EXPECT_EQ(DependsOnSteps(kind.value), differs) << kind.name;
+  }
 }
 
 }  // namespace

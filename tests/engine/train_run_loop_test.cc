@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
@@ -30,10 +31,14 @@ void Finish(RunLoop& stack) {
   EXPECT_TRUE(stepped.ok()) << stepped.status();
 }
 
-// Three runs of which the middle one has a learning rate of its own.
+// Three runs of which the middle one has a learning rate of its own; each keeps an average.
 std::vector<RunConfig> Three(double middle_rate) {
   std::vector<RunConfig> configs = {SmallRecallRun(1), SmallRecallRun(2), SmallRecallRun(3)};
-  for (RunConfig& config : configs) config.training.optimizer.kind = OptimizerKind::kSgd;
+  for (RunConfig& config : configs) {
+    config.training.optimizer.kind = OptimizerKind::kSgd;
+    config.training.ema = 0.9;
+    config.training.accumulation = 2;
+  }
   configs[1].training.optimizer.learning_rate = middle_rate;
   return configs;
 }
@@ -84,11 +89,51 @@ TEST(RunLoopTest, ReportsNoEvaluationBeforeAllOfItsRunsAreEvaluated) {
   EXPECT_GT(left, 2);
 }
 
+std::string StateOf(Backend& backend) {
+  const absl::StatusOr<RunTensors> tensors = backend.Tensors(0);
+  EXPECT_TRUE(tensors.ok()) << tensors.status();
+  std::string state(tensors->parameters);
+  for (const NamedBytes& slot : tensors->slots) absl::StrAppend(&state, slot.bytes);
+  return state;
+}
+
+// As running out of memory would, a token that does not exist ends the update in its second part.
+TEST(TorchBackendTest, LeavesARunAsItWasWhenAPartOfItsUpdateFails) {
+  RunConfig run = SmallRecallRun(1);
+  run.training.accumulation = 4;
+  run.training.ema = 0.9;
+  const auto source = MakeBatchSource(run);
+  const TokenBatch batch = (*source)->Next();
+  TokenBatch broken = batch;
+  broken.inputs[broken.inputs.size() / 2 - 1] = run.model.vocabulary;
+  PrepareLaneThread();
+  const auto failing = MakeTorchBackend({run}), calm = MakeTorchBackend({run});
+  for (uint32_t step = 0; step < 3; ++step) {
+    const std::string before = StateOf(**failing);
+    EXPECT_EQ((*failing)->Step({{&broken, step, 0.01}}).status().code(),
+              absl::StatusCode::kInternal);
+    EXPECT_EQ(StateOf(**failing), before);
+    const auto made = (*failing)->Step({{&batch, step, 0.01}});
+    const auto expected = (*calm)->Step({{&batch, step, 0.01}});
+    ASSERT_TRUE(made.ok() && expected.ok());
+    EXPECT_TRUE(made->front().made);
+    EXPECT_EQ(made->front().gradient_norm, expected->front().gradient_norm);
+    EXPECT_EQ(StateOf(**failing), StateOf(**calm));
+  }
+}
+
 // Documents of a stack differ in length, so that runs are padded to their neighbours'.
 TEST(RunLoopTest, TrainsEachRunAsItWouldBeAlone) {
   std::vector<RunConfig> configs = {SmallDocumentsRun(1), SmallDocumentsRun(2),
                                     SmallDocumentsRun(3)};
-  for (RunConfig& config : configs) config.precision = Precision::kFloat64;
+  for (RunConfig& config : configs) {
+    config.precision = Precision::kFloat64;
+    config.training.batch = 4;
+    config.training.accumulation = 2;
+    config.training.label_smoothing = 0.1;
+    config.training.ema = 0.9;
+    config.training.optimizer.weight_decay_on = WeightDecayOn::kMatrices;
+  }
   configs[2].training.optimizer.beta1 = 0.8;
   const auto together = MakeStack(configs);
   Finish(*together);

@@ -42,7 +42,7 @@ struct TappedModel {
   // Loss and gradient, exactly.
   std::pair<at::Tensor, at::Tensor> Differentiated(const Taps* taps) {
     const Pass pass = {.statistics = Statistics::kBatch, .taps = taps};
-    const BatchGradient gradient = Differentiate(model, pass, batch, *parameters);
+    const BatchGradient gradient = Differentiate(model, pass, {batch}, *parameters);
     return {gradient.losses, parameters->gradients().clone()};
   }
 

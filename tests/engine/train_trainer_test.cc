@@ -26,17 +26,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class ResumeTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, Precision>> {};
-
-TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
-  const auto [documents, optimizer, precision] = GetParam();
-  RunConfig run = documents ? SmallDocumentsRun(3) : SmallRecallRun(3);
-  run.training.optimizer.kind = optimizer;
-  run.training.optimizer.momentum = 0.9;
+// Trains the run as a whole, and in parts of seven steps, each by a trainer of its own.
+void ExpectTheSameWhenMoved(RunConfig run) {
   run.training.clip = 0.5;
   run.training.checkpoints = {0, 14};
-  run.precision = precision;
-
   const auto straight = MakeTrainer({run});
   const RunProgress whole = AdvanceOne(*straight, 1000);
   EXPECT_EQ(whole.outcome, Outcome::kDone);
@@ -65,6 +58,48 @@ TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
   EXPECT_EQ(*moving->ExportState(0), *straight->ExportState(0));
 }
 
+class ResumeTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, Precision>> {};
+
+TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
+  const auto [documents, optimizer, precision] = GetParam();
+  RunConfig run = documents ? SmallDocumentsRun(3) : SmallRecallRun(3);
+  run.training.optimizer.kind = optimizer;
+  run.training.optimizer.momentum = 0.9;
+  run.precision = precision;
+  ExpectTheSameWhenMoved(run);
+}
+
+class ResumeOptionsTest
+    : public testing::TestWithParam<std::tuple<OptimizerKind, void (*)(TrainingConfig*)>> {};
+
+TEST_P(ResumeOptionsTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
+  const auto [optimizer, change] = GetParam();
+  RunConfig run = SmallDocumentsRun(3);
+  run.model.bias = true;
+  run.training.optimizer.kind = optimizer;
+  change(&run.training);
+  ExpectTheSameWhenMoved(run);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everything, ResumeOptionsTest,
+    testing::Combine(testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                     testing::Values([](TrainingConfig* training) { training->accumulation = 2; },
+                                     [](TrainingConfig* training) { training->ema = 0.9; },
+                                     [](TrainingConfig* training) {
+                                       training->label_smoothing = 0.1;
+                                     },
+                                     [](TrainingConfig* training) {
+                                       training->optimizer.weight_decay_on =
+                                           WeightDecayOn::kMatrices;
+                                     },
+                                     [](TrainingConfig* training) {
+                                       training->schedule = {ScheduleKind::kOneCycle, 9};
+                                     },
+                                     [](TrainingConfig* training) {
+                                       training->schedule = {ScheduleKind::kInverseSqrt, 9};
+                                     })));
+
 INSTANTIATE_TEST_SUITE_P(
     Everything, ResumeTest,
     testing::Combine(testing::Bool(),
@@ -84,6 +119,34 @@ TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm"), every);
   EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre(0, 10, 20, 25));
   EXPECT_THAT(StepsOf(progress.points, "eval/accuracy"), ElementsAre(0, 10, 20, 25));
+}
+
+TEST(TorchTrainerTest, EvaluatesTheAverageOfItsParameters) {
+  RunConfig run = SmallDocumentsRun(1);
+  run.training.ema = 0.8;
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 100);
+  EXPECT_THAT(StepsOf(progress.points, "eval/ema_loss"), ElementsAre(0, 10, 20, 30));
+  const std::vector<double> plain = ValuesOf(progress.points, "eval/loss");
+  const std::vector<double> average = ValuesOf(progress.points, "eval/ema_loss");
+  EXPECT_EQ(average[0], plain[0]) << "it begins with the initial parameters";
+  EXPECT_GT(average[1], plain[1]) << "and follows them";
+  EXPECT_LT(average[1], plain[0]);
+  run.training.ema = 0;
+  std::vector<Point> others = progress.points;
+  others.erase(std::remove_if(others.begin(), others.end(),
+                              [](const Point& point) { return point.key == "eval/ema_loss"; }),
+               others.end());
+  EXPECT_EQ(Exactly(others), Exactly(AdvanceOne(*MakeTrainer({run}), 100).points))
+      << "an average changes nothing else";
+}
+
+TEST(TorchTrainerTest, SmoothsTheTrainingLossOnly) {
+  RunConfig run = SmallDocumentsRun(1);
+  const RunProgress plain = AdvanceOne(*MakeTrainer({run}), 1);
+  run.training.label_smoothing = 0.5;
+  const RunProgress smoothed = AdvanceOne(*MakeTrainer({run}), 1);
+  EXPECT_EQ(ValuesOf(smoothed.points, "eval/loss"), ValuesOf(plain.points, "eval/loss"));
+  EXPECT_NE(ValuesOf(smoothed.points, "train/loss"), ValuesOf(plain.points, "train/loss"));
 }
 
 TEST(TorchTrainerTest, CountsTheTokensOfItsUpdates) {
@@ -169,7 +232,8 @@ RunProgress AdvanceByPieces(std::unique_ptr<Trainer>& trainer,
 }
 
 TEST(TorchTrainerTest, LeavesAnEvaluationBetweenBatchesAndGoesOnWithTheSameBits) {
-  const RunConfig run = SmallDocumentsRun(1);
+  RunConfig run = SmallDocumentsRun(1);
+  run.training.ema = 0.8;  // two passes an evaluation
   const auto straight = MakeTrainer({run});
   const RunProgress whole = AdvanceOne(*straight, 1000);
   EXPECT_EQ(whole.outcome, Outcome::kDone);
@@ -183,7 +247,8 @@ TEST(TorchTrainerTest, LeavesAnEvaluationBetweenBatchesAndGoesOnWithTheSameBits)
 }
 
 TEST(TorchTrainerTest, RepeatsAnEvaluationThatWasLeftWhenItsStateIsTakenUpElsewhere) {
-  const RunConfig run = SmallDocumentsRun(1);
+  RunConfig run = SmallDocumentsRun(1);
+  run.training.ema = 0.8;
   const auto straight = MakeTrainer({run});
   const RunProgress whole = AdvanceOne(*straight, 1000);
   auto trainer = MakeTrainer({run});
@@ -373,6 +438,14 @@ TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
               HasSubstr("training.optimizer.learning_rate is nan"));
   EXPECT_THAT(message([](RunConfig& run) { run.training.optimizer.beta2 = 1; }),
               HasSubstr("training.optimizer.beta2 is 1, but must be at least 0 and below 1"));
+  EXPECT_THAT(message([](RunConfig& run) { run.training.ema = 1; }),
+              HasSubstr("training.ema is 1, but must be at least 0 and below 1"));
+  EXPECT_THAT(message([](RunConfig& run) { run.training.label_smoothing = -0.1; }),
+              HasSubstr("training.label_smoothing is -0.1, but must be"));
+  EXPECT_THAT(message([](RunConfig& run) { run.training.accumulation = 0; }),
+              HasSubstr("training.accumulation is 0, but must be"));
+  EXPECT_THAT(message([](RunConfig& run) { run.training.accumulation = 3; }),
+              HasSubstr("training.batch is 2, but must be divisible by training.accumulation, 3"));
   EXPECT_THAT(message([](RunConfig& run) { run.evaluation.every = 0; }),
               HasSubstr("evaluation.every is 0, but must be"));
   EXPECT_THAT(message([](RunConfig& run) {
@@ -388,6 +461,10 @@ TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
   wider.model.hidden = 32;
   EXPECT_THAT(std::string(MakeTorchTrainer({SmallDocumentsRun(1), wider}).status().message()),
               HasSubstr("run 1 of the stack differs from run 0 in model"));
+  RunConfig masked = SmallDocumentsRun(2);
+  masked.training.optimizer.weight_decay_on = WeightDecayOn::kMatrices;
+  EXPECT_THAT(std::string(MakeTorchTrainer({SmallDocumentsRun(1), masked}).status().message()),
+              HasSubstr("run 1 of the stack differs from run 0 in training"));
 }
 
 TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
@@ -398,18 +475,18 @@ TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
   ASSERT_GT(parameters, 40'000u) << "so that a slot more or less is seen";
   for (const OptimizerKind kind :
        {OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd}) {
-    for (const double momentum : {0., .9}) {
+    for (const double share : {0., .9}) {
       run.training.optimizer.kind = kind;
-      run.training.optimizer.momentum = momentum;
+      run.training.optimizer.momentum = share;
+      run.training.ema = share;
       const auto trainer = MakeTrainer({run});
       AdvanceOne(*trainer, 2);
       const absl::StatusOr<std::string> state = trainer->ExportState(0);
       ASSERT_TRUE(state.ok()) << state.status();
-      const double estimate =
-          static_cast<double>(spec::ResumeBytes(run.training.optimizer, parameters));
+      const double estimate = static_cast<double>(spec::ResumeBytes(run.training, parameters));
       EXPECT_NEAR(static_cast<double>(state->size()), estimate,
                   2. * static_cast<double>(parameters))
-          << OptimizerSlots(kind).size() << " slots, momentum " << momentum;
+          << OptimizerSlots(run.training).size() << " slots, momentum and ema " << share;
     }
   }
 }

@@ -88,7 +88,8 @@ ModelConfig DrawModel(Dice& dice) {
 TrainingConfig DrawTraining(Dice& dice, Precision precision) {
   TrainingConfig training;
   training.steps = 10;
-  training.batch = static_cast<uint32_t>(dice.Between(1, 5));
+  training.accumulation = dice.Pick({1u, 1u, 2u, 3u});
+  training.batch = training.accumulation * static_cast<uint32_t>(dice.Between(1, 3));
   OptimizerConfig& optimizer = training.optimizer;
   optimizer.kind = dice.Pick({OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd});
   optimizer.learning_rate = optimizer.kind == OptimizerKind::kSgd ? 0.02 : 0.002;
@@ -98,9 +99,15 @@ TrainingConfig DrawTraining(Dice& dice, Precision precision) {
   optimizer.eps = precision == Precision::kFloat64 ? dice.Pick({1e-8, 1e-6}) : 1e-5;
   optimizer.momentum = dice.Pick({0.0, 0.9});
   optimizer.weight_decay = dice.Pick({0.0, 0.01, 0.1});
+  optimizer.weight_decay_on = dice.Pick({WeightDecayOn::kAll, WeightDecayOn::kMatrices});
   training.schedule.kind =
-      dice.Pick({ScheduleKind::kConstant, ScheduleKind::kLinear, ScheduleKind::kCosine});
-  training.schedule.warmup = dice.Pick({0u, 3u});
+      dice.Pick({ScheduleKind::kConstant, ScheduleKind::kLinear, ScheduleKind::kCosine,
+                 ScheduleKind::kOneCycle, ScheduleKind::kInverseSqrt});
+  // PyTorch's cycle has no peak to begin with.
+  training.schedule.warmup =
+      training.schedule.kind == ScheduleKind::kOneCycle ? 3 : dice.Pick({0u, 3u});
+  training.label_smoothing = dice.Pick({0.0, 0.1});
+  training.ema = dice.Pick({0.0, 0.3, 0.9});
   training.clip = dice.Pick({0.0, 0.1, 100.0});
   return training;
 }

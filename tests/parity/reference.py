@@ -1,11 +1,12 @@
 """What PyTorch computes for the parity tests: models and training written from their formulas.
 
-    python reference.py grid|names|recall FOLDER
+    python reference.py grid|names|recall|cycles FOLDER
 
 Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
 package is missing.
 """
 
+import copy
 import glob
 import json
 import math
@@ -26,24 +27,50 @@ except ImportError as error:
 from model import Transformer
 
 
-def cross_entropy(logits, targets):
+def cross_entropy(logits, targets, label_smoothing=0.0):
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1),
-                           ignore_index=-100)
+                           ignore_index=-100, label_smoothing=label_smoothing)
 
 
-def make_optimizer(parameters, training):
+def parameter_groups(model, o):
+    """All parameters, or those of linears and embeddings apart from the rest, which does not decay."""
+    if o["weight_decay_on"] == "all":
+        return [{"params": list(model.parameters()), "weight_decay": o["weight_decay"]}]
+    matrices = {id(m.weight) for m in model.modules() if isinstance(m, (nn.Linear, nn.Embedding))}
+    return [
+        {"params": [p for p in model.parameters() if id(p) in matrices], "weight_decay": o["weight_decay"]},
+        {"params": [p for p in model.parameters() if id(p) not in matrices], "weight_decay": 0.0},
+    ]
+
+
+def make_optimizer(model, training):
     o = training["optimizer"]
+    groups = parameter_groups(model, o)
     if o["kind"] == "sgd":
-        return torch.optim.SGD(parameters, lr=o["learning_rate"], momentum=o["momentum"],
-                               weight_decay=o["weight_decay"])
+        return torch.optim.SGD(groups, lr=o["learning_rate"], momentum=o["momentum"])
     kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[o["kind"]]
-    return kind(parameters, lr=o["learning_rate"], betas=(o["beta1"], o["beta2"]), eps=o["eps"],
-                weight_decay=o["weight_decay"])
+    return kind(groups, lr=o["learning_rate"], betas=(o["beta1"], o["beta2"]), eps=o["eps"])
+
+
+def one_cycle_rates(rate, warmup, steps):
+    """PyTorch's own; it has no cycle whose peak comes before its second step."""
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=rate)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, rate, total_steps=steps, pct_start=warmup / steps, cycle_momentum=False)
+    rates = []
+    for step in range(steps):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        if step + 1 < steps:
+            scheduler.step()
+    return rates
 
 
 def learning_rate(training, step):
     rate, steps = training["optimizer"]["learning_rate"], training["steps"]
     warmup = training["schedule"]["warmup"]
+    if training["schedule"]["kind"] == "one_cycle":
+        return one_cycle_rates(rate, warmup, steps)[step]
     if step < warmup:
         return rate * (step + 1) / (warmup + 1)
     progress = (step - warmup) / (steps - warmup)
@@ -51,24 +78,24 @@ def learning_rate(training, step):
         "constant": 1.0,
         "linear": 1.0 - progress,
         "cosine": (1.0 + math.cos(math.pi * progress)) / 2,
+        "inverse_sqrt": math.sqrt((warmup + 1) / (step + 1)),
     }
     return rate * factors[training["schedule"]["kind"]]
 
 
-def update(model, optimizer, training, step, logits, targets, out=None):
-    """One training step; returns its loss."""
+def update(model, optimizer, training, step, logits, targets):
+    """One training step; returns its loss, its gradient's norm, and the gradients by name. An update
+    that is accumulated is that of its whole batch."""
     optimizer.zero_grad()
-    loss = cross_entropy(logits, targets)
+    loss = cross_entropy(logits, targets, training["label_smoothing"])
     loss.backward()
-    if step == 0 and out is not None:
-        for name, parameter in model.named_parameters():
-            out["gradient." + name] = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.clone()
-    if training["clip"] > 0:
-        torch.nn.utils.clip_grad_norm_(model.parameters(), training["clip"])
+    gradients = {name: p.grad.clone() for name, p in model.named_parameters()}
+    clip = training["clip"] if training["clip"] > 0 else math.inf
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     for group in optimizer.param_groups:
         group["lr"] = learning_rate(training, step)
     optimizer.step()
-    return loss.item()
+    return loss.item(), norm.item(), gradients
 
 
 def read_case(path):
@@ -81,40 +108,92 @@ def answer(path, tensors):
     save_file(tensors, path.replace(".case.", ".answer."))
 
 
-def run_grid_case(path):
-    case, tensors = read_case(path)
-    torch.set_default_dtype(torch.float64 if case["precision"] == "float64" else torch.float32)
-    training = case["training"]
-    model = Transformer(case["model"], case["seed"], training["rule"])
+def load(model, tensors):
+    """Parameters and buffers of a case, by their names in the layout."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors["initial." + name])
-        model.take_buffers({n[7:]: t for n, t in tensors.items() if n.startswith("buffer.")})
+        buffers = {name[len("buffer."):]: t for name, t in tensors.items() if name.startswith("buffer.")}
+        model.take_buffers(buffers)
         for name, value in model.statistics().items():
-            value.copy_(tensors["buffer." + name])
-    optimizer = make_optimizer(model.parameters(), training)
-    out, losses = {}, []
+            value.copy_(buffers[name])
+
+
+def scores(model, parts, inputs, lengths):
+    """Of a batch that is computed in equal parts: statistics are of each, and rows count on."""
+    rows, logits = len(inputs) // parts, []
+    for first in range(0, len(inputs), rows):
+        model.dropout.first_row = first
+        logits.append(model(inputs[first:first + rows], lengths[first:first + rows]))
+    return torch.cat(logits)
+
+
+def train(case, tensors):
+    """Every quantity that is compared, in torch's default precision."""
+    training = case["training"]
+    model = Transformer(case["model"], case["seed"], training["rule"])
+    load(model, tensors)
+    optimizer = make_optimizer(model, training)
+    average = copy.deepcopy(model)
+    out, losses, norms = {}, [], []
+    inputs, targets, lengths = (tensors[f"0.{key}"] for key in ("inputs", "targets", "lengths"))
+    with torch.no_grad():
+        out["logits"] = model.eval()(inputs, lengths)
     for step in range(training["steps"]):
         inputs, targets, lengths = (
             tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
-        if step == 0:
-            with torch.no_grad():
-                out["logits"] = model.eval()(inputs, lengths)
         model.train()
         model.dropout.step = step
-        logits = model(inputs, lengths)
-        losses.append(update(model, optimizer, training, step, logits, targets, out))
+        logits = scores(model, training["accumulation"], inputs, lengths)
+        loss, norm, gradients = update(model, optimizer, training, step, logits, targets)
+        if step == 0:
+            out.update({"gradient." + name: gradient for name, gradient in gradients.items()})
+        losses.append(loss)
+        norms.append(norm)
+        with torch.no_grad():
+            for kept, parameter in zip(average.parameters(), model.parameters()):
+                kept.copy_(training["ema"] * kept + (1 - training["ema"]) * parameter)
     out["losses"] = torch.tensor(losses, dtype=torch.float64)
+    out["norms"] = torch.tensor(norms, dtype=torch.float64)
     for name, parameter in model.named_parameters():
         out["final." + name] = parameter
     for name, value in model.statistics().items():
         out["buffer." + name] = value
+    inputs, targets, lengths = (tensors[f"0.{key}"] for key in ("inputs", "targets", "lengths"))
+    for name, value in average.statistics().items():
+        value.copy_(model.statistics()[name])
+    evaluated = [model, average] if training["ema"] > 0 else [model]
+    with torch.no_grad():
+        evaluations = [cross_entropy(m.eval()(inputs, lengths), targets).item() for m in evaluated]
+    out["evaluations"] = torch.tensor(evaluations, dtype=torch.float64)
+    if training["ema"] > 0:
+        for name, parameter in average.named_parameters():
+            out["average." + name] = parameter
+    return out
+
+
+def run_grid_case(path):
+    """In the case's precision, and of a float32 case in float64, too: what float32 costs PyTorch."""
+    case, tensors = read_case(path)
+    torch.set_default_dtype(torch.float64)
+    exact = train(case, {n: t.double() if t.is_floating_point() else t for n, t in tensors.items()})
+    out = {"exact." + name: tensor for name, tensor in exact.items()}
+    torch.set_default_dtype(torch.float64 if case["precision"] == "float64" else torch.float32)
+    out.update(exact if case["precision"] == "float64" else train(case, tensors))
     answer(path, out)
 
 
 def grid(folder):
     for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
         run_grid_case(path)
+
+
+def cycles(folder):
+    """The rates of every step of a cycle."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+        case, _ = read_case(path)
+        rates = one_cycle_rates(case["rate"], case["warmup"], case["steps"])
+        answer(path, {"rates": torch.tensor(rates, dtype=torch.float64)})
 
 
 def names(folder):
@@ -132,7 +211,7 @@ def names(folder):
         torch.manual_seed(case["seed"])
         model = Transformer(case["model"])
         out = {"initial." + name: p.clone() for name, p in model.named_parameters()}
-        optimizer = make_optimizer(model.parameters(), training)
+        optimizer = make_optimizer(model, training)
         losses = []
         for step in range(case["record"]):
             tokens = [bos] + [number[c] for c in documents[step % len(documents)]] + [bos]
@@ -140,7 +219,7 @@ def names(folder):
             inputs = torch.tensor([tokens[:count]])
             targets = torch.tensor([tokens[1:count + 1]])
             logits = model(inputs, torch.tensor([count]))
-            losses.append(update(model, optimizer, training, step, logits, targets))
+            losses.append(update(model, optimizer, training, step, logits, targets)[0])
         out["losses"] = torch.tensor(losses, dtype=torch.float64)
         answer(path, out)
 
@@ -189,14 +268,14 @@ def recall(folder):
         model, training = RecallModel(case["model"]), case["training"]
         names_ = model.layout_names()
         out = {"initial." + names_[name]: p.clone() for name, p in model.named_parameters()}
-        optimizer = make_optimizer(model.parameters(), training)
+        optimizer = make_optimizer(model, training)
         losses = [
             update(model, optimizer, training, step, model(tensors[f"{step}.inputs"]),
-                   tensors[f"{step}.targets"]) for step in range(case["record"])]
+                   tensors[f"{step}.targets"])[0] for step in range(case["record"])]
         out["losses"] = torch.tensor(losses, dtype=torch.float64)
         answer(path, out)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"grid": grid, "names": names, "recall": recall}[sys.argv[1]](sys.argv[2])
+    {"grid": grid, "names": names, "recall": recall, "cycles": cycles}[sys.argv[1]](sys.argv[2])

@@ -79,7 +79,8 @@ TEST(FromValueTest, SuggestsTheNearestField) {
   EXPECT_THAT(SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
               ElementsAre("base.training.batchs: there is no such field (did you mean batch?); "
                           "allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, "
-                          "weight_decay, schedule, warmup, clip, checkpoints, device"));
+                          "weight_decay, schedule, warmup, clip, checkpoints, device, "
+                          "accumulation, weight_decay_on, ema, label_smoothing"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {

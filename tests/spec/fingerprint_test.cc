@@ -3,6 +3,7 @@
 
 #include <regex>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/spec/fields.h"
 #include "server/spec/resolve.h"
@@ -197,6 +198,20 @@ TEST(FingerprintTest, ADefaultThatDependsOnOthersFollowsThem) {
   EXPECT_NE(Only(spec).fingerprint, implicit);
 }
 
+// One cycle's rise is three tenths of its run.
+TEST(FingerprintTest, ADefaultThatDependsOnTheScheduleFollowsIt) {
+  const auto cell = [](const std::string& training) {
+    return Only(FromText(absl::StrCat(R"(name: "a" base { task { legacy_recall {} } training { )",
+                                      training, " } }")));
+  };
+  const ResolvedCell cycle = cell("schedule: one_cycle steps: 19");
+  EXPECT_EQ(cycle.run.spec().training().warmup(), 5u);
+  EXPECT_EQ(cell("schedule: one_cycle steps: 19 warmup: 5").fingerprint, cycle.fingerprint);
+  EXPECT_NE(cell("schedule: one_cycle steps: 19 warmup: 0").fingerprint, cycle.fingerprint);
+  EXPECT_EQ(cell("schedule: one_cycle steps: 1000").run.spec().training().warmup(), 300u);
+  EXPECT_EQ(cell("schedule: inverse_sqrt steps: 19").run.spec().training().warmup(), 0u);
+}
+
 TEST(FingerprintTest, AShapeIsWhatAStepCosts) {
   const std::string before = Only(NamesNorm()).shape;
   const auto shape_with = [](const std::string& path, const std::string& json) {
@@ -209,6 +224,12 @@ TEST(FingerprintTest, AShapeIsWhatAStepCosts) {
   EXPECT_EQ(shape_with("task.documents.held_out", "7"), before);
   EXPECT_NE(shape_with("model.width", "32"), before);
   EXPECT_NE(shape_with("training.batch", "2"), before);
+  EXPECT_NE(shape_with("training.ema", "0.9"), before);
+  v1::ExperimentSpec parts = NamesNorm();
+  parts.mutable_base()->mutable_training()->set_batch(2);
+  const std::string whole = Only(parts).shape;
+  parts.mutable_base()->mutable_training()->set_accumulation(2);
+  EXPECT_NE(Only(parts).shape, whole);
   EXPECT_NE(shape_with("task.documents", R"({"dataset": "tiny", "held_out": 2})"), before);
 }
 

@@ -38,7 +38,7 @@ TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
     training {
       steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
       weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
-      rule: backprop
+      rule: backprop accumulation: 1 weight_decay_on: all ema: 0 label_smoothing: 0
     }
     evaluation { every: 100 batches: 8 })",
                                                             &expected));
@@ -87,8 +87,9 @@ TEST(EngineConfigTest, CarriesEveryField) {
       feed_forward { hidden: 30 activation: gelu_tanh }
     }
     training {
-      steps: 77 batch: 5 optimizer: sgd learning_rate: 0.5 momentum: 0.75 weight_decay: 0.125
+      steps: 77 batch: 6 optimizer: sgd learning_rate: 0.5 momentum: 0.75 weight_decay: 0.125
       schedule: cosine warmup: 11 clip: 3 checkpoints: [70, 0, 70]
+      accumulation: 3 weight_decay_on: matrices ema: 0.75 label_smoothing: 0.25
     }
     evaluation { every: 13 batches: 4 })");
   v1::RunSpec run;
@@ -125,11 +126,15 @@ TEST(EngineConfigTest, CarriesEveryField) {
   EXPECT_TRUE(model.norm.bias);
   const engine::TrainingConfig& training = config.training;
   EXPECT_EQ(training.steps, 77u);
-  EXPECT_EQ(training.batch, 5u);
+  EXPECT_EQ(training.batch, 6u);
+  EXPECT_EQ(training.accumulation, 3u);
   EXPECT_EQ(training.optimizer.kind, engine::OptimizerKind::kSgd);
   EXPECT_EQ(training.optimizer.learning_rate, 0.5);
   EXPECT_EQ(training.optimizer.momentum, 0.75);
   EXPECT_EQ(training.optimizer.weight_decay, 0.125);
+  EXPECT_EQ(training.optimizer.weight_decay_on, engine::WeightDecayOn::kMatrices);
+  EXPECT_EQ(training.ema, 0.75);
+  EXPECT_EQ(training.label_smoothing, 0.25);
   EXPECT_EQ(training.schedule.kind, engine::ScheduleKind::kCosine);
   EXPECT_EQ(training.schedule.warmup, 11u);
   EXPECT_EQ(training.clip, 3);
@@ -177,11 +182,16 @@ TEST(EstimateTest, CountsOperations) {
 TEST(EstimateTest, GrowsWithWhatIsAskedFor) {
   engine::RunConfig config;
   engine::OptimizerConfig& optimizer = config.training.optimizer;
-  const uint64_t adam = ResumeBytes(optimizer, 1000);
+  const uint64_t adam = ResumeBytes(config.training, 1000);
   optimizer.kind = engine::OptimizerKind::kSgd;
-  EXPECT_EQ(adam - ResumeBytes(optimizer, 1000), 4 * 1000u) << "momentum 0 has its slot, too";
+  EXPECT_EQ(adam - ResumeBytes(config.training, 1000), 4 * 1000u) << "momentum 0 has its slot, too";
   optimizer.momentum = 0.9;
-  EXPECT_EQ(adam - ResumeBytes(optimizer, 1000), 4 * 1000u);
+  EXPECT_EQ(adam - ResumeBytes(config.training, 1000), 4 * 1000u);
+  config.training.ema = 0.9;
+  EXPECT_EQ(adam, ResumeBytes(config.training, 1000)) << "the average has a slot";
+  const uint64_t averaged = StoredBytes(config, 1000, 10);
+  config.training.ema = 0;
+  EXPECT_EQ(averaged - StoredBytes(config, 1000, 10), 11 * 12u) << "a point an evaluation";
   config.training.checkpoints = {};
   const uint64_t final = StoredBytes(config, 1000, 10);
   config.training.checkpoints = {0};
@@ -214,6 +224,11 @@ TEST(EstimateTest, CountsMemory) {
   EXPECT_GT(TrainingBytes(config, 0, {128, 1}), 2 * one) << "attention grows faster";
   config.training.batch *= 2;
   EXPECT_EQ(TrainingBytes(config, 0, {64, 1}), 2 * one);
+  config.training.accumulation = 4;
+  EXPECT_EQ(TrainingBytes(config, 0, {64, 1}), one / 2) << "the activations of a part";
+  const engine::RunConfig without = config;
+  config.training.ema = 0.9;
+  EXPECT_EQ(TrainingBytes(config, 1e9, {}) - TrainingBytes(without, 1e9, {}), 2 * 4e9);
   EXPECT_GE(TrainingBytes(config, 0, {64, 1e6}), 2e8 * 4) << "the scores of an evaluation";
 }
 

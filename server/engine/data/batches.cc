@@ -228,6 +228,24 @@ uint64_t TokenBatch::tokens() const {
   return static_cast<uint64_t>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
 }
 
+TokenBatch TokenBatch::Rows(int64_t first, int64_t count) const {
+  TokenBatch part;
+  part.rows = count;
+  part.lengths.assign(lengths.begin() + first, lengths.begin() + first + count);
+  part.length = *std::max_element(part.lengths.begin(), part.lengths.end());
+  // Of each row what is not padding of all: targets may be one a row.
+  const auto copy = [&](const std::vector<int64_t>& from, std::vector<int64_t>* to) {
+    const int64_t width = static_cast<int64_t>(from.size()) / rows;
+    for (int64_t row = first; row < first + count; ++row) {
+      const auto begin = from.begin() + row * width;
+      to->insert(to->end(), begin, begin + std::min(width, part.length));
+    }
+  };
+  copy(inputs, &part.inputs);
+  copy(targets, &part.targets);
+  return part;
+}
+
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config) {
   if (config.training.batch < 1) {
     return absl::InvalidArgumentError("training.batch is 0, but must be at least 1");

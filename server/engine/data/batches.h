@@ -29,6 +29,9 @@ struct TokenBatch {
 
   // Without padding.
   uint64_t tokens() const;
+
+  // `count` rows from `first` on as a batch of their own, padded to the longest of them.
+  TokenBatch Rows(int64_t first, int64_t count) const;
 };
 
 // A run's stream of batches. The training order is a function of (task, seed) alone. Not

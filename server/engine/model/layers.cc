@@ -129,15 +129,20 @@ at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, Learn
                                IfDefined(aligned ? parameters.feedback : at::Tensor()));
 }
 
-at::Tensor TokenLosses(const at::Tensor& logits, const StackBatch& batch) {
+at::Tensor TokenLosses(const at::Tensor& logits, const StackBatch& batch, double label_smoothing) {
   const at::Tensor log_probabilities = logits.log_softmax(-1);  // [R, N, V]
-  const at::Tensor losses =
+  at::Tensor losses =
       -log_probabilities.gather(2, batch.targets.unsqueeze(2)).squeeze(2);  // [R, N]
-  return batch.counted.defined() ? losses * batch.counted : losses;         // [R, N]
+  if (label_smoothing > 0) {
+    losses = losses * (1 - label_smoothing) - log_probabilities.mean(-1) * label_smoothing;
+  }
+  return batch.counted.defined() ? losses * batch.counted : losses;  // [R, N]
 }
 
-at::Tensor RunLosses(const at::Tensor& logits, const StackBatch& batch) {
-  const at::Tensor losses = TokenLosses(logits, batch);  // [R, N]
+at::Tensor RunLosses(const at::Tensor& logits, const StackBatch& batch,
+                     const Objective& objective) {
+  const at::Tensor losses = TokenLosses(logits, batch, objective.label_smoothing);  // [R, N]
+  if (objective.targets.defined()) return losses.sum(1) / objective.targets;
   return batch.counted.defined() ? losses.sum(1) / batch.counted.sum(1) : losses.mean(1);
 }
 

@@ -20,10 +20,22 @@ at::Tensor Embedding(const at::Tensor& table, const at::Tensor& tokens);
 at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule);
 
 // logits [R, N, V], targets [R, N] → −ln p(target), in nats, [R, N]; 0 where a target is ignored.
-at::Tensor TokenLosses(const at::Tensor& logits, const StackBatch& batch);
+// With a smoothing ε, (1 − ε)·(−ln p(target)) + ε·(the mean of −ln p over the vocabulary), as
+// torch.nn.functional.cross_entropy has it.
+at::Tensor TokenLosses(const at::Tensor& logits, const StackBatch& batch,
+                       double label_smoothing = 0);
 
-// The mean over each run's counted targets, [R].
-at::Tensor RunLosses(const at::Tensor& logits, const StackBatch& batch);
+// What of its tokens' losses a run's loss is made of.
+struct Objective {
+  double label_smoothing = 0;
+  // [R], in the model's precision: the targets that count in the whole batch of which this is a
+  // part. Undefined where it is the whole.
+  at::Tensor targets;
+};
+
+// The mean over each run's counted targets, [R]; of a part, its summand in the mean of the whole.
+at::Tensor RunLosses(const at::Tensor& logits, const StackBatch& batch,
+                     const Objective& objective = {});
 
 }  // namespace ablate::engine
 

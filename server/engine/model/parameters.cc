@@ -145,10 +145,4 @@ FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule, int
   model_ = BindParameters(config, layout_, leaves, buffers_);
 }
 
-ModelParameters FlatParameters::Run(const ModelConfig& config, int64_t run) const {
-  const at::Tensor buffers = buffers_.defined() ? buffers_.narrow(0, run, 1) : buffers_;
-  return BindParameters(config, layout_, ParameterViews(layout_, values_.narrow(0, run, 1)),
-                        buffers);
-}
-
 }  // namespace ablate::engine

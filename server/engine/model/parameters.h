@@ -84,9 +84,6 @@ class FlatParameters {
   const at::Tensor& buffers() const { return buffers_; }      // [R, …]
   const ModelParameters& model() const { return model_; }     // the leaves in their places
 
-  // One run's parameters [1, …], outside autograd.
-  ModelParameters Run(const ModelConfig& config, int64_t run) const;
-
  private:
   ParameterLayout layout_;
   at::Tensor values_;

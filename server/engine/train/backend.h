@@ -69,6 +69,12 @@ struct RunTensors {
   std::vector<NamedBytes> slots;  // each as large as the parameters; as OptimizerSlots
 };
 
+// What an evaluation is of.
+enum class Evaluated {
+  kCurrent,  // the run's parameters
+  kAverage,  // their exponential moving average, where training.ema is above 0
+};
+
 // A stack of runs of one shape. Not thread-safe. Errors: RESOURCE_EXHAUSTED (memory ran out; the
 // call has changed nothing), UNAVAILABLE (the device is lost to this process), INTERNAL.
 class Backend {
@@ -82,7 +88,8 @@ class Backend {
 
   // Adds the next of a run's held-out batches, of which sums->batches are added; the same ones at
   // every evaluation.
-  virtual absl::Status Evaluate(int run, const TokenBatch& batch, EvaluationSums* sums) = 0;
+  virtual absl::Status Evaluate(int run, Evaluated what, const TokenBatch& batch,
+                                EvaluationSums* sums) = 0;
 
   // What the run's evaluation.record asks for, of a held-out batch. Changes nothing of the run.
   virtual absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int run,

@@ -30,21 +30,38 @@ bool AnyWeightDecay(const std::vector<RunUpdate>& runs) {
 // 1 − βᵗ, the correction of a moment's bias towards 0 after t updates.
 double BiasCorrection(double beta, uint32_t updates) { return 1 - std::pow(beta, updates); }
 
-// g ← g + λθ.
-void AddWeightDecay(const std::vector<RunUpdate>& runs, const at::Tensor& values,
-                    const at::Tensor& gradients) {
-  if (!AnyWeightDecay(runs)) return;
-  gradients.addcmul_(values, Column(runs, values.options(), [](const RunUpdate& run) {
-                       return run.optimizer.weight_decay;
-                     }));
+// Whether a parameter is a matrix, on which weight decay may act alone.
+bool IsMatrix(ParameterRole role) {
+  switch (role) {
+    case ParameterRole::kWeight:
+    case ParameterRole::kEmbedding:
+    case ParameterRole::kPosition:
+    case ParameterRole::kHead:
+      return true;
+    case ParameterRole::kBias:
+    case ParameterRole::kGain:
+      break;
+  }
+  return false;
 }
 
-// θ ← (1 − ηλ)θ.
-void ShrinkValues(const std::vector<RunUpdate>& runs, const at::Tensor& values) {
-  if (!AnyWeightDecay(runs)) return;
-  values.mul_(Column(runs, values.options(), [](const RunUpdate& run) {
-    return 1 - run.learning_rate * run.optimizer.weight_decay;
-  }));
+// The places of the parameters that are wanted, neighbours as one.
+template <typename Wanted>
+std::vector<ParameterRange> RangesOf(const ParameterLayout& layout, const Wanted& wanted) {
+  std::vector<ParameterRange> ranges;
+  for (const ParameterInfo& parameter : layout.parameters) {
+    if (!wanted(parameter)) continue;
+    const bool joins =
+        !ranges.empty() && ranges.back().offset + ranges.back().size == parameter.offset;
+    if (!joins) ranges.push_back({parameter.offset, 0});
+    ranges.back().size += parameter.size;
+  }
+  return ranges;
+}
+
+// The range's part of [R, P].
+at::Tensor In(const at::Tensor& values, const ParameterRange& range) {
+  return values.narrow(1, range.offset, range.size);
 }
 
 // The runs that are updated, [R, 1] bool; undefined if all are.
@@ -63,10 +80,20 @@ using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::Tens
 
 }  // namespace
 
-Optimizer::Optimizer(OptimizerKind kind, const at::Tensor& values)
-    : kind_(kind), scratch_(at::empty_like(values)) {
-  for (std::string& name : OptimizerSlots(kind)) {
+Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layout,
+                     const at::Tensor& values)
+    : kind_(training.optimizer.kind), ema_(training.ema), scratch_(at::empty_like(values)) {
+  const auto decays = [&](const ParameterInfo& parameter) {
+    return training.optimizer.weight_decay_on == WeightDecayOn::kAll || IsMatrix(parameter.role);
+  };
+  decayed_ = RangesOf(layout, decays);
+  exempt_ = RangesOf(layout, [&](const ParameterInfo& parameter) { return !decays(parameter); });
+  for (std::string& name : OptimizerSlots(training)) {
     slots_.push_back({std::move(name), at::zeros_like(values)});
+  }
+  if (ema_ > 0) {
+    average_ = slots_.back().values;
+    average_.copy_(values);
   }
 }
 
@@ -74,7 +101,9 @@ void Optimizer::Step(const std::vector<RunUpdate>& runs, const at::Tensor& value
                      const at::Tensor& gradients) {
   const at::NoGradGuard no_grad;
   if (kind_ != OptimizerKind::kSgd && values.is_cpu() && runs.size() == 1) {
-    if (runs[0].active) StepAdamFused(runs[0], values[0], gradients[0]);
+    if (!runs[0].active) return;
+    StepAdamFused(runs[0], values, gradients);
+    if (ema_ > 0) average_.lerp_(values, 1 - ema_);
     return;
   }
   std::vector<at::Tensor> state = {values};
@@ -90,6 +119,7 @@ void Optimizer::Step(const std::vector<RunUpdate>& runs, const at::Tensor& value
   } else {
     StepAdam(runs, values, gradients);
   }
+  if (ema_ > 0) average_.lerp_(values, 1 - ema_);
   // In place: memory that ran out here would leave the update made, but not counted.
   for (size_t i = 0; i < before.size(); ++i) {
     at::where_out(state[i], active, state[i], before[i]);
@@ -129,14 +159,46 @@ void Optimizer::StepAdam(const std::vector<RunUpdate>& runs, const at::Tensor& v
   values.sub_(scratch_);  // θ ← θ − (η/c₁)·m/(√(v/c₂) + ε)
 }
 
+void Optimizer::AddWeightDecay(const std::vector<RunUpdate>& runs, const at::Tensor& values,
+                               const at::Tensor& gradients) const {
+  if (!AnyWeightDecay(runs)) return;
+  const at::Tensor factor = Column(runs, values.options(),
+                                   [](const RunUpdate& run) { return run.optimizer.weight_decay; });
+  for (const ParameterRange& range : decayed_) {
+    In(gradients, range).addcmul_(In(values, range), factor);
+  }
+}
+
+void Optimizer::ShrinkValues(const std::vector<RunUpdate>& runs, const at::Tensor& values) const {
+  if (!AnyWeightDecay(runs)) return;
+  const at::Tensor factor = Column(runs, values.options(), [](const RunUpdate& run) {
+    return 1 - run.learning_rate * run.optimizer.weight_decay;
+  });
+  for (const ParameterRange& range : decayed_) In(values, range).mul_(factor);
+}
+
 void Optimizer::StepAdamFused(const RunUpdate& run, const at::Tensor& values,
                               const at::Tensor& gradients) {
+  StepAdamFused(run, decayed_, run.optimizer.weight_decay, values, gradients);
+  StepAdamFused(run, exempt_, 0, values, gradients);
+}
+
+void Optimizer::StepAdamFused(const RunUpdate& run, const std::vector<ParameterRange>& ranges,
+                              double weight_decay, const at::Tensor& values,
+                              const at::Tensor& gradients) {
+  if (ranges.empty()) return;
+  const auto parts = [&ranges](const at::Tensor& whole) {
+    std::vector<at::Tensor> list;
+    for (const ParameterRange& range : ranges) list.push_back(In(whole, range));
+    return list;
+  };
+  const std::vector<at::Tensor> steps(ranges.size(), at::scalar_tensor(run.step + 1.0));
   const auto fused = kind_ == OptimizerKind::kAdamW ? static_cast<FusedAdam*>(at::_fused_adamw_)
                                                     : static_cast<FusedAdam*>(at::_fused_adam_);
   const OptimizerConfig& optimizer = run.optimizer;
-  fused({values}, {gradients}, {slots_[0].values[0]}, {slots_[1].values[0]}, {},
-        {at::scalar_tensor(run.step + 1.0)}, run.learning_rate, optimizer.beta1, optimizer.beta2,
-        optimizer.weight_decay, optimizer.eps, /*amsgrad=*/false, /*maximize=*/false,
+  fused(parts(values), parts(gradients), parts(slots_[0].values), parts(slots_[1].values), {},
+        steps, run.learning_rate, optimizer.beta1, optimizer.beta2, weight_decay, optimizer.eps,
+        /*amsgrad=*/false, /*maximize=*/false,
         /*grad_scale=*/{}, /*found_inf=*/{});
 }
 

@@ -93,7 +93,7 @@ absl::StatusOr<RunTensors> ReadTensors(const SafetensorsFile& file, const RunCon
   if (status.ok() && layout.buffer_size > 0) {
     status = ReadNumbers(file, "buffers", tensors.type, layout.buffer_size, &tensors.buffers);
   }
-  for (std::string& name : OptimizerSlots(run.training.optimizer.kind)) {
+  for (std::string& name : OptimizerSlots(run.training)) {
     if (!status.ok()) return status;
     NamedBytes& slot = tensors.slots.emplace_back();
     slot.name = std::move(name);

@@ -68,6 +68,21 @@ Outcome Verdict(const StackRun& run, std::optional<double> final_loss) {
   return converged ? Outcome::kDone : Outcome::kDiverged;
 }
 
+// From `from` at 0 to `to` at 1, along a cosine.
+double Anneal(double from, double to, double t) {
+  return to + (from - to) / 2 * (1 + std::cos(M_PI * t));
+}
+
+double OneCycleRate(uint32_t warmup, double rate, uint32_t step, uint32_t steps) {
+  constexpr double kDivFactor = 25, kFinalDivFactor = 1e4;  // as PyTorch calls its defaults
+  const uint32_t peak = std::max(warmup, 1U) - 1;
+  if (step == peak) return rate;
+  const double first = rate / kDivFactor;
+  if (step < peak) return Anneal(first, rate, static_cast<double>(step) / peak);
+  return Anneal(rate, first / kFinalDivFactor,
+                static_cast<double>(step - peak) / (steps - 1 - peak));
+}
+
 template <typename Element>
 void Append(std::vector<Element>& to, std::vector<Element> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
@@ -76,6 +91,9 @@ void Append(std::vector<Element>& to, std::vector<Element> from) {
 }  // namespace
 
 double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps) {
+  if (schedule.kind == ScheduleKind::kOneCycle) {
+    return OneCycleRate(schedule.warmup, rate, step, steps);
+  }
   if (step < schedule.warmup) return rate * (step + 1.0) / (schedule.warmup + 1.0);
   const double t = static_cast<double>(step - schedule.warmup) / (steps - schedule.warmup);
   switch (schedule.kind) {
@@ -85,6 +103,10 @@ double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, 
       return rate * (1 - t);
     case ScheduleKind::kCosine:
       return rate * 0.5 * (1 + std::cos(M_PI * t));
+    case ScheduleKind::kInverseSqrt:
+      return rate * std::sqrt((schedule.warmup + 1.0) / (step + 1.0));
+    case ScheduleKind::kOneCycle:
+      break;
   }
   return rate;
 }
@@ -145,14 +167,45 @@ absl::StatusOr<bool> RunLoop::Visit(bool ends_only, absl::FunctionRef<bool()> st
 // True when the evaluation that is due, if one is, is complete. Goes on by a batch at least.
 absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
   StackRun& run = runs_[index];
-  if (!EvaluationDue(run)) return true;
-  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
-  if (held_out.empty()) return true;
+  if (!EvaluationDue(run) || run.source->HeldOut().empty()) return true;
+  const uint32_t before = run.progress.evaluated;
+  const auto stopped = [&] { return run.progress.evaluated > before && stop(); };
   if (!run.evaluation.has_value()) run.evaluation.emplace();
-  const size_t first = run.evaluation->batches;
-  for (size_t next = first; next < held_out.size(); ++next) {
-    if (next > first && stop()) return false;
-    absl::Status added = backend_->Evaluate(index, held_out[next], &*run.evaluation);
+  absl::StatusOr<bool> finished = FinishPass(index, Evaluated::kCurrent, &*run.evaluation, stopped);
+  if (finished.ok() && *finished && run.config.training.ema > 0) {
+    if (!run.average_evaluation.has_value()) run.average_evaluation.emplace();
+    finished = FinishPass(index, Evaluated::kAverage, &*run.average_evaluation, stopped);
+  }
+  const bool records = !run.config.evaluation.record.empty() && !run.recorded.has_value();
+  if (!finished.ok() || !*finished || !records) return finished;
+  if (stopped()) return false;
+  absl::Status recorded = RecordGradients(index);
+  if (!recorded.ok()) return recorded;
+  return true;
+}
+
+// Of the held-out batch with the most tokens, the first of equals: the same at every evaluation.
+absl::Status RunLoop::RecordGradients(int index) {
+  StackRun& run = runs_[index];
+  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
+  const auto largest = std::max_element(
+      held_out.begin(), held_out.end(),
+      [](const TokenBatch& a, const TokenBatch& b) { return a.tokens() < b.tokens(); });
+  absl::StatusOr<std::vector<RecordedValue>> recorded = backend_->RecordGradients(index, *largest);
+  if (!recorded.ok()) return recorded.status();
+  run.recorded = *std::move(recorded);
+  ++run.progress.evaluated;
+  return absl::OkStatus();
+}
+
+// True when `sums` are of all held-out batches.
+absl::StatusOr<bool> RunLoop::FinishPass(int index, Evaluated what, EvaluationSums* sums,
+                                         absl::FunctionRef<bool()> stopped) {
+  StackRun& run = runs_[index];
+  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
+  while (sums->batches < held_out.size()) {
+    if (stopped()) return false;
+    absl::Status added = backend_->Evaluate(index, what, held_out[sums->batches], sums);
     if (!added.ok()) return added;
     ++run.progress.evaluated;
   }
@@ -175,6 +228,17 @@ absl::Status RunLoop::Report(int index) {
     run.progress.points.push_back({"eval/accuracy", step, evaluation.accuracy});
     loss = evaluation.loss;
     run.evaluation.reset();
+  }
+  if (run.average_evaluation.has_value()) {
+    const double average_loss = ResultOf(*run.average_evaluation).loss;
+    run.progress.points.push_back({"eval/ema_loss", step, average_loss});
+    run.average_evaluation.reset();
+  }
+  if (run.recorded.has_value()) {
+    for (RecordedValue& value : *run.recorded) {
+      run.progress.points.push_back({std::move(value.key), step, value.value});
+    }
+    run.recorded.reset();
   }
   if (step == 0 && !run.diverging) run.first_evaluation = loss;
   if (EndDue(run)) run.progress.outcome = run.diverging ? Outcome::kDiverged : Verdict(run, loss);
@@ -264,6 +328,8 @@ absl::Status RunLoop::ImportState(int index, absl::string_view file) {
   run.first_evaluation = state->first_evaluation;
   run.visited = false;
   run.evaluation.reset();
+  run.average_evaluation.reset();
+  run.recorded.reset();
   run.diverging = false;
   run.last_points.clear();
   run.batch.reset();

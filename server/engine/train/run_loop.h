@@ -24,7 +24,13 @@ namespace ablate::engine {
 
 // Rate of update `step` → `step` + 1 of a run of `steps` updates, 0 ≤ step < steps. With w warm-up
 // steps, rate·(step+1)/(w+1) below w; from w on, with t = (step − w)/(steps − w): rate (constant),
-// rate·(1 − t) (linear) or rate·(1 + cos πt)/2 (cosine).
+// rate·(1 − t) (linear), rate·(1 + cos πt)/2 (cosine) or rate·√((w+1)/(step+1)) (inverse_sqrt).
+//
+// one_cycle is torch.optim.lr_scheduler.OneCycleLR with its cosines, div_factor 25 and
+// final_div_factor 10⁴: between two steps, of which `from` has rate a and `to` has rate b, b +
+// (a − b)·(1 + cos πt)/2 with t = (step − from)/(to − from). It rises from rate/25 at step 0 to
+// rate at step w − 1, and falls to rate/250,000 at step `steps` − 1. Where w is 0 or 1 it begins
+// with `rate`.
 double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps);
 
 // One run of a stack beside its tensors. What has been produced waits in `progress` until it is
@@ -37,8 +43,11 @@ struct StackRun {
   RunProgress progress;
   std::optional<double> first_evaluation;  // held-out loss at step 0
   bool visited = false;                    // evaluation and checkpoint of progress.step are made
-  // Of progress.step, from its first batch until it is reported.
+  // Of progress.step, from its first batch until it is reported; of the average after all of it.
   std::optional<EvaluationSums> evaluation;
+  std::optional<EvaluationSums> average_evaluation;
+  // What is recorded beside it, if anything is.
+  std::optional<std::vector<RecordedValue>> recorded;
   // The update of progress.step can't be made: its points, reported when the run's end is visited.
   bool diverging = false;
   std::vector<Point> last_points;
@@ -82,6 +91,9 @@ class RunLoop {
   // Whether every visit that is due was made; false if it was stopped before any of them.
   absl::StatusOr<bool> Visit(bool ends_only, absl::FunctionRef<bool()> stop);
   absl::StatusOr<bool> FinishEvaluation(int run, absl::FunctionRef<bool()> stop);
+  absl::StatusOr<bool> FinishPass(int run, Evaluated what, EvaluationSums* sums,
+                                  absl::FunctionRef<bool()> stopped);
+  absl::Status RecordGradients(int run);
   absl::Status Report(int run);
   absl::Status Update();
   void DrawBatches();

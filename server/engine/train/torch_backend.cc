@@ -101,23 +101,62 @@ class StatisticsGuard {
   at::Tensor kept_;  // [R, 1]
 };
 
+// Adds the gradient of each run's loss on `batch` to parameters.gradients(). The losses, [R].
+at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
+                       const Objective& objective, const FlatParameters& parameters) {
+  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [R, N, V]
+  const at::Tensor losses = RunLosses(logits, batch, objective);             // [R]
+  losses.backward(at::ones_like(losses));
+  return losses.detach();
+}
+
+// The targets of each run that count in all parts of its batch, [R] in the model's precision.
+at::Tensor CountedTargets(const std::vector<StackBatch>& parts, at::TensorOptions options) {
+  at::Tensor targets = at::zeros({parts.front().runs}, options);
+  for (const StackBatch& part : parts) {
+    if (part.counted.defined()) {
+      targets += part.counted.sum(1);
+    } else {
+      targets += part.targets.size(1);
+    }
+  }
+  return targets;
+}
+
+// A stack's parameters and buffers as its runs begin.
+FlatParameters StartOf(const std::vector<RunConfig>& configs, at::TensorOptions options) {
+  const at::NoGradGuard no_grad;
+  FlatParameters parameters(configs.front().model, configs.front().training.rule,
+                            static_cast<int64_t>(configs.size()), options);
+  for (size_t i = 0; i < configs.size(); ++i) {
+    const auto run = static_cast<int64_t>(i);
+    parameters.values()[run].copy_(
+        InitialParameters(configs[i].model, parameters.layout(), configs[i].seed));
+    const at::Tensor buffers = InitialBuffers(parameters.layout(), configs[i].seed);
+    if (buffers.defined()) parameters.buffers()[run].copy_(buffers);
+  }
+  return parameters;
+}
+
 class TorchBackend : public Backend {
  public:
   explicit TorchBackend(const std::vector<RunConfig>& configs)
       : configs_(configs),
         options_(TensorOptionsOf(configs.front().device, configs.front().precision)),
-        parameters_(configs.front().model, configs.front().training.rule,
-                    static_cast<int64_t>(configs.size()), options_),
-        optimizer_(configs.front().training.optimizer.kind, parameters_.values()),
-        models_(configs.size()),
+        parameters_(StartOf(configs, options_)),
+        optimizer_(configs.front().training, parameters_.layout(), parameters_.values()),
         held_out_(configs.size()) {
     const at::NoGradGuard no_grad;
-    for (size_t run = 0; run < configs_.size(); ++run) {
-      parameters_.values()[static_cast<int64_t>(run)].copy_(
-          InitialParameters(configs_[run].model, parameters_.layout(), configs_[run].seed));
-      const at::Tensor buffers = InitialBuffers(parameters_.layout(), configs_[run].seed);
-      if (buffers.defined()) parameters_.buffers()[static_cast<int64_t>(run)].copy_(buffers);
-      models_[run] = parameters_.Run(configs_[run].model, static_cast<int64_t>(run));
+    for (size_t i = 0; i < configs_.size(); ++i) {
+      const auto bound = [&](const at::Tensor& values) {
+        const auto run = static_cast<int64_t>(i);
+        const at::Tensor& buffers = parameters_.buffers();
+        return BindParameters(configs_[i].model, parameters_.layout(),
+                              ParameterViews(parameters_.layout(), values.narrow(0, run, 1)),
+                              buffers.defined() ? buffers.narrow(0, run, 1) : buffers);
+      };
+      models_.push_back(bound(parameters_.values()));
+      if (optimizer_.average().defined()) averages_.push_back(bound(optimizer_.average()));
     }
   }
 
@@ -127,9 +166,10 @@ class TorchBackend : public Backend {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<UpdateResult>> { return Update(runs); });
   }
 
-  absl::Status Evaluate(int run, const TokenBatch& batch, EvaluationSums* sums) override {
+  absl::Status Evaluate(int run, Evaluated what, const TokenBatch& batch,
+                        EvaluationSums* sums) override {
     return AtBoundary([&] {
-      AddBatch(run, batch, sums);
+      AddBatch(run, what == Evaluated::kAverage ? averages_ : models_, batch, sums);
       return absl::OkStatus();
     });
   }
@@ -168,8 +208,11 @@ class TorchBackend : public Backend {
     const RunConfig& config = configs_.front();
     const Dropout dropout = DropoutOf(runs);
     StatisticsGuard statistics(parameters_);
+    const std::vector<StackBatch> parts =
+        MakeParts(BatchesOf(runs), config.training.accumulation, config.model.loss, options_);
     const BatchGradient gradient =
-        Differentiate(config.model, TrainingPass(config, &dropout), JoinBatches(runs), parameters_);
+        Differentiate(config.model, TrainingPass(config, &dropout), parts, parameters_,
+                      config.training.label_smoothing);
     const std::vector<double> losses = OnHost(gradient.losses);
     const std::vector<double> norms = OnHost(gradient.norms);
     std::vector<UpdateResult> results;
@@ -203,19 +246,20 @@ class TorchBackend : public Backend {
     return dropout;
   }
 
-  // The runs' batches as one; a run that has ended borrows a neighbour's.
-  StackBatch JoinBatches(absl::Span<const UpdateRequest> runs) const {
+  // One a run; a run that has ended borrows a neighbour's.
+  static std::vector<const TokenBatch*> BatchesOf(absl::Span<const UpdateRequest> runs) {
     const auto drawn = std::find_if(runs.begin(), runs.end(),
                                     [](const UpdateRequest& run) { return run.batch != nullptr; });
     std::vector<const TokenBatch*> batches;
     for (const UpdateRequest& run : runs) {
       batches.push_back(run.batch != nullptr ? run.batch : drawn->batch);
     }
-    return MakeStackBatch(batches, configs_.front().model.loss, options_);
+    return batches;
   }
 
-  // Sums over all tokens in float64.
-  void AddBatch(int run, const TokenBatch& tokens, EvaluationSums* sums) {
+  // Sums over all tokens in float64. `models` has one a run.
+  void AddBatch(int run, const std::vector<ModelParameters>& models, const TokenBatch& tokens,
+                EvaluationSums* sums) {
     const at::NoGradGuard no_grad;
     const ModelConfig& model = configs_[static_cast<size_t>(run)].model;
     std::vector<StackBatch>& made = held_out_[static_cast<size_t>(run)];
@@ -223,7 +267,7 @@ class TorchBackend : public Backend {
       made.push_back(MakeStackBatch({&tokens}, model.loss, options_));
     const StackBatch& batch = made.at(sums->batches);
     const at::Tensor logits =
-        Logits(model, models_[static_cast<size_t>(run)], batch, Pass());  // [1, N, V]
+        Logits(model, models.at(static_cast<size_t>(run)), batch, Pass());  // [1, N, V]
     const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
     at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [1, N]
     if (batch.counted.defined()) hit = hit.logical_and(batch.counted.to(at::kBool));
@@ -263,6 +307,7 @@ class TorchBackend : public Backend {
   FlatParameters parameters_;
   Optimizer optimizer_;
   std::vector<ModelParameters> models_;            // views of one run each
+  std::vector<ModelParameters> averages_;          // the same of the average, if there is one
   std::vector<std::vector<StackBatch>> held_out_;  // by run, made at the first evaluation
   std::vector<at::Tensor> host_;                   // what the last Tensors() lent
 };
@@ -285,14 +330,40 @@ at::Tensor GradientNorms(const at::Tensor& gradients) {
   return norms;
 }
 
-BatchGradient Differentiate(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
-                            const FlatParameters& parameters) {
+BatchGradient Differentiate(const ModelConfig& model, const Pass& pass,
+                            const std::vector<StackBatch>& parts, const FlatParameters& parameters,
+                            double label_smoothing) {
   parameters.gradients().zero_();
-  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [R, N, V]
-  const at::Tensor losses = RunLosses(logits, batch);                        // [R]
-  losses.backward(at::ones_like(losses));
+  Objective objective = {label_smoothing, {}};
+  if (parts.size() > 1) objective.targets = CountedTargets(parts, parameters.values().options());
+  at::Tensor losses;  // [R]
+  Dropout dropout;
+  if (pass.dropout != nullptr) dropout = *pass.dropout;
+  Pass part_pass = pass;
+  if (pass.dropout != nullptr) part_pass.dropout = &dropout;
+  for (const StackBatch& part : parts) {
+    const at::Tensor added = AddGradient(model, part_pass, part, objective, parameters);
+    dropout.first_row += part.rows;
+    losses = losses.defined() ? losses + added : added;
+  }
   const at::NoGradGuard no_grad;
-  return {losses.detach(), GradientNorms(parameters.gradients())};
+  return {losses, GradientNorms(parameters.gradients())};
+}
+
+std::vector<StackBatch> MakeParts(const std::vector<const TokenBatch*>& batches, int64_t parts,
+                                  LossPositions loss, at::TensorOptions options) {
+  const int64_t rows = batches.front()->rows / parts;
+  TORCH_CHECK(rows * parts == batches.front()->rows, "a batch can't be cut into equal parts");
+  if (parts == 1) return {MakeStackBatch(batches, loss, options)};
+  std::vector<StackBatch> made;
+  for (int64_t part = 0; part < parts; ++part) {
+    std::vector<TokenBatch> cut;
+    for (const TokenBatch* batch : batches) cut.push_back(batch->Rows(part * rows, rows));
+    std::vector<const TokenBatch*> stacked;
+    for (const TokenBatch& batch : cut) stacked.push_back(&batch);
+    made.push_back(MakeStackBatch(stacked, loss, options));
+  }
+  return made;
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunConfig>& configs) {

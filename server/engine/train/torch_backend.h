@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunC
 Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
 
 struct BatchGradient {
-  at::Tensor losses;  // [R], nats a token, detached
+  at::Tensor losses;  // [R], nats a token of the whole batch, detached
   at::Tensor norms;   // [R], of each run's whole gradient, as GradientNorms
 };
 
@@ -34,9 +34,15 @@ struct BatchGradient {
 // and as exact for 10⁸ parameters as for ten. On a CPU its bits depend on nothing but the gradient.
 at::Tensor GradientNorms(const at::Tensor& gradients);
 
-// Puts the gradient of each run's loss on its part of `batch` into parameters.gradients().
-BatchGradient Differentiate(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
-                            const FlatParameters& parameters);
+// Puts the gradient of each run's loss into parameters.gradients(). The loss is the mean over the
+// targets of all `parts` of a batch, at least one, which are computed one after the other.
+BatchGradient Differentiate(const ModelConfig& model, const Pass& pass,
+                            const std::vector<StackBatch>& parts, const FlatParameters& parameters,
+                            double label_smoothing = 0);
+
+// One batch a run, cut into equal parts of consecutive rows, each padded to its own longest.
+std::vector<StackBatch> MakeParts(const std::vector<const TokenBatch*>& batches, int64_t parts,
+                                  LossPositions loss, at::TensorOptions options);
 
 }  // namespace ablate::engine
 

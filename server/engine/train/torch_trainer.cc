@@ -58,7 +58,10 @@ absl::Status CheckRanges(const RunConfig& run) {
       {"model.dropout", model.dropout, 0, 1},
       {"model.attention.score_bias", model.attention.score_bias, -kLargest, kInfinity},
       {"training.batch", double(run.training.batch), 1, kInfinity},
+      {"training.accumulation", double(run.training.accumulation), 1, kInfinity},
       {"training.clip", run.training.clip, 0, kInfinity},
+      {"training.label_smoothing", run.training.label_smoothing, 0, 1},
+      {"training.ema", run.training.ema, 0, 1},
       {"training.optimizer.learning_rate", optimizer.learning_rate, 0, kInfinity},
       {"training.optimizer.beta1", optimizer.beta1, 0, 1},
       {"training.optimizer.beta2", optimizer.beta2, 0, 1},
@@ -105,6 +108,13 @@ absl::Status CheckModel(const ModelConfig& model) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTraining(const TrainingConfig& training) {
+  if (training.batch % training.accumulation == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("training.batch is ", training.batch,
+                   ", but must be divisible by training.accumulation, ", training.accumulation));
+}
+
 absl::Status CheckTask(const RunConfig& run) {
   const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
   if (!shape.ok()) return shape.status();
@@ -133,7 +143,8 @@ absl::Status CheckDevice(const RunConfig& run, bool has_cuda) {
 
 // Without what the runs of a stack may differ in.
 TrainingConfig Shared(TrainingConfig training) {
-  training.optimizer = {.kind = training.optimizer.kind};
+  training.optimizer = {.kind = training.optimizer.kind,
+                        .weight_decay_on = training.optimizer.weight_decay_on};
   return training;
 }
 
@@ -162,6 +173,7 @@ absl::Status CheckStack(const std::vector<RunConfig>& stack, bool has_cuda) {
     }
     absl::Status status = CheckRanges(run);
     if (status.ok()) status = CheckModel(run.model);
+    if (status.ok()) status = CheckTraining(run.training);
     if (status.ok() && i == 0) status = CheckTask(run);
     if (status.ok()) status = CheckDevice(run, has_cuda);
     if (!status.ok()) return status;

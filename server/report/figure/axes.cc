@@ -165,6 +165,7 @@ constexpr Known kKnown[] = {
     {"train/gradient_norm", "gradient norm", ""},
     {"eval/loss", "held-out loss", "nats"},
     {"eval/accuracy", "held-out accuracy", ""},
+    {"eval/ema_loss", "held-out loss of averaged weights", "nats"},
 };
 
 }  // namespace
