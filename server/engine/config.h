@@ -13,7 +13,7 @@ namespace ablate::engine {
 // notices): a worker declares it when it attaches, and a server grants runs only to workers that
 // know all it may ask for. It says nothing about the numbers that come out, as kNumericsVersion
 // does, and is no part of a fingerprint.
-inline constexpr uint32_t kConfigVersion = 1;
+inline constexpr uint32_t kConfigVersion = 2;
 
 enum class NormKind { kLayer, kRms };
 enum class NormPlacement { kPre, kPost, kNone };
@@ -23,6 +23,7 @@ enum class InitKind { kPytorch, kPytorchMha, kXavier, kGpt2 };
 enum class InitStreams { kByName, kSequential };
 enum class OptimizerKind { kAdamW, kAdam, kSgd };
 enum class ScheduleKind { kConstant, kLinear, kCosine };
+enum class Tokenizer { kChars };
 
 // Which output positions of a sequence the loss reads.
 enum class LossPositions { kAll, kLast };
@@ -99,7 +100,31 @@ struct LegacyRecallTask {
   bool operator==(const LegacyRecallTask&) const = default;
 };
 
-using TaskConfig = std::variant<DocumentsTask, LegacyRecallTask>;
+// `pairs` tokens of pairs (e, a) of distinct entities, then the token of one of these entities; the
+// label is its attribute. Pair (e, a) is token e·attributes + a; entities follow the pairs,
+// attributes the entities.
+struct RecallTask {
+  int entities = 20;
+  int attributes = 20;
+  int pairs = 20;
+
+  bool operator==(const RecallTask&) const = default;
+};
+
+struct TokenizedText;  // data/whole_text.h
+
+// One text as a whole, of which the end is validated on.
+struct TextTask {
+  // The data set as task.h reads it; runs share it. Null until then.
+  std::shared_ptr<const TokenizedText> text;
+  Tokenizer tokenizer = Tokenizer::kChars;
+  double validation = 0.1;  // share of the text that is never trained on
+
+  // Texts are compared by what they say.
+  bool operator==(const TextTask& other) const;
+};
+
+using TaskConfig = std::variant<DocumentsTask, LegacyRecallTask, RecallTask, TextTask>;
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -122,7 +147,7 @@ struct ScheduleConfig {
 
 struct TrainingConfig {
   uint32_t steps = 1000;
-  uint32_t batch = 32;  // documents or sequences a step
+  uint32_t batch = 32;  // documents, sequences or windows a step
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   double clip = 0;  // largest global gradient norm; 0 is no clipping
@@ -136,7 +161,9 @@ struct TrainingConfig {
 
 struct EvaluationConfig {
   uint32_t every = 100;  // steps; also at step 0 and at the end
-  uint32_t batches = 8;  // held-out batches for tasks that generate their data
+  // Batches of an evaluation: generated ones, or the first of a text's; 0 is all of a text's. No
+  // matter to documents.
+  uint32_t batches = 8;
 
   bool operator==(const EvaluationConfig&) const = default;
 };

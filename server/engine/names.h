@@ -53,6 +53,8 @@ inline constexpr Named<ScheduleKind> kNames<ScheduleKind>[] = {
     {ScheduleKind::kLinear, "linear"},
     {ScheduleKind::kCosine, "cosine"}};
 template <>
+inline constexpr Named<Tokenizer> kNames<Tokenizer>[] = {{Tokenizer::kChars, "chars"}};
+template <>
 inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},
                                                                  {LossPositions::kLast, "last"}};
 template <>
