@@ -211,16 +211,17 @@ std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
     if (facts == nullptr) continue;
     const engine::TextSplit split = engine::SplitText(facts->text().tokens, validation, context);
     const uint64_t windows = engine::EvaluatedWindows(split, batches);
-    const uint64_t read = windows * context;
-    if (read == split.validation) continue;
+    const uint64_t scored = windows * context;
+    const uint64_t left_out = split.validation - scored - 1;  // the first is read and not scored
+    if (left_out == 0) continue;
     const std::string by =
         windows < split.windows ? absl::StrCat(" (evaluation.batches ", batches, ")") : "";
     notes.push_back(absl::StrCat(
-        names.size() > 1 ? absl::StrCat(name, ": ") : "", "evaluation reads ", text::Grouped(read),
-        " of ", text::Grouped(split.validation), " validation tokens, in ", text::Grouped(windows),
+        names.size() > 1 ? absl::StrCat(name, ": ") : "", "evaluation scores ",
+        text::Grouped(scored), scored == 1 ? " token in " : " tokens in ", text::Grouped(windows),
         windows == 1 ? " window" : " windows", " of context ", context, by, "; the last ",
-        text::Grouped(split.validation - read), split.validation - read == 1 ? " is" : " are",
-        " left out"));
+        text::Grouped(left_out), " of ", text::Grouped(split.validation), " validation tokens ",
+        left_out == 1 ? "is" : "are", " left out"));
   }
   return notes;
 }

@@ -209,7 +209,7 @@ TEST_F(WorkflowTest, TrainsComparesAndWritesAText) {
   const std::string yaml =
       SmallTask("text", "text: {dataset: " ABLATE_SOURCE "/examples/data/tinyshakespeare.txt}");
   const Output planned = server_.Ablate({"submit", "-", "--dry-run"}, yaml);
-  EXPECT_THAT(planned.err, HasSubstr("evaluation reads 4,096 of 111,540 validation tokens"));
+  EXPECT_THAT(planned.err, HasSubstr("evaluation scores 4,096 tokens in 64 windows"));
   const std::string experiment = Submit(yaml);
   const nlohmann::json comparison = server_.Json({"compare", experiment, "--json"});
   EXPECT_EQ(comparison["rows"][1]["n"], 2);

@@ -451,10 +451,12 @@ v1::ExperimentSpec TextSpec() {
 TEST_F(CreateTest, TrainsADataSetAsOneText) {
   const v1::Dataset dataset = Upload("text.txt", kText);
   EXPECT_EQ(dataset.characters(), 8u) << "without the line end";
-  const v1::CreateExperimentResponse created = Create(TextSpec());
+  v1::ExperimentSpec spec = TextSpec();
+  spec.mutable_base()->mutable_model()->set_context(2);
+  const v1::CreateExperimentResponse created = Create(spec);
   EXPECT_THAT(created.notes(),
-              ElementsAre("evaluation reads 3 of 4 validation tokens, in 1 window of context 3; "
-                          "the last 1 is left out"));
+              ElementsAre("evaluation scores 2 tokens in 1 window of context 2; the last 1 of 4 "
+                          "validation tokens is left out"));
   Context context;
   v1::GetRunRequest request;
   request.set_name(created.cells(0).run());

@@ -194,25 +194,30 @@ TEST(NotesTest, NothingIsSaidOfLengthsThatAreNotKnown) {
 }
 
 TEST(NotesTest, SayWhatAnEvaluationOfATextLeavesOut) {
+  constexpr char kAll[] =
+      "evaluation scores 111,488 tokens in 1,742 windows of context 64; the last 51 of 111,540 "
+      "validation tokens are left out";
   v1::ExperimentSpec spec = TextSpec();
-  EXPECT_THAT(Resolved(spec).notes,
-              ElementsAre("evaluation reads 111,488 of 111,540 validation tokens, in 1,742 windows "
-                          "of context 64; the last 52 are left out"));
+  EXPECT_THAT(Resolved(spec).notes, ElementsAre(kAll));
   spec.mutable_base()->mutable_evaluation()->set_batches(20);
   EXPECT_THAT(Resolved(spec).notes,
-              ElementsAre("evaluation reads 40,960 of 111,540 validation tokens, in 640 windows of "
-                          "context 64 (evaluation.batches 20); the last 70,580 are left out"));
+              ElementsAre("evaluation scores 40,960 tokens in 640 windows of context 64 "
+                          "(evaluation.batches 20); the last 70,579 of 111,540 validation tokens "
+                          "are left out"));
   spec.mutable_base()->mutable_evaluation()->set_batches(55);
-  EXPECT_THAT(Resolved(spec).notes,
-              ElementsAre("evaluation reads 111,488 of 111,540 validation tokens, in 1,742 windows "
-                          "of context 64; the last 52 are left out"));
-  spec = TextSpec();
+  EXPECT_THAT(Resolved(spec).notes, ElementsAre(kAll));
+}
+
+TEST(NotesTest, NothingIsSaidOfATextThatIsEvaluatedToItsEnd) {
+  v1::ExperimentSpec spec = TextSpec();
   spec.add_axes()->set_field("task.text.dataset");
-  *spec.mutable_axes(0)->add_values() = Json("\"tiny\"");
+  *spec.mutable_axes(0)->add_values() = Json("\"tiny\"");  // 7 tokens to validate on
   spec.mutable_base()->mutable_model()->set_context(6);
+  EXPECT_THAT(Resolved(spec).notes, IsEmpty());
+  spec.mutable_base()->mutable_model()->set_context(5);
   EXPECT_THAT(Resolved(spec).notes,
-              ElementsAre("evaluation reads 6 of 7 validation tokens, in 1 window of context 6; "
-                          "the last 1 is left out"));
+              ElementsAre("evaluation scores 5 tokens in 1 window of context 5; the last 1 of 7 "
+                          "validation tokens is left out"));
 }
 
 TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
