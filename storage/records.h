@@ -149,6 +149,13 @@ struct DatasetRecord {
   Micros create_time = 0;
 };
 
+// What somebody has counted of a data set's text; the store never looks into it. Empty before.
+struct DatasetCounts {
+  std::string document_lengths;
+  uint64_t code_points = 0;
+  uint64_t line_ends = 0;
+};
+
 inline constexpr size_t kMaxKeyBytes = 200;  // bytes of a metric's key
 
 // Points of one key in one row group.

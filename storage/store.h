@@ -198,9 +198,9 @@ class Store final : public LeaseStore {
   // several.
   absl::StatusOr<DatasetRecord> FindDataset(absl::string_view id_or_name);
   absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(absl::string_view after, uint32_t limit);
-  // What KeepDocumentLengths was given for the data set, "" before. NOT_FOUND.
-  absl::StatusOr<std::string> DocumentLengths(absl::string_view id);
-  absl::Status KeepDocumentLengths(absl::string_view id, absl::string_view lengths);
+  // What KeepCounts was given for the data set. NOT_FOUND.
+  absl::StatusOr<DatasetCounts> Counts(absl::string_view id);
+  absl::Status KeepCounts(absl::string_view id, const DatasetCounts& counts);
   // FAILED_PRECONDITION while a run names it.
   absl::Status DeleteDataset(absl::string_view id);
 

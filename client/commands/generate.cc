@@ -45,10 +45,14 @@ absl::StatusOr<v1::GenerateRequest> MakeRequest(const Options& options) {
 std::string Percent(double share) { return absl::StrCat(std::lround(share * 100), " %"); }
 
 void PrintSummary(const v1::GenerateSummary& summary, const Context& context) {
-  context.console.Info(
+  std::string line =
       absl::StrCat(Count(summary.samples(), "sample"), " at step ", text::Grouped(summary.step()),
-                   ": ", Percent(summary.distinct_share()), " distinct, ",
-                   Percent(summary.in_training_data_share()), " found in the training data"));
+                   ": ", Percent(summary.distinct_share()), " distinct");
+  if (summary.has_in_training_data_share()) {
+    absl::StrAppend(&line, ", ", Percent(summary.in_training_data_share()),
+                    " found in the training data");
+  }
+  context.console.Info(line);
 }
 
 void Print(const v1::GenerateResponse& message, const Options& options, const Context& context) {
@@ -57,7 +61,15 @@ void Print(const v1::GenerateResponse& message, const Options& options, const Co
   if (message.has_summary()) PrintSummary(message.summary(), context);
   if (options.json || !message.has_sample()) return;
   const std::string& text = message.sample().text();
-  *out << (context.console.out_is_terminal ? Printable(text) : text) << "\n";
+  const bool several_lines = text.find('\n') != std::string::npos;
+  if (!context.console.out_is_terminal) {
+    *out << text << "\n";
+  } else if (several_lines) {
+    *out << PrintableLines(text);
+  } else {
+    *out << Printable(text) << "\n";
+  }
+  if (several_lines) *out << "\n";
 }
 
 absl::StatusOr<int> Generate(const Options& options, const v1::GenerateRequest& request,
@@ -95,7 +107,9 @@ Action DefineGenerate(Command* command) {
   command->Flag(&options->json, "--json", "print the server's messages, one a line");
   command->Footer(
       "It answers while runs train. How many samples differ, and how many are documents of the\n"
-      "training part of the run's data, read by the run or not, is said on standard error.\n\n"
+      "training part of the run's data, read by the run or not, is said on standard error. A "
+      "sample\n"
+      "of several lines, as text tasks write them, is followed by an empty line.\n\n"
       "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
   return WithServer(*command, options, MakeRequest, Generate);
 }

@@ -140,14 +140,32 @@ std::string Resolve(const std::string& folder, const std::string& path) {
   return (fs::path(folder) / path).lexically_normal().string();
 }
 
+// The name of the data set that base gives a task, and the task's kind; null if there is none.
+struct BaseDataset {
+  std::string kind;
+  std::string* name = nullptr;
+};
+
+BaseDataset FindBaseDataset(v1::ExperimentSpec* spec) {
+  const v1::TaskSpec& task = spec->base().task();
+  if (task.documents().has_dataset()) {
+    return {"documents",
+            spec->mutable_base()->mutable_task()->mutable_documents()->mutable_dataset()};
+  }
+  if (task.text().has_dataset()) {
+    return {"text", spec->mutable_base()->mutable_task()->mutable_text()->mutable_dataset()};
+  }
+  return {};
+}
+
 // Whether the command line replaces what base says of the data set, or the task that has one.
-bool IsOverridden(const Overrides& overrides) {
-  return std::any_of(overrides.begin(), overrides.end(), [](const auto& override) {
+bool IsOverridden(const Overrides& overrides, const std::string& kind) {
+  const std::string task = absl::StrCat("task.", kind);
+  return std::any_of(overrides.begin(), overrides.end(), [&](const auto& override) {
     const auto& [path, value] = override;
-    const bool replaced =
-        path == "task" || path == "task.documents" || path == "task.documents.dataset";
+    const bool replaced = path == "task" || path == task || path == absl::StrCat(task, ".dataset");
     const bool other_task =
-        path == "task.legacy_recall" || absl::StartsWith(path, "task.legacy_recall.");
+        absl::StartsWith(path, "task.") && !absl::StartsWith(path, absl::StrCat(task, "."));
     return replaced || (other_task && !value.has_null_value());
   });
 }
@@ -204,10 +222,10 @@ bool IsPath(const std::string& dataset) {
 
 std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides) {
   std::vector<DatasetPath> found;
-  if (spec->base().task().documents().has_dataset() && !IsOverridden(*overrides)) {
-    DatasetPath base = InFile("base.task.documents.dataset");
-    base.name = spec->mutable_base()->mutable_task()->mutable_documents()->mutable_dataset();
-    if (IsPath(*base.name)) found.push_back(base);
+  const BaseDataset base = FindBaseDataset(spec);
+  if (base.name != nullptr && IsPath(*base.name) && !IsOverridden(*overrides, base.kind)) {
+    found.push_back(InFile(absl::StrCat("base.task.", base.kind, ".dataset")));
+    found.back().name = base.name;
   }
   const std::set<std::string> dataset_axes = CollectPathsOfAxes(spec, &found);
   for (int i = 0; i < spec->exclude_size(); ++i) {

@@ -1,4 +1,4 @@
-// Files of documents: uploaded to a server that lacks them, found in an experiment that names them
+// Files of data: uploaded to a server that lacks them, found in an experiment that names them
 // by a path, and replaced there by their names on the server.
 #ifndef ABLATE_CLIENT_SUBMIT_DATASET_FILES_H_
 #define ABLATE_CLIENT_SUBMIT_DATASET_FILES_H_

@@ -29,6 +29,7 @@ enum class InitStreams { kByName, kSequential };
 enum class OptimizerKind { kAdamW, kAdam, kSgd };
 enum class ScheduleKind { kConstant, kLinear, kCosine, kOneCycle, kInverseSqrt };
 enum class WeightDecayOn { kAll, kMatrices };  // kMatrices: no biases, no gains
+enum class Tokenizer { kChars };
 
 // Which output positions of a sequence the loss reads.
 enum class LossPositions { kAll, kLast };
@@ -121,7 +122,31 @@ struct LegacyRecallTask {
   bool operator==(const LegacyRecallTask&) const = default;
 };
 
-using TaskConfig = std::variant<DocumentsTask, LegacyRecallTask>;
+// `pairs` tokens of pairs (e, a) of distinct entities, then the token of one of these entities; the
+// label is its attribute. Pair (e, a) is token e·attributes + a; entities follow the pairs,
+// attributes the entities.
+struct RecallTask {
+  int entities = 20;
+  int attributes = 20;
+  int pairs = 20;
+
+  bool operator==(const RecallTask&) const = default;
+};
+
+struct TokenizedText;  // data/whole_text.h
+
+// One text as a whole, of which the end is validated on.
+struct TextTask {
+  // The data set as task.h reads it; runs share it. Null until then.
+  std::shared_ptr<const TokenizedText> text;
+  Tokenizer tokenizer = Tokenizer::kChars;
+  double validation = 0.1;  // share of the text that is never trained on
+
+  // Texts are compared by what they say.
+  bool operator==(const TextTask& other) const;
+};
+
+using TaskConfig = std::variant<DocumentsTask, LegacyRecallTask, RecallTask, TextTask>;
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -161,7 +186,7 @@ constexpr bool DependsOnSteps(ScheduleKind kind) {
 
 struct TrainingConfig {
   uint32_t steps = 1000;
-  uint32_t batch = 32;  // documents or sequences a step
+  uint32_t batch = 32;  // documents, sequences or windows a step
   // Parts in which a step's batch is computed, one after the other: consecutive rows, as many in
   // each. The gradient is that of the mean over all tokens of the batch, whatever the parts.
   uint32_t accumulation = 1;
@@ -185,8 +210,10 @@ struct TrainingConfig {
 enum class Record { kGradientByBlock, kRuleAlignment };
 
 struct EvaluationConfig {
-  uint32_t every = 100;        // steps; also at step 0 and at the end
-  uint32_t batches = 8;        // held-out batches for tasks that generate their data
+  uint32_t every = 100;  // steps; also at step 0 and at the end
+  // Batches of an evaluation: generated ones, or the first of a text's; 0 is all of a text's. No
+  // matter to documents.
+  uint32_t batches = 8;
   std::vector<Record> record;  // ascending, each once; at every evaluation
 
   bool operator==(const EvaluationConfig&) const = default;

@@ -88,6 +88,8 @@ inline constexpr Named<LearningRule> kNames<LearningRule>[] = {
     {LearningRule::kFeedbackAlignment, "feedback_alignment"},
     {LearningRule::kDirectFeedbackAlignment, "direct_feedback_alignment"}};
 template <>
+inline constexpr Named<Tokenizer> kNames<Tokenizer>[] = {{Tokenizer::kChars, "chars"}};
+template <>
 inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},
                                                                  {LossPositions::kLast, "last"}};
 template <>

@@ -30,9 +30,11 @@ struct Sample {
   uint32_t index = 0;
   std::string text;     // UTF-8, the prompt included
   uint32_t tokens = 0;  // drawn, the closing boundary included
-  bool ended = false;   // the model closed the document; otherwise the context was full
+  // The model closed the document, which those of a text task never do; otherwise the context was
+  // full.
+  bool ended = false;
   // It is a whole document of the training part of the data, read by the run or not; one that is
-  // longer than the context is never found.
+  // longer than the context is never found. Never for a text task.
   bool in_training_data = false;
 };
 
@@ -56,7 +58,9 @@ std::vector<OptionProblem> CheckSampleOptions(const SampleOptions& options);
 uint32_t LongestPrompt(const ModelConfig& model);
 
 // Draws documents from the model of `config` with the parameters of `checkpoint`, beginning with
-// the boundary token. A document ends with the boundary token or where the context is full.
+// the boundary token. A document ends with the boundary token or where the context is full. For a
+// text task it draws text, beginning with the prompt, or a line feed if that is empty, until the
+// context is full.
 // `on_samples` is given them in order, some at a time. The task's text says what tokens mean and,
 // with the run's seed, what was held out. CANCELLED once `stop` is true, which is looked at between
 // two tokens and between two passes over the data; INVALID_ARGUMENT (prompt, options, a checkpoint

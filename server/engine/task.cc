@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cmath>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,21 +14,33 @@
 #include "absl/status/status.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
+#include "server/engine/data/whole_text.h"
 #include "text/utf8.h"
 
 namespace ablate::engine {
 
 namespace {
 
-absl::StatusOr<std::shared_ptr<const TaskData>> ReadDocuments(absl::string_view file) {
-  absl::StatusOr<TokenizedDocuments> documents = TokenizeDocuments(file);
-  if (!documents.ok()) return documents.status();
-  return std::make_shared<const TokenizedDocuments>(*std::move(documents));
+using Json = nlohmann::ordered_json;
+
+// Reads a data set as `Data`, which `tokenize` makes of a file.
+template <typename Data, absl::StatusOr<Data> (*tokenize)(absl::string_view file)>
+absl::StatusOr<std::shared_ptr<const TaskData>> ReadAs(absl::string_view file) {
+  absl::StatusOr<Data> data = tokenize(file);
+  if (!data.ok()) return data.status();
+  return std::make_shared<const Data>(*std::move(data));
 }
 
-void SetDocuments(std::shared_ptr<const TaskData> data, TaskConfig* task) {
-  std::get<DocumentsTask>(*task).documents =
-      std::static_pointer_cast<const TokenizedDocuments>(std::move(data));
+// Puts what was read into the task's member for it.
+template <typename Task, typename Data, std::shared_ptr<const Data> Task::*member>
+void SetData(std::shared_ptr<const TaskData> data, TaskConfig* task) {
+  std::get<Task>(*task).*member = std::static_pointer_cast<const Data>(std::move(data));
+}
+
+// The shape of a task that generates its data.
+template <typename Task, TaskShape (*shape)(const Task& task)>
+absl::StatusOr<TaskShape> ShapeOfGenerated(const TaskConfig& task) {
+  return shape(std::get<Task>(task));
 }
 
 absl::StatusOr<TaskShape> ShapeOfDocuments(const TaskConfig& task) {
@@ -38,27 +51,47 @@ absl::StatusOr<TaskShape> ShapeOfDocuments(const TaskConfig& task) {
   return DocumentsShape(facts);
 }
 
-std::string DocumentsVocabulary(const TaskConfig& task) {
-  const TokenizedDocuments& documents = *std::get<DocumentsTask>(task).documents;
-  using Json = nlohmann::ordered_json;
-  Json characters = Json::array();
-  for (const char32_t point : documents.alphabet) characters.push_back(text::EncodeUtf8(point));
-  return Json{{"characters", characters}, {"bos", documents.bos()}}.dump();
+absl::StatusOr<TaskShape> ShapeOfText(const TaskConfig& task) {
+  const TokenizedText* text = std::get<TextTask>(task).text.get();
+  if (text == nullptr) return absl::InvalidArgumentError("task: its text was not read");
+  return TextShape({text->tokens.size(), static_cast<uint32_t>(text->alphabet.size())});
 }
 
-absl::StatusOr<TaskShape> ShapeOfLegacyRecall(const TaskConfig& task) {
-  return LegacyRecallShape(std::get<LegacyRecallTask>(task));
+Json Characters(const std::u32string& alphabet) {
+  Json characters = Json::array();
+  for (const char32_t point : alphabet) characters.push_back(text::EncodeUtf8(point));
+  return characters;
+}
+
+std::string DocumentsVocabulary(const TaskConfig& task) {
+  const TokenizedDocuments& documents = *std::get<DocumentsTask>(task).documents;
+  return Json{{"characters", Characters(documents.alphabet)}, {"bos", documents.bos()}}.dump();
+}
+
+std::string TextVocabulary(const TaskConfig& task) {
+  return Json{{"characters", Characters(std::get<TextTask>(task).text->alphabet)}}.dump();
 }
 
 std::string NoVocabulary(const TaskConfig&) { return ""; }
 
 // In the order of TaskConfig's alternatives.
 constexpr TaskKind kTasks[] = {
-    {"documents", ReadDocuments, SetDocuments, ShapeOfDocuments, MakeDocumentBatches,
-     DocumentsVocabulary},
-    {"legacy_recall", nullptr, nullptr, ShapeOfLegacyRecall, MakeLegacyRecallBatches, NoVocabulary},
+    {"documents", ReadAs<TokenizedDocuments, TokenizeDocuments>,
+     SetData<DocumentsTask, TokenizedDocuments, &DocumentsTask::documents>, ShapeOfDocuments,
+     MakeDocumentBatches, DocumentsVocabulary},
+    {"legacy_recall", nullptr, nullptr, ShapeOfGenerated<LegacyRecallTask, LegacyRecallShape>,
+     MakeLegacyRecallBatches, NoVocabulary},
+    {"recall", nullptr, nullptr, ShapeOfGenerated<RecallTask, RecallShape>, MakeRecallBatches,
+     NoVocabulary},
+    {"text", ReadAs<TokenizedText, TokenizeText>, SetData<TextTask, TokenizedText, &TextTask::text>,
+     ShapeOfText, MakeTextBatches, TextVocabulary},
 };
 static_assert(std::size(kTasks) == std::variant_size_v<TaskConfig>);
+
+template <typename Data>
+bool SaySame(const std::shared_ptr<const Data>& a, const std::shared_ptr<const Data>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
 
 }  // namespace
 
@@ -70,10 +103,22 @@ absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t
   return DocumentsTask{std::make_shared<const TokenizedDocuments>(*std::move(documents)), held_out};
 }
 
+absl::StatusOr<TextTask> ReadTextTask(absl::string_view text, double validation) {
+  absl::StatusOr<TokenizedText> whole = TokenizeText(text);
+  if (!whole.ok()) return whole.status();
+  TextTask task;
+  task.text = std::make_shared<const TokenizedText>(*std::move(whole));
+  task.validation = validation;
+  return task;
+}
+
 bool DocumentsTask::operator==(const DocumentsTask& other) const {
-  if (held_out != other.held_out) return false;
-  if (documents == other.documents) return true;
-  return documents != nullptr && other.documents != nullptr && *documents == *other.documents;
+  return held_out == other.held_out && SaySame(documents, other.documents);
+}
+
+bool TextTask::operator==(const TextTask& other) const {
+  return tokenizer == other.tokenizer && validation == other.validation &&
+         SaySame(text, other.text);
 }
 
 struct DocumentInspector::Characters {
@@ -112,6 +157,7 @@ absl::StatusOr<DocumentFacts> DocumentInspector::Finish() {
 absl::Status DocumentInspector::Inspect(absl::string_view lines) {
   DocumentReader reader(lines, inspected_);
   inspected_ += lines.size();
+  facts_.line_ends += static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
   std::u32string document;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(document);
@@ -144,8 +190,36 @@ TaskShape DocumentsShape(const DocumentFacts& facts) {
   return {static_cast<int>(facts.characters) + 1, 0, LossPositions::kAll};
 }
 
+TextFacts FactsOfText(const DocumentFacts& facts) {
+  return {facts.code_points + facts.line_ends, facts.characters + (facts.line_ends > 0 ? 1 : 0)};
+}
+
+TextSplit SplitText(uint64_t tokens, double validation, uint64_t context) {
+  TextSplit split;
+  split.training =
+      static_cast<uint64_t>(std::floor(static_cast<double>(tokens) * (1 - validation)));
+  split.validation = tokens - split.training;
+  // Every window needs the target of its last position, too.
+  if (split.training > context) split.starts = split.training - context;
+  if (split.validation > 0) split.windows = (split.validation - 1) / context;
+  return split;
+}
+
+uint64_t EvaluatedWindows(const TextSplit& split, uint32_t batches) {
+  return batches == 0 ? split.windows : std::min(split.windows, batches * kEvaluatedTogether);
+}
+
 TaskShape LegacyRecallShape(const LegacyRecallTask& task) {
   return {task.keys + 2, task.draw + 1, LossPositions::kLast};
+}
+
+TaskShape RecallShape(const RecallTask& task) {
+  return {task.entities * task.attributes + task.entities + task.attributes, task.pairs + 1,
+          LossPositions::kLast};
+}
+
+TaskShape TextShape(const TextFacts& facts) {
+  return {static_cast<int>(facts.characters), 0, LossPositions::kAll};
 }
 
 }  // namespace ablate::engine

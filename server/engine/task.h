@@ -16,12 +16,13 @@
 
 namespace ablate::engine {
 
-// Facts of a text of documents, found by one pass over it.
+// Facts of a text, read as documents, found by one pass over it.
 struct DocumentFacts {
   uint64_t documents = 0;    // non-empty lines
   uint32_t characters = 0;   // distinct code points; the vocabulary is one more (BOS)
   uint64_t longest = 0;      // code points of the longest document
   uint64_t code_points = 0;  // over all documents
+  uint64_t line_ends = 0;    // those of empty lines, too
   // Documents by their code points, up to kCountedLength, which counts all that are longer too.
   std::vector<uint64_t> lengths;
 
@@ -57,6 +58,29 @@ class DocumentInspector {
   size_t inspected_ = 0;
 };
 
+// What a text has when it is read as a whole: a line end is a character then.
+struct TextFacts {
+  uint64_t tokens = 0;
+  uint32_t characters = 0;  // distinct ones
+};
+TextFacts FactsOfText(const DocumentFacts& facts);
+
+// How a text is cut. The first ⌊tokens · (1 − validation)⌋ tokens are trained on, in windows of
+// `context` tokens and the one behind each; the others are evaluated in windows that follow each
+// other from their first token on, whose targets are one later. `validation` is above 0 and below
+// 1, `context` at least 1.
+struct TextSplit {
+  uint64_t training = 0;
+  uint64_t validation = 0;
+  uint64_t starts = 0;   // places where a window to train on may begin: the first so many tokens
+  uint64_t windows = 0;  // whole ones to evaluate
+};
+TextSplit SplitText(uint64_t tokens, double validation, uint64_t context);
+
+// Windows that an evaluation reads: of the first so many batches, all if `batches` is 0.
+inline constexpr uint64_t kEvaluatedTogether = 32;  // windows in a batch
+uint64_t EvaluatedWindows(const TextSplit& split, uint32_t batches);
+
 // What a task's data set holds, read once: runs share it.
 struct TaskData {
   virtual ~TaskData() = default;
@@ -72,6 +96,8 @@ struct TaskShape {
 
 TaskShape DocumentsShape(const DocumentFacts& facts);
 TaskShape LegacyRecallShape(const LegacyRecallTask& task);
+TaskShape RecallShape(const RecallTask& task);
+TaskShape TextShape(const TextFacts& facts);
 
 class BatchSource;  // data/batches.h
 
@@ -85,16 +111,17 @@ struct TaskKind {
   // INVALID_ARGUMENT if the task's data was not read.
   absl::StatusOr<TaskShape> (*shape)(const TaskConfig& task);
   absl::StatusOr<std::unique_ptr<BatchSource>> (*batches)(const RunConfig& run);
-  // What tokens mean, as JSON: for documents {"characters": [...], "bos": id}. Empty where they are
-  // numbers.
+  // What tokens mean, as JSON: {"characters": [...], "bos": id}, without "bos" for a text. Empty
+  // where they are numbers.
   std::string (*vocabulary)(const TaskConfig& task);
 };
 
 // The row of a task.
 const TaskKind& KindOf(const TaskConfig& task);
 
-// A documents task with the documents of a text.
+// A documents task with the documents of a text, and a text task with all of it.
 absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out);
+absl::StatusOr<TextTask> ReadTextTask(absl::string_view text, double validation);
 
 }  // namespace ablate::engine
 

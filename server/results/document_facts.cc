@@ -17,6 +17,41 @@ absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Statu
       absl::StrCat("the text of data set ", dataset.id, " can't be read: ", why.message()));
 }
 
+absl::StatusOr<engine::DocumentFacts> KeptFacts(storage::Store* store,
+                                                const storage::DatasetRecord& dataset) {
+  const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(dataset.id);
+  if (!kept.ok()) return kept.status();
+  DocumentLengths lengths = ReadLengths(kept->document_lengths);
+  engine::DocumentFacts facts;
+  facts.documents = dataset.documents;
+  facts.characters = dataset.characters;
+  facts.longest = lengths.longest;
+  facts.lengths = std::move(lengths.counts);
+  facts.code_points = kept->code_points;
+  facts.line_ends = kept->line_ends;
+  return facts;
+}
+
+bool HasLengths(const engine::DocumentFacts& facts) { return facts.longest > 0; }
+bool HasAll(const engine::DocumentFacts& facts) {
+  return HasLengths(facts) && facts.code_points > 0;
+}
+
+// What is kept of a data set if that is enough, else what its text has, which is kept then.
+absl::StatusOr<engine::DocumentFacts> KnownOrCounted(
+    storage::Store* store, const storage::DatasetRecord& dataset,
+    bool (*enough)(const engine::DocumentFacts& facts)) {
+  absl::StatusOr<engine::DocumentFacts> facts = KeptFacts(store, dataset);
+  if (!facts.ok() || enough(*facts) || store->blobs() == nullptr) return facts;
+  const auto pin = store->blobs()->Find(dataset.sha256);
+  if (!pin.ok()) return CannotRead(dataset, pin.status());
+  facts = InspectBlob(store->blobs(), **pin);
+  if (!facts.ok()) return CannotRead(dataset, facts.status());
+  // If they can't be kept they are counted again the next time.
+  store->KeepCounts(dataset.id, CountsOf(*facts)).IgnoreError();
+  return facts;
+}
+
 }  // namespace
 
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
@@ -57,23 +92,20 @@ DocumentLengths ReadLengths(const std::string& text) {
   return lengths;
 }
 
+storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
+  return {LengthsText({facts.longest, facts.lengths}), facts.code_points, facts.line_ends};
+}
+
 absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
                                           const storage::DatasetRecord& dataset) {
-  const auto kept = store->DocumentLengths(dataset.id);
-  if (!kept.ok()) return kept.status();
-  if (!kept->empty()) {
-    DocumentLengths lengths = ReadLengths(*kept);
-    if (lengths.longest > 0) return lengths;
-  }
-  if (store->blobs() == nullptr) return DocumentLengths();
-  const auto pin = store->blobs()->Find(dataset.sha256);
-  if (!pin.ok()) return CannotRead(dataset, pin.status());
-  auto facts = InspectBlob(store->blobs(), **pin);
-  if (!facts.ok()) return CannotRead(dataset, facts.status());
-  DocumentLengths lengths{facts->longest, std::move(facts->lengths)};
-  // If they can't be kept they are counted again the next time.
-  store->KeepDocumentLengths(dataset.id, LengthsText(lengths)).IgnoreError();
-  return lengths;
+  auto facts = KnownOrCounted(store, dataset, HasLengths);
+  if (!facts.ok()) return facts.status();
+  return DocumentLengths{facts->longest, std::move(facts->lengths)};
+}
+
+absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
+                                              const storage::DatasetRecord& dataset) {
+  return KnownOrCounted(store, dataset, HasAll);
 }
 
 }  // namespace ablate::results

@@ -32,6 +32,13 @@ DocumentLengths ReadLengths(const std::string& text);
 absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
                                           const storage::DatasetRecord& dataset);
 
+// The same of all facts; those of the record are always known.
+absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
+                                              const storage::DatasetRecord& dataset);
+
+// What the store keeps of the facts of a data set.
+storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts);
+
 }  // namespace ablate::results
 
 #endif  // ABLATE_SERVER_RESULTS_DOCUMENT_FACTS_H_

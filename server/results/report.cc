@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
@@ -16,6 +17,7 @@
 #include "server/results/spec_yaml.h"
 #include "server/rpc/names.h"
 #include "server/spec/engine_config.h"
+#include "server/spec/fields.h"
 #include "storage/blobs.h"
 #include "storage/sha256.h"
 #include "text/decimal.h"
@@ -23,7 +25,6 @@
 namespace ablate::results {
 namespace {
 
-constexpr char kDatasetPath[] = "task.documents.dataset";
 constexpr char kStreamsPath[] = "model.init.streams";
 constexpr char kByName[] = "by_name";
 
@@ -41,28 +42,30 @@ std::string ShellWord(const std::string& text) {
   return plain ? text : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-// Names of the data sets that some cell is trained on.
-std::set<std::string> DatasetNames(const TrainedGrid& grid) {
-  std::set<std::string> names;
-  if (const auto base = grid.base.find(kDatasetPath); base != grid.base.end()) {
-    names.insert(base->second);
-  }
-  for (const report::Cell& cell : grid.input.cells) {
-    const auto changed = cell.changed.find(kDatasetPath);
-    if (changed != cell.changed.end() && !changed->second.empty()) names.insert(changed->second);
-  }
+// Names of the data sets that some cell is trained on, and whether it reads documents there.
+std::map<std::string, bool> DatasetNames(const TrainedGrid& grid) {
+  std::map<std::string, bool> names;
+  const auto add = [&names](const spec::FieldValues& values) {
+    for (const absl::string_view path : spec::kDatasetPaths) {
+      const auto found = values.find(std::string(path));
+      if (found == values.end() || found->second.empty()) continue;
+      names[found->second] |= absl::StartsWith(path, "task.documents.");
+    }
+  };
+  add(grid.base);
+  for (const report::Cell& cell : grid.input.cells) add(cell.changed);
   return names;
 }
 
 absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
                                                       const TrainedGrid& grid) {
   std::vector<html::DataSet> sets;
-  for (const std::string& name : DatasetNames(grid)) {
+  for (const auto& [name, has_documents] : DatasetNames(grid)) {
     const auto found = rpc::FindDataset(store, name, "dataset");
     // A data set may have been deleted, or renamed, since the runs were trained.
     if (absl::IsNotFound(found.status())) continue;
     if (!found.ok()) return found.status();
-    sets.push_back({name, found->sha256, found->bytes, found->documents});
+    sets.push_back({name, found->sha256, found->bytes, has_documents ? found->documents : 0});
   }
   return sets;
 }
@@ -191,7 +194,7 @@ absl::Status Ask(const ReportSources& sources, const std::string& run,
   if (setting->texts.empty()) return absl::OkStatus();
   const auto count = static_cast<double>(setting->texts.size());
   setting->distinct = set->counts.distinct / count;
-  setting->in_training = set->counts.in_training_data / count;
+  if (set->are_documents) setting->in_training = set->counts.in_training_data / count;
   return absl::OkStatus();
 }
 

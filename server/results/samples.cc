@@ -25,11 +25,11 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
   if (!spec::ReadStoredRun(run.spec, &spec)) {
     return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
   }
-  if (spec.spec().task().has_documents()) return spec;
+  if (!spec::DatasetOf(spec.spec().task()).path.empty()) return spec;
   return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
                              "run ", run.id,
                              " has no text to generate: the tokens of its task are numbers; "
-                             "only tasks of documents have text")),
+                             "only documents and text tasks have text")),
                          "TASK_HAS_NO_TEXT");
 }
 
@@ -134,6 +134,7 @@ absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const Samp
   if (!blobs.ok()) return blobs.status();
   PreparedSamples prepared;
   prepared.step = checkpoint->step;
+  prepared.are_documents = spec->spec().task().has_documents();
   for (const std::string& sha256 : {checkpoint->blob, run->dataset_blob}) {
     auto pin = (*blobs)->Find(sha256);
     if (!pin.ok()) return pin.status();
@@ -172,7 +173,9 @@ absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses*
     if (cancelled()) analyses->Cancel(*id);  // which ends it
   }
   absl::StatusOr<SampleSet> set = answer->Take();
-  if (set.ok()) set->step = prepared->step;
+  if (!set.ok()) return set;
+  set->step = prepared->step;
+  set->are_documents = prepared->are_documents;
   return set;
 }
 

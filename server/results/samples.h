@@ -29,6 +29,7 @@ struct SampleSet {
   uint32_t step = 0;  // of the checkpoint
   std::vector<engine::Sample> samples;
   engine::SampleCounts counts;
+  bool are_documents = false;  // else nothing was looked for in the training data
 };
 
 // INVALID_ARGUMENT with every option that is out of range, but for the prompt, which depends on the
@@ -46,6 +47,7 @@ absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses*
 // the store.
 struct PreparedSamples {
   uint32_t step = 0;
+  bool are_documents = false;  // as SampleSet's
   schedule::AnalysisRequest request;
 };
 absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const SamplesQuery& query);

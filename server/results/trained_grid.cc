@@ -305,9 +305,11 @@ class Loader {
     labels_ = labels;
     changed_ = spec::Difference(spec::ValuesOf(spec.spec()), grid_.base);
     // Where the store has no data sets their names have to do.
-    const std::string& name = spec.spec().task().documents().dataset();
+    const v1::TaskSpec& task = spec.spec().task();
+    const spec::NamedDataset dataset = spec::DatasetOf(task);
+    const std::string name = dataset.name == nullptr ? "" : *dataset.name;
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
-    const auto longest = LongestDocument(name, spec.spec().model().context());
+    const auto longest = LongestDocument(task.documents().dataset(), spec.spec().model().context());
     if (!longest.ok()) return longest.status();
     scored_ = spec::ScoredData(spec.spec(), data, *longest);
     // How many batches an evaluation has is no matter to a metric of training.

@@ -159,7 +159,7 @@ absl::Status UploadDatasetReactor::Record() {
   const auto known = FindByHash(backend_->store, sha256_);
   if (!known.ok()) return known.status();
   storage::DatasetRecord record;
-  std::string lengths;
+  std::optional<storage::DatasetCounts> counts;
   if (known->has_value()) {
     record = **known;
   } else {
@@ -171,14 +171,14 @@ absl::Status UploadDatasetReactor::Record() {
     record.bytes = pin_->size();
     record.documents = facts->documents;
     record.characters = facts->characters;
-    lengths = results::LengthsText({facts->longest, facts->lengths});
+    counts = results::CountsOf(*facts);
   }
   // Also if it was known: it could have been deleted in between, and is then added again.
   const auto added = backend_->store->AddDataset(record);
   if (!added.ok()) return added.status();
-  if (!lengths.empty()) {
+  if (counts.has_value()) {
     // If they can't be kept they are counted again when they are asked for.
-    backend_->store->KeepDocumentLengths(added->id, lengths).IgnoreError();
+    backend_->store->KeepCounts(added->id, *counts).IgnoreError();
   }
   *response_ = ToProto(*added);
   return absl::OkStatus();

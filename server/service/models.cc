@@ -98,6 +98,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   std::string run_;                        // these are set before the analysis is submitted
   uint32_t step_ = 0;
   uint32_t samples_ = 0;
+  bool are_documents_ = false;
 
   Mutex mutex_;
   std::string analysis_ ABSL_GUARDED_BY(mutex_);  // its id, once it is submitted
@@ -157,6 +158,7 @@ absl::Status GenerateReactor::Submit() {
   run_ = query->run;
   step_ = prepared->step;
   samples_ = query->options.count;
+  are_documents_ = prepared->are_documents;
   schedule::AnalysisRequest& request = prepared->request;
   request.part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
     self->Add(part);
@@ -191,7 +193,9 @@ void GenerateReactor::AddSummary(const worker::v1::SamplesResult& result) {
   summary.set_step(step_);
   summary.set_samples(samples_);
   summary.set_distinct_share(static_cast<double>(result.distinct()) / samples_);
-  summary.set_in_training_data_share(static_cast<double>(result.in_training_data()) / samples_);
+  if (are_documents_) {
+    summary.set_in_training_data_share(static_cast<double>(result.in_training_data()) / samples_);
+  }
   MutexLock lock(&mutex_);
   Push(std::move(response));
 }

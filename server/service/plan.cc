@@ -54,10 +54,11 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
   const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(store, name, "dataset");
   if (!record.ok()) return record.status();
-  absl::StatusOr<results::DocumentLengths> lengths = results::LengthsOf(store, *record);
-  if (!lengths.ok()) return lengths.status();
-  return spec::DatasetFacts{record->id,         record->sha256,   record->documents,
-                            record->characters, lengths->longest, std::move(lengths->counts)};
+  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(store, *record);
+  if (!facts.ok()) return facts.status();
+  return spec::DatasetFacts{record->id,         record->sha256,  facts->documents,
+                            facts->characters,  facts->longest,  std::move(facts->lengths),
+                            facts->code_points, facts->line_ends};
 }
 
 // Fills in runs and run_of_cell; returns the cost of each run.

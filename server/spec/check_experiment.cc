@@ -10,6 +10,7 @@
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
+#include "server/spec/fields.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
 
@@ -211,9 +212,11 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
     }
     const std::string samples = absl::StrCat(path, ".samples");
     if (++with_samples == 2) problems->Add(samples, "", "it is given twice", "one such entry");
-    if (spec.base().task().has_legacy_recall()) {
-      problems->Add(samples, "", "the tokens of legacy_recall are numbers, not text",
-                    "only with a documents task");
+    const v1::TaskSpec& task = spec.base().task();
+    if (task.kind_case() != v1::TaskSpec::KIND_NOT_SET && DatasetOf(task).path.empty()) {
+      problems->Add(samples, "",
+                    absl::StrCat("the tokens of ", TaskName(task), " are numbers, not text"),
+                    "only with a documents or text task");
     }
     CheckSamples(spec.analyses(i).samples(), samples, problems);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -6,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
+#include "server/engine/task.h"
 #include "server/spec/checks.h"
 #include "server/spec/estimate.h"
 #include "server/spec/fields.h"
@@ -21,6 +23,32 @@ struct Party {
   std::string complaint;
   std::string allowed;
 };
+
+// A task whose sequences draw distinct ones of a whole, a position each, and have one more.
+struct DrawingTask {
+  const char* path;        // of the task
+  const char* drawn_name;  // its field, and what is allowed there
+  uint32_t drawn;
+  const char* drawn_least;
+  const char* drawn_allowed;
+  const char* whole_name;
+  uint32_t whole;
+  const char* whole_most;
+};
+
+std::optional<DrawingTask> DrawingTaskOf(const v1::TaskSpec& task) {
+  if (task.has_legacy_recall()) {
+    const v1::LegacyRecallTask& recall = task.legacy_recall();
+    return DrawingTask{"task.legacy_recall",       "draw", recall.draw(), "2",
+                       "2 to keys, at most 4,096", "keys", recall.keys(), "1,000,000"};
+  }
+  if (task.has_recall()) {
+    const v1::RecallTask& recall = task.recall();
+    return DrawingTask{"task.recall",   "pairs",    recall.pairs(),    "1",
+                       "1 to entities", "entities", recall.entities(), "1,000"};
+  }
+  return std::nullopt;
+}
 
 class RunChecker {
  public:
@@ -117,24 +145,27 @@ class RunChecker {
     }
   }
 
-  void CheckRecall() {
-    if (!run_.filled.task().has_legacy_recall()) return;
-    const uint32_t keys = run_.filled.task().legacy_recall().keys();
-    const uint32_t draw = run_.filled.task().legacy_recall().draw();
+  void CheckDrawing() {
+    const std::optional<DrawingTask> task = DrawingTaskOf(run_.filled.task());
+    if (!task.has_value()) return;
+    const uint32_t drawn = task->drawn, whole = task->whole;
     const uint32_t context = run_.filled.model().context();
-    if (draw > keys) {
-      Report({{"task.legacy_recall.draw", Text(draw),
-               absl::StrCat(draw, " is more than the ", keys, " keys"), "2 to keys, at most 4,096"},
-              {"task.legacy_recall.keys", Text(keys),
-               absl::StrCat(keys, " is less than draw ", draw), "draw to 1,000,000"}});
+    const std::string drawn_path = absl::StrCat(task->path, ".", task->drawn_name);
+    if (drawn > whole) {
+      Report({{drawn_path, Text(drawn),
+               absl::StrCat(drawn, " is more than the ", whole, " ", task->whole_name),
+               task->drawn_allowed},
+              {absl::StrCat(task->path, ".", task->whole_name), Text(whole),
+               absl::StrCat(whole, " is less than ", task->drawn_name, " ", drawn),
+               absl::StrCat(task->drawn_name, " to ", task->whole_most)}});
     }
-    if (context < draw + 1) {
+    if (context < drawn + 1) {
       Report({{"model.context", Text(context),
-               absl::StrCat(context, " is less than the task's ", draw + 1, " tokens"),
-               "draw + 1 to 8,192"},
-              {"task.legacy_recall.draw", Text(draw),
-               absl::StrCat(draw, " needs ", draw + 1, " tokens, more than context ", context),
-               "2 to context - 1"}});
+               absl::StrCat(context, " is less than the task's ", drawn + 1, " tokens"),
+               absl::StrCat(task->drawn_name, " + 1 to 8,192")},
+              {drawn_path, Text(drawn),
+               absl::StrCat(drawn, " needs ", drawn + 1, " tokens, more than context ", context),
+               absl::StrCat(task->drawn_least, " to context - 1")}});
     }
   }
 
@@ -195,22 +226,21 @@ class RunChecker {
   void CheckTask(Datasets* datasets) {
     const v1::TaskSpec& task = run_.filled.task();
     if (task.kind_case() == v1::TaskSpec::KIND_NOT_SET) {
-      Report({{"task", "", "there is no task", "one of documents, legacy_recall"}});
+      Report({{"task", "", "there is no task", absl::StrCat("one of ", TaskNames())}});
     }
-    if (!task.has_documents()) return;
-    if (run_.merged.evaluation().has_batches()) {
+    if (task.has_documents() && run_.merged.evaluation().has_batches()) {
       const uint32_t batches = run_.merged.evaluation().batches();
       Report({{"evaluation.batches", Text(batches),
                absl::StrCat(batches, " means nothing to documents, which are evaluated in full"),
-               "absent, or a task that generates its data"}});
+               "absent, or another task"}});
     }
-    if (task.documents().dataset().empty()) {
-      if (task.documents().has_dataset()) return;  // reported as a name
-      Report({{"task.documents.dataset", "", "there is no data set",
-               "the name of an uploaded data set"}});
+    const NamedDataset dataset = DatasetOf(task);
+    if (dataset.path.empty() || run_.bad.count(dataset.path) > 0) return;
+    if (dataset.name == nullptr) {
+      Report({{dataset.path, "", "there is no data set", "the name of an uploaded data set"}});
       return;
     }
-    CheckDataset(task.documents(), datasets);
+    if (!dataset.name->empty()) CheckDataset(dataset, datasets);  // else reported as a name
   }
 
   void CheckDevice(bool cuda) {
@@ -256,19 +286,23 @@ class RunChecker {
   static std::string Text(int64_t value) { return absl::StrCat(value); }
   static std::string Decimal(double value) { return text::ShortestDecimal(value); }
 
-  void CheckDataset(const v1::DocumentsTask& task, Datasets* datasets) {
-    const char* path = "task.documents.dataset";
-    if (run_.bad.count(path) > 0) return;
-    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(task.dataset());
-    const std::string name = reflect::ShortText(task.dataset());
+  void CheckDataset(const NamedDataset& dataset, Datasets* datasets) {
+    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(*dataset.name);
+    const std::string name = reflect::ShortText(*dataset.name);
     if (!facts.ok()) {
       const std::string why = reflect::ShortText(absl::StripSuffix(facts.status().message(), "."));
-      Report({{path, name, why, "the name of an uploaded data set"}});
-      return;
+      Report({{dataset.path, name, why, "the name of an uploaded data set"}});
+    } else if (run_.filled.task().has_text()) {
+      CheckParts(dataset.path, name, facts->text().tokens);
+    } else {
+      CheckHeldOut(dataset.path, name, facts->documents);
     }
-    if (task.held_out() < facts->documents) return;
-    const uint32_t held_out = task.held_out();
-    const std::string documents = text::Grouped(facts->documents);
+  }
+
+  void CheckHeldOut(const std::string& path, const std::string& name, uint64_t all) {
+    const uint32_t held_out = run_.filled.task().documents().held_out();
+    if (held_out < all) return;
+    const std::string documents = text::Grouped(all);
     Report({{"task.documents.held_out", Text(held_out),
              absl::StrCat(held_out, " leaves none of the ", documents, " documents to train on"),
              "1 to one less than the data set's documents"},
@@ -276,6 +310,31 @@ class RunChecker {
              absl::StrCat(name, " has ", documents, " documents, of which held_out ", held_out,
                           " leaves none to train on"),
              "a data set of more documents, or a smaller held_out"}});
+  }
+
+  // Both parts of a text must hold a window and the token behind it.
+  void CheckParts(const std::string& path, const std::string& name, uint64_t tokens) {
+    const double validation = run_.filled.task().text().validation();
+    const uint32_t context = run_.filled.model().context();
+    const char* const share = "task.text.validation";
+    if (run_.bad.count(share) > 0 || run_.bad.count("model.context") > 0) return;
+    const engine::TextSplit split = engine::SplitText(tokens, validation, context);
+    if (split.starts > 0 && split.windows > 0) return;
+    const std::string needs = absl::StrCat("at least ", context + 1, " of each");
+    const std::string parts =
+        absl::StrCat(text::Grouped(split.training), " tokens to train on and ",
+                     text::Grouped(split.validation), " to validate on");
+    const uint64_t least = std::min(split.training, split.validation);
+    Report({{"model.context", Text(context),
+             absl::StrCat(context, " needs ", needs, ", and ", name, " has ", parts),
+             least > 1 ? absl::StrCat("1 to ", least - 1) : "a longer text"},
+            {share, Decimal(validation),
+             absl::StrCat(Decimal(validation), " leaves ", parts, ", and context ", context,
+                          " needs ", needs),
+             "a share that leaves enough of both, or a smaller context"},
+            {path, name,
+             absl::StrCat(name, " has ", parts, ", and context ", context, " needs ", needs),
+             "a longer text, or a smaller context"}});
   }
 
   // Reports the party that was written most particularly; the first of equals.
@@ -311,7 +370,7 @@ void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets*
   checker.CheckSwitchedOff();
   checker.CheckNorm();
   checker.CheckNormSizes();
-  checker.CheckRecall();
+  checker.CheckDrawing();
   checker.CheckTraining();
   checker.CheckOptimizer();
   checker.CheckDevice(surroundings.cuda);

@@ -49,7 +49,8 @@ absl::Status NotSet(absl::string_view path) {
 
 absl::Status CheckSet(const v1::BaseSpec& base) {
   for (const FieldRule& rule : FieldRules()) {
-    if (rule.Applies(base) && !rule.field.Has(base)) return NotSet(rule.path);
+    const bool needed = rule.Applies(base) && rule.HasDefault(base);
+    if (needed && !rule.field.Has(base)) return NotSet(rule.path);
   }
   if (base.training().optimizer() != v1::Optimizer::sgd && base.training().betas_size() != 2) {
     return NotSet("training.betas");
@@ -69,7 +70,16 @@ absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl
   return absl::OkStatus();
 }
 
+absl::Status ReadTokenizer(const v1::TextTask& task, engine::Tokenizer* to) {
+  return Read(v1::Tokenizer::Value_descriptor(), task.tokenizer(), "task.text.tokenizer", to);
+}
+
 absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
+  engine::Tokenizer ignored;  // ToEngineTask reads it
+  if (spec.task().has_text()) {
+    const absl::Status read = ReadTokenizer(spec.task().text(), &ignored);
+    if (!read.ok()) return read;
+  }
   const v1::ModelSpec& model = spec.model();
   const v1::TrainingSpec& training = spec.training();
   engine::ModelConfig& to = config->model;
@@ -215,6 +225,16 @@ engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
     case v1::TaskSpec::kLegacyRecall:
       return engine::LegacyRecallTask{static_cast<int>(task.legacy_recall().keys()),
                                       static_cast<int>(task.legacy_recall().draw())};
+    case v1::TaskSpec::kRecall:
+      return engine::RecallTask{static_cast<int>(task.recall().entities()),
+                                static_cast<int>(task.recall().attributes()),
+                                static_cast<int>(task.recall().pairs())};
+    case v1::TaskSpec::kText: {
+      engine::TextTask text;
+      ReadTokenizer(task.text(), &text.tokenizer).IgnoreError();  // CheckKnown has refused others
+      text.validation = task.text().validation();
+      return text;
+    }
     case v1::TaskSpec::KIND_NOT_SET:
       break;
   }
@@ -229,9 +249,7 @@ absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
   config.model = Model(run.spec().model(), shape);
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();
-  if (run.spec().evaluation().has_batches()) {
-    config.evaluation.batches = run.spec().evaluation().batches();
-  }
+  config.evaluation.batches = run.spec().evaluation().batches();  // 0 where it is not set: all
   config.seed = run.seed();
   if (absl::Status read = ReadEnums(run.spec(), &config); !read.ok()) return read;
   return config;

@@ -34,15 +34,13 @@ engine::TaskShape ShapeOf(const v1::TaskSpec& task, const DatasetFacts& facts) {
     documents.characters = facts.characters;
     return engine::DocumentsShape(documents);
   }
-  return engine::LegacyRecallShape({static_cast<int>(task.legacy_recall().keys()),
-                                    static_cast<int>(task.legacy_recall().draw())});
+  if (task.has_text()) return engine::TextShape(facts.text());
+  const engine::TaskConfig generated = ToEngineTask(task);
+  return *engine::KindOf(generated).shape(generated);
 }
 
 // By the lengths of a data set's documents; of one token each where they are not known.
-Sequences SequencesOf(const v1::BaseSpec& spec, const DatasetFacts& facts) {
-  if (spec.task().has_legacy_recall()) {
-    return {spec.task().legacy_recall().draw() + 1.0, static_cast<double>(spec.training().batch())};
-  }
+Sequences SequencesOfDocuments(const v1::BaseSpec& spec, const DatasetFacts& facts) {
   std::map<uint64_t, double> documents;  // by positions
   double positions = 0;
   for (size_t length = 0; length < facts.lengths.size(); ++length) {
@@ -64,6 +62,19 @@ Sequences SequencesOf(const v1::BaseSpec& spec, const DatasetFacts& facts) {
     sequences.evaluated = std::max(sequences.evaluated, rows * static_cast<double>(length));
   }
   return sequences;
+}
+
+Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
+                      const DatasetFacts& facts) {
+  if (spec.task().has_documents()) return SequencesOfDocuments(spec, facts);
+  if (!spec.task().has_text()) {
+    return {static_cast<double>(shape.sequence), static_cast<double>(spec.training().batch())};
+  }
+  const uint64_t context = spec.model().context();
+  const engine::TextSplit split =
+      engine::SplitText(facts.text().tokens, spec.task().text().validation(), context);
+  const uint64_t rows = std::min<uint64_t>(engine::kEvaluatedTogether, split.windows);
+  return {static_cast<double>(context), static_cast<double>(rows * context)};
 }
 
 class Expander {
@@ -154,10 +165,9 @@ class Expander {
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
     }
-    if (filled.task().has_documents()) {
-      v1::DocumentsTask* task = filled.mutable_task()->mutable_documents();
-      *facts = &*datasets_->Find(task->dataset());
-      task->set_dataset(absl::StrCat("datasets/", (*facts)->id));
+    if (std::string* name = MutableDatasetOf(filled.mutable_task()); name != nullptr) {
+      *facts = &*datasets_->Find(*name);
+      *name = absl::StrCat("datasets/", (*facts)->id);
     }
     cell.dataset_sha256 = (*facts)->sha256;
     cell.device_kind = v1::Device::Value_Name(filled.training().device());
@@ -165,14 +175,13 @@ class Expander {
     return cell;
   }
 
-  bool FitsMemory(const RunToCheck& run, const engine::RunConfig& config, const DatasetFacts& facts,
-                  uint64_t parameters) {
+  bool FitsMemory(const RunToCheck& run, const engine::RunConfig& config,
+                  const Sequences& sequences, uint64_t parameters) {
     const auto memory =
         surroundings_.memory.find(v1::Device::Value_Name(run.filled.training().device()));
     if (memory == surroundings_.memory.end()) return true;
     const DeviceMemory& device = memory->second;
-    const double bytes =
-        TrainingBytes(config, static_cast<double>(parameters), SequencesOf(run.filled, facts));
+    const double bytes = TrainingBytes(config, static_cast<double>(parameters), sequences);
     if (bytes <= static_cast<double>(device.bytes)) {
       if (bytes > largest_.bytes) largest_ = {parameters, bytes, device};
       return true;
@@ -186,15 +195,16 @@ class Expander {
   // False, and reported, if a device that is known has not the memory to train it.
   bool AddCosts(const RunToCheck& run, const DatasetFacts& facts, const Canonical& canonical,
                 ResolvedCell* cell) {
-    const absl::StatusOr<engine::RunConfig> known =
-        ToEngineConfig(cell->run, ShapeOf(cell->run.spec().task(), facts));
+    const engine::TaskShape shape = ShapeOf(cell->run.spec().task(), facts);
+    const absl::StatusOr<engine::RunConfig> known = ToEngineConfig(cell->run, shape);
     if (!known.ok()) {
       problems_->Add("base", "", known.status().message(), "what the engine trains");
       return false;
     }
     const engine::RunConfig& config = *known;
     const ModelSize& size = SizeOf(config.model, canonical.ModelText());
-    if (!FitsMemory(run, config, facts, size.parameters)) return false;
+    const Sequences sequences = SequencesOf(run.filled, shape, facts);
+    if (!FitsMemory(run, config, sequences, size.parameters)) return false;
     cell->parameters = size.parameters;
     cell->bytes = StoredBytes(config, size.parameters, size.tensors);
     cell->resume_bytes = ResumeBytes(config.training, size.parameters);

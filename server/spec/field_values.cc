@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/read.h"
+#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {
@@ -61,10 +62,26 @@ FieldValues Difference(const FieldValues& spec, const FieldValues& base) {
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
                        uint64_t longest) {
   const v1::TaskSpec& task = filled.task();
+  const std::string batches = filled.evaluation().has_batches()
+                                  ? absl::StrCat(filled.evaluation().batches())
+                                  : std::string("all");
+  if (task.has_recall()) {
+    return {{"task.recall.entities", absl::StrCat(task.recall().entities())},
+            {"task.recall.attributes", absl::StrCat(task.recall().attributes())},
+            {"task.recall.pairs", absl::StrCat(task.recall().pairs())},
+            {"evaluation.batches", batches}};
+  }
+  if (task.has_text()) {
+    return {{"task.text.dataset", dataset_sha256},
+            {"task.text.tokenizer", v1::Tokenizer::Value_Name(task.text().tokenizer())},
+            {"task.text.validation", text::ShortestDecimal(task.text().validation())},
+            {"model.context", absl::StrCat(filled.model().context())},
+            {"evaluation.batches", batches}};
+  }
   if (!task.has_documents()) {
     return {{"task.legacy_recall.keys", absl::StrCat(task.legacy_recall().keys())},
             {"task.legacy_recall.draw", absl::StrCat(task.legacy_recall().draw())},
-            {"evaluation.batches", absl::StrCat(filled.evaluation().batches())}};
+            {"evaluation.batches", batches}};
   }
   uint64_t positions = filled.model().context();
   if (longest > 0) positions = std::min(positions, longest + 1);

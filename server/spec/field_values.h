@@ -21,7 +21,8 @@ FieldValues Difference(const FieldValues& spec, const FieldValues& base);
 // What a run's metrics are computed on, by the path of the field that says so: two runs of equal
 // seed are scored alike exactly if these are equal. `filled` has its defaults. For documents the
 // hash of the data set, how many of them are held out, and the context as far as it cuts any of
-// them, the longest of which has `longest` characters (0: not known); for generated data what
+// them, the longest of which has `longest` characters (0: not known); for a text the hash, how it
+// is split and tokenized, the context, and how many batches are evaluated; for generated data what
 // generates it. Not the batch: it draws other rows of the same kind.
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
                        uint64_t longest);

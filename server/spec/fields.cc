@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
@@ -22,17 +23,27 @@ double Always(const BaseSpec&) {
 }
 
 bool IsDocuments(const BaseSpec& base) { return base.task().has_documents(); }
-bool IsRecall(const BaseSpec& base) { return base.task().has_legacy_recall(); }
+bool IsLegacyRecall(const BaseSpec& base) { return base.task().has_legacy_recall(); }
+bool IsRecall(const BaseSpec& base) { return base.task().has_recall(); }
+bool IsText(const BaseSpec& base) { return base.task().has_text(); }
+bool HasBatches(const BaseSpec& base) {
+  return IsLegacyRecall(base) || IsRecall(base) || IsText(base);
+}
 bool IsSgd(const BaseSpec& base) { return base.training().optimizer() == v1::Optimizer::sgd; }
 bool IsAdam(const BaseSpec& base) { return !IsSgd(base); }
 
 double Context(const BaseSpec& base) {
-  return IsRecall(base) ? base.task().legacy_recall().draw() + 1.0 : 64;
+  if (IsLegacyRecall(base)) return base.task().legacy_recall().draw() + 1.0;
+  if (IsRecall(base)) return base.task().recall().pairs() + 1.0;
+  return 64;
 }
 double HeadBias(const BaseSpec& base) {
   return base.model().bias() && !base.model().tied_head() ? 1 : 0;
 }
-double Causal(const BaseSpec& base) { return IsRecall(base) ? 0 : 1; }
+double Causal(const BaseSpec& base) { return IsLegacyRecall(base) || IsRecall(base) ? 0 : 1; }
+// A text is evaluated in full.
+double Batches(const BaseSpec& base) { return IsText(base) ? kNoDefault : 8; }
+double Validation(const BaseSpec&) { return 0.1; }
 double NormBias(const BaseSpec& base) {
   return base.model().norm().kind() == v1::NormKind::layer ? 1 : 0;
 }
@@ -63,8 +74,8 @@ FieldRule Number(const char* path, Default default_value, double low, double hig
   return {path, ScalarField(path), default_value, applies, low, high, false, false, allowed};
 }
 
-FieldRule Switch(const char* path, Default default_value) {
-  return {path, ScalarField(path), default_value, nullptr, 0, 0, false, false, ""};
+FieldRule Switch(const char* path, Default default_value, Applies applies = nullptr) {
+  return {path, ScalarField(path), default_value, applies, 0, 0, false, false, ""};
 }
 
 FieldRule OpenLow(FieldRule rule) {
@@ -81,9 +92,15 @@ void AddTask(std::vector<FieldRule>* rules) {
   rules->push_back(Number("task.documents.held_out", Always<1000>, 1, UINT32_MAX,
                           "1 to one less than the data set's documents", IsDocuments));
   rules->push_back(
-      Number("task.legacy_recall.keys", Always<400>, 2, 1e6, "2 to 1,000,000", IsRecall));
-  rules->push_back(
-      Number("task.legacy_recall.draw", Always<40>, 2, 4096, "2 to keys, at most 4,096", IsRecall));
+      Number("task.legacy_recall.keys", Always<400>, 2, 1e6, "2 to 1,000,000", IsLegacyRecall));
+  rules->push_back(Number("task.legacy_recall.draw", Always<40>, 2, 4096,
+                          "2 to keys, at most 4,096", IsLegacyRecall));
+  rules->push_back(Number("task.recall.entities", Always<20>, 2, 1000, "2 to 1,000", IsRecall));
+  rules->push_back(Number("task.recall.attributes", Always<20>, 2, 1000, "2 to 1,000", IsRecall));
+  rules->push_back(Number("task.recall.pairs", Always<20>, 1, 1000, "1 to entities", IsRecall));
+  rules->push_back(Switch("task.text.tokenizer", Always<v1::Tokenizer::chars>, IsText));
+  rules->push_back(OpenLow(
+      OpenHigh(Number("task.text.validation", Validation, 0, 1, "above 0 and below 1", IsText))));
 }
 
 void AddModel(std::vector<FieldRule>* rules) {
@@ -136,7 +153,7 @@ void AddTraining(std::vector<FieldRule>* rules) {
   rules->push_back(OpenHigh(Number("training.ema", Always<0>, 0, 1, "0 to below 1")));
   rules->push_back(OpenHigh(Number("training.label_smoothing", Always<0>, 0, 1, "0 to below 1")));
   rules->push_back(Number("evaluation.every", Always<100>, 1, 1e7, "1 to 10,000,000"));
-  rules->push_back(Number("evaluation.batches", Always<8>, 1, 10'000, "1 to 10,000", IsRecall));
+  rules->push_back(Number("evaluation.batches", Batches, 1, 10'000, "1 to 10,000", HasBatches));
 }
 
 // A default never changes: fingerprints leave fields equal to it out.
@@ -183,9 +200,10 @@ class FieldChecker {
   }
 
   void CheckDataset() {
-    const std::string path = "task.documents.dataset";
-    if (!base_.task().documents().has_dataset()) return;
-    const std::string& name = base_.task().documents().dataset();
+    const NamedDataset dataset = DatasetOf(base_.task());
+    if (dataset.name == nullptr) return;
+    const std::string& path = dataset.path;
+    const std::string& name = *dataset.name;
     const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
     if (!name.empty() && name.size() <= kMaxDatasetNameBytes && !odd) return;
     Add(path, path, reflect::ShortText(name),
@@ -278,6 +296,8 @@ bool ScalarField::is_number() const {
   return type != FieldDescriptor::CPPTYPE_BOOL && type != FieldDescriptor::CPPTYPE_ENUM;
 }
 
+bool FieldRule::HasDefault(const BaseSpec& base) const { return !std::isnan(default_value(base)); }
+
 bool FieldRule::InRange(double value) const {
   const bool above = open_low ? value > low : value >= low;
   const bool below = open_high ? value < high : value <= high;
@@ -289,9 +309,36 @@ const std::vector<FieldRule>& FieldRules() {
   return *kRules;
 }
 
+std::string TaskName(const v1::TaskSpec& task) {
+  const FieldDescriptor* field = v1::TaskSpec::descriptor()->FindFieldByNumber(task.kind_case());
+  return field == nullptr ? "" : field->name();
+}
+
+std::string TaskNames() {
+  const google::protobuf::OneofDescriptor* kinds = v1::TaskSpec::descriptor()->oneof_decl(0);
+  std::vector<std::string> names;
+  for (int i = 0; i < kinds->field_count(); ++i) names.push_back(kinds->field(i)->name());
+  return absl::StrJoin(names, ", ");
+}
+
+NamedDataset DatasetOf(const v1::TaskSpec& task) {
+  const auto named = [](absl::string_view path, const auto& kind) {
+    return NamedDataset{std::string(path), kind.has_dataset() ? &kind.dataset() : nullptr};
+  };
+  if (task.has_documents()) return named(kDatasetPaths[0], task.documents());
+  if (task.has_text()) return named(kDatasetPaths[1], task.text());
+  return {};
+}
+
+std::string* MutableDatasetOf(v1::TaskSpec* task) {
+  if (DatasetOf(*task).name == nullptr) return nullptr;
+  return task->has_text() ? task->mutable_text()->mutable_dataset()
+                          : task->mutable_documents()->mutable_dataset();
+}
+
 void FillFields(v1::BaseSpec* base) {
   for (const FieldRule& rule : FieldRules()) {
-    if (rule.Applies(*base) && !rule.field.Has(*base))
+    if (rule.Applies(*base) && rule.HasDefault(*base) && !rule.field.Has(*base))
       rule.field.Set(rule.default_value(*base), base);
   }
   v1::TrainingSpec* training = base->mutable_training();

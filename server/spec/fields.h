@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_SPEC_FIELDS_H_
 
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,10 +33,13 @@ class ScalarField {
   reflect::FieldPath path_;
 };
 
+inline constexpr double kNoDefault = std::numeric_limits<double>::quiet_NaN();
+
 struct FieldRule {
   std::string path;
   ScalarField field;
-  // The default; may read fields that come earlier in the table.
+  // The default; may read fields that come earlier in the table. kNoDefault where the field stays
+  // unset, which then means something of its own.
   double (*default_value)(const v1::BaseSpec& base);
   // Whether the field means anything in this spec; null: always. Where it does not, setting it is a
   // problem (checks.h) and it stays unset.
@@ -48,15 +52,36 @@ struct FieldRule {
   std::string allowed;  // the range in words
 
   bool Applies(const v1::BaseSpec& base) const { return applies == nullptr || applies(base); }
+  bool HasDefault(const v1::BaseSpec& base) const;
   bool InRange(double value) const;
 };
 
-// In the order of defaults. Not in it, for they are no such scalars: task.documents.dataset
-// (required), training.betas, training.checkpoints, training.device, evaluation.record.
+// In the order of defaults. Not in it, for they are no such scalars: task.documents.dataset and
+// task.text.dataset (required), training.betas, training.checkpoints, training.device,
+// evaluation.record.
 const std::vector<FieldRule>& FieldRules();
 
-// Sets every absent field that applies, betas where the optimizer has them, and the checkpoints in
-// ascending order with −1 last, each once; records likewise. Does so again without effect.
+// The kind of a task as specs have it, such as documents; empty if there is none.
+std::string TaskName(const v1::TaskSpec& task);
+// All kinds, as a sentence lists them.
+std::string TaskNames();
+
+// Paths below BaseSpec at which a task names its data set.
+inline constexpr absl::string_view kDatasetPaths[] = {"task.documents.dataset",
+                                                      "task.text.dataset"};
+
+// Where a task names its data set, and what it names.
+struct NamedDataset {
+  std::string path;                   // one of kDatasetPaths; empty for a task that has none
+  const std::string* name = nullptr;  // the task's; null if it is not set
+};
+NamedDataset DatasetOf(const v1::TaskSpec& task);
+// The name, to be changed; null where DatasetOf has none.
+std::string* MutableDatasetOf(v1::TaskSpec* task);
+
+// Sets every absent field that applies and has a default, betas where the optimizer has them, and
+// the checkpoints in ascending order with −1 last, each once; records likewise. Does so again
+// without effect.
 void FillFields(v1::BaseSpec* base);
 
 // All that, and the device, whose default depends on the machine: absent or auto becomes cuda or

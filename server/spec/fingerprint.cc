@@ -51,7 +51,9 @@ bool InTrajectory(absl::string_view key) {
 
 bool InModel(absl::string_view key) {
   if (key == "task" || key == "data") return true;
-  if (absl::StartsWith(key, "task.")) return key != "task.documents.held_out";
+  if (absl::StartsWith(key, "task.")) {
+    return key != "task.documents.held_out" && key != "task.text.validation";
+  }
   return absl::StartsWith(key, "model.") && !absl::StartsWith(key, "model.init.");
 }
 
@@ -66,10 +68,10 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
   lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
   lines_["trainer"] = std::string(engine::TorchTrainerName());
   lines_["device"] = v1::Device::Value_Name(filled.training().device());
-  lines_["task"] = filled.task().has_documents() ? "documents" : "legacy_recall";
+  lines_["task"] = TaskName(filled.task());
   if (!dataset_sha256.empty()) lines_["data"] = dataset_sha256;
   for (const FieldRule& rule : FieldRules()) {
-    if (!rule.Applies(filled)) continue;
+    if (!rule.Applies(filled) || !rule.field.Has(filled)) continue;
     const double value = rule.field.Get(filled);
     if (value != rule.default_value(filled)) lines_[rule.path] = rule.field.Text(value);
   }

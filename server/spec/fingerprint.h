@@ -8,18 +8,19 @@
 //   trainer       engine::TorchTrainerName()
 //   device        cpu or cuda
 //   seed          the run's seed
-//   task          documents or legacy_recall
+//   task          documents, legacy_recall, recall or text
 //   data          SHA-256 of the data set, 64 hex digits, if the task has one; its name is left out
 //   and every field of the resolved spec by its path below BaseSpec (model.norm.eps), unless it is
-//   equal to its default given the others, or means nothing in this spec (fields.h).
+//   equal to its default given the others, means nothing in this spec, or is absent for a meaning
+//   of its own (fields.h).
 // Numbers are shortest decimals (text::ShortestDecimal), booleans true or false, enums their
 // names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
 // likewise, ascending with -1 last, left out if -1 alone; evaluation.record by names in the order
 // of their numbers, left out if empty.
 // A trajectory is the same without evaluation.* and training.checkpoints. A shape has device,
-// trainer, task, data, the fields of the task but held_out, of the model but init, training.batch
-// and training.optimizer.
-// The hash is the first 60 bits of the text's SHA-256 in base 32, digits a-z and 2-7.
+// trainer, task, data, the fields of the task but held_out and validation, of the model but init,
+// training.batch and training.optimizer. The hash is the first 60 bits of the text's SHA-256 in
+// base 32, digits a-z and 2-7.
 #ifndef ABLATE_SERVER_SPEC_FINGERPRINT_H_
 #define ABLATE_SERVER_SPEC_FINGERPRINT_H_
 

@@ -192,6 +192,40 @@ std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells) {
   return {absl::StrCat(example, " are one run, trained once", more)};
 }
 
+std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
+                                   const Datasets& datasets) {
+  // Data sets, shares, contexts and batches.
+  std::set<std::tuple<std::string, double, uint32_t, uint32_t>> places;
+  std::set<std::string> names;
+  for (const ResolvedCell& cell : cells) {
+    const v1::BaseSpec& spec = cell.run.spec();
+    if (!spec.task().has_text()) continue;
+    const v1::TextTask& task = spec.task().text();
+    places.emplace(task.dataset(), task.validation(), spec.model().context(),
+                   spec.evaluation().batches());
+    names.insert(task.dataset());
+  }
+  std::vector<std::string> notes;
+  for (const auto& [name, validation, context, batches] : places) {
+    const DatasetFacts* facts = datasets.Known(absl::StripPrefix(name, "datasets/"));
+    if (facts == nullptr) continue;
+    const engine::TextSplit split = engine::SplitText(facts->text().tokens, validation, context);
+    const uint64_t windows = engine::EvaluatedWindows(split, batches);
+    const uint64_t scored = windows * context;
+    const uint64_t left_out = split.validation - scored - 1;  // the first is read and not scored
+    if (left_out == 0) continue;
+    const std::string by =
+        windows < split.windows ? absl::StrCat(" (evaluation.batches ", batches, ")") : "";
+    notes.push_back(absl::StrCat(
+        names.size() > 1 ? absl::StrCat(name, ": ") : "", "evaluation scores ",
+        text::Grouped(scored), scored == 1 ? " token in " : " tokens in ", text::Grouped(windows),
+        windows == 1 ? " window" : " windows", " of context ", context, by, "; the last ",
+        text::Grouped(left_out), " of ", text::Grouped(split.validation), " validation tokens ",
+        left_out == 1 ? "is" : "are", " left out"));
+  }
+  return notes;
+}
+
 std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells,
                                   const Datasets& datasets) {
   std::set<std::pair<std::string, uint32_t>> places;  // data sets and contexts

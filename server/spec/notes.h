@@ -30,6 +30,12 @@ std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells);
 // has one more than characters, for the token that ends it.
 std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells, const Datasets& datasets);
 
+// "evaluation scores 111,488 tokens in 1,742 windows of context 64; the last 51 of 111,540
+// validation tokens are left out", a data set, share, context and evaluation.batches each; that is
+// named where it leaves windows out.
+std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
+                                   const Datasets& datasets);
+
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_NOTES_H_

@@ -24,8 +24,6 @@ namespace {
 
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
-constexpr char kDatasetPath[] = "task.documents.dataset";
-
 class Resolver {
  public:
   Resolver(v1::ExperimentSpec spec, const Surroundings& surroundings)
@@ -140,25 +138,25 @@ class Resolver {
     add(ParameterMismatches(grid_.axes, resolution_.parameters));
     add(SharedRuns(resolution_.cells));
     add(CutNotes(resolution_.cells, datasets_));
+    add(TextNotes(resolution_.cells, datasets_));
     NameDatasets();
   }
 
   // Display names may come to mean something else; datasets/ID does not.
   void NameDatasets() {
-    v1::TaskSpec* task = resolution_.spec.mutable_base()->mutable_task();
-    if (task->documents().has_dataset()) {
-      Rename(task->mutable_documents()->mutable_dataset());
-    }
+    std::string* name = MutableDatasetOf(resolution_.spec.mutable_base()->mutable_task());
+    if (name != nullptr) Rename(name);
     for (v1::Axis& axis : *resolution_.spec.mutable_axes()) {
       for (v1::Setting& setting : *axis.mutable_settings()) {
-        for (auto& [path, value] : *setting.mutable_set()) RenameIn(path, &value);
+        for (auto& [path, value] : *setting.mutable_set()) {
+          for (const absl::string_view dataset : kDatasetPaths) RenameIn(path, dataset, &value);
+        }
       }
     }
   }
 
-  // A setting may name the data set below a message that it replaces.
-  void RenameIn(absl::string_view path, google::protobuf::Value* value) {
-    absl::string_view rest = kDatasetPath;
+  // A setting may name the data set, at `rest`, below a message that it replaces, at `path`.
+  void RenameIn(absl::string_view path, absl::string_view rest, google::protobuf::Value* value) {
     if (!absl::ConsumePrefix(&rest, path)) return;
     while (!rest.empty() && value->has_struct_value()) {
       rest.remove_prefix(1);
@@ -187,6 +185,14 @@ class Resolver {
 };
 
 }  // namespace
+
+engine::TextFacts DatasetFacts::text() const {
+  engine::DocumentFacts facts;
+  facts.characters = characters;
+  facts.code_points = code_points;
+  facts.line_ends = line_ends;
+  return engine::FactsOfText(facts);
+}
 
 Problem TooManyOverrides(size_t count) {
   return reflect::MakeProblem("overrides", absl::StrCat(count),

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
+#include "server/engine/task.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -30,6 +31,12 @@ struct DatasetFacts {
   // element counts all from there on. 0 and empty where not known.
   uint64_t longest = 0;
   std::vector<uint64_t> lengths = {};
+  // Characters of all documents, and line ends. 0 where not known.
+  uint64_t code_points = 0;
+  uint64_t line_ends = 0;
+
+  // As a whole; no tokens where not known.
+  engine::TextFacts text() const;
 };
 
 // What runs that train at the same time share.

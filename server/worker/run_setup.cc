@@ -92,8 +92,9 @@ absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const Gran
   if (kind.read != nullptr) {
     auto data = data_sets->Get(data_set, kind, control);
     if (!data.ok()) {
-      return Annotate(data.status(), absl::StrCat("cannot use data set ",
-                                                  run.spec().task().documents().dataset()));
+      const std::string* name = spec::DatasetOf(run.spec().task()).name;
+      return Annotate(data.status(),
+                      absl::StrCat("cannot use data set ", name == nullptr ? "" : *name));
     }
     kind.set_data(*std::move(data), &task);
   }

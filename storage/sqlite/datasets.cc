@@ -86,17 +86,22 @@ absl::StatusOr<std::vector<DatasetRecord>> Store::ListDatasets(absl::string_view
   });
 }
 
-absl::StatusOr<std::string> Store::DocumentLengths(absl::string_view id) {
-  return db_->Read([&](Connection& db) -> absl::StatusOr<std::string> {
-    Statement found(db, "SELECT document_lengths FROM datasets WHERE name = ?1", id);
+absl::StatusOr<DatasetCounts> Store::Counts(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetCounts> {
+    Statement found(
+        db, "SELECT document_lengths, code_points, line_ends FROM datasets WHERE name = ?1", id);
     if (!found.Row()) return NotFound("data set", id);
-    return found.Text(0);
+    return DatasetCounts{found.Text(0), found.As<uint64_t>(1), found.As<uint64_t>(2)};
   });
 }
 
-absl::Status Store::KeepDocumentLengths(absl::string_view id, absl::string_view lengths) {
+absl::Status Store::KeepCounts(absl::string_view id, const DatasetCounts& counts) {
   return db_->Write([&](Transaction& t) {
-    Statement(t.db, "UPDATE datasets SET document_lengths = ?2 WHERE name = ?1", id, lengths).Run();
+    Statement(t.db,
+              "UPDATE datasets SET document_lengths = ?2, code_points = ?3, line_ends = ?4 "
+              "WHERE name = ?1",
+              id, counts.document_lengths, counts.code_points, counts.line_ends)
+        .Run();
     return absl::OkStatus();
   });
 }

@@ -220,7 +220,13 @@ ALTER TABLE datasets ADD COLUMN document_lengths TEXT NOT NULL DEFAULT '';
 // (bytes.h). Programs that can't read them have to refuse the file.
 constexpr char kVersion4[] = "";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
+// What a data set has as one text; 0 code points before anyone has counted.
+constexpr char kVersion5[] = R"sql(
+ALTER TABLE datasets ADD COLUMN code_points INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE datasets ADD COLUMN line_ends INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

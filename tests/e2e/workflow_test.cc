@@ -184,5 +184,45 @@ TEST_F(WorkflowTest, KeepsEverythingOverDownAndUp) {
   EXPECT_EQ(server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"}).out, before);
 }
 
+// A small experiment on another task than documents.
+std::string SmallTask(const std::string& name, const std::string& task) {
+  return "name: " + name + "\nbase:\n  task: {" + task +
+         "}\n"
+         "  model: {layers: 1, width: 16, heads: 2}\n"
+         "  training: {steps: 20, batch: 4}\n"
+         "  evaluation: {every: 10, batches: 2}\n" +
+         kTwoNorms;
+}
+
+TEST_F(WorkflowTest, TrainsAndComparesRecall) {
+  const std::string experiment = Submit(SmallTask("recall", "recall: {pairs: 5}"));
+  const nlohmann::json comparison = server_.Json({"compare", experiment, "--json"});
+  EXPECT_EQ(comparison["rows"][1]["n"], 2);
+  const nlohmann::json runs = server_.Json({"runs", experiment, "--json"});
+  for (const nlohmann::json& row : runs["rows"]) EXPECT_EQ(row["state"], "DONE");
+  const Output refused = server_.Ablate({"generate", experiment + "/pre-s1"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("only documents and text tasks have text"));
+}
+
+TEST_F(WorkflowTest, TrainsComparesAndWritesAText) {
+  const std::string yaml =
+      SmallTask("text", "text: {dataset: " ABLATE_SOURCE "/examples/data/tinyshakespeare.txt}");
+  const Output planned = server_.Ablate({"submit", "-", "--dry-run"}, yaml);
+  EXPECT_THAT(planned.err, HasSubstr("evaluation scores 4,096 tokens in 64 windows"));
+  const std::string experiment = Submit(yaml);
+  const nlohmann::json comparison = server_.Json({"compare", experiment, "--json"});
+  EXPECT_EQ(comparison["rows"][1]["n"], 2);
+  const Output written = server_.Ablate(
+      {"generate", experiment + "/none-s2", "--prompt", "KING", "--count", "3", "--json"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  const std::vector<std::string> lines = Lines(written.out);
+  ASSERT_THAT(lines, SizeIs(4));
+  const nlohmann::json sample = nlohmann::json::parse(lines[0])["sample"];
+  EXPECT_THAT(std::string(sample["text"]), StartsWith("KING"));
+  EXPECT_EQ(sample["tokens"], 61) << "and the 4 of the prompt: one more than the context";
+  EXPECT_EQ(sample["ended"], false);
+}
+
 }  // namespace
 }  // namespace ablate::e2e

@@ -71,6 +71,24 @@ RunConfig RecallRun(uint32_t seed) {
   return run;
 }
 
+RunConfig PairsRun(uint32_t seed) {
+  RunConfig run = RecallRun(seed);
+  run.task = RecallTask{7, 3, 5};
+  return run;
+}
+
+RunConfig TextRun(uint32_t seed) {
+  RunConfig run = RecallRun(seed);
+  run.task = *ReadTextTask(Numbers(300), 0.2);
+  run.model.context = 9;
+  return run;
+}
+
+// Every kind of task, documents apart.
+std::vector<RunConfig> Runs(uint32_t seed) {
+  return {RecallRun(seed), PairsRun(seed), TextRun(seed)};
+}
+
 // The number that each row of a batch spells, checking the row's form on the way.
 std::vector<uint32_t> Decode(const TokenBatch& batch) {
   constexpr int64_t kBos = 3;
@@ -148,7 +166,8 @@ TEST(BatchSourcePropertyTest, TrainingAndHeldOutPartitionTheDocuments) {
 }
 
 TEST(BatchSourcePropertyTest, HeldOutIsTheSameBeforeAndAfterTraining) {
-  const RunConfig runs[] = {DocumentsRun({1000, 400, 7, 42}), RecallRun(42)};
+  std::vector<RunConfig> runs = Runs(42);
+  runs.push_back(DocumentsRun({1000, 400, 7, 42}));
   for (const RunConfig& run : runs) {
     const auto source = Make(run);
     const std::vector<TokenBatch> before = source->HeldOut();
@@ -161,7 +180,8 @@ TEST(BatchSourcePropertyTest, HeldOutIsTheSameBeforeAndAfterTraining) {
 }
 
 TEST(BatchSourcePropertyTest, CursorContinuesTheSameStream) {
-  std::vector<RunConfig> runs = {RecallRun(0), RecallRun(42)};
+  std::vector<RunConfig> runs = Runs(0);
+  for (const RunConfig& run : Runs(42)) runs.push_back(run);
   for (const Size& size : Sizes()) runs.push_back(DocumentsRun(size));
   for (const RunConfig& run : runs) {
     const auto first = Make(run);
@@ -179,12 +199,16 @@ TEST(BatchSourcePropertyTest, CursorContinuesTheSameStream) {
 TEST(BatchSourcePropertyTest, SeedChangesTheStream) {
   EXPECT_NE(Make(DocumentsRun({64, 1, 7, 0}))->Next().inputs,
             Make(DocumentsRun({64, 1, 7, 1}))->Next().inputs);
-  EXPECT_NE(Make(RecallRun(0))->Next().inputs, Make(RecallRun(1))->Next().inputs);
+  for (size_t i = 0; i < Runs(0).size(); ++i) {
+    EXPECT_NE(Make(Runs(0)[i])->Next().inputs, Make(Runs(1)[i])->Next().inputs);
+  }
 }
 
 TEST(BatchSourcePropertyTest, ForeignCursorIsRefusedAndChangesNothing) {
   const auto documents = Make(DocumentsRun({64, 4, 7, 0}));
   const auto recall = Make(RecallRun(0));
+  const auto pairs = Make(PairsRun(0));
+  const auto text = Make(TextRun(0));
   const std::vector<uint64_t> own = documents->Cursor();
   const struct {
     BatchSource& source;
@@ -202,6 +226,12 @@ TEST(BatchSourcePropertyTest, ForeignCursorIsRefusedAndChangesNothing) {
       {*recall, own, "the data cursor is not one of a legacy recall task"},
       {*recall, {own[0], 1}, "the data cursor is not one of a legacy recall task"},
       {*recall, {}, "the data cursor is not one of a legacy recall task"},
+      {*recall, pairs->Cursor(), "the data cursor is not one of a legacy recall task"},
+      {*pairs, recall->Cursor(), "the data cursor is not one of a recall task"},
+      {*text, pairs->Cursor(), "the data cursor is not one of a text task"},
+      {*text,
+       {text->Cursor()[0], 7, 1},
+       "the data cursor is of a text with 7 places to begin a window, but this run has 1380"},
   };
   for (const auto& item : cases) {
     item.source.Next();

@@ -11,7 +11,10 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "server/engine/data/whole_text.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
@@ -20,12 +23,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-std::string Names() {
-  std::ifstream file(ABLATE_EXAMPLES_DATA "/names.txt", std::ios::binary);
+std::string ExampleData(const std::string& name) {
+  std::ifstream file(ABLATE_EXAMPLES_DATA "/" + name, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
 }
+
+std::string Names() { return ExampleData("names.txt"); }
 
 RunConfig DocumentsRun(const std::string& text, uint32_t held_out, uint32_t batch) {
   RunConfig run;
@@ -41,6 +46,23 @@ RunConfig RecallRun(int keys, int draw, uint32_t batch) {
   run.task = LegacyRecallTask{keys, draw};
   run.training.batch = batch;
   run.evaluation.batches = 3;
+  return run;
+}
+
+RunConfig PairsRun(const RecallTask& task, uint32_t batch) {
+  RunConfig run;
+  run.task = task;
+  run.training.batch = batch;
+  run.evaluation.batches = 3;
+  return run;
+}
+
+RunConfig TextRun(const std::string& text, double validation, int context, uint32_t batch) {
+  RunConfig run;
+  run.task = *ReadTextTask(text, validation);
+  run.model.context = context;
+  run.training.batch = batch;
+  run.evaluation.batches = 0;
   return run;
 }
 
@@ -210,12 +232,139 @@ TEST(LegacyRecallBatchesTest, HeldOutHasItsOwnStream) {
   }
 }
 
+TEST(RecallBatchesTest, RowIsPairsOfDistinctEntitiesThenOneOfThem) {
+  constexpr int kEntities = 20, kAttributes = 20;
+  const TokenBatch batch = Make(PairsRun({kEntities, kAttributes, 12}, 200))->Next();
+  EXPECT_EQ(batch.rows, 200);
+  EXPECT_EQ(batch.length, 13);
+  EXPECT_TRUE(batch.uniform());
+  ASSERT_EQ(batch.inputs.size(), 200u * 13u);
+  for (size_t row = 0; row < 200; ++row) {
+    const int64_t* inputs = &batch.inputs[row * 13];
+    std::map<int64_t, int64_t> attributes;  // by entity
+    for (int i = 0; i < 12; ++i) {
+      ASSERT_GE(inputs[i], 0);
+      ASSERT_LT(inputs[i], kEntities * kAttributes);
+      attributes[inputs[i] / kAttributes] = inputs[i] % kAttributes;
+    }
+    EXPECT_EQ(attributes.size(), 12u) << "entities repeat in row " << row;
+    const int64_t query = inputs[12] - kEntities * kAttributes;
+    ASSERT_EQ(attributes.count(query), 1u);
+    EXPECT_EQ(batch.targets[row], kEntities * kAttributes + kEntities + attributes[query]);
+  }
+}
+
+// The order and every attribute are uniform, and the query is any of the pairs.
+TEST(RecallBatchesTest, DrawsAllSequencesEquallyOften) {
+  constexpr size_t kRows = 20'000;
+  const TokenBatch batch = Make(PairsRun({3, 2, 2}, kRows))->Next();
+  std::map<std::vector<int64_t>, int> counts;
+  for (size_t row = 0; row < kRows; ++row) {
+    const int64_t* inputs = &batch.inputs[row * 3];
+    ++counts[{inputs[0], inputs[1], inputs[2]}];
+  }
+  // Ordered pairs of entities, an attribute for each, and which of them is asked for.
+  constexpr double kSequences = 3 * 2 * 2 * 2 * 2;
+  EXPECT_EQ(counts.size(), kSequences);
+  double chi_squared = 0;
+  for (const auto& [sequence, count] : counts) {
+    const double expected = kRows / kSequences;
+    chi_squared += (count - expected) * (count - expected) / expected;
+  }
+  EXPECT_NEAR(chi_squared, kSequences - 1, 5 * std::sqrt(2 * kSequences));
+}
+
+// Who knows the query but not the context is right once in `attributes` times.
+TEST(RecallBatchesTest, QueryAloneTellsNothingOfTheLabel) {
+  constexpr size_t kRows = 40'000;
+  const TokenBatch batch = Make(PairsRun({4, 5, 4}, kRows))->Next();
+  std::map<std::pair<int64_t, int64_t>, int> counts;  // by query and label
+  for (size_t row = 0; row < kRows; ++row)
+    ++counts[{batch.inputs[row * 5 + 4], batch.targets[row]}];
+  ASSERT_EQ(counts.size(), 20u);
+  const double expected = kRows / 20.0;
+  for (const auto& [pair, count] : counts) EXPECT_NEAR(count, expected, 5 * std::sqrt(expected));
+}
+
+TEST(RecallBatchesTest, HeldOutHasItsOwnStream) {
+  const auto source = Make(PairsRun({20, 20, 20}, 4));
+  const TokenBatch first = source->Next();
+  ASSERT_EQ(source->HeldOut().size(), 3u);
+  for (const TokenBatch& batch : source->HeldOut()) EXPECT_NE(batch.inputs, first.inputs);
+}
+
+// 20 tokens, of which the last 8 are validated on.
+constexpr char kTwenty[] = "abcdefghijklmnopqrst";
+
+TEST(TextBatchesTest, TrainsOnEveryWindowOfTheFirstPartAlike) {
+  const auto source = Make(TextRun(kTwenty, 0.4, 4, 5000));
+  const TokenBatch batch = source->Next();
+  EXPECT_EQ(batch.rows, 5000);
+  EXPECT_EQ(batch.length, 4);
+  EXPECT_TRUE(batch.uniform());
+  std::map<int64_t, int> starts;
+  for (size_t row = 0; row < 5000; ++row) {
+    const int64_t start = batch.inputs[row * 4];
+    ++starts[start];
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(batch.inputs[row * 4 + i], start + static_cast<int64_t>(i));
+      EXPECT_EQ(batch.targets[row * 4 + i], start + static_cast<int64_t>(i) + 1);
+    }
+  }
+  // The target of the last position is at most token 11.
+  ASSERT_EQ(starts.size(), 8u);
+  EXPECT_EQ(starts.begin()->first, 0);
+  for (const auto& [start, count] : starts) EXPECT_NEAR(count, 625, 5 * std::sqrt(625.));
+}
+
+TEST(TextBatchesTest, EvaluatesConsecutiveWholeWindowsOfTheEnd) {
+  const auto source = Make(TextRun(kTwenty, 0.4, 3, 7));
+  const std::vector<TokenBatch>& held_out = source->HeldOut();
+  ASSERT_EQ(held_out.size(), 1u);
+  EXPECT_EQ(held_out[0].rows, 2);
+  EXPECT_THAT(held_out[0].inputs, ElementsAre(12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(held_out[0].targets, ElementsAre(13, 14, 15, 16, 17, 18));
+  // Of context 4 a second one would lack its last target.
+  EXPECT_EQ(Make(TextRun(kTwenty, 0.4, 4, 7))->HeldOut()[0].rows, 1);
+}
+
+TEST(TextBatchesTest, EvaluatesTinyshakespeareByThe90To10Split) {
+  RunConfig run = TextRun(ExampleData("tinyshakespeare.txt"), 0.1, 64, 1);
+  const TokenizedText& text = *std::get<TextTask>(run.task).text;
+  EXPECT_EQ(text.alphabet.size(), 65u);
+  ASSERT_EQ(text.tokens.size(), 1'115'394u);
+  const TextSplit split = SplitText(text.tokens.size(), 0.1, 64);
+  EXPECT_EQ(split.training, 1'003'854u);
+  EXPECT_EQ(split.validation, 111'540u);
+  EXPECT_EQ(split.starts, 1'003'790u);
+  EXPECT_EQ(split.windows, 1'742u);
+  const auto source = Make(run);
+  const std::vector<TokenBatch>& all = source->HeldOut();
+  ASSERT_EQ(all.size(), 55u);
+  EXPECT_EQ(all.front().rows, 32);
+  EXPECT_EQ(all.back().rows, 14);
+  EXPECT_EQ(all.front().inputs.front(), text.tokens[1'003'854]);
+  EXPECT_EQ(all.back().targets.back(), text.tokens[1'003'854 + 1'742 * 64]);
+  run.training.batch = 128;
+  const auto other = Make(run);
+  ASSERT_EQ(other->HeldOut().size(), all.size()) << "whatever the training batch";
+  EXPECT_EQ(other->HeldOut()[7].inputs, all[7].inputs);
+  run.evaluation.batches = 3;
+  const auto three = Make(run);
+  ASSERT_EQ(three->HeldOut().size(), 3u);
+  EXPECT_EQ(three->HeldOut()[2].inputs, all[2].inputs);
+  run.evaluation.batches = 1000;
+  EXPECT_EQ(Make(run)->HeldOut().size(), all.size()) << "at most what there is";
+}
+
 TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
   RunConfig no_batch = DocumentsRun("a", 0, 0);
   RunConfig no_context = DocumentsRun("a", 0, 1);
   no_context.model.context = 0;
   RunConfig not_read = DocumentsRun("a", 0, 1);
   not_read.task = DocumentsTask();
+  RunConfig no_text = not_read;
+  no_text.task = TextTask();
   const struct {
     RunConfig run;
     const char* message;
@@ -228,6 +377,15 @@ TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {
        "on"},
       {RecallRun(400, 0, 1), "task.draw is 0, but must be 1 to task.keys, which is 400"},
       {RecallRun(4, 5, 1), "task.draw is 5, but must be 1 to task.keys, which is 4"},
+      {PairsRun({4, 2, 5}, 1), "task.pairs is 5, but must be 1 to task.entities, which is 4"},
+      {PairsRun({4, 2, 0}, 1), "task.pairs is 0, but must be 1 to task.entities, which is 4"},
+      {PairsRun({4, 0, 4}, 1), "task.attributes is 0, but must be at least 1"},
+      {no_text, "task: its text was not read"},
+      {TextRun("abcd", 0.5, 0, 1), "model.context is 0, but must be at least 1"},
+      {TextRun("abcd", 1, 1, 1), "task.validation is 1, but must be above 0 and below 1"},
+      {TextRun("abcd", 0.5, 2, 1),
+       "the text has 2 tokens to train on and 2 to validate on, but model.context 2 needs 3 of "
+       "each"},
   };
   for (const auto& item : cases) {
     const auto source = MakeBatchSource(item.run);

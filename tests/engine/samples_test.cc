@@ -252,6 +252,62 @@ TEST(SamplesTest, CountWhatIsDistinctAndFound) {
   EXPECT_GT(found, 50u) << "it learnt its documents";
 }
 
+// One sample of a text, as plainly: what begins it, then as long as a whole context can be read.
+std::string PlainTextSample(const RunConfig& run, const Model& model, uint32_t index,
+                            const SampleOptions& options) {
+  const TokenizedText& text = *std::get<TextTask>(run.task).text;
+  const std::string begin = options.prompt.empty() ? "\n" : options.prompt;
+  std::vector<int64_t> tokens;
+  for (const char c : begin) {
+    tokens.push_back(static_cast<int64_t>(text.alphabet.find(static_cast<char32_t>(c))));
+  }
+  std::string written = options.prompt;
+  while (static_cast<int>(tokens.size()) <= run.model.context) {
+    const at::Tensor scores = model.Plain(tokens).to(at::kDouble).contiguous();
+    const auto position = static_cast<uint32_t>(tokens.size() - 1);
+    const absl::Span<const double> span(scores.const_data_ptr<double>(),
+                                        static_cast<size_t>(scores.numel()));
+    tokens.push_back(Draw(Keep(span, options), UniformAt(options.seed, index, position)));
+    written += static_cast<char>(text.alphabet[static_cast<size_t>(tokens.back())]);
+  }
+  return written;
+}
+
+TEST(SamplesTest, OfATextBeginWithThePromptOrAfterALineFeedAndFillTheContext) {
+  for (const bool causal : {true, false}) {
+    RunConfig run = SmallTextRun(3);
+    run.model.attention.causal = causal;
+    const std::string checkpoint = CheckpointOf(run, 30);
+    const Model model(run, checkpoint);
+    for (const char* prompt : {"", "a", "c\nab"}) {
+      SampleOptions options = Count(20);
+      options.prompt = prompt;
+      const Generated generated = Generate(run, checkpoint, options);
+      ASSERT_TRUE(generated.status.ok()) << generated.status;
+      for (const Sample& sample : generated.samples) {
+        EXPECT_EQ(sample.text, PlainTextSample(run, model, sample.index, options));
+        EXPECT_EQ(sample.tokens, sample.text.size() - options.prompt.size());
+        EXPECT_FALSE(sample.ended);
+        EXPECT_FALSE(sample.in_training_data);
+      }
+      EXPECT_GT(generated.counts.distinct, 1u);
+    }
+  }
+}
+
+TEST(SamplesTest, OfATextWithoutLineFeedsNeedAPrompt) {
+  RunConfig run = SmallTextRun(3);
+  run.task = *ReadTextTask("abcdefgfedcbabcdefgfedcba", 0.5);
+  const std::string checkpoint = CheckpointOf(run, 1);
+  EXPECT_EQ(
+      Generate(run, checkpoint, Count(1)).status,
+      absl::InvalidArgumentError("prompt: it is empty, and the run's data has no line feed to "
+                                 "begin with; allowed: a prompt"));
+  SampleOptions options = Count(1);
+  options.prompt = "abcde";  // the longest
+  EXPECT_EQ(Generate(run, checkpoint, options).samples.at(0).tokens, 2u);
+}
+
 TEST(SamplesTest, StopsWhenItIsAskedTo) {
   const RunConfig run = SmallDocumentsRun(3);
   EXPECT_TRUE(absl::IsCancelled(Generate(run, CheckpointOf(run, 1), Count(5), true).status));
@@ -262,9 +318,10 @@ TEST(SamplesTest, StopsAsSoonAsTheDataIsRead) {
 }
 
 TEST(SamplesTest, SaysWhyThereIsNoText) {
-  const RunConfig recall = SmallRecallRun(1);
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(Generate(recall, CheckpointOf(recall, 1), Count(1)).status));
+  for (const RunConfig& recall : {SmallRecallRun(1), SmallPairsRun(1)}) {
+    EXPECT_TRUE(
+        absl::IsFailedPrecondition(Generate(recall, CheckpointOf(recall, 1), Count(1)).status));
+  }
   const RunConfig run = SmallDocumentsRun(3);
   EXPECT_THAT(std::string(Generate(run, CheckpointOf(run, 1), Count(0)).status.message()),
               HasSubstr("count: 0 is out of range"));

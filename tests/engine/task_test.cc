@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "server/engine/data/documents.h"
+#include "server/engine/data/whole_text.h"
 
 namespace ablate::engine {
 namespace {
@@ -95,6 +98,7 @@ TEST(DocumentInspectorTest, FindsTheSameInPiecesOfAnySize) {
       EXPECT_EQ(facts->characters, whole->characters);
       EXPECT_EQ(facts->longest, whole->longest);
       EXPECT_EQ(facts->code_points, whole->code_points);
+      EXPECT_EQ(facts->line_ends, whole->line_ends);
     }
   }
 }
@@ -122,6 +126,82 @@ TEST(TaskShapeTest, LegacyRecallMatchesTheSource) {
   EXPECT_EQ(shape.vocabulary, 402);
   EXPECT_EQ(shape.sequence, 41);
   EXPECT_EQ(shape.loss, LossPositions::kLast);
+}
+
+TEST(TaskShapeTest, RecallHasATokenForEveryPairEntityAndAttribute) {
+  const TaskShape shape = RecallShape({20, 20, 20});
+  EXPECT_EQ(shape.vocabulary, 440);
+  EXPECT_EQ(shape.sequence, 21);
+  EXPECT_EQ(shape.loss, LossPositions::kLast);
+}
+
+TEST(TaskShapeTest, ATextHasItsCharacters) {
+  const TaskShape shape = TextShape({1'115'394, 65});
+  EXPECT_EQ(shape.vocabulary, 65);
+  EXPECT_EQ(shape.sequence, 0);
+  EXPECT_EQ(shape.loss, LossPositions::kAll);
+}
+
+TEST(TokenizeTextTest, LineEndsAreOneCharacterHoweverTheyAreWritten) {
+  for (const char* written : {"ba\n\nb\n", "ba\r\n\r\nb\r\n",
+                              "\xEF\xBB\xBF"
+                              "ba\n\r\nb\n"}) {
+    const auto text = TokenizeText(written);
+    ASSERT_TRUE(text.ok()) << text.status();
+    EXPECT_EQ(text->alphabet, U"\nab");
+    EXPECT_EQ(text->tokens, std::vector<uint32_t>({2, 1, 0, 0, 2, 0})) << written;
+  }
+  EXPECT_EQ(TokenizeText("b\xC3\xA9\ta")->alphabet, U"\tab\u00e9");
+}
+
+TEST(TokenizeTextTest, RefusesWhatDocumentsRefuse) {
+  for (const char* written : {"ab\n\xFF", "a\rb\n", "ab\x7F", "\n\n\x01"}) {
+    const auto text = TokenizeText(written);
+    EXPECT_EQ(text.status(), InspectDocuments(written).status()) << written;
+    EXPECT_EQ(text.status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(TokenizeText("").status().message(), "the text is empty");
+  EXPECT_EQ(TokenizeText("\xEF\xBB\xBF").status().message(), "the text is empty");
+}
+
+// What is counted when a text comes must be what training finds in it.
+TEST(FactsOfTextTest, AreThoseOfTheTokens) {
+  for (const char* written : {"ab\n\nba\n", "one line", "a\r\nb\r\n\r\n", "a\r\nb\r", "ab\ncd"}) {
+    const auto text = TokenizeText(written);
+    const auto documents = InspectDocuments(written);
+    ASSERT_TRUE(text.ok() && documents.ok()) << written;
+    const TextFacts facts = FactsOfText(*documents);
+    EXPECT_EQ(facts.tokens, text->tokens.size()) << written;
+    EXPECT_EQ(facts.characters, text->alphabet.size()) << written;
+  }
+}
+
+TEST(SplitTextTest, EveryWindowHasTheTargetOfItsLastPosition) {
+  for (uint64_t tokens = 1; tokens < 60; ++tokens) {
+    for (const uint64_t context : {1u, 2u, 5u, 8u}) {
+      const TextSplit split = SplitText(tokens, 0.25, context);
+      EXPECT_EQ(split.training, tokens * 3 / 4);
+      EXPECT_EQ(split.training + split.validation, tokens);
+      EXPECT_EQ(split.starts, split.training > context ? split.training - context : 0);
+      EXPECT_LT(split.windows * context, std::max<uint64_t>(split.validation, 1));
+      EXPECT_GE((split.windows + 1) * context, split.validation);
+    }
+  }
+}
+
+TEST(SplitTextTest, EvaluatesWholeBatchesOfWindows) {
+  const TextSplit split = SplitText(1'115'394, 0.1, 64);
+  EXPECT_EQ(EvaluatedWindows(split, 0), 1'742u);
+  EXPECT_EQ(EvaluatedWindows(split, 1), 32u);
+  EXPECT_EQ(EvaluatedWindows(split, 54), 1'728u);
+  EXPECT_EQ(EvaluatedWindows(split, 55), 1'742u);
+  EXPECT_EQ(EvaluatedWindows(split, UINT32_MAX), 1'742u);
+}
+
+TEST(VocabularyTest, SaysWhatTokensOfATextMean) {
+  const TaskConfig task = *ReadTextTask("b\na", 0.5);
+  EXPECT_EQ(KindOf(task).vocabulary(task), R"({"characters":["\n","a","b"]})");
+  EXPECT_EQ(KindOf(RecallTask()).vocabulary(RecallTask()), "");
 }
 
 TEST(TokenizeDocumentsTest, CountsAllMemoryThatItHolds) {

@@ -12,15 +12,17 @@
 namespace ablate::engine {
 
 // A few dozen short documents over six letters in alphabetical order, begun anywhere.
-inline DocumentsTask SmallDocuments() {
+inline std::string SmallText() {
   std::string text;
   for (int document = 0; document < 60; ++document) {
     const int length = 1 + document % 7, first = document * 5 / 7;
     for (int i = 0; i < length; ++i) text += static_cast<char>('a' + (first + i) % 6);
     text += '\n';
   }
-  return *ReadDocumentsTask(text, 12);
+  return text;
 }
+
+inline DocumentsTask SmallDocuments() { return *ReadDocumentsTask(SmallText(), 12); }
 
 // Names-like: RMSNorm, bias-free, AdamW, linear schedule.
 inline RunConfig SmallDocumentsRun(uint32_t seed) {
@@ -69,6 +71,23 @@ inline RunConfig SmallRecallRun(uint32_t seed) {
   run.evaluation.every = 10;
   run.evaluation.batches = 2;
   run.seed = seed;
+  return run;
+}
+
+// The same on pairs of entities and attributes.
+inline RunConfig SmallPairsRun(uint32_t seed) {
+  RunConfig run = SmallRecallRun(seed);
+  run.task = RecallTask{5, 3, 4};
+  run.model.vocabulary = 23;
+  run.model.context = 5;
+  return run;
+}
+
+// The small documents as one text of six letters and the line feed.
+inline RunConfig SmallTextRun(uint32_t seed) {
+  RunConfig run = SmallDocumentsRun(seed);
+  run.task = *ReadTextTask(SmallText(), 0.25);
+  run.evaluation.batches = 0;
   return run;
 }
 

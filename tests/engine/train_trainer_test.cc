@@ -58,11 +58,13 @@ void ExpectTheSameWhenMoved(RunConfig run) {
   EXPECT_EQ(*moving->ExportState(0), *straight->ExportState(0));
 }
 
-class ResumeTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, Precision>> {};
+using MakeRun = RunConfig (*)(uint32_t seed);
+
+class ResumeTest : public testing::TestWithParam<std::tuple<MakeRun, OptimizerKind, Precision>> {};
 
 TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
-  const auto [documents, optimizer, precision] = GetParam();
-  RunConfig run = documents ? SmallDocumentsRun(3) : SmallRecallRun(3);
+  const auto [make_run, optimizer, precision] = GetParam();
+  RunConfig run = make_run(3);
   run.training.optimizer.kind = optimizer;
   run.training.optimizer.momentum = 0.9;
   run.precision = precision;
@@ -102,10 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Everything, ResumeTest,
-    testing::Combine(testing::Bool(),
-                     testing::Values(OptimizerKind::kAdamW, OptimizerKind::kAdam,
-                                     OptimizerKind::kSgd),
-                     testing::Values(Precision::kFloat32, Precision::kFloat64)));
+    testing::Combine(
+        testing::Values<MakeRun>(SmallDocumentsRun, SmallRecallRun, SmallPairsRun, SmallTextRun),
+        testing::Values(OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd),
+        testing::Values(Precision::kFloat32, Precision::kFloat64)));
 
 TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   RunConfig run = SmallDocumentsRun(1);

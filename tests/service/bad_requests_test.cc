@@ -307,7 +307,7 @@ Table SampleRequests() {
        kNotFound, "there is no experiment \"e\""},
       Create("SamplesOfNumbers", "spec { analyses { samples {} } }",
              "analyses[0].samples: the tokens of legacy_recall are numbers, not text; allowed: "
-             "only with a documents task"),
+             "only with a documents or text task"),
   };
 }
 

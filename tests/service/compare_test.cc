@@ -186,7 +186,7 @@ TEST_F(CompareTest, NamesADatasetThatCannotBeReadInsteadOfWithholdingAVerdict) {
   for (const int context : {8, 12}) spec.mutable_axes(0)->add_values()->set_number_value(context);
   const std::string contexts = Train(spec);
   const std::string id = dataset.name().substr(std::string("datasets/").size());
-  ASSERT_TRUE(store().KeepDocumentLengths(id, "").ok());  // as an older version left it
+  ASSERT_TRUE(store().KeepCounts(id, {}).ok());  // as an older version left it
   ASSERT_TRUE(std::filesystem::remove(absl::StrCat(folder(), "/blobs/", dataset.sha256())));
   EXPECT_EQ(Compare(placements).rows(1).scored_differently_size(), 0);
   v1::CompareRequest request;

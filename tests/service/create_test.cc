@@ -414,7 +414,7 @@ TEST_F(CreateTest, NamesADatasetThatCannotBeReadInsteadOfBlamingATunedAxis) {
     axes { name: "context" field: "model.context" tune: true
            values { number_value: 16 } values { number_value: 32 } })");
   EXPECT_EQ(Preview(spec).problems_size(), 0) << "neither cuts a document";
-  ASSERT_TRUE(store().KeepDocumentLengths(id, "").ok());  // as an older version left it
+  ASSERT_TRUE(store().KeepCounts(id, {}).ok());  // as an older version left it
   ASSERT_TRUE(std::filesystem::remove(absl::StrCat(folder(), "/blobs/", dataset.sha256())));
   const v1::CreateExperimentResponse preview = Preview(spec);
   ASSERT_EQ(preview.problems_size(), 1);
@@ -426,15 +426,71 @@ TEST_F(CreateTest, NamesADatasetThatCannotBeReadInsteadOfBlamingATunedAxis) {
 TEST_F(CreateTest, NotesWhatTheContextCutsAlsoOfDataThatNobodyHasMeasured) {
   const v1::Dataset dataset = Upload("names.txt", "ada\r\ngrace\n\nedsger\nbarbara\n");
   const std::string id = dataset.name().substr(std::string("datasets/").size());
-  EXPECT_EQ(*store().DocumentLengths(id), "7 3:1 5:1 6:1 7:1");
+  EXPECT_EQ(store().Counts(id)->document_lengths, "7 3:1 5:1 6:1 7:1");
   const v1::ExperimentSpec spec = SpecOf(R"(
     name: "names"
     base { task { documents { dataset: "names.txt" held_out: 1 } } model { context: 6 } })");
   constexpr char kNote[] = "50 % of documents are longer than context 6 and are cut; longest 8";
   EXPECT_THAT(Preview(spec).notes(), ElementsAre(kNote));
-  ASSERT_TRUE(store().KeepDocumentLengths(id, "").ok());  // as an older version left it
+  ASSERT_TRUE(store().KeepCounts(id, {}).ok());  // as an older version left it
   EXPECT_THAT(Preview(spec).notes(), ElementsAre(kNote));
-  EXPECT_EQ(*store().DocumentLengths(id), "7 3:1 5:1 6:1 7:1") << "counted once";
+  EXPECT_EQ(store().Counts(id)->document_lengths, "7 3:1 5:1 6:1 7:1") << "counted once";
+}
+
+// 11 characters with the line ends: the last 4 are validated on.
+constexpr char kText[] = "abc\r\n\ndef\ngh";
+
+v1::ExperimentSpec TextSpec() {
+  return SpecOf(R"(
+    name: "text"
+    base {
+      task { text { dataset: "text.txt" validation: 0.3 } } model { layers: 1 width: 8 heads: 2 context: 3 }
+    })");
+}
+
+TEST_F(CreateTest, TrainsADataSetAsOneText) {
+  const v1::Dataset dataset = Upload("text.txt", kText);
+  EXPECT_EQ(dataset.characters(), 8u) << "without the line end";
+  v1::ExperimentSpec spec = TextSpec();
+  spec.mutable_base()->mutable_model()->set_context(2);
+  const v1::CreateExperimentResponse created = Create(spec);
+  EXPECT_THAT(created.notes(),
+              ElementsAre("evaluation scores 2 tokens in 1 window of context 2; the last 1 of 4 "
+                          "validation tokens is left out"));
+  Context context;
+  v1::GetRunRequest request;
+  request.set_name(created.cells(0).run());
+  v1::Run run;
+  ASSERT_TRUE(runs_->GetRun(&context, request, &run).ok());
+  EXPECT_EQ(run.resolved_spec().spec().task().text().dataset(), dataset.name());
+  const auto worker = MakeWorker();
+  EXPECT_EQ(worker->NextRun().run.dataset_blob(), dataset.sha256());
+}
+
+TEST_F(CreateTest, CountsWhatATextHasInAHomeMadeBefore) {
+  const v1::Dataset dataset = Upload("text.txt", kText);
+  const std::string id = dataset.name().substr(std::string("datasets/").size());
+  const storage::DatasetCounts counts = *store().Counts(id);
+  EXPECT_EQ(counts.code_points, 8u);
+  EXPECT_EQ(counts.line_ends, 3u);
+  const v1::CreateExperimentResponse before = Preview(TextSpec());
+  EXPECT_EQ(before.problems_size(), 0);
+  // A version that had no texts has counted documents only.
+  ASSERT_TRUE(store().KeepCounts(id, {counts.document_lengths, 0, 0}).ok());
+  EXPECT_EQ(Preview(TextSpec()).DebugString(), before.DebugString());
+  EXPECT_EQ(store().Counts(id)->code_points, 8u) << "counted once";
+}
+
+TEST_F(CreateTest, RefusesATextThatIsTooShort) {
+  Upload("text.txt", kText);
+  v1::ExperimentSpec spec = TextSpec();
+  spec.mutable_base()->mutable_model()->set_context(4);
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  ASSERT_EQ(preview.problems_size(), 1);
+  EXPECT_EQ(preview.problems(0).field(), "base.model.context");
+  EXPECT_EQ(preview.problems(0).message(),
+            "base.model.context: 4 needs at least 5 of each, and text.txt has 7 tokens to train on "
+            "and 4 to validate on; allowed: 1 to 3");
 }
 
 }  // namespace

@@ -323,5 +323,28 @@ TEST_F(GenerateTest, IsUnavailableWhenTheServerEnds) {
   EXPECT_EQ(call.Wait().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(GenerateTest, SaysNothingOfTheTrainingDataForAText) {
+  Train();  // the run that was there before
+  experiment_ = Create(SpecOf(R"(
+    name: "text"
+    base {
+      task { text { dataset: "words" validation: 0.3 } }
+      model { layers: 1 width: 8 heads: 2 context: 3 }
+      training { steps: 10 batch: 2 checkpoints: [0, -1] }
+    })"))
+                    .experiment()
+                    .name();
+  Train();
+  const auto analyst = MakeAnalyst();
+  Call call(models_.get(), Request());
+  const Analyze analysis = analyst->NextAnalysis();
+  EXPECT_TRUE(analysis.spec().spec().task().has_text());
+  analyst->AnalysisPart(analysis, {SampleOf(0, "a\nb", false)});
+  analyst->AnalysisResult(analysis, 1, 0);
+  ASSERT_TRUE(call.Wait().ok());
+  EXPECT_EQ(call.messages()[0].sample().text(), "a\nb");
+  EXPECT_FALSE(call.messages()[1].summary().has_in_training_data_share());
+}
+
 }  // namespace
 }  // namespace ablate::service

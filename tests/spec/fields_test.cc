@@ -14,8 +14,9 @@ using ::testing::UnorderedElementsAreArray;
 
 // A new field can't be forgotten: it is in the table or one of the few that are handled apart.
 TEST(FieldRulesTest, CoverBaseSpec) {
-  std::vector<std::string> known = {"task.documents.dataset", "training.betas",
-                                    "training.checkpoints", "training.device", "evaluation.record"};
+  std::vector<std::string> known = {"training.betas", "training.checkpoints", "training.device",
+                                    "evaluation.record"};
+  for (const absl::string_view dataset : kDatasetPaths) known.emplace_back(dataset);
   for (const FieldRule& rule : FieldRules()) known.push_back(rule.path);
   EXPECT_THAT(known, UnorderedElementsAreArray(Leaves()));
 }
@@ -23,7 +24,7 @@ TEST(FieldRulesTest, CoverBaseSpec) {
 TEST(FieldRulesTest, DefaultsAreInRange) {
   for (const v1::BaseSpec& base : FilledBases()) {
     for (const FieldRule& rule : FieldRules()) {
-      if (!rule.field.is_number() || !rule.Applies(base)) continue;
+      if (!rule.field.is_number() || !rule.Applies(base) || !rule.HasDefault(base)) continue;
       EXPECT_TRUE(rule.InRange(rule.default_value(base))) << rule.path;
       EXPECT_THAT(rule.allowed, Not(IsEmpty())) << rule.path;
     }
@@ -62,7 +63,7 @@ TEST(StoredRunTest, HasTheDefaultsOfFieldsThatCameLater) {
 TEST(StoredRunTest, KeepsWhatIsStored) {
   for (const v1::BaseSpec& base : FilledBases()) {
     for (const FieldRule& rule : FieldRules()) {
-      if (!rule.Applies(base)) continue;
+      if (!rule.Applies(base) || HasOneValue(rule)) continue;
       v1::RunSpec run;
       *run.mutable_spec() = base;
       rule.field.Set(OtherValue(rule, rule.field.Get(base)), run.mutable_spec());
@@ -75,6 +76,35 @@ TEST(StoredRunTest, KeepsWhatIsStored) {
   newer.GetReflection()->MutableUnknownFields(&newer)->AddVarint(4711, 1);
   EXPECT_THAT(std::string(CheckKnown(ReadBack(newer)).message()),
               testing::HasSubstr("field number 4711"));
+}
+
+// Absence says something of its own: all batches.
+TEST(StoredRunTest, KeepsAbsentWhatHasNoDefault) {
+  v1::RunSpec run;
+  *run.mutable_spec() = Resolved(TextSpec()).cells.at(0).run.spec();
+  EXPECT_FALSE(ReadBack(run).spec().evaluation().has_batches());
+  EXPECT_TRUE(CheckKnown(ReadBack(run)).ok());
+  run.mutable_spec()->mutable_evaluation()->set_batches(8);
+  EXPECT_EQ(ReadBack(run).spec().evaluation().batches(), 8u);
+}
+
+TEST(DatasetOfTest, IsWhatTheTaskNames) {
+  v1::TaskSpec task;
+  EXPECT_EQ(DatasetOf(task).path, "");
+  EXPECT_EQ(MutableDatasetOf(&task), nullptr);
+  task.mutable_recall();
+  EXPECT_EQ(DatasetOf(task).path, "");
+  EXPECT_EQ(TaskName(task), "recall");
+  task.mutable_text();
+  EXPECT_EQ(DatasetOf(task).path, "task.text.dataset");
+  EXPECT_EQ(DatasetOf(task).name, nullptr);
+  EXPECT_EQ(MutableDatasetOf(&task), nullptr);
+  task.mutable_text()->set_dataset("a");
+  *MutableDatasetOf(&task) = "b";
+  EXPECT_EQ(*DatasetOf(task).name, "b");
+  task.mutable_documents()->set_dataset("c");
+  EXPECT_EQ(DatasetOf(task).path, "task.documents.dataset");
+  EXPECT_EQ(*DatasetOf(task).name, "c");
 }
 
 TEST(StoredRunTest, IsNotMadeOfDamage) {

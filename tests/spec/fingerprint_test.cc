@@ -71,6 +71,18 @@ TEST(FingerprintTest, ADefaultSpecSaysAlmostNothing) {
             "ablate run 1\ndevice=cpu\nnumerics=3\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
 }
 
+TEST(FingerprintTest, NamesTheTask) {
+  EXPECT_EQ(Canonical(Only(RecallSpec()).run.spec(), "").RunText(0),
+            "ablate run 1\ndevice=cpu\nnumerics=3\nseed=0\ntask=recall\ntrainer=torch\n");
+  const std::string text =
+      "ablate run 1\ndata=x\ndevice=cpu\nnumerics=3\nseed=0\ntask=text\ntrainer=torch\n";
+  v1::BaseSpec base = Only(TextSpec()).run.spec();
+  EXPECT_EQ(Canonical(base, "x").RunText(0), text);
+  // That it is read as characters goes without saying; how much is evaluated does not.
+  base.mutable_evaluation()->set_batches(8);
+  EXPECT_THAT(Canonical(base, "x").RunText(0), ::testing::HasSubstr("\nevaluation.batches=8\n"));
+}
+
 TEST(FingerprintTest, IsTwelveCharactersOfBase32) {
   // Of SHA-256("abc"): ba7816bf8f01cfea…
   EXPECT_EQ(ShortHash("abc"), "xj4bnp4pahh6");
@@ -157,7 +169,7 @@ TEST(FingerprintTest, EveryFieldCounts) {
   for (const v1::BaseSpec& base : FilledBases()) {
     const Canonical before(base, "0");
     for (const FieldRule& rule : FieldRules()) {
-      if (!rule.Applies(base)) continue;
+      if (!rule.Applies(base) || HasOneValue(rule)) continue;
       v1::BaseSpec other = base;
       rule.field.Set(OtherValue(rule, rule.field.Get(base)), &other);
       const Canonical after(other, "0");
@@ -222,6 +234,10 @@ TEST(FingerprintTest, AShapeIsWhatAStepCosts) {
   }
   EXPECT_EQ(shape_with("model.init.kind", "\"gpt2\""), before);
   EXPECT_EQ(shape_with("task.documents.held_out", "7"), before);
+  const std::string of_text = Only(TextSpec()).shape;
+  EXPECT_EQ(Resolved(TextSpec(), {{"task.text.validation", Json("0.2")}}).cells.at(0).shape,
+            of_text);
+  EXPECT_NE(Resolved(TextSpec(), {{"model.context", Json("32")}}).cells.at(0).shape, of_text);
   EXPECT_NE(shape_with("model.width", "32"), before);
   EXPECT_NE(shape_with("training.batch", "2"), before);
   EXPECT_NE(shape_with("training.ema", "0.9"), before);

@@ -193,6 +193,33 @@ TEST(NotesTest, NothingIsSaidOfLengthsThatAreNotKnown) {
   }
 }
 
+TEST(NotesTest, SayWhatAnEvaluationOfATextLeavesOut) {
+  constexpr char kAll[] =
+      "evaluation scores 111,488 tokens in 1,742 windows of context 64; the last 51 of 111,540 "
+      "validation tokens are left out";
+  v1::ExperimentSpec spec = TextSpec();
+  EXPECT_THAT(Resolved(spec).notes, ElementsAre(kAll));
+  spec.mutable_base()->mutable_evaluation()->set_batches(20);
+  EXPECT_THAT(Resolved(spec).notes,
+              ElementsAre("evaluation scores 40,960 tokens in 640 windows of context 64 "
+                          "(evaluation.batches 20); the last 70,579 of 111,540 validation tokens "
+                          "are left out"));
+  spec.mutable_base()->mutable_evaluation()->set_batches(55);
+  EXPECT_THAT(Resolved(spec).notes, ElementsAre(kAll));
+}
+
+TEST(NotesTest, NothingIsSaidOfATextThatIsEvaluatedToItsEnd) {
+  v1::ExperimentSpec spec = TextSpec();
+  spec.add_axes()->set_field("task.text.dataset");
+  *spec.mutable_axes(0)->add_values() = Json("\"tiny\"");  // 7 tokens to validate on
+  spec.mutable_base()->mutable_model()->set_context(6);
+  EXPECT_THAT(Resolved(spec).notes, IsEmpty());
+  spec.mutable_base()->mutable_model()->set_context(5);
+  EXPECT_THAT(Resolved(spec).notes,
+              ElementsAre("evaluation scores 5 tokens in 1 window of context 5; the last 1 of 7 "
+                          "validation tokens is left out"));
+}
+
 TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
   std::vector<uint64_t> lengths(32);
   lengths[20] = 50;
@@ -229,6 +256,26 @@ TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
   other = documents;
   other.mutable_task()->mutable_documents()->set_held_out(11);
   EXPECT_NE(ScoredData(other, "a", 40), scored);
+  const v1::BaseSpec text = Resolved(TextSpec()).cells.at(0).run.spec();
+  const FieldValues of_text = ScoredData(text, "a", 0);
+  EXPECT_NE(ScoredData(text, "b", 0), of_text);
+  other = text;
+  other.mutable_training()->set_batch(8);
+  EXPECT_EQ(ScoredData(other, "a", 0), of_text);
+  other.mutable_model()->set_context(63);
+  EXPECT_NE(ScoredData(other, "a", 0), of_text);
+  other = text;
+  other.mutable_evaluation()->set_batches(3);
+  EXPECT_NE(ScoredData(other, "a", 0), of_text);
+  other = text;
+  other.mutable_task()->mutable_text()->set_validation(0.2);
+  EXPECT_NE(ScoredData(other, "a", 0), of_text);
+  const v1::BaseSpec pairs = Resolved(RecallSpec()).cells.at(0).run.spec();
+  other = pairs;
+  other.mutable_training()->set_batch(8);
+  EXPECT_EQ(ScoredData(other, "", 0), ScoredData(pairs, "", 0));
+  other.mutable_task()->mutable_recall()->set_attributes(5);
+  EXPECT_NE(ScoredData(other, "", 0), ScoredData(pairs, "", 0));
   v1::BaseSpec recall;
   recall.mutable_task()->mutable_legacy_recall()->set_keys(20);
   recall.mutable_training()->set_batch(4);

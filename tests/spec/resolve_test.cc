@@ -180,6 +180,30 @@ TEST(ResolveTest, NamesDataSetsById) {
   EXPECT_EQ(resolution.cells[12].run.spec().task().documents().dataset(), "datasets/tiny-000000");
 }
 
+TEST(ResolveTest, NamesTheDataSetsOfTextsToo) {
+  v1::ExperimentSpec spec = TextSpec();
+  spec.add_axes()->set_name("data");
+  v1::Setting* shakespeare = spec.mutable_axes(0)->add_settings();
+  shakespeare->set_label("shakespeare");
+  v1::Setting* tiny = spec.mutable_axes(0)->add_settings();
+  tiny->set_label("tiny");
+  (*tiny->mutable_set())["task.text"] = Json(R"({"dataset": "tiny", "validation": 0.5})");
+  (*tiny->mutable_set())["model.context"] = Json("30");
+  const Resolution resolution = Resolved(spec);
+  EXPECT_EQ(resolution.spec.base().task().text().dataset(), "datasets/shakespeare-86c4e6");
+  EXPECT_EQ(resolution.spec.axes(0)
+                .settings(1)
+                .set()
+                .at("task.text")
+                .struct_value()
+                .fields()
+                .at("dataset")
+                .string_value(),
+            "datasets/tiny-000000");
+  EXPECT_EQ(resolution.cells[1].run.spec().task().text().dataset(), "datasets/tiny-000000");
+  EXPECT_EQ(resolution.cells[1].dataset_sha256, std::string(63, '0') + "2");
+}
+
 TEST(ResolveTest, LooksEachDataSetUpOnce) {
   Surroundings surroundings = TestSurroundings();
   int calls = 0;

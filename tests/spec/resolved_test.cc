@@ -53,6 +53,25 @@ TEST(DefaultsTest, OfDocumentsDiffer) {
   EXPECT_FALSE(base.evaluation().has_batches());
 }
 
+TEST(DefaultsTest, OfRecall) {
+  const v1::BaseSpec base = FilledBase("task { recall { } }");
+  EXPECT_EQ(base.task().recall().ShortDebugString(), "entities: 20 attributes: 20 pairs: 20");
+  EXPECT_EQ(base.model().context(), 21u);
+  EXPECT_FALSE(base.model().attention().causal());
+  EXPECT_EQ(base.evaluation().batches(), 8u);
+  EXPECT_EQ(FilledBase("task { recall { pairs: 7 } }").model().context(), 8u);
+}
+
+TEST(DefaultsTest, OfText) {
+  const v1::BaseSpec base = FilledBase(R"(task { text { dataset: "shakespeare" } })");
+  EXPECT_EQ(base.task().text().dataset(), "datasets/shakespeare-86c4e6");
+  EXPECT_EQ(base.task().text().tokenizer(), v1::Tokenizer::chars);
+  EXPECT_EQ(base.task().text().validation(), 0.1);
+  EXPECT_EQ(base.model().context(), 64u);
+  EXPECT_TRUE(base.model().attention().causal());
+  EXPECT_FALSE(base.evaluation().has_batches());
+}
+
 TEST(DefaultsTest, FollowOtherFields) {
   const std::string task = "task { legacy_recall { draw: 9 } } ";
   EXPECT_EQ(FilledBase(task).model().context(), 10u);
@@ -162,6 +181,38 @@ TEST(EngineConfigTest, CarriesWhatDocumentsAndAdamHave) {
   EXPECT_EQ(config.training.schedule.kind, engine::ScheduleKind::kLinear);
   EXPECT_THAT(config.training.checkpoints, ElementsAre(0u, 100u, 500u));
   EXPECT_TRUE(config.training.final_checkpoint);
+}
+
+TEST(EngineConfigTest, CarriesTheOtherTasks) {
+  const v1::ExperimentSpec recall =
+      WithBase("task { recall { entities: 9 attributes: 5 pairs: 3 } }");
+  const engine::RunConfig of_recall =
+      *ToEngineConfig(Resolved(recall).cells.at(0).run, engine::RecallShape({9, 5, 3}));
+  EXPECT_EQ(std::get<engine::RecallTask>(of_recall.task), (engine::RecallTask{9, 5, 3}));
+  EXPECT_EQ(of_recall.model.vocabulary, 59);
+  EXPECT_EQ(of_recall.model.loss, engine::LossPositions::kLast);
+  v1::ExperimentSpec text = TextSpec();
+  text.mutable_base()->mutable_task()->mutable_text()->set_validation(0.25);
+  const engine::TaskShape shape = engine::TextShape({1'115'394, 65});
+  const engine::RunConfig of_text = *ToEngineConfig(Resolved(text).cells.at(0).run, shape);
+  EXPECT_EQ(std::get<engine::TextTask>(of_text.task).validation, 0.25);
+  EXPECT_EQ(of_text.model.vocabulary, 65);
+  EXPECT_EQ(of_text.model.loss, engine::LossPositions::kAll);
+  EXPECT_EQ(of_text.evaluation.batches, 0u) << "all of them";
+  text.mutable_base()->mutable_evaluation()->set_batches(4);
+  EXPECT_EQ(ToEngineConfig(Resolved(text).cells.at(0).run, shape)->evaluation.batches, 4u);
+}
+
+TEST(EstimateTest, CountsTheVocabularyOfATextWithItsLineFeed) {
+  // 65 rows of 128 in the embedding and in the head, and the head's bias.
+  const auto parameters = [](const v1::ExperimentSpec& spec) {
+    return Resolved(spec).cells.at(0).parameters;
+  };
+  v1::ExperimentSpec documents = TextSpec();
+  documents.mutable_base()->mutable_task()->mutable_documents()->set_dataset("shakespeare");
+  EXPECT_EQ(parameters(TextSpec()), parameters(documents)) << "which have a boundary instead";
+  v1::ExperimentSpec recall = WithBase("task { recall {} } model { context: 64 }");
+  EXPECT_EQ(parameters(recall) - parameters(TextSpec()), (440u - 65u) * (128 + 128 + 1));
 }
 
 TEST(EstimateTest, CountsBytes) {

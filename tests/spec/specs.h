@@ -21,7 +21,8 @@ namespace ablate::spec {
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
 // A server that has the data set datasets/names-0a30b5 (32,033 names, also known as names and
-// names.txt) and datasets/tiny-000000 (10 documents).
+// names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text) and
+// datasets/shakespeare-86c4e6.
 inline Surroundings TestSurroundings() {
   Surroundings surroundings;
   surroundings.find_dataset = [](absl::string_view name) -> absl::StatusOr<DatasetFacts> {
@@ -29,7 +30,13 @@ inline Surroundings TestSurroundings() {
         name == "datasets/names-0a30b5") {
       return DatasetFacts{"names-0a30b5", std::string(63, '0') + "1", 32'033, 26};
     }
-    if (name == "tiny") return DatasetFacts{"tiny-000000", std::string(63, '0') + "2", 10, 5};
+    if (name == "tiny") {
+      return DatasetFacts{"tiny-000000", std::string(63, '0') + "2", 10, 5, 0, {}, 60, 10};
+    }
+    if (name == "shakespeare" || name == "datasets/shakespeare-86c4e6") {
+      return DatasetFacts{
+          "shakespeare-86c4e6", std::string(63, '0') + "3", 32'777, 64, 0, {}, 1'075'394, 40'000};
+    }
     return absl::NotFoundError("there is no data set of that name.");
   };
   return surroundings;
@@ -45,6 +52,14 @@ inline v1::ExperimentSpec FromText(const std::string& text) {
 // Small, valid, of one cell.
 inline v1::ExperimentSpec SmallSpec() {
   return FromText(R"(name: "small" base { task { legacy_recall {} } })");
+}
+
+inline v1::ExperimentSpec RecallSpec() {
+  return FromText(R"(name: "recall" base { task { recall {} } })");
+}
+
+inline v1::ExperimentSpec TextSpec() {
+  return FromText(R"(name: "text" base { task { text { dataset: "shakespeare" } } })");
 }
 
 // The experiment on names that comes as an example: 3 placements × 5 rates × 12 seeds.
@@ -128,11 +143,15 @@ inline std::vector<v1::BaseSpec> FilledBases() {
   sigmoid.mutable_base()->mutable_model()->mutable_attention()->set_kind(
       v1::AttentionKind::sigmoid);
   std::vector<v1::BaseSpec> bases;
-  for (const v1::ExperimentSpec& spec : {SmallSpec(), sgd, sigmoid, NamesNorm()}) {
+  for (const v1::ExperimentSpec& spec :
+       {SmallSpec(), sgd, sigmoid, RecallSpec(), TextSpec(), NamesNorm()}) {
     bases.push_back(Resolved(spec).cells.at(0).run.spec());
   }
   return bases;
 }
+
+// Whether there is nothing else that the rule's field may say.
+inline bool HasOneValue(const FieldRule& rule) { return rule.path == "task.text.tokenizer"; }
 
 // Another value than `value` that the rule's field may have by itself.
 inline double OtherValue(const FieldRule& rule, double value) {

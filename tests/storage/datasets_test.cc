@@ -42,12 +42,15 @@ TEST_P(DatasetsTest, StoresARecord) {
   EXPECT_EQ(CodeOf(store().FindDataset("other")), absl::StatusCode::kNotFound);
 }
 
-TEST_P(DatasetsTest, KeepsHowLongDocumentsAre) {
+TEST_P(DatasetsTest, KeepsWhatWasCounted) {
   Value(store().AddDataset(Make("names-1", "names", "emma\n")));
-  EXPECT_EQ(Value(store().DocumentLengths("names-1")), "");
-  ASSERT_TRUE(store().KeepDocumentLengths("names-1", "4 4:1").ok());
-  EXPECT_EQ(Value(store().DocumentLengths("names-1")), "4 4:1");
-  EXPECT_EQ(CodeOf(store().DocumentLengths("names-2")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Value(store().Counts("names-1")).document_lengths, "");
+  EXPECT_EQ(Value(store().Counts("names-1")).code_points, 0u);
+  ASSERT_TRUE(store().KeepCounts("names-1", {"4 4:1", 4, 1}).ok());
+  EXPECT_EQ(Value(store().Counts("names-1")).document_lengths, "4 4:1");
+  EXPECT_EQ(Value(store().Counts("names-1")).code_points, 4u);
+  EXPECT_EQ(Value(store().Counts("names-1")).line_ends, 1u);
+  EXPECT_EQ(CodeOf(store().Counts("names-2")), absl::StatusCode::kNotFound);
 }
 
 TEST_P(DatasetsTest, ReturnsTheOneWithTheSameHash) {

@@ -198,7 +198,8 @@ TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
   }
   const auto store = Value(Store::Open(Options()));
   EXPECT_EQ(Value(store->FindDataset("names-1")).characters, 4u);
-  EXPECT_EQ(Value(store->DocumentLengths("names-1")), "") << "nobody has counted";
+  EXPECT_EQ(Value(store->Counts("names-1")).document_lengths, "") << "nobody has counted";
+  EXPECT_EQ(Value(store->Counts("names-1")).code_points, 0u);
 }
 
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {

@@ -58,8 +58,7 @@ struct Request {
   const ModelConfig& model;
   const ModelParameters& parameters;
   const SampleOptions& options;
-  const std::vector<uint32_t>& prompt;
-  uint32_t bos = 0;
+  const Opening& opening;
   const std::atomic<bool>& stop;
 };
 
@@ -73,16 +72,19 @@ class Group {
         reader_(request.model, request.parameters, count),
         drafts_(count) {
     for (uint32_t row = 0; row < count; ++row) open_.push_back(row);
-    for (Draft& draft : drafts_) draft.tokens = request.prompt;
+    for (Draft& draft : drafts_) {
+      draft.tokens = request.opening.tokens;
+      draft.hidden = request.opening.hidden;
+    }
   }
 
   absl::StatusOr<std::vector<Draft>> Run() {
     const auto context = static_cast<uint32_t>(request_.model.context);
-    const auto given = static_cast<uint32_t>(request_.prompt.size());
+    const auto given = static_cast<uint32_t>(request_.opening.tokens.size());
     for (uint32_t position = 0; position < context && !open_.empty(); ++position) {
       if (request_.stop.load()) return Withdrawn();
       const at::Tensor scores = reader_.Next(Inputs(position));
-      if (position < given) continue;
+      if (position + 1 < given) continue;
       absl::Status drawn = DrawAll(scores.to(at::kDouble).contiguous(), position);
       if (!drawn.ok()) return drawn;
     }
@@ -94,9 +96,7 @@ class Group {
   at::Tensor Inputs(uint32_t position) const {
     at::Tensor tokens = at::empty({static_cast<int64_t>(open_.size())}, at::kLong);
     int64_t* to = tokens.mutable_data_ptr<int64_t>();
-    for (const uint32_t row : open_) {
-      *to++ = position == 0 ? request_.bos : drafts_[row].tokens[position - 1];
-    }
+    for (const uint32_t row : open_) *to++ = drafts_[row].tokens[position];
     return tokens;
   }
 
@@ -115,7 +115,7 @@ class Group {
       Draft& draft = drafts_[open_[i]];
       const uint32_t token = Draw(Keep({row, vocabulary}, request_.options), u);
       ++draft.drawn;
-      draft.ended = token == request_.bos;
+      draft.ended = token == request_.opening.end;
       if (draft.ended) continue;
       draft.tokens.push_back(token);
       open.push_back(open_[i]);
@@ -146,18 +146,27 @@ absl::StatusOr<std::vector<Draft>> DrawGroup(const Request& request, uint32_t fi
   return Group<PrefixReader>(request, first, count).Run();
 }
 
-// The documents of the run's task, which what is drawn is written and looked for in.
-absl::StatusOr<std::shared_ptr<const TokenizedDocuments>> DocumentsOf(const RunConfig& config) {
-  const auto* task = std::get_if<DocumentsTask>(&config.task);
-  if (task == nullptr) {
+// The data of the run's task, which what is drawn is written in.
+absl::StatusOr<SampledData> DataOf(const RunConfig& config) {
+  SampledData data;
+  if (const auto* documents = std::get_if<DocumentsTask>(&config.task)) {
+    data.documents = documents->documents.get();
+  } else if (const auto* text = std::get_if<TextTask>(&config.task)) {
+    data.text = text->text.get();
+  } else {
     return absl::FailedPreconditionError(
         "the run's task has no text: its tokens are numbers without a meaning");
   }
   const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
   if (!shape.ok()) return shape.status();
-  if (shape->vocabulary == config.model.vocabulary) return task->documents;
+  if (shape->vocabulary == config.model.vocabulary) return data;
   return absl::InvalidArgumentError(absl::StrCat(
       "the data has ", shape->vocabulary, " tokens, but the model has ", config.model.vocabulary));
+}
+
+SampleWriter WriterOf(const SampledData& data, const RunConfig& config) {
+  if (data.text != nullptr) return SampleWriter(*data.text);
+  return SampleWriter(*data.documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
 }
 
 absl::Status CheckOptions(const SampleOptions& options) {
@@ -172,13 +181,12 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
                                       const SampleOptions& options, const std::atomic<bool>& stop,
                                       const std::function<void(std::vector<Sample>)>& on_samples) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  const auto found = DocumentsOf(config);
-  if (!found.ok()) return found.status();
-  const TokenizedDocuments& documents = **found;
+  const absl::StatusOr<SampledData> data = DataOf(config);
+  if (!data.ok()) return data.status();
   if (stop.load()) return Withdrawn();
-  const absl::StatusOr<std::vector<uint32_t>> prompt =
-      EncodePrompt(options.prompt, documents.alphabet, LongestPrompt(config.model));
-  if (!prompt.ok()) return prompt.status();
+  const absl::StatusOr<Opening> opening =
+      OpeningOf(*data, options.prompt, LongestPrompt(config.model));
+  if (!opening.ok()) return opening.status();
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
   if (!read.ok()) return read.status();
@@ -186,8 +194,8 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   const at::Tensor buffers = FlatTensor(read->type, read->buffers).unsqueeze(0);
   const ModelParameters parameters =
       BindParameters(config.model, layout, ParameterViews(layout, flat), buffers);
-  const Request request = {config.model, parameters, options, *prompt, documents.bos(), stop};
-  SampleWriter writer(documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
+  const Request request = {config.model, parameters, options, *opening, stop};
+  SampleWriter writer = WriterOf(*data, config);
   const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));
   for (uint32_t first = 0; first < options.count; first += group) {
     const auto drafts = DrawGroup(request, first, std::min(group, options.count - first));

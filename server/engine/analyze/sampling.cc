@@ -84,9 +84,9 @@ Tokens DocumentOf(const TokenizedDocuments& documents, uint32_t document) {
 // Which of `wanted` are documents of `training`: one pass over the data, however many are wanted.
 std::set<Tokens, Lexical> Found(const TokenizedDocuments& documents,
                                 const std::vector<uint32_t>& training,
-                                const std::vector<Draft>& wanted) {
-  std::set<Tokens, Lexical> sought, found;
-  for (const Draft& draft : wanted) sought.insert(Tokens(draft.tokens));
+                                const std::vector<Tokens>& wanted) {
+  const std::set<Tokens, Lexical> sought(wanted.begin(), wanted.end());
+  std::set<Tokens, Lexical> found;
   for (const uint32_t document : training) {
     const auto hit = sought.find(DocumentOf(documents, document));
     if (hit != sought.end()) found.insert(*hit);
@@ -185,34 +185,56 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
                                                  ", one less than the model's context"));
 }
 
+const std::u32string& SampledData::alphabet() const {
+  return documents != nullptr ? documents->alphabet : text->alphabet;
+}
+
+absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view prompt,
+                                  uint32_t max_tokens) {
+  absl::StatusOr<std::vector<uint32_t>> tokens = EncodePrompt(prompt, data.alphabet(), max_tokens);
+  if (!tokens.ok()) return tokens.status();
+  Opening opening;
+  if (data.documents != nullptr) {
+    opening = {{data.documents->bos()}, 1, data.documents->bos()};
+  } else if (prompt.empty()) {
+    const absl::StatusOr<std::vector<uint32_t>> line_feed = EncodePrompt("\n", data.alphabet(), 1);
+    if (!line_feed.ok()) {
+      return absl::InvalidArgumentError(
+          "prompt: it is empty, and the run's data has no line feed to begin with; allowed: a "
+          "prompt");
+    }
+    opening = {*line_feed, 1, std::nullopt};
+  }
+  opening.tokens.insert(opening.tokens.end(), tokens->begin(), tokens->end());
+  return opening;
+}
+
 SampleWriter::SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed)
-    : documents_(documents) {
+    : alphabet_(documents.alphabet), documents_(&documents) {
   const size_t count = documents.documents();
   training_ = PythonShuffle(static_cast<uint32_t>(count), seed);
   training_.resize(count - std::min<size_t>(held_out, count));
 }
 
 std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
-  const std::set<Tokens, Lexical> found = Found(documents_, training_, drafts);
+  std::vector<Tokens> written;
+  written.reserve(drafts.size());
+  for (const Draft& draft : drafts) written.push_back(Tokens(draft.tokens).subspan(draft.hidden));
+  std::set<Tokens, Lexical> found;
+  if (documents_ != nullptr) found = Found(*documents_, training_, written);
   std::vector<Sample> samples;
   samples.reserve(drafts.size());
-  for (const Draft& draft : drafts) {
+  for (size_t i = 0; i < drafts.size(); ++i) {
     Sample& sample = samples.emplace_back();
     sample.index = next_++;
-    sample.text = TextOf(draft);
-    sample.tokens = draft.drawn;
-    sample.ended = draft.ended;
-    sample.in_training_data = found.count(Tokens(draft.tokens)) > 0;
+    for (const uint32_t token : written[i]) sample.text += text::EncodeUtf8(alphabet_[token]);
+    sample.tokens = drafts[i].drawn;
+    sample.ended = drafts[i].ended;
+    sample.in_training_data = found.count(written[i]) > 0;
     counts_.in_training_data += sample.in_training_data ? 1 : 0;
     counts_.distinct += texts_.insert(sample.text).second ? 1 : 0;
   }
   return samples;
-}
-
-std::string SampleWriter::TextOf(const Draft& draft) const {
-  std::string text;
-  for (const uint32_t token : draft.tokens) text += text::EncodeUtf8(documents_.alphabet[token]);
-  return text;
 }
 
 }  // namespace ablate::engine

@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/types/span.h"
 #include "server/engine/config.h"
 #include "server/engine/data/documents.h"
+#include "server/engine/data/whole_text.h"
 #include "server/engine/samples.h"
 
 namespace ablate::engine {
@@ -41,11 +43,33 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
                                                    const std::u32string& alphabet,
                                                    uint32_t max_tokens);
 
-// One document as it grows; without boundary tokens.
+// The data that samples are written in: one of them.
+struct SampledData {
+  const TokenizedDocuments* documents = nullptr;
+  const TokenizedText* text = nullptr;
+
+  const std::u32string& alphabet() const;
+};
+
+// How every sample begins and ends.
+struct Opening {
+  std::vector<uint32_t> tokens;  // at least one
+  uint32_t hidden = 0;           // so many of the first are not written
+  std::optional<uint32_t> end;   // a token that ends a sample and is not written
+};
+
+// Documents begin with the boundary token, then the prompt, and end with the boundary token. A text
+// begins with the prompt, or where that is empty with a line feed, which is not written.
+// INVALID_ARGUMENT as EncodePrompt, or if that text has no line feed.
+absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view prompt,
+                                  uint32_t max_tokens);
+
+// One sample as it grows, without the token that ends it.
 struct Draft {
-  std::vector<uint32_t> tokens;  // the prompt's first
+  std::vector<uint32_t> tokens;  // the opening's first
   uint32_t drawn = 0;
   bool ended = false;
+  uint32_t hidden = 0;  // so many of the first tokens are not written
 };
 
 // Turns drafts into samples and counts them. Not thread-safe.
@@ -55,14 +79,16 @@ class SampleWriter {
   // order that `seed` gives.
   SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed);
 
+  // `text` must outlive it. It has no documents that a sample could be.
+  explicit SampleWriter(const TokenizedText& text) : alphabet_(text.alphabet) {}
+
   // The next samples, in order of index.
   std::vector<Sample> Write(const std::vector<Draft>& drafts);
   const SampleCounts& counts() const { return counts_; }
 
  private:
-  std::string TextOf(const Draft& draft) const;
-
-  const TokenizedDocuments& documents_;
+  const std::u32string& alphabet_;
+  const TokenizedDocuments* documents_ = nullptr;
   std::vector<uint32_t> training_;
   std::set<std::string> texts_;
   SampleCounts counts_;

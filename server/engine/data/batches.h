@@ -45,7 +45,7 @@ class BatchSource {
 
   // The held-out batches, the same at every call: for documents grouped by length so that none is
   // padded (at most `kMaxEvaluationBatch` rows each), for generated tasks `evaluation.batches`
-  // of them.
+  // of them, for a text its EvaluatedWindows (task.h), `kEvaluatedTogether` a batch.
   virtual const std::vector<TokenBatch>& HeldOut() = 0;
 
   // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are
@@ -60,9 +60,12 @@ class BatchSource {
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config);
 
 // The same for a run whose task is known; `training.batch` must be checked. Documents come in a
-// seeded order, its end held out, the rest cycled over.
+// seeded order, its end held out, the rest cycled over; sequences of recall are generated; windows
+// of a text begin anywhere in its training part.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig& config);
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const RunConfig& config);
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeRecallBatches(const RunConfig& config);
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeTextBatches(const RunConfig& config);
 
 }  // namespace ablate::engine
 

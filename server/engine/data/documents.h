@@ -9,30 +9,24 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/data/characters.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
 
-// Walks over the non-empty lines of a text. Lines end with LF or CR LF; a byte order mark at the
-// start is not part of the text. The text must outlive the reader.
+// Walks over the non-empty lines of a text, which must outlive the reader.
 class DocumentReader {
  public:
   explicit DocumentReader(absl::string_view text) : DocumentReader(text, 0) {}
   // `text` begins with a line, at this byte of the whole text.
-  DocumentReader(absl::string_view text, size_t begins_at);
+  DocumentReader(absl::string_view text, size_t begins_at) : lines_(text, begins_at) {}
 
-  // Puts the code points of the next document into `document`; false when there is none.
-  // INVALID_ARGUMENT at a byte that is not UTF-8 or a control character that is neither a tab nor a
-  // line end.
+  // Puts the code points of the next document into `document`; false when there is none. Errors as
+  // LineReader::Next.
   absl::StatusOr<bool> Next(std::u32string& document);
 
  private:
-  // Reads up to and including the next line end.
-  absl::Status ReadLine(std::u32string& line);
-
-  absl::string_view text_;
-  const size_t begins_at_;
-  size_t offset_ = 0;
+  LineReader lines_;
 };
 
 // All documents of a text as tokens.
@@ -48,7 +42,7 @@ struct TokenizedDocuments : TaskData {
   bool operator==(const TokenizedDocuments& other) const;
 };
 
-// INVALID_ARGUMENT as DocumentReader::Next, and if there is no document.
+// INVALID_ARGUMENT as LineReader::Next, and if there is no document.
 absl::StatusOr<TokenizedDocuments> TokenizeDocuments(absl::string_view text);
 
 }  // namespace ablate::engine

@@ -61,7 +61,7 @@ figcaption strong { color: #222222; }
 .missing { border: 1px dashed #8a8a8a; padding: .7rem .9rem; color: #595959; }
 .writers { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 2rem; }
 ul.texts { list-style: none; padding: 0; margin: 0; columns: 2; overflow-wrap: anywhere; }
-ul.texts li { margin: 0; }
+ul.texts li { margin: 0; white-space: pre-wrap; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .25rem 1.2rem; margin: .6rem 0; }
 dt { color: #595959; }
 dd { margin: 0; overflow-wrap: anywhere; }

@@ -43,7 +43,7 @@ void Texts(const Place& place, const Samples::Setting& setting, Markup* out) {
   }
   out->Open("ul", {{"class", "texts"}});
   for (const std::string& text : setting.texts) {
-    out->Element("li", {{"dir", "auto"}}, text.empty() ? "(empty)" : text);
+    out->Open("li", {{"dir", "auto"}}).Lines(text.empty() ? "(empty)" : text).Close();
   }
   out->Close().Close();
 }

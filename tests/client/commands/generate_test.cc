@@ -54,6 +54,25 @@ TEST_F(GenerateTest, PrintsOneSampleALineAndTheSharesBesides) {
       << "defaults are the server's";
 }
 
+TEST_F(GenerateTest, KeepsSamplesOfSeveralLinesApart) {
+  texts_ = {"to be\nor not", "that\n"};
+  EXPECT_EQ(Run({"generate", "runs/r"}).out, "to be\nor not\n\nthat\n\n\n");
+  console_.out_is_terminal = true;
+  texts_ = {"to\x1b\nbe", "or"};
+  EXPECT_EQ(Run({"generate", "runs/r"}).out, "to\\x1b\nbe\n\nor\n");
+}
+
+TEST_F(GenerateTest, LeavesOutAShareThatIsNotLookedFor) {
+  answers_.generate = [](const v1::GenerateRequest&, const Write& write) {
+    v1::GenerateResponse message;
+    message.mutable_summary()->set_samples(1);
+    message.mutable_summary()->set_distinct_share(1);
+    write(message);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"generate", "runs/r"}).err, "1 sample at step 0: 100 % distinct\n");
+}
+
 TEST_F(GenerateTest, PassesEveryOptionOn) {
   const Outcome outcome =
       Run({"generate", "runs/r", "--step", "100", "--count", "5", "--temperature", "0.5", "--top-k",

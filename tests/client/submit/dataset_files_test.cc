@@ -69,6 +69,29 @@ TEST(FindDatasetPathsTest, LeavesOutWhatTheCommandLineReplaces) {
   EXPECT_EQ(*found[0].name, "here.txt");
 }
 
+TEST(FindDatasetPathsTest, FindsTheFileOfAText) {
+  ExperimentFile file = Load(
+      "name: a\n"
+      "base: {task: {text: {dataset: data/t.txt}}}\n"
+      "axes: [{name: data, settings: [{label: a}, {label: b, set: {task: {text: {dataset: "
+      "u.txt}}}}]}]\n");
+  Overrides overrides;
+  std::vector<std::string> found;
+  for (const DatasetPath& path : FindDatasetPaths(&file.spec, &overrides)) {
+    found.push_back(absl::StrCat(path.field, " = ", *path.name));
+  }
+  EXPECT_THAT(found,
+              UnorderedElementsAre("base.task.text.dataset = data/t.txt",
+                                   "axes[0].settings[1].set[\"task\"].text.dataset = u.txt"));
+  overrides["task.text.validation"].set_number_value(.2);
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
+  overrides["task.recall"].mutable_struct_value();
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 1u);
+  overrides.clear();
+  overrides["task.text.dataset"].set_string_value("here.txt");
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u) << "one of them of the option";
+}
+
 TEST(FindDatasetPathsTest, LeavesOutTheFileOfATaskThatTheCommandLineReplaces) {
   ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: gone.txt}}}\n");
   Overrides overrides;

@@ -73,6 +73,16 @@ TEST(PageTest, SaysThatTheDataMustBeThereFirst) {
   EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("ablate data add FILE")));
 }
 
+TEST(PageTest, KeepsTheLinesOfSamplesOfATextAndSaysNothingOfItsTrainingData) {
+  Experiment experiment = Example();
+  Samples::Setting& setting = experiment.samples->settings[0];
+  setting.texts = {"KING:\nTo <be>\x01"};
+  setting.in_training.reset();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page, HasSubstr("<li dir=\"auto\">KING:\nTo &lt;be&gt;\xEF\xBF\xBD</li>"));
+  EXPECT_THAT(page, HasSubstr("<td>95 %</td><td>—</td>"));
+}
+
 TEST(PageTest, SaysWhyAFigureIsMissing) {
   const std::string page = PageOf({Example()});
   EXPECT_THAT(page, HasSubstr("<p class=\"missing\">There is nothing to show.</p>"));

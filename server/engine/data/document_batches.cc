@@ -1,0 +1,158 @@
+// Batches of a documents task: in a seeded order, its end held out.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "server/engine/data/batches.h"
+#include "server/engine/data/documents.h"
+#include "server/engine/data/random.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr uint64_t kDocumentsCursor = 0x73746E656D75636F;  // "ocuments"
+
+// Documents as rows: BOS, the characters, BOS, cut to the model's context.
+class DocumentRows {
+ public:
+  DocumentRows(std::shared_ptr<const TokenizedDocuments> documents, int64_t context)
+      : shared_(std::move(documents)), documents_(*shared_), context_(context) {}
+
+  // Positions that a document's row has.
+  int64_t Length(uint32_t document) const {
+    const size_t characters = documents_.starts[document + 1] - documents_.starts[document];
+    return std::min(context_, static_cast<int64_t>(characters) + 1);
+  }
+
+  // The documents as one batch, right-padded to the longest.
+  TokenBatch Batch(absl::Span<const uint32_t> documents) const {
+    TokenBatch batch;
+    batch.rows = static_cast<int64_t>(documents.size());
+    batch.lengths.reserve(documents.size());
+    for (const uint32_t document : documents) batch.lengths.push_back(Length(document));
+    batch.length = *std::max_element(batch.lengths.begin(), batch.lengths.end());
+    const size_t size = static_cast<size_t>(batch.rows * batch.length);
+    batch.inputs.assign(size, 0);
+    batch.targets.assign(size, TokenBatch::kIgnored);
+    for (size_t row = 0; row < documents.size(); ++row) {
+      const size_t begin = row * static_cast<size_t>(batch.length);
+      Fill(documents[row], batch.lengths[row], &batch.inputs[begin], &batch.targets[begin]);
+    }
+    return batch;
+  }
+
+ private:
+  // The row's tokens are BOS, c0, c1, …, BOS; targets are the inputs one position later.
+  void Fill(uint32_t document, int64_t length, int64_t* inputs, int64_t* targets) const {
+    const size_t start = documents_.starts[document];
+    const int64_t characters = static_cast<int64_t>(documents_.starts[document + 1] - start);
+    const uint32_t* tokens = documents_.tokens.data() + start;
+    int64_t current = documents_.bos();
+    for (int64_t i = 0; i < length; ++i) {
+      inputs[i] = current;
+      current = i < characters ? tokens[i] : documents_.bos();
+      targets[i] = current;
+    }
+  }
+
+  std::shared_ptr<const TokenizedDocuments> shared_;
+  const TokenizedDocuments& documents_;
+  int64_t context_;
+};
+
+// Held-out batches by ascending length; within a length in the shuffled order.
+std::vector<TokenBatch> GroupByLength(const DocumentRows& rows,
+                                      absl::Span<const uint32_t> documents) {
+  std::map<int64_t, std::vector<uint32_t>> groups;
+  for (const uint32_t document : documents) groups[rows.Length(document)].push_back(document);
+  constexpr size_t kMaxRows = static_cast<size_t>(BatchSource::kMaxEvaluationBatch);
+  std::vector<TokenBatch> batches;
+  for (const auto& [length, group] : groups) {
+    for (size_t begin = 0; begin < group.size(); begin += kMaxRows) {
+      batches.push_back(rows.Batch(absl::MakeConstSpan(group).subspan(begin, kMaxRows)));
+    }
+  }
+  return batches;
+}
+
+class DocumentBatches : public BatchSource {
+ public:
+  // `order` is the shuffled order of all documents, of which the last `held_out` are never trained
+  // on.
+  DocumentBatches(DocumentRows rows, std::vector<uint32_t> order, size_t held_out, uint32_t batch)
+      : rows_(std::move(rows)), order_(std::move(order)), batch_(batch) {
+    const size_t training = order_.size() - held_out;
+    held_out_ = GroupByLength(rows_, absl::MakeConstSpan(order_).subspan(training));
+    order_.resize(training);
+  }
+
+  TokenBatch Next() override {
+    std::vector<uint32_t> documents(batch_);
+    for (uint32_t& document : documents) {
+      document = order_[position_];
+      position_ = (position_ + 1) % order_.size();
+    }
+    return rows_.Batch(documents);
+  }
+
+  const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
+
+  std::vector<uint64_t> Cursor() const override {
+    return {kDocumentsCursor, order_.size(), position_};
+  }
+
+  absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
+    if (cursor.size() != 3 || cursor[0] != kDocumentsCursor) {
+      return absl::InvalidArgumentError("the data cursor is not one of a documents task");
+    }
+    if (cursor[1] != order_.size() || cursor[2] >= order_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the data cursor is at document ", cursor[2],
+                                                     " of ", cursor[1], ", but this run trains on ",
+                                                     order_.size(), " documents"));
+    }
+    position_ = static_cast<size_t>(cursor[2]);
+    return absl::OkStatus();
+  }
+
+ private:
+  DocumentRows rows_;
+  std::vector<uint32_t> order_;  // the documents to train on
+  uint32_t batch_;
+  size_t position_ = 0;  // of the next document in `order_`
+  std::vector<TokenBatch> held_out_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig& config) {
+  const auto& task = std::get<DocumentsTask>(config.task);
+  if (config.model.context < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.context is ", config.model.context, ", but must be at least 1"));
+  }
+  if (task.documents == nullptr) {
+    return absl::InvalidArgumentError("task: its documents were not read");
+  }
+  const size_t count = task.documents->documents();
+  if (count > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the text has ", count, " documents, but at most 4294967295 are supported"));
+  }
+  if (task.held_out >= count) {
+    return absl::InvalidArgumentError(absl::StrCat("task.held_out is ", task.held_out,
+                                                   ", but must be below the number of documents, ",
+                                                   count, ", to leave one to train on"));
+  }
+  return std::make_unique<DocumentBatches>(DocumentRows(task.documents, config.model.context),
+                                           PythonShuffle(static_cast<uint32_t>(count), config.seed),
+                                           task.held_out, config.training.batch);
+}
+
+}  // namespace ablate::engine

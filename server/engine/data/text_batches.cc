@@ -1,0 +1,112 @@
+// Batches of a text task: windows that begin anywhere in its first part, fixed ones of its end.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/data/batches.h"
+#include "server/engine/data/random.h"
+#include "server/engine/data/whole_text.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr uint64_t kTextCursor = 0x776F646E69772D74;  // "t-window"
+
+class TextBatches : public BatchSource {
+ public:
+  // The split has a start and a window.
+  TextBatches(const TextTask& task, const TextSplit& split, const RunConfig& config)
+      : text_(task.text),
+        context_(static_cast<uint64_t>(config.model.context)),
+        batch_(config.training.batch),
+        starts_(split.starts),
+        generator_(StreamSeed(config.seed, "data/train")) {
+    const uint64_t windows = EvaluatedWindows(split, config.evaluation.batches);
+    for (uint64_t first = 0; first < windows; first += kEvaluatedTogether) {
+      std::vector<uint64_t> starts(std::min<uint64_t>(kEvaluatedTogether, windows - first));
+      for (size_t i = 0; i < starts.size(); ++i) {
+        starts[i] = split.training + (first + i) * context_;
+      }
+      held_out_.push_back(Batch(starts));
+    }
+  }
+
+  TokenBatch Next() override {
+    std::vector<uint64_t> starts(batch_);
+    for (uint64_t& start : starts) start = generator_.Below(starts_);
+    return Batch(starts);
+  }
+
+  const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
+
+  std::vector<uint64_t> Cursor() const override {
+    return {kTextCursor, starts_, generator_.state()};
+  }
+
+  absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
+    if (cursor.size() != 3 || cursor[0] != kTextCursor) {
+      return absl::InvalidArgumentError("the data cursor is not one of a text task");
+    }
+    if (cursor[1] != starts_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the data cursor is of a text with ", cursor[1],
+                       " places to begin a window, but this run has ", starts_));
+    }
+    generator_ = SplitMix64(cursor[2]);
+    return absl::OkStatus();
+  }
+
+ private:
+  // The windows that begin there; targets are the inputs one position later.
+  TokenBatch Batch(const std::vector<uint64_t>& starts) const {
+    TokenBatch batch;
+    batch.rows = static_cast<int64_t>(starts.size());
+    batch.length = static_cast<int64_t>(context_);
+    batch.lengths.assign(starts.size(), batch.length);
+    batch.inputs.reserve(starts.size() * context_);
+    batch.targets.reserve(starts.size() * context_);
+    for (const uint64_t start : starts) {
+      const uint32_t* first = text_->tokens.data() + start;
+      batch.inputs.insert(batch.inputs.end(), first, first + context_);
+      batch.targets.insert(batch.targets.end(), first + 1, first + 1 + context_);
+    }
+    return batch;
+  }
+
+  std::shared_ptr<const TokenizedText> text_;
+  uint64_t context_;
+  uint32_t batch_;
+  uint64_t starts_;
+  SplitMix64 generator_;
+  std::vector<TokenBatch> held_out_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeTextBatches(const RunConfig& config) {
+  const auto& task = std::get<TextTask>(config.task);
+  if (config.model.context < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.context is ", config.model.context, ", but must be at least 1"));
+  }
+  if (!(task.validation > 0 && task.validation < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task.validation is ", task.validation, ", but must be above 0 and below 1"));
+  }
+  if (task.text == nullptr) return absl::InvalidArgumentError("task: its text was not read");
+  const TextSplit split = SplitText(task.text->tokens.size(), task.validation,
+                                    static_cast<uint64_t>(config.model.context));
+  if (split.starts == 0 || split.windows == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the text has ", split.training, " tokens to train on and ", split.validation,
+                     " to validate on, but model.context ", config.model.context, " needs ",
+                     config.model.context + 1, " of each"));
+  }
+  return std::make_unique<TextBatches>(task, split, config);
+}
+
+}  // namespace ablate::engine
