@@ -63,9 +63,9 @@ class Trainer {
   virtual absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
                                                            absl::FunctionRef<bool()> stop) = 0;
 
-  // State of one run between two Advance calls: parameters, moments, step, generators, data cursor,
-  // first evaluation. Importing it continues the same sequence bit for bit; an evaluation that was
-  // left midway is made again.
+  // State of one run between two Advance calls: parameters, moments, average, step, generators,
+  // data cursor, first evaluation. Importing it continues the same sequence bit for bit; an
+  // evaluation that was left midway is made again.
   virtual absl::StatusOr<std::string> ExportState(int run) = 0;
 
   // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,

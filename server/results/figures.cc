@@ -11,7 +11,7 @@
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/style.h"
-#include "server/report/figure/svg.h"
+#include "server/report/figure/render.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 

@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/svg.h"
 #include "text/clean.h"
 
 namespace ablate::figure {

@@ -1,4 +1,4 @@
-// A figure as a file's bytes: our SVG, and the PDF and PNG that librsvg makes of it.
+// A figure as our SVG, and as a file's bytes: that, or the PDF and PNG that librsvg makes of it.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_RENDER_H_
 #define ABLATE_SERVER_REPORT_FIGURE_RENDER_H_
 
@@ -9,6 +9,12 @@
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
+
+// One <svg> element in UTF-8, without a declaration, so that it can stand in a page as it is: its
+// ids begin with the figure's name, and title and description are what a screen reader reads. One
+// unit is a point. Texts are data, whatever bytes they have; the same figure gives the same bytes.
+// Pure, safe from any thread.
+std::string Svg(const Figure& figure);
 
 enum class Format { kSvg, kPdf, kPng };
 

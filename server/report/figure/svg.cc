@@ -1,5 +1,4 @@
-#include "server/report/figure/svg.h"
-
+// The SVG of a figure.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/report/figure/layout.h"
+#include "server/report/figure/render.h"
 #include "server/report/figure/style.h"
 #include "text/clean.h"
 
@@ -54,15 +55,33 @@ std::string Number(double value) {
   return text;
 }
 
-// The `d` of a path, in the figure's units.
+// NaN is what has no place in a panel.
+bool AllFinite(absl::Span<const double> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [](double number) { return std::isfinite(number); });
+}
+
+// The `d` of a path, in the figure's units, as a pen draws it that is up at first.
 class Path {
  public:
-  void Move(double x, double y) { Add('M', {x, y}); }
-  void Line(double x, double y) { Add('L', {x, y}); }
-  void Close() { path_.push_back('z'); }
+  // Draws a line there from where the pen is; only goes there with a pen that is up.
+  void To(double x, double y) { Add(std::exchange(down_, true) ? 'L' : 'M', {x, y}); }
+  void Lift() { down_ = false; }
+  void Close() {
+    path_.push_back('z');
+    Lift();
+  }
+
+  void Segment(double x0, double y0, double x1, double y1) {
+    Lift();
+    To(x0, y0);
+    To(x1, y1);
+    Lift();
+  }
 
   void Circle(double x, double y, double radius) {
-    Move(x - radius, y);
+    Lift();
+    To(x - radius, y);
     for (const double way : {2 * radius, -2 * radius}) Add('a', {radius, radius, 0, 1, 0, way, 0});
     Close();
   }
@@ -82,6 +101,7 @@ class Path {
   }
 
   std::string path_;
+  bool down_ = false;
 };
 
 // Corners of the markers that are polygons, for a radius of 1; y grows downwards.
@@ -103,10 +123,8 @@ void AddMarker(Marker marker, double x, double y, double radius, Path* path) {
   if (marker == Marker::kCircle) return path->Circle(x, y, radius);
   const Corners& corners = CornersOf(marker);
   for (size_t i = 0; i < corners.size(); ++i) {
-    const double corner_x = x + radius * corners[i].first;
-    const double corner_y = y + radius * corners[i].second;
-    const bool begins = i == 0 || (marker == Marker::kCross && i % 2 == 0);
-    begins ? path->Move(corner_x, corner_y) : path->Line(corner_x, corner_y);
+    if (marker == Marker::kCross && i % 2 == 0) path->Lift();
+    path->To(x + radius * corners[i].first, y + radius * corners[i].second);
   }
   if (marker != Marker::kCross) path->Close();
 }
@@ -196,14 +214,14 @@ class Writer {
     Path grid;
     if (panel.y.grid) {
       for (const Tick& tick : panel.y.ticks) {
-        grid.Move(X(panel.left), PanelY(panel, tick.at));
-        grid.Line(X(panel.right), PanelY(panel, tick.at));
+        const double y = PanelY(panel, tick.at);
+        grid.Segment(X(panel.left), y, X(panel.right), y);
       }
     }
     if (panel.x.grid) {
       for (const Tick& tick : panel.x.ticks) {
-        grid.Move(PanelX(panel, tick.at), Y(panel.bottom));
-        grid.Line(PanelX(panel, tick.at), Y(panel.top));
+        const double x = PanelX(panel, tick.at);
+        grid.Segment(x, Y(panel.bottom), x, Y(panel.top));
       }
     }
     WritePath(grid, Stroke(kGridInk, kGridWidth));
@@ -212,21 +230,16 @@ class Writer {
   void WriteAxes(const Panel& panel) {
     Path axes;
     const double left = X(panel.left), bottom = Y(panel.bottom);
-    if (panel.y.line) {
-      axes.Move(left, Y(panel.top));
-      axes.Line(left, bottom);
-    }
-    if (panel.x.line) {
-      if (!panel.y.line) axes.Move(left, bottom);
-      axes.Line(X(panel.right), bottom);
-    }
+    if (panel.y.line) axes.To(left, Y(panel.top));
+    if (panel.y.line || panel.x.line) axes.To(left, bottom);
+    if (panel.x.line) axes.To(X(panel.right), bottom);
     for (const Tick& tick : panel.x.ticks) {
-      axes.Move(PanelX(panel, tick.at), bottom);
-      axes.Line(PanelX(panel, tick.at), bottom + kTick);
+      const double x = PanelX(panel, tick.at);
+      axes.Segment(x, bottom, x, bottom + kTick);
     }
     for (const Tick& tick : panel.y.ticks) {
-      axes.Move(left, PanelY(panel, tick.at));
-      axes.Line(left - kTick, PanelY(panel, tick.at));
+      const double y = PanelY(panel, tick.at);
+      axes.Segment(left, y, left - kTick, y);
     }
     WritePath(axes, Stroke(kAxisInk, kAxisWidth));
     for (const Tick& tick : panel.x.ticks) {
@@ -245,12 +258,9 @@ class Writer {
 
   void WriteLayer(const Panel& panel, const Line& line, const std::string& clipped) {
     Path path;
-    bool drawing = false;
     for (size_t i = 0; i < line.x.size(); ++i) {
       const double x = PanelX(panel, line.x[i]), y = PanelY(panel, line.y[i]);
-      const bool finite = std::isfinite(x) && std::isfinite(y);
-      if (finite) drawing ? path.Line(x, y) : path.Move(x, y);
-      drawing = finite;
+      AllFinite({x, y}) ? path.To(x, y) : path.Lift();
     }
     WritePath(path, absl::StrCat(Stroke(line.color, line.width, line.dash), clipped));
   }
@@ -259,21 +269,17 @@ class Writer {
     Path path;
     std::vector<std::array<double, 3>> stretch;  // x, low, high
     const auto finish = [&] {
-      for (size_t i = 0; stretch.size() > 1 && i < stretch.size(); ++i) {
-        i == 0 ? path.Move(stretch[i][0], stretch[i][1]) : path.Line(stretch[i][0], stretch[i][1]);
+      if (stretch.size() > 1) {
+        for (const auto& [x, low, high] : stretch) path.To(x, low);
+        for (size_t i = stretch.size(); i-- > 0;) path.To(stretch[i][0], stretch[i][2]);
+        path.Close();
       }
-      for (size_t i = stretch.size(); stretch.size() > 1 && i-- > 0;) {
-        path.Line(stretch[i][0], stretch[i][2]);
-      }
-      if (stretch.size() > 1) path.Close();
       stretch.clear();
     };
     for (size_t i = 0; i < band.x.size(); ++i) {
       const std::array<double, 3> at = {PanelX(panel, band.x[i]), PanelY(panel, band.low[i]),
                                         PanelY(panel, band.high[i])};
-      const bool finite =
-          std::all_of(at.begin(), at.end(), [](double v) { return std::isfinite(v); });
-      finite ? stretch.push_back(at) : finish();
+      AllFinite(at) ? stretch.push_back(at) : finish();
     }
     finish();
     WritePath(path, absl::StrCat(Paint("fill", band.color), clipped));
@@ -301,18 +307,14 @@ class Writer {
       const std::array<double, 4> ends = {PanelX(panel, strokes.x[i]), PanelY(panel, strokes.y[i]),
                                           PanelX(panel, strokes.x[i] + strokes.dx[i]),
                                           PanelY(panel, strokes.y[i] + strokes.dy[i])};
-      if (!std::all_of(ends.begin(), ends.end(), [](double v) { return std::isfinite(v); }))
-        continue;
-      path.Move(ends[0], ends[1]);
-      path.Line(ends[2], ends[3]);
+      if (AllFinite(ends)) path.Segment(ends[0], ends[1], ends[2], ends[3]);
     }
     WritePath(path, absl::StrCat(Stroke(strokes.color, strokes.width), clipped));
   }
 
   void WriteRule(const Rule& rule) {
     Path path;
-    path.Move(X(rule.x0), Y(rule.y0));
-    path.Line(X(rule.x1), Y(rule.y1));
+    path.Segment(X(rule.x0), Y(rule.y0), X(rule.x1), Y(rule.y1));
     WritePath(path, Stroke(rule.color, rule.width, rule.dash));
   }
 

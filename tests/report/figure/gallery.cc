@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/figure/render.h"
-#include "server/report/figure/svg.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {

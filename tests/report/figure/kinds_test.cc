@@ -15,7 +15,6 @@
 #include "absl/strings/str_split.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/render.h"
-#include "server/report/figure/svg.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {

@@ -1,6 +1,6 @@
 // The SVG of a figure: labels are data, layers stand where their values say, and what has no place
 // is left out. And the files that are made of it.
-#include "server/report/figure/svg.h"
+#include "server/report/figure/render.h"
 
 #include <fontconfig/fontconfig.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/report/compare/paired.h"
-#include "server/report/figure/render.h"
 
 namespace ablate::figure {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/figure/svg.h"
+#include "server/report/figure/render.h"
 
 namespace ablate::html {
 namespace {
