@@ -1,6 +1,6 @@
 """What PyTorch computes for the parity tests: models and training written from their formulas.
 
-    python reference.py grid|names|recall|cycles FOLDER
+    python reference.py grid|names|characters|recall|cycles FOLDER
 
 Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
 package is missing.
@@ -224,6 +224,22 @@ def names(folder):
         answer(path, out)
 
 
+def characters(folder):
+    """The source experiment on characters, from given weights, feedback and batches."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+        case, tensors = read_case(path)
+        training = case["training"]
+        model = Transformer(case["model"], case["seed"], training["rule"])
+        load(model, tensors)
+        optimizer = make_optimizer(model, training)
+        losses = []
+        for step in range(case["record"]):
+            inputs = tensors[f"{step}.inputs"]
+            logits = model(inputs, torch.full((len(inputs),), inputs.shape[1]))
+            losses.append(update(model, optimizer, training, step, logits, tensors[f"{step}.targets"])[0])
+        answer(path, {"losses": torch.tensor(losses, dtype=torch.float64)})
+
+
 class RecallModel(nn.Module):
     """The source experiment on recall: one post-norm block around nn.MultiheadAttention."""
 
@@ -278,4 +294,4 @@ def recall(folder):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"grid": grid, "names": names, "recall": recall, "cycles": cycles}[sys.argv[1]](sys.argv[2])
+    {"grid": grid, "names": names, "characters": characters, "recall": recall, "cycles": cycles}[sys.argv[1]](sys.argv[2])

@@ -1,7 +1,11 @@
-// The two source experiments beside PyTorch: initial weights bit for bit, then losses.
+// Three source experiments beside PyTorch: initial weights, bit for bit where it draws them, too,
+// then losses.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -118,6 +122,68 @@ TEST(SeedParityTest, TrainsOnRecallAsPyTorchForTwoHundredSteps) {
     const Trained ours = TrainSteps(run, kSteps);
     ExpectSameStart(ours, theirs);
     ExpectLosses(ours, theirs.at("losses"), 1e-3);
+  }
+}
+
+struct CharactersVariant {
+  const char* name;
+  AttentionKind attention;
+  double score_bias;
+  LearningRule rule;
+};
+
+// The source experiment on characters: four layers of width 128 on 32 windows of 64.
+RunConfig CharactersRun(const CharactersVariant& variant) {
+  std::ifstream file(ABLATE_EXAMPLES_DATA "/tinyshakespeare.txt", std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  RunConfig run;
+  run.task = *ReadTextTask(text.str(), 0.1);
+  run.model.vocabulary = 65;
+  run.model.tied_head = true;
+  run.model.head_bias = false;
+  run.model.init.kind = InitKind::kGpt2;
+  run.model.attention.kind = variant.attention;
+  run.model.attention.score_bias = variant.score_bias;
+  run.training.steps = 250;
+  run.training.rule = variant.rule;
+  run.training.optimizer.weight_decay = 0.01;
+  run.evaluation.batches = 1;
+  run.seed = 1337;
+  return run;
+}
+
+TEST(SeedParityTest, TrainsOnCharactersAsPyTorchForFiftySteps) {
+  constexpr uint32_t kSteps = 50;
+  const double normalising = -std::log(64.0);
+  const CharactersVariant variants[] = {
+      {"softmax-fa", AttentionKind::kSoftmax, 0, LearningRule::kFeedbackAlignment},
+      {"sigmoid-fa", AttentionKind::kSigmoid, normalising, LearningRule::kFeedbackAlignment},
+      {"sigmoid-fa-b0", AttentionKind::kSigmoid, 0, LearningRule::kFeedbackAlignment},
+      {"softmax-bp", AttentionKind::kSoftmax, 0, LearningRule::kBackprop},
+      {"softmax-dfa", AttentionKind::kSoftmax, 0, LearningRule::kDirectFeedbackAlignment}};
+  const ScratchFolder folder;
+  std::map<std::string, Trained> ours;
+  for (const CharactersVariant& variant : variants) {
+    const RunConfig run = CharactersRun(variant);
+    Trained& trained = ours[variant.name] = TrainSteps(run, kSteps);
+    TensorMap tensors = ExportBatches(run, kSteps);
+    for (const auto& [name, tensor] : trained.initial) {
+      const bool is_buffer = name.find(".feedback") != std::string::npos;
+      tensors[(is_buffer ? "buffer." : "initial.") + name] = tensor;
+    }
+    WriteCase(folder.path(), variant.name,
+              {{"model", nlohmann::json::parse(ModelJson(run.model))},
+               {"training", TrainingJson(run.training)},
+               {"seed", run.seed},
+               {"record", kSteps}},
+              tensors);
+  }
+  const std::string missing = RunReference("characters", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  for (const auto& [name, trained] : ours) {
+    SCOPED_TRACE(name);
+    ExpectLosses(trained, ReadAnswer(folder.path(), name).at("losses"), 1e-3);
   }
 }
 
