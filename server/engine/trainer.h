@@ -19,8 +19,22 @@ namespace ablate::engine {
 // Part of every run's fingerprint: raised whenever the same spec would give other numbers.
 inline constexpr uint32_t kNumericsVersion = 3;
 
+// A family of metrics that are recorded by block, and what asks for it.
+struct BlockMetrics {
+  absl::string_view family;
+  Record record;
+};
+
+inline constexpr BlockMetrics kBlockMetrics[] = {
+    {"gradient", Record::kGradientByBlock},
+    {"parameter_gradient", Record::kGradientByBlock},
+    {"alignment", Record::kRuleAlignment},
+    {"alignment_ratio", Record::kRuleAlignment},
+};
+
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
-// eval/accuracy, eval/ema_loss (of the averaged parameters).
+// eval/accuracy, eval/ema_loss (of the averaged parameters), and what is recorded by block
+// (train/recorder.h): gradient/embedding, and FAMILY/block.{i} of each family.
 struct Point {
   std::string key;
   uint32_t step = 0;

@@ -11,6 +11,7 @@
 #include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
+#include "server/spec/metrics.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
 
@@ -20,17 +21,8 @@ namespace {
 constexpr size_t kMaxQuestionBytes = 2000;
 constexpr int kMaxSummaries = 50;
 
-// What training emits.
-const std::vector<std::string>& Metrics() {
-  static const auto* const kMetrics = new std::vector<std::string>{
-      "train/loss", "train/gradient_norm", "eval/loss", "eval/accuracy", "eval/ema_loss"};
-  return *kMetrics;
-}
-
 void CheckMetric(const std::string& field, const std::string& key, Problems* problems) {
-  for (const std::string& metric : Metrics()) {
-    if (key == metric) return;
-  }
+  if (IsMetric(key)) return;
   const std::string complaint = key.empty()
                                     ? "there is no metric"
                                     : absl::StrCat(reflect::Quoted(key), " is no metric",

@@ -14,6 +14,7 @@
 #include "server/spec/expand.h"
 #include "server/spec/fields.h"
 #include "server/spec/grid.h"
+#include "server/spec/metrics.h"
 #include "server/spec/notes.h"
 #include "server/spec/problems.h"
 #include "server/spec/writes.h"
@@ -44,7 +45,7 @@ class Resolver {
       Expand({resolution_.spec.base(), grid_, overrides_, bad_}, surroundings_, &datasets_,
              &problems_, &resolution_);
     }
-    CheckAverages();
+    CheckRecorded();
     Finish();
     return std::move(resolution_);
   }
@@ -102,25 +103,22 @@ class Resolver {
     CheckClaims(claims, &problems_);
   }
 
-  // What is reported of the averaged parameters must be recorded by every run.
-  void CheckAverages() {
-    constexpr char kMetric[] = "eval/ema_loss";
+  // What is reported must be recorded by every run, where that takes a setting.
+  void CheckRecorded() {
     const v1::ReportSpec& report = resolution_.spec.report();
-    std::vector<std::string> readers;
-    if (report.primary() == kMetric) readers.push_back("report.primary");
+    CheckRecorded("report.primary", report.primary());
     for (int i = 0; i < report.summaries_size(); ++i) {
-      if (report.summaries(i).key() != kMetric) continue;
-      readers.push_back(absl::StrCat("report.summaries[", i, "].key"));
+      CheckRecorded(absl::StrCat("report.summaries[", i, "].key"), report.summaries(i).key());
     }
-    const auto without = std::find_if(
-        resolution_.cells.begin(), resolution_.cells.end(),
-        [](const ResolvedCell& cell) { return cell.run.spec().training().ema() == 0; });
-    if (without == resolution_.cells.end()) return;
-    for (const std::string& reader : readers) {
-      problems_.Add(
-          reader, kMetric,
-          absl::StrCat(kMetric, " is not recorded by ", without->name, ", whose training.ema is 0"),
-          "eval/loss, or training.ema above 0 in every cell");
+  }
+
+  void CheckRecorded(const std::string& field, const std::string& key) {
+    for (const ResolvedCell& cell : resolution_.cells) {
+      const std::string setting = SettingLackedFor(key, cell.run.spec());
+      if (setting.empty()) continue;
+      problems_.Add(field, key, absl::StrCat(key, " is not recorded by ", cell.name),
+                    absl::StrCat("eval/loss, or ", setting, " in every cell"));
+      return;
     }
   }
 

@@ -56,7 +56,7 @@ TEST(NormTest, AddsEpsToTheUnbiasedDeviationItself) {
   config.eps = 0.5;
   const at::Tensor x = RandomTokens(1, 3);
   const at::Tensor centred = x - x.mean(-1, true);
-  EXPECT_TRUE(Near(Norm(x, {}, config, {}), centred / (x.std(-1, true) + 0.5)));
+  EXPECT_TRUE(Near(Norm(x, {}, config, {}), centred / (x.std({-1}, true, true) + 0.5)));
 }
 
 TEST(NormTest, GivesEqualFeaturesNoGradientThatIsNoNumber) {

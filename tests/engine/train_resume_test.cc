@@ -159,11 +159,13 @@ TEST(RecordTest, GradientsVanishTowardsTheInputWithoutResiduals) {
   RunConfig run = SmallTextRun(3);
   run.model.layers = 12;
   run.model.residual = false;
+  run.model.norm.placement = NormPlacement::kNone;
   run.evaluation.record = {Record::kGradientByBlock};
   const RunProgress without = AdvanceOne(*MakeTrainer({run}), 1);
   EXPECT_LT(ValueOf(without, "gradient/block.0", 0),
             0.1 * ValueOf(without, "gradient/block.11", 0));
   run.model.residual = true;
+  run.model.norm.placement = NormPlacement::kPre;
   const RunProgress with = AdvanceOne(*MakeTrainer({run}), 1);
   EXPECT_GT(ValueOf(with, "gradient/block.0", 0), 0.3 * ValueOf(with, "gradient/block.11", 0));
 }

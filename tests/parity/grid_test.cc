@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "server/engine/model/init.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/names.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
@@ -34,11 +35,11 @@ at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run)
   return 0.5 * flat + at::empty_like(flat).normal_(0, 0.1, generator);
 }
 
-// Feedback ten times as large as it is drawn, and running statistics of the kind: all of it is to
-// be seen in gradients and scores. Undefined if the layout has no buffers.
+// Feedback three times as large as it is drawn, and running variances that are not 1: all of it is
+// to be seen in gradients and scores. Undefined if the layout has no buffers.
 at::Tensor BuffersOf(const ParameterLayout& layout, int run) {
   const at::Tensor initial = InitialBuffers(layout, SeedOf(run));
-  return initial.defined() ? 10 * initial : initial;
+  return initial.defined() ? 3 * initial : initial;
 }
 
 // Parameters or buffers by their names.
@@ -304,7 +305,34 @@ TEST(OneCycleTest, MatchesPyTorchAtEveryStep) {
 TEST(GridParityTest, HasEverySettingOftenEnough) {
   const std::vector<GridCase> grid = MakeGrid();
   const auto share = [&grid](const auto& holds) { return Share(grid, holds); };
-  EXPECT_GT(share([](const GridCase& c) { return c.model.norm.kind == NormKind::kRms; }), 0.3);
+  for (const auto& kind : kNames<NormKind>) {
+    EXPECT_GT(share([&](const GridCase& c) { return c.model.norm.kind == kind.value; }), 0.12);
+  }
+  for (const auto& mode : kNames<NormBackward>) {
+    EXPECT_GT(share([&](const GridCase& c) { return c.model.norm.backward == mode.value; }), 0.08);
+  }
+  for (const auto& kind : kNames<AttentionKind>) {
+    EXPECT_GT(share([&](const GridCase& c) { return c.model.attention.kind == kind.value; }), 0.1);
+  }
+  for (const auto& kind : kNames<Positions>) {
+    EXPECT_GT(share([&](const GridCase& c) { return c.model.positions == kind.value; }), 0.15);
+  }
+  for (const auto& kind : kNames<Activation>) {
+    EXPECT_GT(share([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.12);
+  }
+  for (const auto& rule : kNames<LearningRule>) {
+    EXPECT_GT(share([&](const GridCase& c) { return c.training.rule == rule.value; }), 0.15);
+  }
+  EXPECT_GT(share([](const GridCase& c) { return c.model.dropout > 0; }), 0.2);
+  EXPECT_GT(share([](const GridCase& c) {
+              return c.model.norm.deviation == NormDeviation::kUnbiasedEpsOutside;
+            }),
+            0.05);
+  EXPECT_GT(share([](const GridCase& c) {
+              return c.model.width >= 64 && c.model.layers > 3 &&
+                     c.batches[c.compared][0].length >= 16;
+            }),
+            0.04);
   EXPECT_GT(share([](const GridCase& c) {
               return c.model.norm.placement == NormPlacement::kPost && c.model.norm.attention;
             }),

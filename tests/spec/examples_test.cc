@@ -1,5 +1,7 @@
 // The experiment files that come with the program resolve to what they say.
+#include <cmath>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -74,6 +76,51 @@ TEST(ExamplesTest, RecallLegacyHasThePublishedSizes) {
   const v1::BaseSpec& spec = resolution.cells[0].run.spec();
   EXPECT_EQ(spec.model().context(), 41u);
   EXPECT_EQ(spec.training().weight_decay(), 0);
+}
+
+// The example with its data set as the tests know it.
+Resolution ResolvedExample(const std::string& name) {
+  v1::ExperimentSpec spec = ReadExample(name);
+  if (std::string* dataset = MutableDatasetOf(spec.mutable_base()->mutable_task())) {
+    *dataset = spec.base().task().has_text() ? "shakespeare" : "names";
+  }
+  return Resolved(spec);
+}
+
+TEST(ExamplesTest, NamesRmsLayerHasThePublishedSizes) {
+  const Resolution resolution = ResolvedExample("names-rms-layer.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(96));
+  EXPECT_EQ(resolution.cells.front().parameters, 4240u);
+  EXPECT_EQ(resolution.cells.back().parameters, 4288u);
+}
+
+TEST(ExamplesTest, RecallLayernormHasBothTasks) {
+  const Resolution resolution = ResolvedExample("recall-layernorm.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(128));
+  EXPECT_EQ(resolution.cells.front().parameters, 301'586u);
+  const v1::BaseSpec& recall = resolution.cells.back().run.spec();
+  EXPECT_EQ(recall.task().recall().pairs(), 20u);
+  EXPECT_EQ(recall.model().context(), 21u);
+  EXPECT_EQ(recall.model().heads(), 4u);
+  EXPECT_FALSE(recall.model().attention().causal());
+}
+
+TEST(ExamplesTest, ResidualDepthGoesToAHundredBlocks) {
+  const Resolution resolution = ResolvedExample("residual-depth.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(216));
+  EXPECT_EQ(resolution.cells.back().run.spec().model().layers(), 100u);
+  EXPECT_THAT(resolution.cells.front().run.spec().evaluation().record(),
+              ElementsAre(v1::Record::gradient_by_block));
+}
+
+TEST(ExamplesTest, NormJacobianHasEveryRuleAndBackwardMode) {
+  const Resolution resolution = ResolvedExample("norm-jacobian.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(160));
+  std::set<std::string> fingerprints;
+  for (const ResolvedCell& cell : resolution.cells) fingerprints.insert(cell.fingerprint);
+  EXPECT_THAT(fingerprints, SizeIs(160)) << "no two are one run";
+  EXPECT_NEAR(resolution.cells[32].run.spec().model().attention().score_bias(), -std::log(64),
+              1e-12);
 }
 
 }  // namespace
