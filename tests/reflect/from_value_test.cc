@@ -195,7 +195,7 @@ TEST(FromValueTest, RefusesWhatIsNoDuration) {
 TEST(FromValueTest, RefusesTwoMembersOfAOneof) {
   EXPECT_THAT(SpecProblems(R"({"base": {"task": {"documents": {}, "legacy_recall": {}}}})"),
               ElementsAre("base.task: documents, legacy_recall are given together; allowed: one of "
-                          "documents, legacy_recall"));
+                          "documents, legacy_recall, recall, text"));
 }
 
 TEST(FromValueTest, ANullMemberOfAOneofCountsAsAbsent) {
