@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
 #include "server/report/figure/style.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
 
 namespace ablate::results {
 namespace {
@@ -105,7 +107,15 @@ class DepthReader {
       const absl::Status read = store_->ReadSeries({run, key, step, step}, keep);
       if (!read.ok()) return read;
     }
+    held_ += seed.values.size();
+    if (held_ > rpc::kMaxBlockValues) return TooManyValues();
     return seed;
+  }
+
+  absl::Status TooManyValues() const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the runs have more than ", rpc::kMaxBlockValues, " values of ",
+                     reflect::Quoted(family_), " at one step, the most that a figure is made of"));
   }
 
   storage::Store* const store_;
@@ -113,6 +123,7 @@ class DepthReader {
   const std::string& family_;
   const Cancelled& cancelled_;
   Steps some_steps_;
+  size_t held_ = 0;  // values, of all settings
 };
 
 // "0, 50, 100" or, of many, the nearest ones and the range.

@@ -18,8 +18,8 @@ namespace ablate::results {
 // The values of `family` of each row's converged runs at `step`, or without one at the last step
 // that all of the row's runs have which have the family at all. Of a series only the points at that
 // step are held; of block.0, which says what steps there are, two at a time.
-// INVALID_ARGUMENT in field `step` if some run has the family, but none at that step. Blocks on the
-// store.
+// INVALID_ARGUMENT in field `step` if some run has the family, but none at that step;
+// RESOURCE_EXHAUSTED if there are more than kMaxBlockValues. Blocks on the store.
 absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* store,
                                                             const ComparedGrid& compared,
                                                             const std::string& family,

@@ -84,7 +84,7 @@ absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
 struct Plan {
   const figure::Kind* kind = nullptr;
   figure::Input input;
-  absl::Status curves;  // why they can't be drawn
+  absl::Status unread;  // why its curves or metrics by block can't be drawn
 };
 
 // One a kind, but of kinds by block one a family in `families`.
@@ -118,8 +118,8 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
     if (!curves.ok() && !too_many) return curves.status();
     for (Plan& plan : *plans) {
       if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
-      if (too_many) plan.curves = curves.status();
-      if (!plan.curves.ok()) continue;
+      if (too_many) plan.unread = curves.status();
+      if (!plan.unread.ok()) continue;
       plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
     }
   }
@@ -144,8 +144,8 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   }
   figure.caption = plan.kind->caption(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
-  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input)
-                                  : absl::StatusOr<figure::Drawing>(plan.curves);
+  auto drawing = plan.unread.ok() ? figure::Draw(*plan.kind, plan.input)
+                                  : absl::StatusOr<figure::Drawing>(plan.unread);
   if (!drawing.ok()) {
     figure.missing = Missing(drawing.status());
     return figure;
@@ -195,8 +195,9 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
   for (Plan& plan : plans) {
     if (!plan.kind->by_block) continue;
     auto depth = ReadDepth(store, compared, plan.input.key, std::nullopt, cancelled);
-    if (!depth.ok()) return depth.status();
-    plan.input.depth = *std::move(depth);
+    if (absl::IsResourceExhausted(depth.status())) plan.unread = depth.status();
+    if (!depth.ok() && plan.unread.ok()) return depth.status();
+    if (depth.ok()) plan.input.depth = *std::move(depth);
   }
   std::vector<html::Figure> figures;
   for (const Plan& plan : plans) {
