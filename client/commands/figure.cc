@@ -22,6 +22,7 @@ struct Options {
   std::string kind;
   std::string output;
   std::string width = "column";
+  std::string step;
   bool csv = false;
   bool json = false;
 };
@@ -42,6 +43,18 @@ absl::StatusOr<double> Width(const std::string& text) {
       "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches"));
 }
 
+absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request) {
+  constexpr int32_t kLast = -1;
+  int32_t step = 0;
+  if (text.empty()) return absl::OkStatus();
+  if (!absl::SimpleAtoi(text, &step) || step < kLast) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--step: ", reflect::Quoted(text), " is not a step from 0 on, or -1 for the last one"));
+  }
+  request->set_step(step);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
   v1::RenderFigureRequest request;
   v1::FigureFormat::Value format = v1::FigureFormat::unspecified;
@@ -58,6 +71,7 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
   request.set_key(comparison->key());
   comparison->clear_key();
   *request.mutable_comparison() = *std::move(comparison);
+  if (absl::Status step = ReadStep(options.step, &request); !step.ok()) return step;
   request.set_kind(options.kind);
   request.set_format(format);
   request.set_width(*width);
@@ -100,19 +114,24 @@ Action DefineFigure(Command* command) {
   auto options = std::make_shared<Options>();
   AddComparisonOptions(command, &options->comparison);
   command->Argument(&options->kind, "KIND",
-                    "loss, windows, curves, forest, sensitivity or summary");
+                    "loss, windows, curves, forest, sensitivity, summary or depth");
   command->RequiredOption(&options->output, "--output,-o", "FILE",
                           "file to write; its name ends in .svg, .pdf or .png");
   command->Option(&options->width, "--width", "WIDTH",
                   "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
+  command->Option(
+      &options->step, "--step", "STEP",
+      "in depth: the step that is drawn [-1, the last that all seeds of a setting have]");
   command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
   command->Flag(&options->json, "--json", "print the server's message, without the picture");
   command->Footer(
       "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"
-      "compared one [report.primary of the spec]. docs/figures.md says what each kind shows.\n\n"
+      "compared one [report.primary of the spec]. In depth it is a family of metrics by block\n"
+      "[gradient, of gradient/block.0 and so on]. docs/figures.md says what each kind shows.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
-      "  ablate figure names-norm loss --key eval/loss -o eval.png");
+      "  ablate figure names-norm loss --key eval/loss -o eval.png\n"
+      "  ablate figure residual-depth depth --key gradient --step 0 -o depth.svg");
   return WithServer(*command, options, MakeRequest, Figure);
 }
 

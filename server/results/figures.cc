@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
+#include "server/report/figure/axes.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/style.h"
 #include "server/report/figure/render.h"
+#include "server/results/depth.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 
@@ -82,21 +84,26 @@ absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
 struct Plan {
   const figure::Kind* kind = nullptr;
   figure::Input input;
-  absl::Status curves;  // why they can't be drawn
+  absl::Status unread;  // why its curves or metrics by block can't be drawn
 };
 
-std::vector<Plan> PlansOf(const ComparedGrid& compared) {
+// One a kind, but of kinds by block one a family in `families`.
+std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::string>& families) {
   std::vector<Plan> plans;
   const report::Comparison& comparison = compared.comparison;
   const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
   for (const figure::Kind* kind : figure::KindsInReport(comparison)) {
-    Plan plan;
-    plan.kind = kind;
-    plan.input = InputOf(compared, *kind);
-    const bool multiples = many && kind->reduce != nullptr;
-    // Small multiples need the width.
-    if (kind->wide || multiples) plan.input.width = figure::kDoubleWidth;
-    plans.push_back(std::move(plan));
+    const std::vector<std::string> own = {std::string(kind->key)};
+    for (const std::string& key : kind->by_block ? families : own) {
+      Plan plan;
+      plan.kind = kind;
+      plan.input = InputOf(compared, *kind);
+      plan.input.key = key;
+      const bool multiples = many && (kind->reduce != nullptr || kind->by_block);
+      // Small multiples need the width.
+      if (kind->wide || multiples) plan.input.width = figure::kDoubleWidth;
+      plans.push_back(std::move(plan));
+    }
   }
   return plans;
 }
@@ -111,8 +118,8 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
     if (!curves.ok() && !too_many) return curves.status();
     for (Plan& plan : *plans) {
       if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
-      if (too_many) plan.curves = curves.status();
-      if (!plan.curves.ok()) continue;
+      if (too_many) plan.unread = curves.status();
+      if (!plan.unread.ok()) continue;
       plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
     }
   }
@@ -128,12 +135,17 @@ std::string Missing(const absl::Status& status) {
 
 html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   html::Figure figure;
-  figure.name = std::string(plan.kind->name);
+  // A kind's second figure is told by its key.
+  const bool second = plan.input.key != plan.kind->key;
+  figure.name = absl::StrCat(plan.kind->name, second ? "-" : "", second ? plan.input.key : "");
   figure.title = std::string(plan.kind->title);
+  if (plan.kind->by_block) {
+    absl::StrAppend(&figure.title, ": ", figure::NameOfFamily(plan.input.key).text);
+  }
   figure.caption = plan.kind->caption(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
-  auto drawing = plan.curves.ok() ? figure::Draw(*plan.kind, plan.input)
-                                  : absl::StatusOr<figure::Drawing>(plan.curves);
+  auto drawing = plan.unread.ok() ? figure::Draw(*plan.kind, plan.input)
+                                  : absl::StatusOr<figure::Drawing>(plan.unread);
   if (!drawing.ok()) {
     figure.missing = Missing(drawing.status());
     return figure;
@@ -156,6 +168,12 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
   }
+  if (kind.by_block) {
+    if (!options.key.empty()) input.key = options.key;
+    auto depth = ReadDepth(store, compared, input.key, options.step, cancelled);
+    if (!depth.ok()) return depth.status();
+    input.depth = *std::move(depth);
+  }
   return figure::Draw(kind, input);
 }
 
@@ -163,7 +181,9 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
                                                         const Cancelled& cancelled) {
-  std::vector<Plan> plans = PlansOf(compared);
+  const auto families = ReportedFamilies(store, compared.grid.record.id);
+  if (!families.ok()) return families.status();
+  std::vector<Plan> plans = PlansOf(compared, *families);
   std::set<std::string> keys;
   for (const Plan& plan : plans) {
     if (plan.kind->reduce != nullptr) keys.insert(plan.input.key);
@@ -171,6 +191,13 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
   for (const std::string& key : keys) {
     const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
     if (!read.ok()) return read;
+  }
+  for (Plan& plan : plans) {
+    if (!plan.kind->by_block) continue;
+    auto depth = ReadDepth(store, compared, plan.input.key, std::nullopt, cancelled);
+    if (absl::IsResourceExhausted(depth.status())) plan.unread = depth.status();
+    if (!depth.ok() && plan.unread.ok()) return depth.status();
+    if (depth.ok()) plan.input.depth = *std::move(depth);
   }
   std::vector<html::Figure> figures;
   for (const Plan& plan : plans) {

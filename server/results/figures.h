@@ -2,6 +2,8 @@
 #ifndef ABLATE_SERVER_RESULTS_FIGURES_H_
 #define ABLATE_SERVER_RESULTS_FIGURES_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +17,14 @@
 namespace ablate::results {
 
 struct FigureOptions {
-  std::string key;  // of the curves; "": the kind's own
+  std::string key;  // of the curves, or the family of metrics by block; "": the kind's own
+  std::optional<uint32_t> step;  // of metrics by block; without it the last one
   double width = figure::kColumnWidth;
 };
 
 // The figure as data. Reads the curves setting by setting, so that memory is bounded by one
-// setting's; RESOURCE_EXHAUSTED if that is more than kMaxCurvePoints. Errors as figure::Draw's.
+// setting's; RESOURCE_EXHAUSTED if that is more than kMaxCurvePoints. Errors as ReadDepth's
+// and figure::Draw's.
 // Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,

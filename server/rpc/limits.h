@@ -35,6 +35,7 @@ inline constexpr int kMaxWatchKeys = 20;
 inline constexpr size_t kMaxNameBytes = 200;
 inline constexpr size_t kMaxDisplayNameBytes = 100;
 inline constexpr size_t kMaxCurvePoints = 10'000'000;  // of a setting's curves in a figure: 120 MB
+inline constexpr size_t kMaxBlockValues = 1'000'000;   // of a figure over depth: 64 MB
 inline constexpr uint64_t kMaxDatasetBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 

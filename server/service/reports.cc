@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -88,10 +89,10 @@ absl::Status RenderTable(storage::Store* store, const v1::RenderTableRequest& re
   return absl::OkStatus();
 }
 
-// The comparison that the request asks for; `key` is the compared metric of kinds without curves.
+// The comparison that the request asks for; `key` is the compared metric of kinds without a key.
 v1::CompareRequest ComparisonOf(const v1::RenderFigureRequest& request, const figure::Kind& kind) {
   v1::CompareRequest comparison = request.comparison();
-  if (kind.reduce == nullptr && !request.key().empty()) comparison.set_key(request.key());
+  if (kind.key.empty() && !request.key().empty()) comparison.set_key(request.key());
   return comparison;
 }
 
@@ -102,6 +103,23 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
   return rpc::InvalidField(
       "width", absl::StrCat(width, " is out of range"),
       absl::StrCat("inches from ", figure::kMinWidth, " to ", figure::kMaxWidth));
+}
+
+// Of kinds by block; nothing for the last step.
+absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& request,
+                                               const figure::Kind& kind) {
+  constexpr int32_t kLast = -1;
+  if (!request.has_step()) return std::nullopt;
+  if (!kind.by_block) {
+    return rpc::InvalidField("step", absl::StrCat("the kind ", kind.name, " is of no single step"),
+                             "none, but in the kind depth");
+  }
+  if (request.step() < kLast) {
+    return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
+                             "a step from 0 on, or -1 for the last one");
+  }
+  if (request.step() == kLast) return std::nullopt;
+  return static_cast<uint32_t>(request.step());
 }
 
 absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest& request,
@@ -118,6 +136,8 @@ absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest
   if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
   const FigureFormat* format = FindRow(kFigureFormats, request.format());
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf, png");
+  const auto step = StepOf(request, *kind);
+  if (!step.ok()) return step.status();
   auto compared = results::CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
   if (!compared.ok()) return compared.status();
   if (kind->row_windows) {
@@ -126,6 +146,7 @@ absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest
   }
   results::FigureOptions options;
   options.key = request.key();
+  options.step = *step;
   if (request.has_width()) options.width = request.width();
   const auto drawing = results::DrawFigure(backend.store, *compared, *kind, options, cancelled);
   if (!drawing.ok()) return drawing.status();

@@ -116,6 +116,35 @@ TEST_F(RenderFigureTest, NamesTheFieldThatMakesNoSense) {
   }
 }
 
+TEST_F(RenderFigureTest, DrawsMetricsByBlockOverDepth) {
+  TrainAll();
+  request_.set_kind("depth");
+  EXPECT_EQ(Render().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Render().message()), HasSubstr("evaluation.record"));
+}
+
+TEST_F(RenderFigureTest, DrawsAMetricByBlockOverSteps) {
+  for (const char* cell : {"pre-s1", "pre-s2", "post-s1", "post-s2"}) {
+    stored_.Finish(cell,
+                   {{"eval/loss", {{0, 3}, {10, 2}}}, {"gradient/block.3", {{0, .5}, {10, .25}}}});
+  }
+  request_.set_key("gradient/block.3");
+  ASSERT_EQ(Render(), absl::OkStatus());
+  EXPECT_THAT(response_.data(), HasSubstr("Gradient norm at block.3"));
+  EXPECT_THAT(response_.csv(), HasSubstr("gradient/block.3,post,,10,0.25"));
+}
+
+TEST_F(RenderFigureTest, ChecksTheStepOfTheFigureOverDepth) {
+  TrainAll();
+  request_.set_step(-1);
+  EXPECT_THAT(std::string(Render().message()),
+              testing::AllOf(HasSubstr("step"), HasSubstr("loss is of no single step")));
+  request_.set_kind("depth");
+  request_.set_step(-2);
+  EXPECT_THAT(std::string(Render().message()),
+              testing::AllOf(HasSubstr("step"), HasSubstr("-2 is out of range")));
+}
+
 TEST_F(RenderFigureTest, SaysWhatThereIsNothingOf) {
   const auto status_of = [this](const char* kind) {
     request_.set_kind(kind);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace ablate::figure {
 namespace {
@@ -168,14 +169,41 @@ constexpr Known kKnown[] = {
     {"eval/ema_loss", "held-out loss of averaged weights", "nats"},
 };
 
+// Metrics by block, without what stands behind the /.
+constexpr Known kFamilies[] = {
+    {"gradient", "gradient norm", ""},
+    {"parameter_gradient", "parameter gradient norm", ""},
+    {"alignment", "alignment with backprop", "cosine"},
+    {"alignment_ratio", "norm ratio to backprop", ""},
+};
+
+const Known* Find(absl::Span<const Known> table, absl::string_view key) {
+  for (const Known& known : table) {
+    if (known.key == key) return &known;
+  }
+  return nullptr;
+}
+
+MetricName NameIn(absl::Span<const Known> table, absl::string_view key) {
+  const Known* known = Find(table, key);
+  if (known == nullptr) return {std::string(key), ""};
+  return {std::string(known->text), std::string(known->unit)};
+}
+
 }  // namespace
 
 MetricName NameOf(absl::string_view key) {
-  for (const Known& known : kKnown) {
-    if (known.key == key) return {std::string(known.text), std::string(known.unit)};
+  const size_t slash = key.find('/');
+  const absl::string_view family = key.substr(0, slash);
+  if (slash == absl::string_view::npos || Find(kFamilies, family) == nullptr) {
+    return NameIn(kKnown, key);
   }
-  return {std::string(key), ""};
+  MetricName name = NameIn(kFamilies, family);
+  absl::StrAppend(&name.text, " at ", key.substr(slash + 1));
+  return name;
 }
+
+MetricName NameOfFamily(absl::string_view family) { return NameIn(kFamilies, family); }
 
 std::string AxisTitle(const MetricName& name) {
   std::string title = name.text;

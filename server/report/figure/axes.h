@@ -56,8 +56,12 @@ struct MetricName {
   std::string unit;  // "nats"; may be empty
 };
 
-// A key that is not known is its own name.
+// A key that is not known is its own name; "gradient norm at block.3" of `gradient/block.3`.
 MetricName NameOf(absl::string_view key);
+
+// Of a family of metrics by block: "gradient norm" of `gradient`. One that is not known is its own
+// name.
+MetricName NameOfFamily(absl::string_view family);
 
 // "Held-out loss (nats)": an axis's title.
 std::string AxisTitle(const MetricName& name);

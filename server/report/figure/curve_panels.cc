@@ -134,6 +134,13 @@ std::vector<const ReducedCurve*> CurvesOf(const Input& input, size_t index) {
   return curves;
 }
 
+Axis ValuesAxis(const Extent& values, ValueScale scale, size_t ticks) {
+  constexpr double kPad = 0.04;
+  if (scale == ValueScale::kByValues) return ValueAxis(values, kPad, ticks);
+  const bool log = scale == ValueScale::kLogarithmic && !values.empty();
+  return log ? LogAxis(values, kPad, ticks) : LinearAxis(values, kPad, ticks);
+}
+
 void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& shown,
              size_t x_ticks, Panel* panel) {
   Extent steps;
@@ -150,7 +157,7 @@ void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& s
     steps.Add(last);
   }
   panel->x = StepAxis(steps, x_ticks);
-  panel->y = ValueAxis(ValuesOf(curves), 0.04, TicksOver(panel->top - panel->bottom));
+  panel->y = ValuesAxis(ValuesOf(curves), shown.scale, TicksOver(panel->top - panel->bottom));
   panel->y.grid = true;
 }
 
@@ -196,7 +203,7 @@ void AddLabels(const Input& input, size_t index, const Panel& panel, double room
 
 // All settings in each panel; panels beside each other where the figure is wide, else stacked.
 Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
-                    const std::vector<std::string>& footnote) {
+                    const CurveWords& words, const std::vector<std::string>& footnote) {
   Figure figure;
   figure.width = input.width;
   const bool beside = input.width >= 5;
@@ -224,9 +231,9 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
     if (titled) {
       AddPanelTitle(panel.left, panel.right, panel.top, panels[i].title, panels[i].remark, &figure);
     }
-    AddXTitle(panel.left, panel.right, panel.bottom - 0.32, "Step", &figure);
+    AddXTitle(panel.left, panel.right, panel.bottom - 0.32, words.x, &figure);
     if (column == 0) {
-      AddYTitle(panel.left - 0.4, panel.bottom, panel.top, AxisTitle(NameOf(input.key)), &figure);
+      AddYTitle(panel.left - 0.4, panel.bottom, panel.top, words.y, &figure);
     }
     if (column + 1 == across) AddLabels(input, i, panel, room, &figure);
     figure.panels.push_back(std::move(panel));
@@ -260,7 +267,7 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
 }
 
 Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
-                     const std::vector<std::string>& footnote) {
+                     const CurveWords& words, const std::vector<std::string>& footnote) {
   SmallMultiples grid(input.width, input.settings.size(), panels.size(), !panels[0].title.empty(),
                       footnote);
   for (size_t block = 0; block < panels.size(); ++block) {
@@ -271,23 +278,9 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
       AddOneSetting(input, block, s, &panel);
       grid.Add(std::move(panel), s, input.settings[s].label, IsBlack(input, s) ? kInk : kOwnText);
     }
-    grid.TitleAxes(block, "Step", AxisTitle(NameOf(input.key)));
+    grid.TitleAxes(block, words.x, words.y);
   }
   return grid.Finish();
-}
-
-// "mean of 12 seeds", "mean of 10 to 12 seeds", "one seed", over the settings.
-std::string SeedsText(const Input& input) {
-  size_t least = SIZE_MAX, most = 0;
-  for (const ReducedSetting& setting : input.settings) {
-    const size_t n = setting.panels[0].converged;
-    if (n > 0) least = std::min(least, n);
-    most = std::max(most, n);
-  }
-  if (most == 0) return "no seed converged";
-  if (most == 1) return "one seed, no interval";
-  return absl::StrCat("mean of ", least < most ? absl::StrCat(least, " to ") : "",
-                      report::Counted(most, "seed"));
 }
 
 // "× diverged, not in the mean: none 2 of 12"; empty if none did.
@@ -301,11 +294,6 @@ std::string DivergedText(const Input& input) {
   }
   if (settings.empty()) return "";
   return absl::StrCat("× diverged, not in the mean: ", report::Enumerated(settings, 6));
-}
-
-bool AnyInterval(const Input& input) {
-  return std::any_of(input.settings.begin(), input.settings.end(),
-                     [](const ReducedSetting& s) { return s.panels[0].converged > 1; });
 }
 
 // What is drawn: means of how many seeds, the average (unless it is said in the panels), the band,
@@ -392,19 +380,43 @@ std::string SmoothingText(const Input& input, size_t panel) {
   return most > 1 ? absl::StrCat(most, "-step average") : "";
 }
 
-absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
-  Drawing drawing;
-  const bool many = input.settings.size() > kMaxInOnePanel;
-  const bool titled = !panels[0].title.empty();
-  const std::vector<std::string> footnote =
-      FootnoteLines(CurveFootnote(input, titled, many), input.width);
-  if (many) {
-    const absl::Status fits = SmallMultiples::Check(input.width, input.settings.size(),
-                                                    panels.size(), titled, footnote.size());
-    if (!fits.ok()) return fits;
+std::string SeedsText(const Input& input) {
+  size_t least = SIZE_MAX, most = 0;
+  for (const ReducedSetting& setting : input.settings) {
+    const size_t n = setting.panels[0].converged;
+    if (n > 0) least = std::min(least, n);
+    most = std::max(most, n);
   }
-  drawing.figure =
-      many ? DrawMultiples(input, panels, footnote) : DrawTogether(input, panels, footnote);
+  if (most == 0) return "no seed converged";
+  if (most == 1) return "one seed, no interval";
+  return absl::StrCat("mean of ", least < most ? absl::StrCat(least, " to ") : "",
+                      report::Counted(most, "seed"));
+}
+
+bool AnyInterval(const Input& input) {
+  return std::any_of(input.settings.begin(), input.settings.end(),
+                     [](const ReducedSetting& s) { return s.panels[0].converged > 1; });
+}
+
+absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
+                                  const CurveWords& words) {
+  const std::vector<std::string> footnote = FootnoteLines(words.footnote, input.width);
+  if (input.settings.size() <= kMaxInOnePanel) return DrawTogether(input, panels, words, footnote);
+  const bool titled = !panels[0].title.empty();
+  const absl::Status fits = SmallMultiples::Check(input.width, input.settings.size(), panels.size(),
+                                                  titled, footnote.size());
+  if (!fits.ok()) return fits;
+  return DrawMultiples(input, panels, words, footnote);
+}
+
+absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
+  const bool many = input.settings.size() > kMaxInOnePanel;
+  auto figure = DrawPanels(
+      input, panels,
+      {"Step", AxisTitle(NameOf(input.key)), CurveFootnote(input, !panels[0].title.empty(), many)});
+  if (!figure.ok()) return figure.status();
+  Drawing drawing;
+  drawing.figure = *std::move(figure);
   drawing.figure.title = CurveTitle(input);
   drawing.csv = CurveCsv(input, panels);
   return drawing;

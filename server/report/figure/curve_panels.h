@@ -13,15 +13,34 @@
 
 namespace ablate::figure {
 
+enum class ValueScale { kByValues, kLinear, kLogarithmic };  // the first: as ValueAxis chooses
+
 struct CurvePanel {
   std::string title;   // may be empty if it is the only panel
   std::string remark;  // behind the title, in grey
   // Shows the last so many steps of what the settings have together; 0: all that their curves have.
   uint32_t last_steps = 0;
+  ValueScale scale = ValueScale::kByValues;
+};
+
+// Titles of the axes, and what is said below.
+struct CurveWords {
+  std::string x, y, footnote;
 };
 
 // "20-step average"; empty where nothing was averaged.
 std::string SmoothingText(const Input& input, size_t panel);
+
+// "mean of 12 seeds", "mean of 10 to 12 seeds", "one seed, no interval", over the settings.
+std::string SeedsText(const Input& input);
+
+// Whether some setting's mean has an interval.
+bool AnyInterval(const Input& input);
+
+// Only the picture, without a title, of whatever the curves of `input.settings` are over.
+// INVALID_ARGUMENT as DrawCurves.
+absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
+                                  const CurveWords& words);
 
 // `panels` are in the order of the settings' own; `input.settings` is not empty.
 // INVALID_ARGUMENT if there are more settings than fit on a page.

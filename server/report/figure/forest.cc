@@ -239,6 +239,7 @@ constexpr Kind kForest = {
     .key = "",
     .wide = false,
     .row_windows = false,
+    .by_block = false,
     .wanted = [](const Comparison& comparison) { return comparison.family > 0; },
     .reduce = nullptr,
     .draw = DrawForest,

@@ -13,7 +13,8 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss, &kWindows, &kCurves, &kForest, &kSensitivity, &kSummary};
+constexpr const Kind* kKinds[] = {&kLoss,        &kWindows, &kCurves, &kForest,
+                                  &kSensitivity, &kSummary, &kDepth};
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
 #include "server/report/figure/curves.h"
+#include "server/report/figure/depth.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -28,13 +29,14 @@ struct Input {
   const report::Comparison* comparison = nullptr;  // never null
   // Axes of the grid that it compares; read by `sensitivity`.
   std::vector<report::Axis> axes;
-  std::string key;  // of the curves
+  std::string key;  // of the curves; of the kind `depth` the family of metrics by block
   CurveOptions curves;
   std::vector<ReducedSetting> settings;  // of kinds that draw curves: reduced by the kind
   // Of the kind `summary`; null or without windows: the comparison's metric.
   const report::RowWindows* windows = nullptr;
-  double width = 3.25;  // inches
-  std::string title;    // of the experiment, for those who can't see the figure
+  std::vector<DepthSetting> depth;  // of the kind `depth`
+  double width = 3.25;              // inches
+  std::string title;                // of the experiment, for those who can't see the figure
 };
 
 struct Drawing {
@@ -48,9 +50,10 @@ struct Kind {
   absl::string_view name;
   absl::string_view title;  // in a report
   absl::string_view help;   // what it shows, in a line: the row of docs/figures.md
-  absl::string_view key;    // the curves' default metric; empty: draws no curves
+  absl::string_view key;    // the default of Input::key; empty: shows the compared metric
   bool wide;                // takes the width of two columns in a report, behind all that do not
   bool row_windows;         // shows Input::windows
+  bool by_block;            // shows Input::depth: in a report only if runs have such metrics
   // Whether a report shows it: whether the comparison has anything for it.
   bool (*wanted)(const report::Comparison& comparison);
   // Reduces one setting's curves to what `draw` needs of it, so that only one setting's are in
@@ -65,7 +68,7 @@ struct Kind {
 
 // To add a kind: a constant like these in a file of its own, and its place in the table of
 // kinds.cc.
-extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary;
+extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary, kDepth;
 
 // All kinds; none is null.
 absl::Span<const Kind* const> Kinds();

@@ -462,6 +462,7 @@ constexpr Kind kSensitivity = {
     .key = "",
     .wide = false,
     .row_windows = false,
+    .by_block = false,
     .wanted = [](const Comparison& comparison) { return !comparison.tuned_axes.empty(); },
     .reduce = nullptr,
     .draw = DrawSensitivity,

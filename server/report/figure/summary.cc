@@ -164,6 +164,7 @@ constexpr Kind kSummary = {
     .key = "",
     .wide = false,
     .row_windows = true,
+    .by_block = false,
     .wanted = [](const Comparison&) { return true; },
     .reduce = nullptr,
     .draw = DrawSummary,

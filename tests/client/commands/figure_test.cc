@@ -66,6 +66,24 @@ TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {
   EXPECT_THAT(outcome.out, HasSubstr("\"data\": \"\""));
 }
 
+TEST_F(FigureTest, AsksForAStep) {
+  EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg"}).code, kSuccess);
+  EXPECT_FALSE(request_.has_step());
+  EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", "0"}).code,
+            kSuccess);
+  EXPECT_TRUE(request_.has_step());
+  EXPECT_EQ(request_.step(), 0);
+  EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", "-1"}).code,
+            kSuccess);
+  EXPECT_EQ(request_.step(), -1);
+  for (const char* step : {"-2", "last", "1.5"}) {
+    const Outcome outcome =
+        Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", step});
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_THAT(outcome.err, HasSubstr("is not a step from 0 on, or -1"));
+  }
+}
+
 TEST_F(FigureTest, SaysWhatMakesNoSense) {
   EXPECT_EQ(Run({"figure", "small", "loss"}).code, kUsage);
   for (const char* output : {"loss", "loss.gif", "a.svg/loss", "loss.unspecified"}) {

@@ -115,7 +115,31 @@ inline report::ComparisonInput Settings(
   return input;
 }
 
-// Input over a comparison that outlives it, with curves of each of the shapes.
+// A setting's metrics by block: `at_input` at the embedding, times `factor` at each of `blocks`,
+// with noise.
+struct DepthShape {
+  std::string label;
+  uint32_t blocks = 20, seeds = 12, diverged = 0;
+  double at_input = 1e-3, factor = 1.2, noise = 0.2;
+};
+
+inline DepthSetting MakeDepth(const DepthShape& shape, size_t style) {
+  DepthSetting setting{shape.label, style, 1000, {}, shape.seeds, shape.diverged};
+  for (uint32_t seed = 42; seed < 42 + shape.seeds; ++seed) {
+    Noise own(seed * 31 + style);
+    DepthSeed& values = setting.seeds.emplace_back();
+    values.seed = seed;
+    double value = shape.at_input * std::exp(shape.noise * own());
+    for (uint32_t position = 0; position <= shape.blocks; ++position) {
+      values.values[position] = value * std::exp(shape.noise * own());
+      value *= shape.factor;
+    }
+  }
+  return setting;
+}
+
+// Input over a comparison that outlives it, with curves, or metrics by block, of each of the
+// shapes.
 inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
                        const report::Comparison& comparison, const std::vector<CurveShape>& shapes,
                        double width) {
@@ -125,6 +149,10 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   input.title = "norm placement";
   input.key = std::string(kind.key);
   input.width = width;
+  for (size_t i = 0; kind.by_block && i < shapes.size(); ++i) {
+    const uint32_t converged = shapes[i].seeds - shapes[i].diverging;
+    input.depth.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
+  }
   if (kind.reduce == nullptr) return input;
   for (size_t i = 0; i < shapes.size(); ++i) {
     input.settings.push_back(ReduceSetting(kind, MakeCurves(shapes[i], i), input.curves));

@@ -61,6 +61,70 @@ int DrawText(const std::string& text) {
   return 0;
 }
 
+// Metrics by block of few and of many settings, shallow and deep, on both axes.
+struct DepthExample {
+  std::string name, key;
+  std::vector<DepthShape> shapes;
+};
+
+std::vector<DepthExample> DepthExamples() {
+  std::vector<DepthExample> examples = {
+      {"depth2", "gradient", {{"residual", 20, 8, 0, .02, 1.1}, {"plain", 20, 8, 0, 1e-7, 2}}},
+      {"depth100",
+       "gradient",
+       {{"residual", 100, 8, 0, .02, 1.01}, {"plain", 50, 8, 2, 1e-12, 1.7}}},
+      {"aligned", "alignment", {{"FA", 20, 8, 0, .3, 1.02}, {"DFA", 12, 8, 0, .1, 1.1}}},
+  };
+  DepthExample ten{"depth10", "gradient", {}};
+  for (uint32_t i = 0; i < 10; ++i) {
+    ten.shapes.push_back({absl::StrCat("setting ", i), i % 2 == 0 ? 100u : 20u, 8, 0,
+                          std::pow(10, -static_cast<double>(i)), 1.05 + .02 * i});
+  }
+  examples.push_back(ten);
+  ten.name = "aligned10";
+  ten.key = "alignment";
+  for (size_t i = 0; i < ten.shapes.size(); ++i) {
+    ten.shapes[i].at_input = .02 + .01 * static_cast<double>(i);
+    ten.shapes[i].factor = 1.01;
+  }
+  examples.push_back(ten);
+  return examples;
+}
+
+absl::Status WritePng(const std::string& path, const Figure& figure) {
+  const auto png = Render(figure, Format::kPng);
+  if (!png.ok()) return png.status();
+  std::ofstream file(path);
+  return (file << *png).flush() ? absl::OkStatus() : absl::UnavailableError(path);
+}
+
+int DrawDepths(const std::string& folder) {
+  for (const DepthExample& example : DepthExamples()) {
+    std::vector<std::pair<std::string, std::vector<double>>> rows;
+    Input input;
+    for (const DepthShape& shape : example.shapes) {
+      rows.push_back({shape.label, {2, 2.1}});
+      DepthSetting setting = MakeDepth(shape, input.depth.size());
+      if (example.key == "alignment") {  // has none at the embedding
+        for (DepthSeed& seed : setting.seeds) seed.values.erase(0);
+      }
+      input.depth.push_back(std::move(setting));
+    }
+    const auto comparison = report::Compare(Settings(rows));
+    input.comparison = &*comparison;
+    input.key = example.key;
+    input.title = "depth";
+    for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
+      input.width = width;
+      const auto drawing = Draw(kDepth, input);
+      if (!drawing.ok()) return 1;
+      const std::string path = absl::StrCat(folder, "/", example.name, "-", suffix, ".png");
+      if (!WritePng(path, drawing->figure).ok()) return 1;
+    }
+  }
+  return 0;
+}
+
 int DrawAll(const std::string& folder) {
   for (const Example& example : Examples()) {
     const auto comparison = report::Compare(example.grid);
@@ -70,15 +134,13 @@ int DrawAll(const std::string& folder) {
         const auto drawing =
             Draw(kind, MakeInput(kind, example.grid, *comparison, example.shapes, width));
         if (!drawing.ok()) continue;
-        const auto png = Render(drawing->figure, Format::kPng);
-        if (!png.ok()) return 1;
-        std::ofstream file(
-            absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png"));
-        if (!(file << *png).flush()) return 1;
+        const std::string path =
+            absl::StrCat(folder, "/", example.name, "-", kind.name, "-", suffix, ".png");
+        if (!WritePng(path, drawing->figure).ok()) return 1;
       }
     }
   }
-  return 0;
+  return DrawDepths(folder);
 }
 
 int Main(int argc, char** argv) {

@@ -1,0 +1,178 @@
+#include "server/results/depth.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
+#include "server/report/figure/style.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+
+namespace ablate::results {
+namespace {
+
+using Steps = std::vector<uint32_t>;
+
+constexpr const char* kReported[] = {"gradient", "alignment"};
+
+// The cells of the row's converged runs, and their seeds.
+struct RowCells {
+  std::vector<size_t> cells;
+  std::vector<uint32_t> seeds;
+};
+
+RowCells ConvergedCells(const ComparedGrid& compared, size_t row) {
+  RowCells converged;
+  const std::vector<report::SeedRun>& runs = compared.comparison.rows[row].runs;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].diverged) continue;
+    converged.cells.push_back(compared.rows[row][i]);
+    converged.seeds.push_back(runs[i].seed);
+  }
+  return converged;
+}
+
+// Reads the metrics of one family by block.
+class DepthReader {
+ public:
+  DepthReader(storage::Store* store, const ComparedGrid& compared, const std::string& family,
+              const Cancelled& cancelled)
+      : store_(store), compared_(compared), family_(family), cancelled_(cancelled) {}
+
+  absl::StatusOr<figure::DepthSetting> Read(size_t row, std::optional<uint32_t> step) {
+    const report::ComparisonRow& of = compared_.comparison.rows[row];
+    const RowCells converged = ConvergedCells(compared_, row);
+    figure::DepthSetting setting;
+    setting.label = of.label;
+    setting.style = figure::StyleIndices(compared_.comparison)[row];
+    setting.converged = converged.cells.size();
+    setting.diverged = of.runs.size() - setting.converged;
+    auto common = CommonSteps(converged.cells, step);
+    if (!common.ok()) return common.status();
+    if (!step.has_value() && !common->empty()) step = common->back();
+    if (!step.has_value()) return setting;
+    for (size_t i = 0; i < converged.cells.size(); ++i) {
+      auto seed = ReadSeed(converged.cells[i], *step);
+      if (!seed.ok()) return seed.status();
+      if (seed->values.empty()) continue;
+      seed->seed = converged.seeds[i];
+      setting.seeds.push_back(*std::move(seed));
+    }
+    if (!setting.seeds.empty()) setting.step = step;
+    return setting;
+  }
+
+  // Of the first run that has the family; empty if there is none.
+  const Steps& some_steps() const { return some_steps_; }
+
+ private:
+  // Steps that all of the cells with the family have. Nothing is read where the step is `wanted`
+  // anyway and some steps are known, to be named in an error.
+  absl::StatusOr<Steps> CommonSteps(const std::vector<size_t>& cells,
+                                    std::optional<uint32_t> wanted) {
+    Steps common;
+    bool first = true;
+    if (wanted.has_value() && !some_steps_.empty()) return common;
+    const auto keep = [&](size_t, const Points& points) {
+      if (some_steps_.empty()) some_steps_ = points.steps;
+      Steps both;
+      std::set_intersection(points.steps.begin(), points.steps.end(), common.begin(), common.end(),
+                            std::back_inserter(both));
+      common = first ? points.steps : std::move(both);
+      first = false;
+      return absl::OkStatus();
+    };
+    const absl::Status read =
+        VisitCurves(store_, compared_.grid, figure::KeyAt(family_, 1), cells, cancelled_, keep);
+    if (!read.ok()) return read;
+    return common;
+  }
+
+  absl::StatusOr<figure::DepthSeed> ReadSeed(size_t cell, uint32_t step) {
+    const std::string& run = compared_.grid.cells[cell].run;
+    figure::DepthSeed seed;
+    const auto keys = store_->RunKeys(run);
+    if (!keys.ok()) return keys.status();
+    for (const auto& [key, count] : *keys) {
+      const std::optional<uint32_t> position = figure::PositionOf(family_, key);
+      if (!position.has_value()) continue;
+      if (cancelled_()) return rpc::CallCancelled();
+      const auto keep = [&, at = *position](const Steps&, const std::vector<double>& values) {
+        if (!values.empty()) seed.values[at] = values.back();
+        return true;
+      };
+      const absl::Status read = store_->ReadSeries({run, key, step, step}, keep);
+      if (!read.ok()) return read;
+    }
+    held_ += seed.values.size();
+    if (held_ > rpc::kMaxBlockValues) return TooManyValues();
+    return seed;
+  }
+
+  absl::Status TooManyValues() const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the runs have more than ", rpc::kMaxBlockValues, " values of ",
+                     reflect::Quoted(family_), " at one step, the most that a figure is made of"));
+  }
+
+  storage::Store* const store_;
+  const ComparedGrid& compared_;
+  const std::string& family_;
+  const Cancelled& cancelled_;
+  Steps some_steps_;
+  size_t held_ = 0;  // values, of all settings
+};
+
+// "0, 50, 100" or, of many, the nearest ones and the range.
+std::string StepsText(const Steps& steps, uint32_t wanted) {
+  constexpr size_t kNamed = 12;
+  if (steps.size() <= kNamed) return absl::StrJoin(steps, ", ");
+  const auto after = std::lower_bound(steps.begin(), steps.end(), wanted);
+  Steps nearest;
+  if (after != steps.begin()) nearest.push_back(*std::prev(after));
+  if (after != steps.end()) nearest.push_back(*after);
+  return absl::StrCat("nearest ", absl::StrJoin(nearest, " and "), ", from ", steps.front(), " to ",
+                      steps.back());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* store,
+                                                            const ComparedGrid& compared,
+                                                            const std::string& family,
+                                                            std::optional<uint32_t> step,
+                                                            const Cancelled& cancelled) {
+  DepthReader reader(store, compared, family, cancelled);
+  std::vector<figure::DepthSetting> settings;
+  bool any = false;
+  for (size_t row = 0; row < compared.rows.size(); ++row) {
+    auto setting = reader.Read(row, step);
+    if (!setting.ok()) return setting.status();
+    any = any || !setting->seeds.empty();
+    settings.push_back(*std::move(setting));
+  }
+  if (any || !step.has_value() || reader.some_steps().empty()) return settings;
+  return rpc::InvalidField(
+      "step",
+      absl::StrCat("no run that converged has ", figure::KeyAt(family, 1), " at step ", *step),
+      absl::StrCat("-1 for the last one, or a step with points: ",
+                   StepsText(reader.some_steps(), *step)));
+}
+
+absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
+                                                          const std::string& experiment) {
+  const auto keys = ExperimentKeys(store, experiment);
+  if (!keys.ok()) return keys.status();
+  std::vector<std::string> families;
+  for (const char* family : kReported) {
+    if (std::binary_search(keys->begin(), keys->end(), figure::KeyAt(family, 1))) {
+      families.emplace_back(family);
+    }
+  }
+  return families;
+}
+
+}  // namespace ablate::results
