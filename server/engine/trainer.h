@@ -65,7 +65,8 @@ class Trainer {
 
   // State of one run between two Advance calls: parameters, moments, step, generators, data cursor,
   // first evaluation. Importing it continues the same sequence bit for bit; an evaluation that was
-  // left midway is made again.
+  // left midway is made again. That of a run that is done may be imported by one that is the same
+  // but for more steps, under a schedule that does not depend on them: it goes on to its own end.
   virtual absl::StatusOr<std::string> ExportState(int run) = 0;
 
   // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,
