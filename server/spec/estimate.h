@@ -10,7 +10,7 @@
 namespace ablate::spec {
 
 // A resume state: the parameters, the optimizer's slots, generators and the data's cursor. It goes
-// when its run ends.
+// when its run ends, unless the run can grow: then the last one is kept for a while.
 uint64_t ResumeBytes(const engine::OptimizerConfig& optimizer, uint64_t parameters);
 
 // Points and checkpoints, which stay when a run has ended, in bytes. `parameters` and `tensors` as

@@ -237,6 +237,8 @@ class Expander {
       cell.run.set_seed(seed);
       cell.fingerprint = ShortHash(canonical.RunText(seed));
       cell.trajectory = ShortHash(canonical.TrajectoryText(seed));
+      const std::string growth = canonical.GrowthText(seed);
+      if (!growth.empty()) cell.growth = ShortHash(growth);
       resolution_->cells.push_back(std::move(cell));
     }
     v1::SettingParameters& row = resolution_->parameters.emplace_back();

@@ -45,6 +45,8 @@ std::string JoinWithSeed(const Lines& lines, uint32_t seed, absl::string_view ti
 
 bool Everything(absl::string_view) { return true; }
 
+bool InGrowth(absl::string_view key) { return key != "training.steps"; }
+
 bool InTrajectory(absl::string_view key) {
   return !absl::StartsWith(key, "evaluation.") && key != "training.checkpoints";
 }
@@ -60,9 +62,15 @@ bool InShape(absl::string_view key) {
          key == "training.optimizer";
 }
 
+// Whether what a run does at a step depends on how many it has. No default does.
+bool DependsOnSteps(const v1::TrainingSpec& training) {
+  return training.schedule() != v1::Schedule::constant;
+}
+
 }  // namespace
 
-Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256) {
+Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256)
+    : grows_(!DependsOnSteps(filled.training())) {
   lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
   lines_["trainer"] = std::string(engine::TorchTrainerName());
   lines_["device"] = v1::Device::Value_Name(filled.training().device());
@@ -89,6 +97,10 @@ std::string Canonical::RunText(uint32_t seed) const {
 
 std::string Canonical::TrajectoryText(uint32_t seed) const {
   return JoinWithSeed(lines_, seed, "trajectory", InTrajectory);
+}
+
+std::string Canonical::GrowthText(uint32_t seed) const {
+  return grows_ ? JoinWithSeed(lines_, seed, "growth", InGrowth) : "";
 }
 
 std::string Canonical::ShapeText() const { return Join(lines_, "shape", InShape); }
