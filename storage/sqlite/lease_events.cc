@@ -11,9 +11,8 @@
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/leases.h"
-#include "storage/sqlite/points.h"
+#include "storage/sqlite/row_groups.h"
 #include "storage/sqlite/runs.h"
-#include "storage/sqlite/summaries.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
@@ -83,26 +82,6 @@ absl::Status ApplyTo(const Context& c, const StartedEvent&) {
   return absl::OkStatus();
 }
 
-// Folds the columns into the run's summaries and returns them as they are encoded.
-absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(const Context& c,
-                                                          const std::vector<Column>& columns) {
-  auto summaries = LoadSummaries(c.t.db, c.run->id, c.name);
-  if (!summaries.ok()) return summaries.status();
-  const auto numbers = NumberKeys(columns, &*summaries);
-  if (!numbers.ok()) return numbers.status();
-  std::vector<EncodedColumn> encoded;
-  encoded.reserve(columns.size());
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const uint32_t number = (*numbers)[i];
-    AddPoints(columns[i], &(*summaries)[number]);
-    encoded.push_back({number, &columns[i].steps, &columns[i].values});
-  }
-  Statement(c.t.db, "REPLACE INTO summaries VALUES (?1, ?2)", c.run->id,
-            Bytes{EncodeSummaries(c.name, *summaries)})
-      .Run();
-  return encoded;
-}
-
 absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   absl::Status valid = CheckProgress(c, event.step);
   if (valid.ok()) valid = CheckPlaces(c, event);
@@ -115,18 +94,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   spent.tokens += event.spent.tokens;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
-  const auto encoded = AddToSummaries(c, event.columns);
-  if (!encoded.ok()) return encoded.status();
-  uint32_t first = UINT32_MAX;
-  uint32_t last = 0;
-  for (const Column& column : event.columns) {
-    first = std::min(first, column.steps.front());
-    last = std::max(last, column.steps.back());
-  }
-  Statement(c.t.db, "INSERT INTO row_groups VALUES (?1, ?2, ?3, ?4, ?5)", change, c.run->id, first,
-            last, Bytes{EncodePoints(GroupPlace(c.name, change, first, last), *encoded)})
-      .Run();
-  return absl::OkStatus();
+  return AddRowGroup(c.t, {c.run->id, c.name}, change, event.columns);
 }
 
 absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
