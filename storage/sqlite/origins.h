@@ -30,7 +30,7 @@ void ForgetOrigin(Transaction& t, int64_t run);
 
 // Puts a run that has nothing yet where its origin ended, as if it had paused there: points and
 // checkpoints of the steps before, and the last state as its resume state. Points and a checkpoint
-// of that step are its own, if any are due. Copies all points at once: some 30 ms a million. An
+// of that step are its own, if any are due. Copies all points at once: some 50 ms a million. An
 // error says why the run can't begin there; then it may be halfway, and is to be rewound to step 0.
 absl::Status BeginFromOrigin(Transaction& t, Blobs* blobs, const LeaseHolder& holder,
                              const Origin& origin, absl::string_view name, RunRow* run);
