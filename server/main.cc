@@ -34,6 +34,7 @@ namespace {
 constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
 constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
+constexpr uint64_t kMaxLastStates = 1'000'000'000'000'000;
 constexpr rlim_t kMaxFiles = 65'536;
 
 struct Flags {
@@ -42,6 +43,7 @@ struct Flags {
   std::string worker;
   bool no_workers = false;
   bool sweep_leftovers = false;
+  uint64_t last_states = storage::kLastStatesBytes;
   double resume_every = 30;
   double worker_silence = 30;
 };
@@ -69,6 +71,12 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_flag("--no-workers", flags.no_workers, "start no local worker");
   app.add_flag("--sweep-leftovers", flags.sweep_leftovers,
                "put files into the trash that the database does not know, even if most are such");
+  app.add_option(
+         "--last-states", flags.last_states,
+         "bytes of last states of runs that are kept, so that the same runs with more steps "
+         "go on from there, such as 500MB; the oldest go first, 0 keeps none (default: 2GB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->check(CLI::Range(uint64_t{0}, kMaxLastStates));
   app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
@@ -202,6 +210,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   options.folder = home.folder;
   options.log = [](const std::string& line) { spdlog::info("{}", line); };
   options.sweep_leftovers = flags.sweep_leftovers;
+  options.last_states_bytes = flags.last_states;
   options.ballast_bytes = kBallastBytes;
   options.on_commit = [this](uint64_t change) { commits_(change); };
   auto store = storage::Store::Open(std::move(options));

@@ -52,6 +52,7 @@ struct GrantedRun {
   std::string dataset_blob;
   std::string resume_blob;  // empty: from step 0
   uint32_t resume_step = 0;
+  bool keep_state = false;  // the state at its end is to be sent, for a longer run
 };
 
 struct StartedEvent {};
@@ -144,7 +145,9 @@ class LeaseStore {
   virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;
   // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to
   // its resume state's place (later row groups, checkpoints go; the summaries stored with it
-  // return), or to step 0 if the state's blob is gone. One result each; empty: no lease was made.
+  // return), or to step 0 if the state's blob is gone; one that is to begin from a shorter run's
+  // last state is put there at its first grant, or at step 0 if that can't be. One result each;
+  // empty: no lease was made.
   virtual absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
       const std::vector<NewLease>& leases) = 0;
   // Applies events in order; one result each. `holder_incarnation` must be the lease's. A blob

@@ -44,6 +44,7 @@ struct RunSummaries {
 struct NewRun {
   std::string fingerprint;
   std::string trajectory;
+  std::string growth;  // of the runs that differ from it in their steps alone; empty: it can't grow
   uint32_t seed = 0;
   uint32_t steps = 0;
   uint64_t parameters = 0;
@@ -52,6 +53,14 @@ struct NewRun {
   std::string spec;               // serialized RunSpec
   uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker trains it
   std::string dataset_blob;       // sha256, or empty
+  std::string origin;             // a shorter run, from whose last state it is to begin; or empty
+};
+
+// A run that is done, with a last state from which the same with more steps can go on.
+struct ShorterRun {
+  std::string run;
+  uint32_t steps = 0;
+  std::string environment;  // in which it can; empty if that is not known
 };
 
 struct NewCell {
@@ -103,6 +112,8 @@ struct CellRecord {
   uint32_t steps = 0;
   std::string failure;
   uint64_t change = 0;  // change number of the last write to the run
+  std::string origin;   // as RunRecord's
+  uint32_t origin_step = 0;
 };
 
 struct RunRecord {
@@ -119,7 +130,11 @@ struct RunRecord {
   uint32_t losses = 0;    // lost workers in a row without progress
   std::string failure;    // why it FAILED
   std::string trainer, device, build, worker, environment;
-  Spent spent;
+  // The shorter run whose last state it began from, or will if it is queued, and the step of that;
+  // empty: it begins at step 0. That run may be gone.
+  std::string origin;
+  uint32_t origin_step = 0;
+  Spent spent;  // what an origin took to come there included
   Micros create_time = 0, start_time = 0, end_time = 0;
 };
 

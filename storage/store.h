@@ -25,11 +25,18 @@ class FolderLock;
 class Maintenance;
 struct OpenedFiles;
 
+// 2 GB: some thousands of the published experiments' states.
+inline constexpr uint64_t kLastStatesBytes = 2'000'000'000;
+
 struct StoreOptions {
   // Folder with ablate.db and blobs/; created with mode 0700. Empty: in memory, without blobs.
   std::string folder;
   // Bytes kept on the disk so that deletes work when it is full (storage/disk_room.h); 0: none.
   uint64_t ballast_bytes = 0;
+  // The most that last states of runs that are done take, so that the same with more steps can go
+  // on from there; the oldest go first, but none that a queued run is to begin from. 0: none is
+  // kept.
+  uint64_t last_states_bytes = kLastStatesBytes;
   // Wall clock, for the times in records. Default: the system's.
   std::function<Micros()> now;
   // Bytes that the disk has left. Default: what the file system of the folder says.
@@ -66,6 +73,9 @@ struct KnownRun {
   std::string run;  // newest generation; empty if there is none
   RunState state = RunState::kQueued;
   std::vector<std::string> same_trajectory;  // runs that differ only in evaluation or checkpoints
+  // Those it could go on from, the longest first; none unless it would be trained from step 0
+  // otherwise.
+  std::vector<ShorterRun> shorter;
 };
 
 struct SeriesQuery {
@@ -110,11 +120,13 @@ class Store final : public LeaseStore {
   // memory.
   absl::StatusOr<uint64_t> FreeBytes() const;
   const std::string& folder() const { return options_.folder; }
+  uint64_t last_states_bytes() const { return options_.last_states_bytes; }
 
   // --- Experiments
   // Creates the experiment, its cells and the runs that are missing, in one transaction. A
   // fingerprint's newest generation is reused when QUEUED, LEASED, DONE or DIVERGED and queued
-  // again when FAILED (from step 0: its resume state may be why it failed) or CANCELLED.
+  // again when FAILED (from step 0: its resume state may be why it failed) or CANCELLED. A run that
+  // would begin at step 0 begins from its `origin`, if that still has its last state.
   // ALREADY_EXISTS if request_id was used for something else; NOT_FOUND if a dataset_blob is not a
   // data set's.
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment);

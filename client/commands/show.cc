@@ -56,6 +56,8 @@ void Print(const Context& context, const v1::Experiment& experiment,
   if (!experiment.spec().question().empty()) {
     out << Printable(experiment.spec().question()) << "\n";
   }
+  const std::string origins = OriginsText(runs);
+  if (!origins.empty()) out << origins << "\n";
   const std::string primary = PrimaryMetric(experiment.spec());
   out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
   const std::vector<std::string> steps = NextSteps(experiment, runs);

@@ -41,6 +41,7 @@ struct Options {
   std::optional<uint32_t> lanes;
   std::string resume_every;
   std::string worker_silence;
+  std::string last_states;
   bool json = false;
 };
 
@@ -110,6 +111,9 @@ absl::StatusOr<Child> Start(const Home& home, const Options& options, const Cont
   }
   if (!options.worker_silence.empty()) {
     arguments.insert(arguments.end(), {"--worker-silence", options.worker_silence});
+  }
+  if (!options.last_states.empty()) {
+    arguments.insert(arguments.end(), {"--last-states", options.last_states});
   }
   const absl::StatusOr<int> log = process::OpenLog(home.log_file);
   if (!log.ok()) return log.status();
@@ -222,8 +226,9 @@ int Up(const Options& options, const Context& context) {
   }
   if (options.json) PrintJson(context, *answer);
   context.console.Info(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
-  if (was_up &&
-      (options.lanes || !options.resume_every.empty() || !options.worker_silence.empty())) {
+  const bool any_option = options.lanes || !options.resume_every.empty() ||
+                          !options.worker_silence.empty() || !options.last_states.empty();
+  if (was_up && any_option) {
     context.console.Note("it keeps the options it was started with: `ablate down` first");
   }
   if (const auto address = context.environment("ABLATE_SERVER")) {
@@ -242,6 +247,9 @@ Action DefineUp(Command* command) {
                   "how often a run's state is saved, to continue after a crash [30]");
   command->Option(&options->worker_silence, "--worker-silence", "SECONDS",
                   "without a sign of life for so long a worker is killed and replaced [30]");
+  command->Option(&options->last_states, "--last-states", "SIZE",
+                  "disk space for last states of runs, from which the same runs with more steps go "
+                  "on; 0: none [2GB]");
   command->Flag(&options->json, "--json", "print the server's workers");
   command->Footer(
       "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "

@@ -245,6 +245,22 @@ std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
   return table.Render(width);
 }
 
+std::string OriginsText(const v1::ListRunsResponse& runs) {
+  std::map<uint32_t, std::map<std::string, std::string>> origins;  // by step: run → its origin
+  for (const v1::RunRow& row : runs.rows()) {
+    if (row.continued_step() > 0) {
+      origins[row.continued_step()][row.run()] = Id(row.continued_from());
+    }
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [step, known] : origins) {
+    sentences.push_back(absl::StrCat(
+        Count(known.size(), "run"), " continued from step ", text::Grouped(step), " of ",
+        known.size() == 1 ? absl::StrCat("run ", known.begin()->second) : "shorter runs"));
+  }
+  return absl::StrJoin(sentences, "; ");
+}
+
 std::string EvaluationText(const v1::CreateExperimentResponse& response) {
   const auto& cells = response.differs_only_in_evaluation();
   if (cells.empty()) return "";

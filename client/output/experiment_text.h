@@ -31,6 +31,9 @@ std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsRespo
 // `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40 MB`.
 std::string Headline(const v1::CreateExperimentResponse& response);
 
+// `12 runs continued from step 1,000 of shorter runs`, a sentence for each step; empty if none did.
+std::string OriginsText(const v1::ListRunsResponse& runs);
+
 // A table of the combinations of settings: parameters, cells and reused cells, which are counted
 // only if the answer has all cells.
 std::string GridTable(const v1::CreateExperimentResponse& response, int width);

@@ -77,9 +77,11 @@ class Trainer {
   virtual absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
                                                            absl::FunctionRef<bool()> stop) = 0;
 
-  // State of one run between two Advance calls: parameters, moments, average, step, generators,
-  // data cursor, first evaluation. Importing it continues the same sequence bit for bit; an
-  // evaluation that was left midway is made again.
+  // State of one run between two Advance calls: parameters, buffers, moments, average, step,
+  // generators, data cursor, first evaluation. Importing it continues the same sequence bit for
+  // bit; an evaluation that was left midway is made again. That of a run that is done may be
+  // imported by one that is the same but for more steps, under a schedule that does not depend on
+  // them: it goes on to its own end.
   virtual absl::StatusOr<std::string> ExportState(int run) = 0;
 
   // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,

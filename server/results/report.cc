@@ -88,6 +88,7 @@ void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
     const bool first = runs.insert(grid.cells[i].run).second;
     if (first) provenance->device_seconds += cell.device_seconds.value_or(0);
     if (grid.cells[i].reused) ++provenance->reused;
+    if (first && grid.cells[i].origin_step > 0) ++provenance->continued[grid.cells[i].origin_step];
     if (cell.trainer.empty()) continue;  // not trained yet
     ++provenance->trainers[cell.trainer];
     ++provenance->versions[cell.version];

@@ -97,6 +97,7 @@ void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::Gran
     entry.set_dataset_blob(std::move(one.dataset_blob));
     entry.set_resume_blob(std::move(one.resume_blob));
     entry.set_resume_step(one.resume_step);
+    entry.set_keep_state(one.keep_state);
   }
   SendTo(worker.session, message);
 }

@@ -62,6 +62,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.device = worker.device;
     info.device_kind = worker.device_kind;
     info.build = worker.build;
+    info.environment = worker.environment;
     info.analysis = worker.analysis;
     info.lanes = worker.lanes;
     info.memory_bytes = worker.memory_bytes;

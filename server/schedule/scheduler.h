@@ -65,7 +65,8 @@ struct WorkerInfo {
   std::string device;
   std::string device_kind;
   std::string build;
-  bool analysis = false;  // its role: it is asked analyses and never granted a run
+  std::string environment;  // what its bits depend on; empty if it doesn't say
+  bool analysis = false;    // its role: it is asked analyses and never granted a run
   uint32_t lanes = 0;
   uint64_t memory_bytes = 0;  // for all lanes together; 0: not known
   bool attached = false;

@@ -3,7 +3,6 @@
 #include <google/protobuf/util/time_util.h>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/names.h"
 #include "server/spec/fields.h"
 
 namespace ablate::service {
@@ -111,6 +110,7 @@ v1::Cell ToProto(const storage::CellRecord& record) {
   message.set_run(rpc::RunName(record.run));
   message.set_state(ToProto(record.state));
   message.set_reused(record.reused);
+  SetOrigin(record.origin, record.origin_step, &message);
   return message;
 }
 
@@ -142,6 +142,7 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
       TimeUtil::MicrosecondsToDuration(record.spent.contended_time);
   provenance->set_environment(record.environment);
   provenance->set_tokens(record.spent.tokens);
+  SetOrigin(record.origin, record.origin_step, provenance);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
@@ -159,6 +160,7 @@ v1::RunRow ToRow(const storage::CellRecord& record, const storage::RunSummaries&
   row.set_step(record.step);
   row.set_steps(record.steps);
   row.set_failure(record.failure);
+  SetOrigin(record.origin, record.origin_step, &row);
   AddSummaries(summaries, &row);
   return row;
 }

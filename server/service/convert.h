@@ -13,6 +13,7 @@
 #include "ablate/v1/worker.pb.h"
 #include "google/protobuf/map.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "server/rpc/names.h"
 #include "server/schedule/scheduler.h"
 #include "server/spec/resolve.h"
 #include "storage/records.h"
@@ -37,6 +38,13 @@ v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalle
 v1::Problem ToProto(const spec::Problem& problem);
 
 void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::string>* map);
+// The shorter run that one goes on from, if there is one, and the step of that.
+template <class Message>
+void SetOrigin(const std::string& origin, uint32_t step, Message* message) {
+  if (origin.empty()) return;
+  message->set_continued_from(rpc::RunName(origin));
+  message->set_continued_step(step);
+}
 // Counts one cell whose run is in `state`.
 void CountCell(storage::RunState state, storage::RunCounts* counts);
 // `time` must not be 0.

@@ -167,6 +167,7 @@ void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
     SetLabels(resolved.labels, cell.mutable_labels());
     cell.set_seed(resolved.seed);
     if (is_reused) cell.set_run(rpc::RunName(plan.known[run].run));
+    SetOrigin(plan.runs[run].origin, plan.first_step[run], &cell);
     cell.set_state(ToProto(state));
     cell.set_reused(is_reused);
     full = !AddCell(std::move(cell), plan.run_of_cell.size(), "cells", room, response);

@@ -15,6 +15,7 @@
 #include "server/engine/trainer.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/names.h"
+#include "text/decimal.h"
 
 namespace ablate::service {
 namespace {
@@ -25,6 +26,8 @@ struct Devices {
   bool cuda = false;                                 // a GPU worker is known
   uint32_t lanes = 0;                                // of all workers that train
   std::map<std::string, spec::DeviceMemory> memory;  // as spec::Surroundings'
+  // By kind, of its workers that are here to train; of one that doesn't say, "".
+  std::map<std::string, std::set<std::string>> environments;
 };
 
 Devices KnownDevices(schedule::SchedulerThread* scheduler) {
@@ -35,6 +38,9 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
       if (worker.analysis) continue;
       devices.cuda = devices.cuda || worker.device_kind == "cuda";
       devices.lanes += worker.lanes;
+      if (worker.attached) {
+        devices.environments[worker.device_kind].insert(worker.environment);
+      }
       // Workers of older versions do not say; then nothing is known of their kind.
       spec::DeviceMemory& largest = devices.memory[worker.device_kind];
       if (worker.memory_bytes == 0) unknown.insert(worker.device_kind);
@@ -70,8 +76,8 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->run_of_cell.push_back(place->second);
     if (!is_new) continue;
     plan->runs.push_back(ToRun(cell));
-    costs.push_back(
-        {cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes, cell.resume_bytes});
+    costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
+                     cell.resume_bytes, !cell.growth.empty()});
   }
   return costs;
 }
@@ -79,6 +85,40 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
 bool IsReusable(const storage::KnownRun& known) {
   return !known.run.empty() && known.state != storage::RunState::kFailed &&
          known.state != storage::RunState::kCancelled;
+}
+
+// Whether one of the workers that may train the run goes on from a state that was made there, as
+// far as is known.
+bool MayContinue(const Devices& devices, const std::string& device_kind,
+                 const std::string& environment) {
+  const auto known = devices.environments.find(device_kind);
+  if (environment.empty() || known == devices.environments.end()) return true;
+  return known->second.count(environment) > 0 || known->second.count("") > 0;
+}
+
+// Chooses the longest of the shorter runs that this one may begin from. The step at which it does;
+// 0 if there is none.
+uint32_t ChooseOrigin(const Devices& devices, const storage::KnownRun& known,
+                      storage::NewRun* run) {
+  for (const storage::ShorterRun& shorter : known.shorter) {
+    if (!MayContinue(devices, run->device_kind, shorter.environment)) continue;
+    run->origin = shorter.run;
+    return shorter.steps;
+  }
+  return 0;
+}
+
+void NoteOrigins(Plan* plan) {
+  std::map<uint32_t, size_t> runs;  // by their first step
+  for (const uint32_t step : plan->first_step) {
+    if (step > 0) ++runs[step];
+  }
+  for (const auto& [step, count] : runs) {
+    plan->resolution.notes.push_back(
+        absl::StrCat(text::Grouped(count),
+                     count == 1 ? " run continues from step " : " runs continue from step ",
+                     text::Grouped(step), count == 1 ? " of a shorter run" : " of shorter runs"));
+  }
 }
 
 spec::Problem OverLimit(const std::string& field, const std::string& limit,
@@ -153,11 +193,12 @@ double Makespan(const std::vector<double>& seconds, uint32_t lanes) {
 }  // namespace
 
 absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTime& step_time,
-                                  uint32_t lanes) {
+                                  const Capacity& capacity) {
   std::map<std::string, std::optional<double>> known;
   Cost cost;
   double total = 0;
   uint64_t largest_state = 0;
+  uint64_t kept = 0;
   std::vector<double> seconds;
   seconds.reserve(runs.size());
   for (const RunCost& run : runs) {
@@ -174,9 +215,10 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
     total += seconds.back();
     cost.bytes += run.bytes;
     largest_state = std::max(largest_state, run.resume_bytes);
+    if (run.grows) kept = std::min(kept + run.resume_bytes, capacity.last_states_bytes);
   }
-  lanes = std::max<uint32_t>(lanes, 1);
-  cost.bytes += std::min<uint64_t>(runs.size(), kResumeStatesALane * lanes) * largest_state;
+  const uint32_t lanes = std::max<uint32_t>(capacity.lanes, 1);
+  cost.bytes += kept + std::min<uint64_t>(runs.size(), kResumeStatesALane * lanes) * largest_state;
   cost.device_time = absl::Seconds(total);
   cost.wall_time = absl::Seconds(Makespan(seconds, lanes));
   return cost;
@@ -186,6 +228,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   storage::NewRun run;
   run.fingerprint = cell.fingerprint;
   run.trajectory = cell.trajectory;
+  run.growth = cell.growth;
   run.seed = cell.seed;
   run.steps = cell.run.spec().training().steps();
   run.parameters = cell.parameters;
@@ -218,12 +261,17 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
   std::vector<RunCost> trained;
   for (size_t i = 0; i < plan.runs.size(); ++i) {
     plan.reused.push_back(!request->fresh() && IsReusable(plan.known[i]));
-    if (!plan.reused.back()) trained.push_back(costs[i]);
+    plan.first_step.push_back(
+        request->fresh() ? 0 : ChooseOrigin(devices, plan.known[i], &plan.runs[i]));
+    if (plan.reused.back()) continue;
+    trained.push_back(costs[i]);
+    trained.back().steps -= plan.first_step.back();
   }
+  NoteOrigins(&plan);
   const absl::StatusOr<Cost> cost = EstimateCost(
       trained,
       [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
-      devices.lanes);
+      {devices.lanes, backend.store->last_states_bytes()});
   if (!cost.ok()) return cost.status();
   plan.cost = *cost;
   CheckLimits(trained.size(), &plan);

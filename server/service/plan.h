@@ -21,18 +21,19 @@
 namespace ablate::service {
 
 struct RunCost {
-  std::string shape;  // runs of equal shape cost the same a step
-  uint32_t steps = 0;
+  std::string shape;   // runs of equal shape cost the same a step
+  uint32_t steps = 0;  // to be trained
   double flops_per_step = 0;
   uint64_t bytes = 0;         // stored for good
-  uint64_t resume_bytes = 0;  // of a resume state, which goes when the run ends
+  uint64_t resume_bytes = 0;  // of a resume state
+  bool grows = false;         // its last state is kept when it ends
 };
 
 struct Cost {
   absl::Duration device_time;  // lane time on a CPU
   absl::Duration wall_time;    // with `lanes` lanes and nothing else queued
-  // The most that is stored at once: what stays of every run, and resume states of those that train
-  // at the same time.
+  // The most that is stored at once: what stays of every run, resume states of those that train at
+  // the same time, and the last states that are kept.
   uint64_t bytes = 0;
   bool measured = true;  // every step time was measured
 };
@@ -40,9 +41,14 @@ struct Cost {
 // Lane microseconds a step of a shape, if known. Called once for each distinct shape.
 using StepTime = std::function<absl::StatusOr<std::optional<double>>(absl::string_view shape)>;
 
-// `lanes` of at least 1, each taking the next run in order when it is free.
+// What trains them and keeps their states.
+struct Capacity {
+  uint32_t lanes = 1;              // each takes the next run in order when it is free
+  uint64_t last_states_bytes = 0;  // the most that is kept of last states
+};
+
 absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTime& step_time,
-                                  uint32_t lanes);
+                                  const Capacity& capacity);
 
 // If resolution.problems is not empty, the rest may be missing.
 struct Plan {
@@ -51,6 +57,7 @@ struct Plan {
   std::vector<size_t> run_of_cell;       // index into runs, for each cell
   std::vector<storage::KnownRun> known;  // for each of runs
   std::vector<bool> reused;              // for each of runs: is not trained again
+  std::vector<uint32_t> first_step;      // for each of runs: where it goes on from its origin; or 0
   Cost cost;                             // of the runs that are not reused
   std::string no_room;                   // that the disk has too little for them; empty if not
 };

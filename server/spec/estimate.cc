@@ -55,22 +55,26 @@ double NumbersASequence(const engine::ModelConfig& model, double length) {
 
 }  // namespace
 
-uint64_t ResumeBytes(const engine::TrainingConfig& training, uint64_t parameters) {
-  return ResumeCopies(training) * kFloat * parameters + kGenerators;
+uint64_t ResumeBytes(const engine::TrainingConfig& training, const ModelSize& size) {
+  return kFloat * (ResumeCopies(training) * size.parameters + size.buffers) + kGenerators;
 }
 
-uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors) {
+uint64_t StoredBytes(const engine::RunConfig& config, const ModelSize& size) {
   const uint64_t checkpoints =
       config.training.checkpoints.size() + (config.training.final_checkpoint ? 1 : 0);
-  const uint64_t checkpoint = kFloat * parameters + kTensorHeader * tensors + kFileHeader;
+  const uint64_t checkpoint =
+      kFloat * (size.parameters + size.buffers) + kTensorHeader * size.tensors + kFileHeader;
   return kPoint * Points(config) + checkpoints * checkpoint;
 }
 
-double TrainingBytes(const engine::RunConfig& config, double parameters, const Sequences& data) {
+double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
+                     const Sequences& data) {
   const engine::ModelConfig& model = config.model;
   const double copies = static_cast<double>(ResumeCopies(config.training));
-  // Parameters and slots, gradients, the update's scratch; the resume state that is written.
-  const double held = (copies + 2 + copies) * parameters;
+  // Parameters and slots, gradients, the update's scratch, buffers; the resume state that is
+  // written.
+  const double held = (copies + 2 + copies) * static_cast<double>(size.parameters) +
+                      2 * static_cast<double>(size.buffers);
   // The parts of a batch are computed one after the other.
   const double batch = config.training.batch / config.training.accumulation;
   const double read = model.loss == engine::LossPositions::kAll ? data.mean : 1;

@@ -9,13 +9,20 @@
 
 namespace ablate::spec {
 
-// A resume state: the parameters, the optimizer's slots (with the parameters' average, where there
-// is one), generators and the data's cursor. It goes when its run ends.
-uint64_t ResumeBytes(const engine::TrainingConfig& training, uint64_t parameters);
+// Of a run, as in its layout.
+struct ModelSize {
+  uint64_t parameters = 0;
+  uint64_t tensors = 0;  // that hold parameters and buffers
+  uint64_t buffers = 0;  // elements: running statistics and feedback
+};
 
-// Points and checkpoints, which stay when a run has ended, in bytes. `parameters` and `tensors` as
-// in the model's layout.
-uint64_t StoredBytes(const engine::RunConfig& config, uint64_t parameters, uint64_t tensors);
+// A resume state: the parameters and buffers, the optimizer's slots (with the parameters' average,
+// where there is one), generators and the data's cursor. It goes when its run ends, unless the run
+// can grow: then the last one is kept for a while.
+uint64_t ResumeBytes(const engine::TrainingConfig& training, const ModelSize& size);
+
+// Points and checkpoints, which stay when a run has ended, in bytes.
+uint64_t StoredBytes(const engine::RunConfig& config, const ModelSize& size);
 
 // What a run reads at once, in tokens.
 struct Sequences {
@@ -25,7 +32,7 @@ struct Sequences {
 
 // Memory that training takes at least, in bytes, while it steps, evaluates and writes a resume
 // state. A double, so that no model overflows it.
-double TrainingBytes(const engine::RunConfig& config, double parameters, const Sequences& data);
+double TrainingBytes(const engine::RunConfig& config, const ModelSize& size, const Sequences& data);
 
 // "1.3 TB", "850 MB": decimal units, two digits.
 std::string BytesText(double bytes);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
+#include "server/engine/names.h"
 #include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
@@ -20,12 +21,6 @@
 
 namespace ablate::spec {
 namespace {
-
-// Parameters and the tensors that hold them.
-struct ModelSize {
-  uint64_t parameters = 0;
-  uint64_t tensors = 0;
-};
 
 engine::TaskShape ShapeOf(const v1::TaskSpec& task, const DatasetFacts& facts) {
   if (task.has_documents()) {
@@ -151,11 +146,14 @@ class Expander {
                    "labels that give every cell a name of its own");
   }
 
-  const ModelSize& SizeOf(const engine::ModelConfig& model, const std::string& key) {
+  const ModelSize& SizeOf(const engine::RunConfig& config, const std::string& model) {
+    const std::string key = absl::StrCat(model, engine::NameOf(config.training.rule));
     const auto known = sizes_.find(key);
     if (known != sizes_.end()) return known->second;
-    const engine::ParameterLayout layout = engine::MakeLayout(model);
-    const ModelSize size{static_cast<uint64_t>(layout.size), layout.parameters.size()};
+    const engine::ParameterLayout layout = engine::MakeLayout(config.model, config.training.rule);
+    const ModelSize size{static_cast<uint64_t>(layout.size),
+                         layout.parameters.size() + layout.buffers.size(),
+                         static_cast<uint64_t>(layout.buffer_size)};
     return sizes_.emplace(key, size).first->second;
   }
 
@@ -176,18 +174,18 @@ class Expander {
   }
 
   bool FitsMemory(const RunToCheck& run, const engine::RunConfig& config,
-                  const Sequences& sequences, uint64_t parameters) {
+                  const Sequences& sequences, const ModelSize& size) {
     const auto memory =
         surroundings_.memory.find(v1::Device::Value_Name(run.filled.training().device()));
     if (memory == surroundings_.memory.end()) return true;
     const DeviceMemory& device = memory->second;
-    const double bytes = TrainingBytes(config, static_cast<double>(parameters), sequences);
+    const double bytes = TrainingBytes(config, size, sequences);
     if (bytes <= static_cast<double>(device.bytes)) {
-      if (bytes > largest_.bytes) largest_ = {parameters, bytes, device};
+      if (bytes > largest_.bytes) largest_ = {size.parameters, bytes, device};
       return true;
     }
     const size_t found = problems_->found();
-    ReportMemory(run, {parameters, bytes, device.bytes}, problems_);
+    ReportMemory(run, {size.parameters, bytes, device.bytes}, problems_);
     too_large_ += problems_->found() - found;
     return false;
   }
@@ -202,12 +200,12 @@ class Expander {
       return false;
     }
     const engine::RunConfig& config = *known;
-    const ModelSize& size = SizeOf(config.model, canonical.ModelText());
+    const ModelSize& size = SizeOf(config, canonical.ModelText());
     const Sequences sequences = SequencesOf(run.filled, shape, facts);
-    if (!FitsMemory(run, config, sequences, size.parameters)) return false;
+    if (!FitsMemory(run, config, sequences, size)) return false;
     cell->parameters = size.parameters;
-    cell->bytes = StoredBytes(config, size.parameters, size.tensors);
-    cell->resume_bytes = ResumeBytes(config.training, size.parameters);
+    cell->bytes = StoredBytes(config, size);
+    cell->resume_bytes = ResumeBytes(config.training, size);
     cell->flops_per_step = FlopsPerStep(config, size.parameters);
     cell->shape = ShortHash(canonical.ShapeText());
     return true;
@@ -247,6 +245,8 @@ class Expander {
       cell.run.set_seed(seed);
       cell.fingerprint = ShortHash(canonical.RunText(seed));
       cell.trajectory = ShortHash(canonical.TrajectoryText(seed));
+      const std::string growth = canonical.GrowthText(seed);
+      if (!growth.empty()) cell.growth = ShortHash(growth);
       resolution_->cells.push_back(std::move(cell));
     }
     v1::SettingParameters& row = resolution_->parameters.emplace_back();
@@ -262,7 +262,7 @@ class Expander {
   const bool labels_are_good_;        // else names repeat for reasons that are reported already
   std::vector<v1::BaseSpec> merged_;  // after so many axes
   std::unordered_set<std::string> names_;
-  std::map<std::string, ModelSize> sizes_;  // by Canonical::ModelText
+  std::map<std::string, ModelSize> sizes_;  // by Canonical::ModelText and rule
   size_t too_large_ = 0;                    // problems found of runs that no device has room for
   struct {
     uint64_t parameters = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/spec/fields.h"
 #include "text/decimal.h"
@@ -45,6 +46,8 @@ std::string JoinWithSeed(const Lines& lines, uint32_t seed, absl::string_view ti
 
 bool Everything(absl::string_view) { return true; }
 
+bool InGrowth(absl::string_view key) { return key != "training.steps"; }
+
 bool InTrajectory(absl::string_view key) {
   return !absl::StartsWith(key, "evaluation.") && key != "training.checkpoints";
 }
@@ -59,12 +62,21 @@ bool InModel(absl::string_view key) {
 
 bool InShape(absl::string_view key) {
   return InModel(key) || key == "device" || key == "trainer" || key == "training.batch" ||
-         key == "training.optimizer" || key == "training.accumulation" || key == "training.ema";
+         key == "training.optimizer" || key == "training.accumulation" || key == "training.ema" ||
+         key == "training.rule";
+}
+
+// Whether what a run does at a step depends on how many it has.
+bool DependsOnSteps(const v1::TrainingSpec& training) {
+  const auto schedule =
+      engine::FindByName<engine::ScheduleKind>(v1::Schedule::Value_Name(training.schedule()));
+  return !schedule.has_value() || engine::DependsOnSteps(*schedule);
 }
 
 }  // namespace
 
-Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256) {
+Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256)
+    : grows_(!DependsOnSteps(filled.training())) {
   lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
   lines_["trainer"] = std::string(engine::TorchTrainerName());
   lines_["device"] = v1::Device::Value_Name(filled.training().device());
@@ -96,6 +108,10 @@ std::string Canonical::RunText(uint32_t seed) const {
 
 std::string Canonical::TrajectoryText(uint32_t seed) const {
   return JoinWithSeed(lines_, seed, "trajectory", InTrajectory);
+}
+
+std::string Canonical::GrowthText(uint32_t seed) const {
+  return grows_ ? JoinWithSeed(lines_, seed, "growth", InGrowth) : "";
 }
 
 std::string Canonical::ShapeText() const { return Join(lines_, "shape", InShape); }

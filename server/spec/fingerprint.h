@@ -2,8 +2,8 @@
 // stored run unfindable.
 //
 // The canonical text is lines of `key=value`, each ended by a line feed, sorted by bytes, after one
-// line that says what it is: "ablate run 1", "ablate trajectory 1" or "ablate shape 1". The keys of
-// a run:
+// line that says what it is: "ablate run 1", "ablate growth 1", "ablate trajectory 1" or "ablate
+// shape 1". The keys of a run:
 //   numerics      engine::kNumericsVersion
 //   trainer       engine::TorchTrainerName()
 //   device        cpu or cuda
@@ -17,10 +17,11 @@
 // names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
 // likewise, ascending with -1 last, left out if -1 alone; evaluation.record by names in the order
 // of their numbers, left out if empty.
-// A trajectory is the same without evaluation.* and training.checkpoints. A shape has device,
-// trainer, task, data, the fields of the task but held_out and validation, of the model but init,
-// training.batch and training.optimizer. The hash is the first 60 bits of the text's SHA-256 in
-// base 32, digits a-z and 2-7.
+// A growth is a run without training.steps: those of equal ones are the same training, ended sooner
+// or later. A trajectory is the same without evaluation.* and training.checkpoints. A shape has
+// device, trainer, task, data, the fields of the task but held_out and validation, of the model but
+// init, training.batch and training.optimizer. The hash is the first 60 bits of the text's SHA-256
+// in base 32, digits a-z and 2-7.
 #ifndef ABLATE_SERVER_SPEC_FINGERPRINT_H_
 #define ABLATE_SERVER_SPEC_FINGERPRINT_H_
 
@@ -41,12 +42,15 @@ class Canonical {
 
   std::string RunText(uint32_t seed) const;
   std::string TrajectoryText(uint32_t seed) const;
+  // Empty if what the run does at a step depends on how many steps it has.
+  std::string GrowthText(uint32_t seed) const;
   std::string ShapeText() const;
   // The part of the shape that fixes the parameters: task, data and model.
   std::string ModelText() const;
 
  private:
   std::map<std::string, std::string> lines_;  // without seed
+  bool grows_ = false;
 };
 
 // 12 characters of [a-z2-7].

@@ -62,6 +62,9 @@ struct ResolvedCell {
   v1::RunSpec run;          // every field that applies is set, data sets as datasets/ID
   std::string fingerprint;  // 12 characters of [a-z2-7]
   std::string trajectory;
+  // Of runs that differ in their steps alone, and of which a longer one goes on where a shorter one
+  // ended; empty if a run of this spec can't.
+  std::string growth;
   std::string
       shape;  // key of runs that cost the same a step: task shape, model, batch, trainer, device
   std::string device_kind;     // cpu or cuda

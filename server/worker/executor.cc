@@ -179,8 +179,13 @@ class Training {
   }
 
   absl::Status Finish(const engine::RunProgress& progress) {
+    const bool diverged = progress.outcome == engine::Outcome::kDiverged;
+    if (leased_.run.keep_state() && !diverged) {
+      absl::Status saved = SaveState(/*ended=*/true);
+      if (!saved.ok()) return saved;
+    }
     v1::Event event;
-    event.mutable_finished()->set_diverged(progress.outcome == engine::Outcome::kDiverged);
+    event.mutable_finished()->set_diverged(diverged);
     event.mutable_finished()->set_step(progress.step);
     return End(std::move(event));
   }

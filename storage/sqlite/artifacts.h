@@ -37,7 +37,7 @@ uint32_t SaveResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
 // Whether there was one.
 bool DropResumeState(Transaction& t, int64_t run);
 
-// Whether a data set, artifact or resume state names a blob.
+// Whether a data set, artifact, resume state or last state names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
 // What becomes of a blob that nothing names any more. Resume states do not stay in the trash for
 // some days: a run makes one every half minute, and each replaces the one before.

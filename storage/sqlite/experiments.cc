@@ -11,6 +11,7 @@
 #include "storage/sqlite/bytes.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
+#include "storage/sqlite/origins.h"
 #include "storage/sqlite/runs.h"
 #include "storage/store.h"
 
@@ -84,26 +85,33 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
   Statement insert(
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-      "device_kind, shape, dataset, state, priority, place, create_time, change, numerics) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14) "
+      "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, "
+      "?15) "
       "RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
       run.device_kind, run.shape, dataset->value_or(0), priority, change, t.now,
-      run.numerics_version);
+      run.numerics_version, run.growth);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();
+  SetOrigin(t, chosen.id, run);
   RunRow row;
   row.id = chosen.id;
   RecordEvent(t, row, "queued");
   return chosen;
 }
 
-void QueueRunAgain(Transaction& t, int64_t id) {
+void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
   std::optional<RunRow> run = LoadRun(t.db, id);
   if (!run.has_value()) return;
   // What made it fail may be in there: from it, it would fail for ever.
-  if (run->state == RunState::kFailed) DropResumeState(t, id);
+  if (run->state == RunState::kFailed) {
+    DropResumeState(t, id);
+    ForgetOrigin(t, id);
+  } else if (!FindResumeState(t.db, id).has_value()) {
+    SetOrigin(t, id, wanted);
+  }
   run->failures = run->losses = 0;
   run->failure.clear();
   run->end_time = 0;
@@ -124,7 +132,7 @@ absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run, bool fres
   ChosenRun chosen{newest.Int(0), newest.Text(1), /*reused=*/true};
   const auto state = newest.As<RunState>(2);
   if (state == RunState::kFailed || state == RunState::kCancelled) {
-    QueueRunAgain(t, chosen.id);
+    QueueRunAgain(t, chosen.id, run);
     chosen.reused = false;
   }
   return chosen;
@@ -271,6 +279,8 @@ CellRecord ReadCell(const Statement& row) {
   cell.steps = row.As<uint32_t>(8);
   cell.failure = row.Text(9);
   cell.change = row.As<uint64_t>(10);
+  cell.origin = row.Text(11);
+  cell.origin_step = row.As<uint32_t>(12);
   return cell;
 }
 
@@ -279,7 +289,9 @@ void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t la
                  uint32_t limit, std::vector<CellRecord>* cells) {
   Statement row(db,
                 "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                "step, steps, failure, cells.change FROM cells JOIN runs ON runs.id = cells.run "
+                "runs.step, steps, failure, cells.change, origins.name, origins.step "
+                "FROM cells JOIN runs ON runs.id = cells.run "
+                "LEFT JOIN origins ON origins.run = runs.id "
                 "WHERE experiment = ?1 AND cells.change > ?2 AND cells.change <= ?3 "
                 "ORDER BY cells.change, cells.place LIMIT ?5 OFFSET ?4",
                 experiment, after, last, offset, limit);
@@ -416,7 +428,9 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
     std::vector<CellRecord> cells;
     Statement row(db,
                   "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                  "step, steps, failure, cells.change FROM cells JOIN runs ON runs.id = cells.run "
+                  "runs.step, steps, failure, cells.change, origins.name, origins.step "
+                  "FROM cells JOIN runs ON runs.id = cells.run "
+                  "LEFT JOIN origins ON origins.run = runs.id "
                   "WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3",
                   *id, first, limit);
     while (row.Row()) cells.push_back(ReadCell(row));

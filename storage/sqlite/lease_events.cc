@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/last_states.h"
 #include "storage/sqlite/leases.h"
-#include "storage/sqlite/points.h"
+#include "storage/sqlite/row_groups.h"
 #include "storage/sqlite/runs.h"
-#include "storage/sqlite/summaries.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
@@ -22,7 +21,8 @@ namespace {
 // What an event does to its run, which is leased under the event's lease.
 struct Context {
   Transaction& t;
-  Blobs* blobs;            // null in memory, where blobs are not looked for
+  Blobs* blobs;  // null in memory, where blobs are not looked for
+  uint64_t last_states_bytes;
   absl::string_view name;  // of the run
   RunRow* run;
 };
@@ -83,26 +83,6 @@ absl::Status ApplyTo(const Context& c, const StartedEvent&) {
   return absl::OkStatus();
 }
 
-// Folds the columns into the run's summaries and returns them as they are encoded.
-absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(const Context& c,
-                                                          const std::vector<Column>& columns) {
-  auto summaries = LoadSummaries(c.t.db, c.run->id, c.name);
-  if (!summaries.ok()) return summaries.status();
-  const auto numbers = NumberKeys(columns, &*summaries);
-  if (!numbers.ok()) return numbers.status();
-  std::vector<EncodedColumn> encoded;
-  encoded.reserve(columns.size());
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const uint32_t number = (*numbers)[i];
-    AddPoints(columns[i], &(*summaries)[number]);
-    encoded.push_back({number, &columns[i].steps, &columns[i].values});
-  }
-  Statement(c.t.db, "REPLACE INTO summaries VALUES (?1, ?2)", c.run->id,
-            Bytes{EncodeSummaries(c.name, *summaries)})
-      .Run();
-  return encoded;
-}
-
 absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   absl::Status valid = CheckProgress(c, event.step);
   if (valid.ok()) valid = CheckPlaces(c, event);
@@ -115,18 +95,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   spent.tokens += event.spent.tokens;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
-  const auto encoded = AddToSummaries(c, event.columns);
-  if (!encoded.ok()) return encoded.status();
-  uint32_t first = UINT32_MAX;
-  uint32_t last = 0;
-  for (const Column& column : event.columns) {
-    first = std::min(first, column.steps.front());
-    last = std::max(last, column.steps.back());
-  }
-  Statement(c.t.db, "INSERT INTO row_groups VALUES (?1, ?2, ?3, ?4, ?5)", change, c.run->id, first,
-            last, Bytes{EncodePoints(GroupPlace(c.name, change, first, last), *encoded)})
-      .Run();
-  return absl::OkStatus();
+  return AddRowGroup(c.t, {c.run->id, c.name}, change, event.columns);
 }
 
 absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
@@ -156,7 +125,11 @@ absl::Status ApplyTo(const Context& c, const FinishedEvent& event) {
   run.step = event.step;
   run.failures = run.losses = 0;
   RecordEvent(c.t, run, event.diverged ? "diverged" : "done");
-  DropResumeState(c.t, run.id);
+  if (event.diverged) {
+    DropResumeState(c.t, run.id);
+  } else {
+    KeepLastState(c.t, c.blobs, run.id, c.last_states_bytes);
+  }
   if (run.step > 0 && run.spent.device_time > 0) {
     Statement(c.t.db,
               "INSERT INTO step_times SELECT shape, ?2, ?3 FROM runs WHERE id = ?1 "
@@ -224,8 +197,15 @@ class Leases {
   std::map<std::string, Entry> leases_;
 };
 
-absl::StatusOr<Applied> ApplyOne(Transaction& t, Blobs* blobs, absl::string_view incarnation,
-                                 const LeaseEvent& event, std::optional<LeaseRow>* lease) {
+// What events need of the store.
+struct Surroundings {
+  Blobs* blobs = nullptr;
+  uint64_t last_states_bytes = 0;
+};
+
+absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
+                                 absl::string_view incarnation, const LeaseEvent& event,
+                                 std::optional<LeaseRow>* lease) {
   if (!lease->has_value() || (*lease)->incarnation != incarnation) return Applied::kNoLease;
   if (event.seq <= (*lease)->acked) return Applied::kRepeated;
   if (event.seq > (*lease)->acked + 1) return Applied::kGap;
@@ -233,7 +213,7 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, Blobs* blobs, absl::string_view
   std::optional<RunRow> run = FindRun(t.db, event.run);
   // A run that left the lease still has its numbers in the lease's sequence.
   if (!run.has_value() || run->lease != (*lease)->id) return Applied::kNoLease;
-  const Context context{t, blobs, event.run, &*run};
+  const Context context{t, store.blobs, store.last_states_bytes, event.run, &*run};
   const absl::Status status =
       std::visit([&](const auto& kind) { return ApplyTo(context, kind); }, event.event);
   if (!status.ok()) {
@@ -243,14 +223,14 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, Blobs* blobs, absl::string_view
 }
 
 // One answer each, in the order of the events.
-absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, Blobs* blobs,
+absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, const Surroundings& store,
                                               absl::string_view incarnation,
                                               const std::vector<LeaseEvent>& events) {
   Leases leases(t);
   std::vector<Applied> results;
   results.reserve(events.size());
   for (const LeaseEvent& event : events) {
-    const auto result = ApplyOne(t, blobs, incarnation, event, &leases.Find(event.lease));
+    const auto result = ApplyOne(t, store, incarnation, event, &leases.Find(event.lease));
     if (!result.ok()) return result.status();
     results.push_back(*result);
   }
@@ -262,17 +242,18 @@ absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, Blobs* blobs,
 
 absl::StatusOr<std::vector<Applied>> Store::Apply(absl::string_view holder_incarnation,
                                                   const std::vector<LeaseEvent>& events) {
+  const Surroundings surroundings{blobs_.get(), options_.last_states_bytes};
   return db_->Write(
-      [&](Transaction& t) { return ApplyAll(t, blobs_.get(), holder_incarnation, events); });
+      [&](Transaction& t) { return ApplyAll(t, surroundings, holder_incarnation, events); });
 }
 
 void Store::ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
                        std::function<void(absl::StatusOr<std::vector<Applied>>)> done) {
   auto results = std::make_shared<std::vector<Applied>>();
   db_->writer().Post(
-      [this, results, incarnation = std::move(holder_incarnation),
-       events = std::move(events)](Transaction& t) {
-        auto applied = ApplyAll(t, blobs_.get(), incarnation, events);
+      [surroundings = Surroundings{blobs_.get(), options_.last_states_bytes}, results,
+       incarnation = std::move(holder_incarnation), events = std::move(events)](Transaction& t) {
+        auto applied = ApplyAll(t, surroundings, incarnation, events);
         if (!applied.ok()) return applied.status();
         *results = *std::move(applied);
         return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/origins.h"
 #include "storage/sqlite/summaries.h"
 #include "storage/store.h"
 
@@ -81,20 +82,45 @@ void Rewind(Transaction& t, const ResumeState& state, RunRow* run) {
   }
 }
 
+// Puts a run that has no resume state at step 0, or where its origin ended if it has not begun yet
+// and can begin there. What it then goes on from, if anything.
+std::optional<ResumeState> BeginAnew(Transaction& t, Blobs* blobs, const LeaseHolder& holder,
+                                     absl::string_view name, RunRow* run) {
+  Rewind(t, ResumeState(), run);
+  const std::optional<Origin> origin = FindOrigin(t.db, run->id);
+  if (!origin.has_value()) return std::nullopt;
+  if (!origin->taken) {
+    const absl::Status begun = BeginFromOrigin(t, blobs, holder, *origin, name, run);
+    if (begun.ok()) {
+      RecordEvent(t, *run, "continued",
+                  absl::StrCat("from step ", origin->step, " of run ", origin->name));
+      return FindResumeState(t.db, run->id);
+    }
+    Rewind(t, ResumeState(), run);
+    RecordEvent(t, *run, "rewound",
+                absl::StrCat("it can't go on from step ", origin->step, " of run ", origin->name,
+                             ": ", begun.message(), ": it begins anew"));
+  }
+  ForgetOrigin(t, run->id);
+  return std::nullopt;
+}
+
 // What of a run never changes.
 struct FixedRun {
   std::string spec;
   std::string dataset_blob;
   uint32_t numerics_version = 0;
+  bool grows = false;
 };
 
 FixedRun ReadFixed(Connection& db, int64_t run) {
   Statement row(db,
-                "SELECT spec, sha256, numerics FROM run_specs JOIN runs ON runs.id = run_specs.run "
+                "SELECT spec, sha256, numerics, growth != '' FROM run_specs "
+                "JOIN runs ON runs.id = run_specs.run "
                 "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE run_specs.run = ?1",
                 run);
   if (!row.Row()) return {};
-  return {row.Text(0), row.Text(1), row.As<uint32_t>(2)};
+  return {row.Text(0), row.Text(1), row.As<uint32_t>(2), row.Int(3) != 0};
 }
 
 // Whether the holder would give other numbers than the run's fingerprint stands for: a run that was
@@ -125,7 +151,7 @@ void MarkLeased(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow
   RecordEvent(t, *run, "granted");
 }
 
-absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
+absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs, bool keeps_states,
                                                  const NewLease& wanted) {
   const LeaseHolder& holder = wanted.holder;
   if (FindLease(t.db, wanted.lease).has_value()) {
@@ -139,11 +165,21 @@ absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs,
     FixedRun fixed = ReadFixed(t.db, run->id);
     if (EndIfOutdated(t, holder, fixed.numerics_version, &*run)) continue;
     if (granted.empty()) lease = InsertLease(t, wanted.lease, holder);
-    ResumeState state = UsableState(t, blobs, holder, name, *run).value_or(ResumeState());
-    Rewind(t, state, &*run);
+    std::optional<ResumeState> state = UsableState(t, blobs, holder, name, *run);
+    if (state.has_value()) {
+      Rewind(t, *state, &*run);
+    } else {
+      state = BeginAnew(t, blobs, holder, name, &*run);
+    }
     MarkLeased(t, lease, holder, &*run);
-    granted.push_back({name, std::move(fixed.spec), std::move(fixed.dataset_blob),
-                       std::move(state.blob), state.step});
+    GrantedRun& one = granted.emplace_back();
+    one.run = name;
+    one.spec = std::move(fixed.spec);
+    one.dataset_blob = std::move(fixed.dataset_blob);
+    one.keep_state = fixed.grows && keeps_states;
+    if (!state.has_value()) continue;
+    one.resume_blob = std::move(state->blob);
+    one.resume_step = state->step;
   }
   return granted;
 }
@@ -231,7 +267,7 @@ absl::StatusOr<std::vector<std::vector<GrantedRun>>> Store::Grant(
     Granted granted;
     granted.reserve(leases.size());
     for (const NewLease& wanted : leases) {
-      auto one = GrantOne(t, blobs_.get(), wanted);
+      auto one = GrantOne(t, blobs_.get(), options_.last_states_bytes > 0, wanted);
       if (!one.ok()) return one.status();
       granted.push_back(*std::move(one));
     }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "storage/sqlite/last_states.h"
 #include "storage/sqlite/leases.h"
 
 namespace ablate::storage {
@@ -66,6 +67,12 @@ absl::Status Maintenance::Pass(bool list_folder) {
   // What frees space comes first, and each part is tried whatever became of the others: on a full
   // disk some need more room before they free any. The first error counts.
   absl::Status status = RemoveDeleted();
+  // An earlier start may have allowed more; what only saves time must not stop training.
+  const bool full = options_.room != nullptr && options_.room->full();
+  const uint64_t last_states_bytes = full ? 0 : options_.last_states_bytes;
+  status.Update(Repeat(/*frees=*/true, [last_states_bytes](Transaction& t) {
+    return TrimLastStates(t, last_states_bytes);
+  }));
   status.Update(SweepBlobs(list_folder));
   // What follows stores something.
   status.Update(KeepRoom());

@@ -3,6 +3,7 @@
 #define ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -21,6 +22,7 @@ struct MaintenanceOptions {
   std::function<Micros()> now;
   std::function<void(const std::string&)> log;  // may be empty
   bool sweep_leftovers = false;                 // as StoreOptions::sweep_leftovers
+  uint64_t last_states_bytes = 0;               // as StoreOptions::last_states_bytes
   DiskRoom* room = nullptr;                     // null in memory
 };
 

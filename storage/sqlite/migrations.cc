@@ -226,7 +226,36 @@ ALTER TABLE datasets ADD COLUMN code_points INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE datasets ADD COLUMN line_ends INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// Runs that differ in their steps alone have one growth; '' of a run that can't grow, and in
+// earlier files. The last state of one that is done is kept for a while, and a longer one begins
+// from it.
+constexpr char kVersion6[] = R"sql(
+ALTER TABLE runs ADD COLUMN growth TEXT NOT NULL DEFAULT '';
+ALTER TABLE store ADD COLUMN last_state_bytes INTEGER NOT NULL DEFAULT 0;  -- of all together
+CREATE TABLE last_states (
+  id INTEGER PRIMARY KEY,              -- change number at the run's end: the oldest goes first
+  run INTEGER NOT NULL UNIQUE,
+  growth TEXT NOT NULL,                -- the run's
+  step INTEGER NOT NULL,
+  blob TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  environment TEXT NOT NULL
+) STRICT;
+CREATE INDEX last_states_growth ON last_states (growth, step);
+CREATE INDEX last_states_blob ON last_states (blob);
+
+CREATE TABLE origins (
+  run INTEGER PRIMARY KEY,
+  origin INTEGER NOT NULL,             -- the shorter run that it begins from, which may be gone
+  name TEXT NOT NULL,                  -- of that
+  step INTEGER NOT NULL,               -- that it begins at
+  taken INTEGER NOT NULL DEFAULT 0     -- it has begun from there
+) STRICT;
+CREATE INDEX origins_origin ON origins (origin) WHERE taken = 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
+                                       kVersion4, kVersion5, kVersion6};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/last_states.h"
 #include "storage/sqlite/maintenance.h"
+#include "storage/sqlite/origins.h"
 
 namespace ablate::storage {
 namespace {
@@ -60,6 +62,8 @@ void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
   }
   RemoveArtifacts(t, run, 0);
   DropResumeState(t, run);
+  DropLastState(t, run);
+  ForgetOrigin(t, run);
   Statement(t.db, "DELETE FROM summaries WHERE run = ?1", run).Run();
   Statement(t.db, "DELETE FROM dead_runs WHERE run = ?1", run).Run();
   *budget -= 5;

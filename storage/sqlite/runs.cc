@@ -4,8 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
+#include "storage/sqlite/last_states.h"
+#include "storage/sqlite/origins.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
@@ -83,13 +86,16 @@ void ReadProvenance(const RunRow& row, RunRecord* record) {
 KnownRun LookUpRun(Connection& db, const NewRun& wanted) {
   KnownRun known;
   Statement newest(db,
-                   "SELECT name, state FROM runs WHERE fingerprint = ?1 "
+                   "SELECT name, state, id FROM runs WHERE fingerprint = ?1 "
                    "ORDER BY generation DESC LIMIT 1",
                    wanted.fingerprint);
+  bool begins = true;  // where CreateExperiment lets a run begin
   if (newest.Row()) {
     known.run = newest.Text(0);
     known.state = newest.As<RunState>(1);
+    begins = known.state == RunState::kCancelled && !FindResumeState(db, newest.Int(2)).has_value();
   }
+  if (begins) known.shorter = FindShorterRuns(db, wanted.growth, wanted.steps);
   Statement relatives(db,
                       "SELECT name FROM runs WHERE trajectory = ?1 AND fingerprint != ?2 "
                       "ORDER BY id LIMIT ?3",
@@ -249,6 +255,10 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
     ReadProvenance(*row, &record);
+    if (std::optional<Origin> origin = FindOrigin(db, row->id); origin.has_value()) {
+      record.origin = std::move(origin->name);
+      record.origin_step = origin->step;
+    }
     return record;
   });
 }

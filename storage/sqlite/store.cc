@@ -233,6 +233,7 @@ Store::Store(OpenedFiles files, StoreOptions options)
           MaintenanceOptions{.now = options_.now,
                              .log = options_.log,
                              .sweep_leftovers = options_.sweep_leftovers,
+                             .last_states_bytes = options_.last_states_bytes,
                              .room = room_.get()})) {
   if (!db_->in_memory()) maintenance_->StartThread();
 }

@@ -485,12 +485,84 @@ TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
       AdvanceOne(*trainer, 2);
       const absl::StatusOr<std::string> state = trainer->ExportState(0);
       ASSERT_TRUE(state.ok()) << state.status();
-      const double estimate = static_cast<double>(spec::ResumeBytes(run.training, parameters));
+      const double estimate = static_cast<double>(spec::ResumeBytes(run.training, {parameters}));
       EXPECT_NEAR(static_cast<double>(state->size()), estimate,
                   2. * static_cast<double>(parameters))
           << OptimizerSlots(run.training).size() << " slots, momentum and ema " << share;
     }
   }
+}
+
+// A run under a schedule that knows no end, of so many updates.
+RunConfig GrowingRun(bool documents, OptimizerKind optimizer, uint32_t steps) {
+  RunConfig run = documents ? SmallDocumentsRun(5) : SmallRecallRun(5);
+  run.training.schedule.kind = ScheduleKind::kConstant;
+  run.training.schedule.warmup = 4;
+  run.training.optimizer.kind = optimizer;
+  run.training.optimizer.momentum = 0.9;
+  run.training.steps = steps;
+  run.training.checkpoints = {0, 10, 17};
+  return run;
+}
+
+class GrowTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, uint32_t>> {};
+
+TEST_P(GrowTest, HasTheNumbersOfARunThatWasTrainedAtOnce) {
+  const auto [documents, optimizer, ended] = GetParam();
+  const auto straight = MakeTrainer({GrowingRun(documents, optimizer, 40)});
+  const RunProgress whole = AdvanceOne(*straight, 1000);
+
+  const auto shorter = MakeTrainer({GrowingRun(documents, optimizer, ended)});
+  RunProgress first = AdvanceOne(*shorter, 1000);
+  ASSERT_EQ(first.outcome, Outcome::kDone);
+  const auto longer = MakeTrainer({GrowingRun(documents, optimizer, 40)});
+  ASSERT_TRUE(longer->ImportState(0, *shorter->ExportState(0)).ok());
+  RunProgress rest = AdvanceOne(*longer, 1000);
+  EXPECT_EQ(rest.outcome, Outcome::kDone);
+  EXPECT_EQ(rest.step, 40u);
+
+  // What the shorter run did at its end is its own.
+  std::vector<Point> points;
+  for (const Point& point : first.points) {
+    if (point.step < ended) points.push_back(point);
+  }
+  points.insert(points.end(), rest.points.begin(), rest.points.end());
+  EXPECT_EQ(Exactly(points), Exactly(whole.points));
+  std::vector<Checkpoint> checkpoints;
+  for (Checkpoint& checkpoint : first.checkpoints) {
+    if (checkpoint.step < ended) checkpoints.push_back(std::move(checkpoint));
+  }
+  std::move(rest.checkpoints.begin(), rest.checkpoints.end(), std::back_inserter(checkpoints));
+  ASSERT_EQ(checkpoints.size(), whole.checkpoints.size());
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    EXPECT_EQ(checkpoints[i].step, whole.checkpoints[i].step);
+    EXPECT_EQ(checkpoints[i].safetensors, whole.checkpoints[i].safetensors);
+  }
+  EXPECT_EQ(*longer->ExportState(0), *straight->ExportState(0));
+}
+
+// Ends that meet an evaluation (10 and 20), a checkpoint (10 and 17), neither, or the warm-up.
+INSTANTIATE_TEST_SUITE_P(
+    Everything, GrowTest,
+    testing::Combine(testing::Bool(), testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                     testing::Values(3, 10, 17, 20, 23)));
+
+TEST(ImportStateTest, EndsARunThatDivergedOrIsDoneWhereItIs) {
+  const RunConfig run = GrowingRun(false, OptimizerKind::kAdamW, 20);
+  const auto shorter = MakeTrainer({run});
+  AdvanceOne(*shorter, 1000);
+  const std::string state = *shorter->ExportState(0);
+  const auto same = MakeTrainer({run});
+  ASSERT_TRUE(same->ImportState(0, state).ok());
+  const RunProgress done = AdvanceOne(*same, 1000);
+  EXPECT_EQ(done.outcome, Outcome::kDone);
+  EXPECT_TRUE(done.points.empty());
+  const auto longer = MakeTrainer({GrowingRun(false, OptimizerKind::kAdamW, 40)});
+  ASSERT_TRUE(longer->ImportState(0, WithMetadata(state, "outcome", "diverged")).ok());
+  const RunProgress diverged = AdvanceOne(*longer, 1000);
+  EXPECT_EQ(diverged.outcome, Outcome::kDiverged);
+  EXPECT_EQ(diverged.step, 20u);
+  EXPECT_TRUE(diverged.points.empty());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::chrono::system_clock::time_point Deadline() {
 }  // namespace
 
 FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name,
-                       uint32_t lanes, worker::v1::Role role)
+                       uint32_t lanes, worker::v1::Role role, const std::string& environment)
     : stub_(worker::v1::WorkerChannel::NewStub(channel)) {
   context_.set_deadline(Deadline());
   stream_ = stub_->Attach(&context_);
@@ -38,6 +38,7 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_role(role);
   hello->set_build("test");
   hello->set_trainer("torch");
+  hello->set_environment(environment);
   hello->set_numerics_version(engine::kNumericsVersion);
   hello->set_config_version(engine::kConfigVersion);
   stream_->Write(message);
@@ -172,6 +173,18 @@ std::string FakeWorker::Checkpoint(const Leased& run, uint32_t step, const std::
   event.mutable_checkpoint()->set_step(step);
   event.mutable_checkpoint()->set_blob(sha256);
   event.mutable_checkpoint()->set_bytes(bytes.size());
+  Report(run, event);
+  return sha256;
+}
+
+std::string FakeWorker::State(const Leased& run, uint32_t step, const std::string& bytes) {
+  const std::string sha256 = storage::Sha256Hex(bytes);
+  const grpc::Status written = WriteBlob(run.lease, sha256, {bytes});
+  EXPECT_TRUE(written.ok()) << written.error_message();
+  worker::v1::Event event;
+  event.mutable_resume_state()->set_step(step);
+  event.mutable_resume_state()->set_blob(sha256);
+  event.mutable_resume_state()->set_bytes(bytes.size());
   Report(run, event);
   return sha256;
 }

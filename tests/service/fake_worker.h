@@ -30,7 +30,7 @@ class FakeWorker {
   };
 
   FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name, uint32_t lanes,
-             worker::v1::Role role = worker::v1::TRAIN);
+             worker::v1::Role role = worker::v1::TRAIN, const std::string& environment = "");
   // Ends the stream.
   ~FakeWorker();
 
@@ -41,6 +41,8 @@ class FakeWorker {
   void Points(const Leased& run, const std::vector<Series>& series, uint32_t step);
   // Writes the blob and reports it; its hash.
   std::string Checkpoint(const Leased& run, uint32_t step, const std::string& bytes);
+  // A resume state, likewise.
+  std::string State(const Leased& run, uint32_t step, const std::string& bytes);
   void Finished(const Leased& run, uint32_t step, bool diverged = false);
   void Failed(const Leased& run, const std::string& message);
   // Waits for an analysis unless one is left.

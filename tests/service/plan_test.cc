@@ -12,7 +12,7 @@ StepTime Measured(double micros) {
 absl::StatusOr<std::optional<double>> Unknown(absl::string_view) { return std::nullopt; }
 
 TEST(EstimateCostTest, CostsNothingForNothing) {
-  const auto cost = EstimateCost({}, Unknown, 2);
+  const auto cost = EstimateCost({}, Unknown, {2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::ZeroDuration());
   EXPECT_EQ(cost->wall_time, absl::ZeroDuration());
@@ -20,7 +20,7 @@ TEST(EstimateCostTest, CostsNothingForNothing) {
 }
 
 TEST(EstimateCostTest, UsesMeasuredStepTimes) {
-  const auto cost = EstimateCost({{"a", 1'000, 0, 5}, {"a", 2'000, 0, 7}}, Measured(2'000), 1);
+  const auto cost = EstimateCost({{"a", 1'000, 0, 5}, {"a", 2'000, 0, 7}}, Measured(2'000), {1});
   ASSERT_TRUE(cost.ok());
   EXPECT_TRUE(cost->measured);
   EXPECT_EQ(cost->device_time, absl::Seconds(6));
@@ -30,7 +30,7 @@ TEST(EstimateCostTest, UsesMeasuredStepTimes) {
 
 TEST(EstimateCostTest, SpreadsRunsOverLanes) {
   const std::vector<RunCost> runs(5, RunCost{"a", 1'000, 0, 0});
-  const auto cost = EstimateCost(runs, Measured(1'000), 2);
+  const auto cost = EstimateCost(runs, Measured(1'000), {2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::Seconds(5));
   EXPECT_EQ(cost->wall_time, absl::Seconds(3));
@@ -40,7 +40,7 @@ TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) 
   std::vector<RunCost> runs(1'000, RunCost{"a", 1'000, 0, 5, 100});
   runs[7].resume_bytes = 300;
   const auto cost = [&runs](uint32_t lanes) {
-    return EstimateCost(runs, Measured(1'000), lanes)->bytes;
+    return EstimateCost(runs, Measured(1'000), {lanes})->bytes;
   };
   EXPECT_EQ(cost(3), 1'000 * 5 + 2 * 3 * 300u) << "and not one a run";
   EXPECT_EQ(cost(0), 1'000 * 5 + 2 * 300u) << "some lane is to come";
@@ -49,8 +49,8 @@ TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) 
 }
 
 TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
-  const auto small = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, 1);
-  const auto large = EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, 1);
+  const auto small = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, {1});
+  const auto large = EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, {1});
   ASSERT_TRUE(small.ok() && large.ok());
   EXPECT_FALSE(small->measured);
   EXPECT_GT(small->device_time, absl::ZeroDuration());
@@ -59,13 +59,12 @@ TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
 
 TEST(EstimateCostTest, AsksOnceForEachShape) {
   int asked = 0;
-  const auto cost = EstimateCost(
-      {{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},
-      [&asked](absl::string_view shape) {
-        ++asked;
-        return shape == "a" ? std::optional<double>(1e6) : std::nullopt;
-      },
-      1);
+  const auto cost = EstimateCost({{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},
+                                 [&asked](absl::string_view shape) {
+                                   ++asked;
+                                   return shape == "a" ? std::optional<double>(1e6) : std::nullopt;
+                                 },
+                                 {1});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(asked, 2);
   EXPECT_FALSE(cost->measured);
@@ -73,13 +72,23 @@ TEST(EstimateCostTest, AsksOnceForEachShape) {
 }
 
 TEST(EstimateCostTest, PassesErrorsOn) {
-  const auto cost = EstimateCost(
-      {{"a", 1, 0, 0}},
-      [](absl::string_view) -> absl::StatusOr<std::optional<double>> {
-        return absl::UnavailableError("no store");
-      },
-      1);
+  const auto cost = EstimateCost({{"a", 1, 0, 0}},
+                                 [](absl::string_view) -> absl::StatusOr<std::optional<double>> {
+                                   return absl::UnavailableError("no store");
+                                 },
+                                 {1});
   EXPECT_EQ(cost.status(), absl::UnavailableError("no store"));
+}
+
+TEST(EstimateCostTest, CountsTheLastStatesThatAreKept) {
+  const auto bytes = [](bool grows, uint64_t kept) {
+    const std::vector<RunCost> runs(10, {"a", 10, 0, 100, 1'000, grows});
+    return EstimateCost(runs, Measured(1'000), {1, kept})->bytes;
+  };
+  EXPECT_EQ(bytes(false, 50'000), 10 * 100 + 2 * 1'000u);
+  EXPECT_EQ(bytes(true, 50'000), 10 * 100 + 2 * 1'000 + 10 * 1'000u);
+  EXPECT_EQ(bytes(true, 4'500), 10 * 100 + 2 * 1'000 + 4'500u);
+  EXPECT_EQ(bytes(true, 0), 10 * 100 + 2 * 1'000u);
 }
 
 }  // namespace

@@ -249,5 +249,40 @@ TEST(FingerprintTest, AShapeIsWhatAStepCosts) {
   EXPECT_NE(shape_with("task.documents", R"({"dataset": "tiny", "held_out": 2})"), before);
 }
 
+v1::ExperimentSpec WithSteps(v1::ExperimentSpec spec, uint32_t steps) {
+  spec.mutable_base()->mutable_training()->set_steps(steps);
+  return spec;
+}
+
+TEST(GrowthTest, IsTheRunWithoutItsSteps) {
+  const ResolvedCell cell = Only(WithSteps(SmallSpec(), 300));
+  EXPECT_EQ(Canonical(cell.run.spec(), "").GrowthText(4),
+            "ablate growth 1\ndevice=cpu\nnumerics=3\nseed=4\ntask=legacy_recall\ntrainer=torch\n");
+  EXPECT_EQ(cell.growth, Only(WithSteps(SmallSpec(), 7)).growth);
+  EXPECT_EQ(cell.growth, Only(SmallSpec()).growth);  // where steps are not written
+  EXPECT_NE(cell.fingerprint, Only(SmallSpec()).fingerprint);
+}
+
+TEST(GrowthTest, ChangesWithEverythingElse) {
+  const std::string growth = Only(SmallSpec()).growth;
+  std::vector<v1::ExperimentSpec> others(6, SmallSpec());
+  others[0].mutable_seeds()->add_list(1);
+  others[1].mutable_base()->mutable_training()->set_warmup(5);
+  others[2].mutable_base()->mutable_training()->add_checkpoints(5);
+  others[3].mutable_base()->mutable_evaluation()->set_every(5);
+  others[4].mutable_base()->mutable_model()->set_layers(1);
+  others[5].mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
+  for (const v1::ExperimentSpec& other : others) EXPECT_NE(Only(other).growth, growth);
+}
+
+// What such a run does at a step depends on how many it has.
+TEST(GrowthTest, IsEmptyUnderAScheduleThatDependsOnSteps) {
+  for (const auto schedule : {v1::Schedule::linear, v1::Schedule::cosine}) {
+    v1::ExperimentSpec spec = SmallSpec();
+    spec.mutable_base()->mutable_training()->set_schedule(schedule);
+    EXPECT_EQ(Only(spec).growth, "");
+  }
+}
+
 }  // namespace
 }  // namespace ablate::spec

@@ -233,22 +233,24 @@ TEST(EstimateTest, CountsOperations) {
 TEST(EstimateTest, GrowsWithWhatIsAskedFor) {
   engine::RunConfig config;
   engine::OptimizerConfig& optimizer = config.training.optimizer;
-  const uint64_t adam = ResumeBytes(config.training, 1000);
+  const uint64_t adam = ResumeBytes(config.training, {1000});
   optimizer.kind = engine::OptimizerKind::kSgd;
-  EXPECT_EQ(adam - ResumeBytes(config.training, 1000), 4 * 1000u) << "momentum 0 has its slot, too";
+  EXPECT_EQ(adam - ResumeBytes(config.training, {1000}), 4 * 1000u)
+      << "momentum 0 has its slot, too";
   optimizer.momentum = 0.9;
-  EXPECT_EQ(adam - ResumeBytes(config.training, 1000), 4 * 1000u);
+  EXPECT_EQ(adam - ResumeBytes(config.training, {1000}), 4 * 1000u);
   config.training.ema = 0.9;
-  EXPECT_EQ(adam, ResumeBytes(config.training, 1000)) << "the average has a slot";
-  const uint64_t averaged = StoredBytes(config, 1000, 10);
+  EXPECT_EQ(adam, ResumeBytes(config.training, {1000})) << "the average has a slot";
+  EXPECT_EQ(ResumeBytes(config.training, {1000, 0, 300}) - adam, 4 * 300u) << "and so have buffers";
+  const uint64_t averaged = StoredBytes(config, {1000, 10});
   config.training.ema = 0;
-  EXPECT_EQ(averaged - StoredBytes(config, 1000, 10), 11 * 12u) << "a point an evaluation";
+  EXPECT_EQ(averaged - StoredBytes(config, {1000, 10}), 11 * 12u) << "a point an evaluation";
   config.training.checkpoints = {};
-  const uint64_t final = StoredBytes(config, 1000, 10);
+  const uint64_t final = StoredBytes(config, {1000, 10});
   config.training.checkpoints = {0};
-  EXPECT_GT(StoredBytes(config, 1000, 10), final + 4 * 1000u);
+  EXPECT_GT(StoredBytes(config, {1000, 10}), final + 4 * 1000u);
   config.training.final_checkpoint = false;
-  EXPECT_EQ(StoredBytes(config, 1000, 10), final);
+  EXPECT_EQ(StoredBytes(config, {1000, 10}), final);
   config.model.tied_head = true;
   EXPECT_GT(FlopsPerStep(config, 1'000'000), 0);
 }
@@ -266,21 +268,23 @@ TEST(EstimateTest, ModelSizesDoNotOverflow) {
 TEST(EstimateTest, CountsMemory) {
   engine::RunConfig config;
   config.model.vocabulary = 100;
-  const double adamw = TrainingBytes(config, 1e9, {});
+  const double adamw = TrainingBytes(config, {1'000'000'000}, {});
   // Parameters and two moments, gradients, scratch, and the three of them as they are written.
   EXPECT_NEAR(adamw, 8 * 4e9, 1e7);
   config.training.optimizer.kind = engine::OptimizerKind::kSgd;
-  EXPECT_NEAR(adamw - TrainingBytes(config, 1e9, {}), 2 * 4e9, 1);
-  const double one = TrainingBytes(config, 0, {64, 1});
-  EXPECT_GT(TrainingBytes(config, 0, {128, 1}), 2 * one) << "attention grows faster";
+  EXPECT_NEAR(adamw - TrainingBytes(config, {1'000'000'000}, {}), 2 * 4e9, 1);
+  const double one = TrainingBytes(config, {}, {64, 1});
+  EXPECT_GT(TrainingBytes(config, {}, {128, 1}), 2 * one) << "attention grows faster";
   config.training.batch *= 2;
-  EXPECT_EQ(TrainingBytes(config, 0, {64, 1}), 2 * one);
+  EXPECT_EQ(TrainingBytes(config, {}, {64, 1}), 2 * one);
   config.training.accumulation = 4;
-  EXPECT_EQ(TrainingBytes(config, 0, {64, 1}), one / 2) << "the activations of a part";
+  EXPECT_EQ(TrainingBytes(config, {}, {64, 1}), one / 2) << "the activations of a part";
   const engine::RunConfig without = config;
   config.training.ema = 0.9;
-  EXPECT_EQ(TrainingBytes(config, 1e9, {}) - TrainingBytes(without, 1e9, {}), 2 * 4e9);
-  EXPECT_GE(TrainingBytes(config, 0, {64, 1e6}), 2e8 * 4) << "the scores of an evaluation";
+  EXPECT_EQ(
+      TrainingBytes(config, {1'000'000'000}, {}) - TrainingBytes(without, {1'000'000'000}, {}),
+      2 * 4e9);
+  EXPECT_GE(TrainingBytes(config, {}, {64, 1e6}), 2e8 * 4) << "the scores of an evaluation";
 }
 
 TEST(EstimateTest, CountsOnePositionOfTheLastBlockWhenOnlyTheLastIsScored) {
@@ -293,7 +297,7 @@ TEST(EstimateTest, CountsOnePositionOfTheLastBlockWhenOnlyTheLastIsScored) {
   const auto with = [&config](engine::LossPositions loss, int layers) {
     config.model.loss = loss;
     config.model.layers = layers;
-    return TrainingBytes(config, 0, {64, 1});
+    return TrainingBytes(config, {}, {64, 1});
   };
   const auto last = engine::LossPositions::kLast, all = engine::LossPositions::kAll;
   // Four times the width and a weight a head at 64 positions; the feed-forward of one; its scores.

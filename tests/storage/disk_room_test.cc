@@ -201,13 +201,46 @@ int LiveOnAFullDisk(const std::string& disk) {
   return FillAgainAndAgain(store->get(), disk);
 }
 
-TEST(RealFullDiskTest, DeletesAndStarts) {
+// A run that is done, with a last state; the same.
+int LoseALastState(const std::string& disk) {
+  StoreOptions options;
+  options.folder = disk + "/data";
+  options.ballast_bytes = kStoreBallast;
+  auto store = Store::Open(options);
+  if (!store.ok()) return __LINE__;
+  NewExperiment experiment = MakeExperiment({"a"});
+  experiment.runs[0].growth = "g";
+  if (!(*store)->CreateExperiment(experiment).ok()) return __LINE__;
+  auto upload = Value((*store)->blobs()->Create());
+  if (!upload->Append(std::string(kForgotten, 's')).ok()) return __LINE__;
+  auto pin = Value(upload->Publish(""));
+  Lease lease(store->get(), "l", {"a"});
+  lease.Send("a", MakeLosses(0, kSteps));
+  lease.Send("a", ResumeStateEvent{kSteps, pin->sha256(), kForgotten});
+  if (lease.Send("a", FinishedEvent{false, kSteps}) != Applied::kApplied) return __LINE__;
+  pin.reset();
+  NewRun longer = MakeRun("b", 2 * kSteps);
+  longer.growth = "g";
+  const auto shorter = [&] { return Value((*store)->LookUpRuns({longer}))[0].shorter.size(); };
+  if (!(*store)->Maintain().ok() || shorter() != 1) return __LINE__;
+  Fill(disk + "/other");
+  if (!absl::IsResourceExhausted((*store)->CreateExperiment(MakeExperiment({"c"})).status())) {
+    return __LINE__;
+  }
+  // What only saves time makes room by itself.
+  if (!(*store)->Maintain().ok() || shorter() != 0) return __LINE__;
+  if (!(*store)->Maintain().ok() || !(*store)->stalled().empty()) return __LINE__;
+  return (*store)->CreateExperiment(MakeExperiment({"c"})).ok() ? 0 : __LINE__;
+}
+
+// Runs `live` in a process that has a small disk of its own.
+void RunOnADisk(int (*live)(const std::string& disk)) {
   TemporaryFolder folder;
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     if (!MountDisk(folder.path())) _exit(kNoDisk);
-    const int line = LiveOnAFullDisk(folder.path());
+    const int line = live(folder.path());
     if (line > 0) fprintf(stderr, "disk_room_test.cc:%d\n", line);
     _exit(line > 0 ? 1 : 0);
   }
@@ -217,6 +250,10 @@ TEST(RealFullDiskTest, DeletesAndStarts) {
   if (WEXITSTATUS(status) == kNoDisk) GTEST_SKIP() << "no disk may be mounted here";
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
+
+TEST(RealFullDiskTest, DeletesAndStarts) { RunOnADisk(LiveOnAFullDisk); }
+
+TEST(RealFullDiskTest, LetsLastStatesGo) { RunOnADisk(LoseALastState); }
 
 }  // namespace
 }  // namespace ablate::storage

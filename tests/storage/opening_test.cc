@@ -188,6 +188,28 @@ TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
   EXPECT_TRUE(Value(store->LeaseExists("live")));
 }
 
+// They have no growth, so that nothing is kept of them when they end.
+TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheFourthVersion) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 4)).ok());
+    db->Execute(
+        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
+        "device_kind, shape, state, priority, place, create_time, change, numerics) "
+        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 0, 1, 1, 1, 1, 0); "
+        "INSERT INTO run_specs SELECT id, x'' FROM runs");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const auto store = Value(Store::Open(Options()));
+  Lease lease(store.get(), "l", {"a"});
+  ASSERT_EQ(lease.granted().size(), 1u);
+  EXPECT_FALSE(lease.granted()[0].keep_state);
+  EXPECT_EQ(lease.Send("a", MakeLosses(0, 9)), Applied::kApplied);
+  EXPECT_EQ(lease.Send("a", FinishedEvent{false, 9}), Applied::kApplied);
+  EXPECT_EQ(Value(store->GetRun("a")).origin, "");
+}
+
 TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
   std::filesystem::create_directories(Options().folder);
   {

@@ -99,6 +99,7 @@ StoreTest::StoreTest() { store_ = Value(Store::Open(Options())); }
 StoreOptions StoreTest::Options() {
   StoreOptions options;
   if (on_file()) options.folder = folder_.path();
+  options.last_states_bytes = last_states_bytes_;
   options.now = [this] { return now_.load(); };
   options.log = [this](const std::string& line) {
     MutexLock lock(&log_mutex_);

@@ -98,6 +98,8 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   const std::string& folder() const { return folder_.path(); }
   // Closes the store and opens it again (in memory: a copy).
   void Reopen();
+  // From the next Reopen on.
+  void KeepLastStates(uint64_t bytes) { last_states_bytes_ = bytes; }
   // On file only; until Reopen.
   void Close() { store_.reset(); }
   // What the store logged.
@@ -137,6 +139,7 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   TemporaryFolder folder_;
   std::atomic<Micros> now_ = 1'700'000'000'000'000;  // also read by the background
   uint64_t leases_ = 0;
+  uint64_t last_states_bytes_ = kLastStatesBytes;
   Mutex log_mutex_;
   std::vector<std::string> log_ ABSL_GUARDED_BY(log_mutex_);
   std::vector<std::shared_ptr<Blobs::Pin>> pins_;

@@ -283,5 +283,25 @@ TEST_F(ExecutorTest, RefusesAFieldThatItDoesNotKnow) {
   EXPECT_EQ(trainers_.made(), 0u);
 }
 
+TEST_F(ExecutorTest, SendsItsLastStateBeforeItsEndWhenThatIsOfUse) {
+  trainers_.DivergeAt(2, 15);
+  Start();
+  std::vector<v1::GrantedRun> runs = {RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)};
+  runs[0].set_keep_state(true);
+  runs[1].set_keep_state(true);
+  server_->Grant("lease", runs);
+  const ServerState state = WaitForRun(3);
+  const auto events = EventsOf(state, NameOf(1));
+  ASSERT_GE(events.size(), 3u);
+  EXPECT_TRUE(events[events.size() - 3].has_checkpoint());
+  const v1::ResumeState& last = events[events.size() - 2].resume_state();
+  EXPECT_EQ(last.step(), 20u);
+  ASSERT_EQ(state.blobs.count(last.blob()), 1u);
+  EXPECT_EQ(state.blobs.at(last.blob()), FakeState(1, 20));
+  EXPECT_EQ(Count(state, 1, v1::Event::kResumeState), 1);
+  EXPECT_EQ(Count(state, 2, v1::Event::kResumeState), 0) << "it diverged";
+  EXPECT_EQ(Count(state, 3, v1::Event::kResumeState), 0) << "nobody asked";
+}
+
 }  // namespace
 }  // namespace ablate::worker

@@ -324,7 +324,9 @@ absl::Status RunLoop::ImportState(int index, absl::string_view file) {
   absl::Status status = run.source->SetCursor(state->cursor);
   if (status.ok()) status = backend_->SetTensors(index, state->tensors);
   if (!status.ok()) return status;
-  run.progress = {{}, {}, state->outcome, state->step};
+  // Of a run that was done where this one goes on. What has diverged stays so.
+  const bool shorter = state->outcome == Outcome::kDone && state->step < run.config.training.steps;
+  run.progress = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
   run.first_evaluation = state->first_evaluation;
   run.visited = false;
   run.evaluation.reset();

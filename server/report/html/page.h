@@ -66,7 +66,9 @@ struct Provenance {
   // Value → number of cells it is recorded for.
   std::map<std::string, size_t> trainers, versions, devices, environments;
   size_t cells = 0, runs = 0, reused = 0;  // cells whose run existed before the experiment
-  double device_seconds = 0;               // of all its cells
+  // Runs that went on from the last state of a shorter one, by the step of that.
+  std::map<uint32_t, size_t> continued;
+  double device_seconds = 0;  // of all its cells
   std::string submit_command, report_command;
   std::string spec_yaml;  // the experiment file; lines
 };

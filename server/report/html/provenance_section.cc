@@ -37,6 +37,10 @@ std::string RunsText(const Provenance& provenance) {
   if (provenance.reused > 0) {
     absl::StrAppend(&text, "; ", provenance.reused, " trained before this experiment and reused");
   }
+  for (const auto& [step, runs] : provenance.continued) {
+    absl::StrAppend(&text, "; ", Counted(runs, "run"), " continued from step ", text::Grouped(step),
+                    runs == 1 ? " of a shorter run" : " of shorter runs");
+  }
   if (provenance.device_seconds > 0) {
     absl::StrAppend(&text, "; ", text::Grouped(std::llround(provenance.device_seconds)),
                     " device-seconds");

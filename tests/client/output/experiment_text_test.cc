@@ -187,5 +187,26 @@ TEST(EvaluationTextTest, NamesAFewCells) {
             "a, b, c, …");
 }
 
+TEST(OriginsTextTest, CountsTheRunsThatContinuedByTheirFirstStep) {
+  v1::ListRunsResponse runs;
+  const auto add = [&](const std::string& run, const std::string& origin, uint32_t step) {
+    v1::RunRow* row = runs.add_rows();
+    row->set_run("runs/" + run);
+    if (step == 0) return;
+    row->set_continued_from("runs/" + origin);
+    row->set_continued_step(step);
+  };
+  add("a", "", 0);
+  EXPECT_EQ(OriginsText(runs), "");
+  add("b", "x", 1000);
+  EXPECT_EQ(OriginsText(runs), "1 run continued from step 1,000 of run x");
+  add("b", "x", 1000);  // another cell of the run
+  add("c", "y", 1000);
+  add("d", "z", 500);
+  EXPECT_EQ(OriginsText(runs),
+            "1 run continued from step 500 of run z; 2 runs continued from step 1,000 of shorter "
+            "runs");
+}
+
 }  // namespace
 }  // namespace ablate::client

@@ -105,7 +105,9 @@ TEST(ToJsonTest, HasSnakeCaseNamesAndDefaults) {
    "last": 2.5
   }
  ],
- "failure": ""
+ "failure": "",
+ "continued_from": "",
+ "continued_step": 0
 }
 )");
 }

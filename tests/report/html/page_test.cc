@@ -205,5 +205,14 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   EXPECT_LT(page.find("preliminary, 15 of 16 runs"), page.find("<table"));
 }
 
+TEST(PageTest, SaysWhichRunsContinued) {
+  Experiment experiment = Example();
+  EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("continued from")));
+  experiment.provenance.continued = {{500, 1}, {1000, 12}};
+  EXPECT_THAT(PageOf({experiment}),
+              HasSubstr("; 1 run continued from step 500 of a shorter run; 12 runs continued from "
+                        "step 1,000 of shorter runs"));
+}
+
 }  // namespace
 }  // namespace ablate::html

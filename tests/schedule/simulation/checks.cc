@@ -70,6 +70,10 @@ class RunCheck {
     const absl::StatusOr<storage::RunRecord> record = store_.GetRun(run_);
     if (!record.ok()) return record.status().ToString();
     record_ = *record;
+    for (std::string origin = record_.origin; !origin.empty() && origins_.insert(origin).second;) {
+      const absl::StatusOr<storage::RunRecord> shorter = store_.GetRun(origin);
+      origin = shorter.ok() ? shorter->origin : "";
+    }
     for (const auto check : {&RunCheck::CheckLosses, &RunCheck::CheckEvaluations,
                              &RunCheck::CheckArtifacts, &RunCheck::CheckSummaries}) {
       if (std::string problem = (this->*check)(); !problem.empty()) return problem;
@@ -79,6 +83,11 @@ class RunCheck {
 
  private:
   bool done() const { return record_.state == RunState::kDone; }
+  // Whether a state after so many steps may be the run's.
+  bool IsMine(const TrainingState& state, uint32_t step) const {
+    if (state.run == run_) return true;
+    return step <= record_.origin_step && origins_.count(state.run) > 0;
+  }
 
   std::string CheckLosses() {
     absl::StatusOr<Series> losses = Read(store_, run_, "train/loss");
@@ -94,7 +103,7 @@ class RunCheck {
     if (losses_.values.empty()) return "";
     const TrainingState* segment =
         histories_.FindSegment(Histories::SegmentOf(losses_.values.back()));
-    if (segment == nullptr || segment->run != run_) return "points of another run";
+    if (segment == nullptr || !IsMine(*segment, record_.step)) return "points of another run";
     history_ = segment->history;
     return CheckValues(losses_, history_, "train/loss");
   }
@@ -130,7 +139,7 @@ class RunCheck {
     std::set<uint32_t> steps;
     for (const storage::ArtifactRecord& artifact : *artifacts) {
       const TrainingState* state = histories_.FindBlob(artifact.blob);
-      if (state == nullptr || state->run != run_ || state->step != artifact.step) {
+      if (state == nullptr || !IsMine(*state, artifact.step) || state->step != artifact.step) {
         return absl::StrCat("the checkpoint of step ", artifact.step, " has another's blob");
       }
       if (artifact.step > record_.step) return "a checkpoint is ahead of the points";
@@ -178,6 +187,7 @@ class RunCheck {
   const Histories& histories_;
   const std::string run_;
   storage::RunRecord record_;
+  std::set<std::string> origins_;  // that it grew from, and those grew from
   Series losses_;
   Series evaluations_;
   bool dropped_last_ = false;

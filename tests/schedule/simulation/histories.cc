@@ -14,14 +14,16 @@ uint64_t Histories::Begin(const TrainingState& from) {
   const uint64_t segment = ++last_segment_;
   TrainingState state = from;
   state.history.push_back({from.step, segment});
+  state.ended = false;
   segments_.emplace(segment, std::move(state));
   return segment;
 }
 
-std::string Histories::Publish(uint64_t segment, uint32_t step) {
+std::string Histories::Publish(uint64_t segment, uint32_t step, bool ended) {
   std::string blob = absl::StrFormat("%064x", ++last_blob_);
   TrainingState state = segments_.at(segment);
   state.step = step;
+  state.ended = ended;
   blobs_.emplace(blob, std::move(state));
   return blob;
 }

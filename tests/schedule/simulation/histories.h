@@ -23,6 +23,7 @@ struct TrainingState {
   std::string environment;  // of the workers that made it
   History history;
   uint32_t step = 0;
+  bool ended = false;  // what is due at a run's end was done
 };
 
 class Histories {
@@ -30,7 +31,7 @@ class Histories {
   // Begins a segment from a state (with an empty history: from step 0).
   uint64_t Begin(const TrainingState& from);
   // A blob with the segment's state after `step` updates.
-  std::string Publish(uint64_t segment, uint32_t step);
+  std::string Publish(uint64_t segment, uint32_t step, bool ended = false);
 
   // Null if there is no such segment or blob.
   const TrainingState* FindSegment(uint64_t segment) const;

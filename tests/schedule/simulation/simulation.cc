@@ -20,19 +20,20 @@ constexpr absl::Duration kRound = absl::Seconds(4);
 
 const std::vector<Simulation::Action>& Simulation::Actions() {
   static const std::vector<Action> actions = {
-      {&Simulation::DeliverUp, 70, false},      {&Simulation::DeliverDown, 70, false},
-      {&Simulation::Commit, 70, false},         {&Simulation::Answer, 70, false},
-      {&Simulation::Train, 120, false},         {&Simulation::Connect, 30, false},
-      {&Simulation::PassTime, 15, false},       {&Simulation::ReportExit, 10, false},
-      {&Simulation::StartWorker, 20, false},    {&Simulation::StartServer, 20, false},
-      {&Simulation::WakeWorker, 10, false},     {&Simulation::FreeDisk, 10, false},
-      {&Simulation::Check, 5, false},           {&Simulation::PassLongTime, 3, true},
-      {&Simulation::BreakLink, 8, true},        {&Simulation::AbandonLink, 5, true},
-      {&Simulation::KillWorker, 5, true},       {&Simulation::HangWorker, 4, true},
-      {&Simulation::StickLane, 1, true},        {&Simulation::LeaveWorker, 2, true},
-      {&Simulation::KillServer, 5, true},       {&Simulation::DrainServer, 1, true},
-      {&Simulation::MakeBackup, 4, true},       {&Simulation::RestoreBackup, 2, true},
-      {&Simulation::CancelExperiment, 1, true}, {&Simulation::FillDisk, 2, true},
+      {&Simulation::DeliverUp, 70, false},   {&Simulation::DeliverDown, 70, false},
+      {&Simulation::Commit, 70, false},      {&Simulation::Answer, 70, false},
+      {&Simulation::Train, 120, false},      {&Simulation::Connect, 30, false},
+      {&Simulation::PassTime, 15, false},    {&Simulation::ReportExit, 10, false},
+      {&Simulation::StartWorker, 20, false}, {&Simulation::StartServer, 20, false},
+      {&Simulation::WakeWorker, 10, false},  {&Simulation::FreeDisk, 10, false},
+      {&Simulation::Check, 5, false},        {&Simulation::Grow, 6, false},
+      {&Simulation::PassLongTime, 3, true},  {&Simulation::BreakLink, 8, true},
+      {&Simulation::AbandonLink, 5, true},   {&Simulation::KillWorker, 5, true},
+      {&Simulation::HangWorker, 4, true},    {&Simulation::StickLane, 1, true},
+      {&Simulation::LeaveWorker, 2, true},   {&Simulation::KillServer, 5, true},
+      {&Simulation::DrainServer, 1, true},   {&Simulation::MakeBackup, 4, true},
+      {&Simulation::RestoreBackup, 2, true}, {&Simulation::CancelExperiment, 1, true},
+      {&Simulation::FillDisk, 2, true},
   };
   return actions;
 }
@@ -82,18 +83,8 @@ void Simulation::Submit(const char* name, uint32_t first_run, uint32_t runs) {
   experiment.name = name;
   experiment.request_id = name;
   for (uint32_t i = first_run; i < first_run + runs; ++i) {
-    v1::RunSpec spec;
-    spec.set_seed(i);
-    spec.mutable_spec()->mutable_task()->mutable_legacy_recall();
-    spec.mutable_spec()->mutable_training()->set_steps(random_.Between(6, 14));
-    storage::NewRun run;
-    run.fingerprint = absl::StrCat("run-", i);
-    run.trajectory = run.fingerprint;
-    run.seed = i;
-    run.steps = spec.spec().training().steps();
-    run.device_kind = "cpu";
-    run.shape = "shape";
-    run.spec = spec.SerializeAsString();
+    storage::NewRun run = MakeRun(absl::StrCat("run-", i), absl::StrCat("growth-", i),
+                                  random_.Between(6, 14), /*origin=*/"");
     experiment.cells.push_back({run.fingerprint, {}, i, run.fingerprint});
     experiment.runs.push_back(std::move(run));
   }
@@ -104,6 +95,23 @@ void Simulation::Submit(const char* name, uint32_t first_run, uint32_t runs) {
   }
   for (const storage::CreatedCell& cell : created->cells) runs_.push_back(cell.run);
   cancellable_ = created->id;
+}
+
+storage::NewRun Simulation::MakeRun(const std::string& name, const std::string& growth,
+                                    uint32_t steps, const std::string& origin) {
+  v1::RunSpec spec;
+  spec.mutable_spec()->mutable_task()->mutable_legacy_recall();
+  spec.mutable_spec()->mutable_training()->set_steps(steps);
+  storage::NewRun run;
+  run.fingerprint = name;
+  run.trajectory = name;
+  run.growth = growth;
+  run.steps = steps;
+  run.device_kind = "cpu";
+  run.shape = "shape";
+  run.spec = spec.SerializeAsString();
+  run.origin = origin;
+  return run;
 }
 
 void Simulation::Act() {

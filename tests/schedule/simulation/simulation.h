@@ -48,6 +48,7 @@ class Simulation {
     std::string image;
     Promises promises;
     std::map<std::string, uint32_t> cancelled;
+    std::vector<std::string> runs;
   };
   struct Action {
     void (Simulation::*act)();
@@ -58,6 +59,9 @@ class Simulation {
 
   uint32_t& WeightOf(void (Simulation::*act)());
   void Submit(const char* name, uint32_t first_run, uint32_t runs);
+  // A run of a growth; `origin` is the shorter one that it begins from, or empty.
+  static storage::NewRun MakeRun(const std::string& name, const std::string& growth, uint32_t steps,
+                                 const std::string& origin);
   void Act();
   void Heal();
   void Settle();
@@ -81,6 +85,7 @@ class Simulation {
   void WakeWorker();
   void FreeDisk();
   void Check();
+  void Grow();
 
   // Faults.
   void PassLongTime();

@@ -72,6 +72,30 @@ void Simulation::FreeDisk() { server_.delayed().SetFull(false); }
 
 void Simulation::Check() { CheckAll(); }
 
+// A longer run of a growth is submitted, which may be longer again later on.
+void Simulation::Grow() {
+  const std::string growth = absl::StrCat("growth-", random_.Below(4));
+  const storage::NewRun any = MakeRun("any", growth, UINT32_MAX, "");
+  const auto known = server_.disk().LookUpRuns({any});
+  if (!known.ok() || known->front().shorter.empty()) return;
+  const storage::ShorterRun& shorter = known->front().shorter.front();
+  const uint32_t steps = shorter.steps + random_.Between(1, 6);
+  const std::string name = absl::StrCat(growth, "-of-", steps);
+  if (std::find(runs_.begin(), runs_.end(), name) != runs_.end()) return;
+  Trace(absl::StrCat(name, " grows from ", shorter.run));
+  storage::NewExperiment experiment;
+  experiment.name = "grown";
+  experiment.request_id = name;
+  experiment.cells.push_back({name, {}, 0, name});
+  experiment.runs.push_back(MakeRun(name, growth, steps, shorter.run));
+  const auto created = server_.disk().CreateExperiment(experiment);
+  if (!created.ok()) {
+    Fail(created.status().ToString());
+    return;
+  }
+  runs_.push_back(name);
+}
+
 std::shared_ptr<Link> Simulation::AnyBusyLink(bool up) {
   std::vector<std::shared_ptr<Link>> busy;
   for (const std::shared_ptr<Link>& link : links_) {

@@ -79,7 +79,7 @@ void Simulation::DrainServer() {
 
 void Simulation::MakeBackup() {
   Trace("backup");
-  backup_ = Backup{server_.Backup(), promises_.promises(), cancelled_};
+  backup_ = Backup{server_.Backup(), promises_.promises(), cancelled_, runs_};
 }
 
 void Simulation::RestoreBackup() {
@@ -89,6 +89,7 @@ void Simulation::RestoreBackup() {
   server_.Restore(backup_->image);
   promises_.Restore(backup_->promises);
   cancelled_ = backup_->cancelled;
+  runs_ = backup_->runs;
 }
 
 void Simulation::CancelExperiment() {

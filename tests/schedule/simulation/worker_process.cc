@@ -144,8 +144,10 @@ bool WorkerProcess::Begin(Job* job) {
     Report(std::move(refusal));
     return false;
   }
-  job->segment = histories_->Begin(from);
   job->step = from.step;
+  job->ended = from.ended && from.step == job->grant.spec().spec().training().steps();
+  from.run = job->grant.run();  // it may be a shorter one's
+  job->segment = histories_->Begin(from);
   return true;
 }
 
@@ -170,8 +172,11 @@ bool WorkerProcess::Step(Job* job) {
 }
 
 void WorkerProcess::Finish(Job* job) {
-  AddPoint(job, "eval/loss", job->step);
-  SaveCheckpoint(job);
+  if (!job->ended) {
+    AddPoint(job, "eval/loss", job->step);
+    SaveCheckpoint(job);
+    if (job->grant.keep_state()) SaveState(job, /*ended=*/true);
+  }
   v1::Event event = EventOf(*job);
   event.mutable_finished()->set_step(job->step);
   Report(std::move(event));
@@ -199,11 +204,11 @@ void WorkerProcess::Flush(Job* job) {
   Report(std::move(event));
 }
 
-void WorkerProcess::SaveState(Job* job) {
+void WorkerProcess::SaveState(Job* job, bool ended) {
   Flush(job);
   v1::Event event = EventOf(*job);
   event.mutable_resume_state()->set_step(job->step);
-  event.mutable_resume_state()->set_blob(histories_->Publish(job->segment, job->step));
+  event.mutable_resume_state()->set_blob(histories_->Publish(job->segment, job->step, ended));
   event.mutable_resume_state()->set_bytes(1);
   Report(std::move(event));
 }

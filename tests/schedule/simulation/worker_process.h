@@ -58,6 +58,7 @@ class WorkerProcess {
     uint64_t segment = 0;  // 0: waits for a lane
     uint32_t step = 0;
     bool stuck = false;
+    bool ended = false;  // it has done all but say so
     absl::Duration progress_at;
     worker::v1::Points points;  // not yet flushed
   };
@@ -71,7 +72,7 @@ class WorkerProcess {
   void Finish(Job* job);
   void AddPoint(Job* job, const char* key, uint32_t step);
   void Flush(Job* job);
-  void SaveState(Job* job);
+  void SaveState(Job* job, bool ended = false);
   void SaveCheckpoint(Job* job);
   worker::v1::Event EventOf(const Job& job) const;
   void Report(worker::v1::Event event);

@@ -1,0 +1,98 @@
+#include "storage/sqlite/last_states.h"
+
+#include "storage/sqlite/artifacts.h"
+
+namespace ablate::storage {
+namespace {
+
+// Let go at once, on the writer's thread.
+constexpr int kMaxTrimmed = 200;
+// Beyond so many there is hardly one that another environment did not make.
+constexpr int kMaxShorter = 20;
+
+// What all last states have together is kept beside them: a server has thousands of them, and one
+// more with every run that ends.
+void CountBytes(Transaction& t, int64_t more) {
+  Statement(t.db, "UPDATE store SET last_state_bytes = last_state_bytes + ?1", more).Run();
+}
+
+uint64_t AllBytes(Connection& db) {
+  Statement read(db, "SELECT last_state_bytes FROM store");
+  return read.Row() ? read.As<uint64_t>(0) : 0;
+}
+
+// The resume state of a run that can grow, if it is of the run's end.
+std::optional<LastState> FindFinalState(Connection& db, int64_t run) {
+  Statement row(db,
+                "SELECT resume_states.step, blob, bytes, resume_states.environment "
+                "FROM resume_states JOIN runs ON runs.id = resume_states.run "
+                "WHERE runs.id = ?1 AND growth != '' AND resume_states.step = runs.steps",
+                run);
+  if (!row.Row()) return std::nullopt;
+  return LastState{row.As<uint32_t>(0), row.Text(1), row.As<uint64_t>(2), row.Text(3)};
+}
+
+}  // namespace
+
+std::optional<LastState> FindLastState(Connection& db, int64_t run) {
+  Statement row(db, "SELECT step, blob, bytes, environment FROM last_states WHERE run = ?1", run);
+  if (!row.Row()) return std::nullopt;
+  return LastState{row.As<uint32_t>(0), row.Text(1), row.As<uint64_t>(2), row.Text(3)};
+}
+
+void KeepLastState(Transaction& t, Blobs* blobs, int64_t run, uint64_t budget) {
+  std::optional<LastState> state = FindFinalState(t.db, run);
+  if (state.has_value() && blobs != nullptr) {
+    // What a worker says of its size is not what it takes of the budget.
+    const absl::StatusOr<uint64_t> size = blobs->Size(state->blob);
+    state->bytes = size.ok() ? *size : UINT64_MAX;
+  }
+  // One that has no room alone is no reason to let the others go.
+  if (state.has_value() && state->bytes <= budget) {
+    Statement(t.db,
+              "INSERT INTO last_states (id, run, growth, step, blob, bytes, environment) "
+              "SELECT ?2, id, growth, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1",
+              run, t.NextChange(), state->step, state->blob, state->bytes, state->environment)
+        .Run();
+    CountBytes(t, static_cast<int64_t>(state->bytes));
+    TrimLastStates(t, budget);
+  }
+  DropResumeState(t, run);
+}
+
+void DropLastState(Transaction& t, int64_t run) {
+  Statement gone(t.db, "DELETE FROM last_states WHERE run = ?1 RETURNING blob, bytes", run);
+  while (gone.Row()) {
+    CountBytes(t, -gone.Int(1));
+    DropReference(t, gone.View(0), OnSweep::kRemove);
+  }
+}
+
+bool TrimLastStates(Transaction& t, uint64_t budget) {
+  for (int trimmed = 0; trimmed < kMaxTrimmed; ++trimmed) {
+    if (AllBytes(t.db) <= budget) return trimmed > 0;
+    Statement oldest(t.db,
+                     "SELECT run FROM last_states WHERE NOT EXISTS "
+                     "(SELECT 1 FROM origins JOIN runs ON runs.id = origins.run "
+                     "WHERE origin = last_states.run AND taken = 0 AND runs.state = 0) "
+                     "ORDER BY id LIMIT 1");
+    if (!oldest.Row()) return trimmed > 0;
+    DropLastState(t, oldest.Int(0));
+  }
+  return true;
+}
+
+std::vector<ShorterRun> FindShorterRuns(Connection& db, absl::string_view growth, uint32_t steps) {
+  std::vector<ShorterRun> shorter;
+  if (growth.empty()) return shorter;
+  Statement row(db,
+                "SELECT name, last_states.step, last_states.environment FROM last_states "
+                "JOIN runs ON runs.id = last_states.run "
+                "WHERE last_states.growth = ?1 AND last_states.step < ?2 "
+                "ORDER BY last_states.step DESC, last_states.id DESC LIMIT ?3",
+                growth, steps, kMaxShorter);
+  while (row.Row()) shorter.push_back({row.Text(0), row.As<uint32_t>(1), row.Text(2)});
+  return shorter;
+}
+
+}  // namespace ablate::storage

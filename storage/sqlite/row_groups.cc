@@ -1,0 +1,50 @@
+#include "storage/sqlite/row_groups.h"
+
+#include <algorithm>
+
+#include "absl/status/statusor.h"
+#include "storage/sqlite/points.h"
+#include "storage/sqlite/summaries.h"
+
+namespace ablate::storage {
+namespace {
+
+// Folds the columns into the run's summaries and returns them as they are encoded.
+absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(Transaction& t, const NamedRun& run,
+                                                          const std::vector<Column>& columns) {
+  auto summaries = LoadSummaries(t.db, run.id, run.name);
+  if (!summaries.ok()) return summaries.status();
+  const auto numbers = NumberKeys(columns, &*summaries);
+  if (!numbers.ok()) return numbers.status();
+  std::vector<EncodedColumn> encoded;
+  encoded.reserve(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const uint32_t number = (*numbers)[i];
+    AddPoints(columns[i], &(*summaries)[number]);
+    encoded.push_back({number, &columns[i].steps, &columns[i].values});
+  }
+  Statement(t.db, "REPLACE INTO summaries VALUES (?1, ?2)", run.id,
+            Bytes{EncodeSummaries(run.name, *summaries)})
+      .Run();
+  return encoded;
+}
+
+}  // namespace
+
+absl::Status AddRowGroup(Transaction& t, const NamedRun& run, uint64_t change,
+                         const std::vector<Column>& columns) {
+  const auto encoded = AddToSummaries(t, run, columns);
+  if (!encoded.ok()) return encoded.status();
+  uint32_t first = UINT32_MAX;
+  uint32_t last = 0;
+  for (const Column& column : columns) {
+    first = std::min(first, column.steps.front());
+    last = std::max(last, column.steps.back());
+  }
+  Statement(t.db, "INSERT INTO row_groups VALUES (?1, ?2, ?3, ?4, ?5)", change, run.id, first, last,
+            Bytes{EncodePoints(GroupPlace(run.name, change, first, last), *encoded)})
+      .Run();
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,28 @@
+// Points that are added to a run, as a row group and in its summaries.
+#ifndef ABLATE_STORAGE_SQLITE_ROW_GROUPS_H_
+#define ABLATE_STORAGE_SQLITE_ROW_GROUPS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "storage/records.h"
+#include "storage/sqlite/writer.h"
+
+namespace ablate::storage {
+
+// A run by its row and its name.
+struct NamedRun {
+  int64_t id = 0;
+  absl::string_view name;
+};
+
+// Adds columns, at least one, with the change number that becomes the row group's. INVALID_ARGUMENT
+// as NumberKeys, DATA_LOSS as LoadSummaries: nothing is written then.
+absl::Status AddRowGroup(Transaction& t, const NamedRun& run, uint64_t change,
+                         const std::vector<Column>& columns);
+
+}  // namespace ablate::storage
+
+#endif  // ABLATE_STORAGE_SQLITE_ROW_GROUPS_H_

@@ -1,0 +1,135 @@
+// Runs that continue from shorter ones, as clients see them.
+#include "absl/strings/str_cat.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+class GrowingTest : public ServiceTest {
+ protected:
+  v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec, bool fresh = false) {
+    v1::CreateExperimentRequest request;
+    request.set_validate_only(true);
+    request.set_fresh(fresh);
+    *request.mutable_spec() = spec;
+    v1::CreateExperimentResponse response;
+    const grpc::Status status = TryCreate(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  // Trains one granted run from where it stands; `state`: it sends its last one.
+  static void Train(FakeWorker* worker, const FakeWorker::Leased& run, uint32_t steps,
+                    bool state = true) {
+    worker->Started(run);
+    FakeWorker::Series losses{"train/loss", {}, {}};
+    for (uint32_t step = run.run.resume_step(); step < steps; ++step) {
+      losses.steps.push_back(step);
+      losses.values.push_back(1.0 / (step + 1));
+    }
+    worker->Points(run, {losses}, steps);
+    if (state) worker->State(run, steps, absl::StrCat("last state of ", run.run.run()));
+    worker->Finished(run, steps);
+    worker->Settle();
+  }
+
+  std::unique_ptr<FakeWorker> MakeWorkerIn(const std::string& environment) {
+    return std::make_unique<FakeWorker>(worker_channel_, "in " + environment, 2, worker::v1::TRAIN,
+                                        environment);
+  }
+
+  // Two runs of 10 steps that are done.
+  std::unique_ptr<FakeWorker> TrainShort(const std::string& environment = "") {
+    auto worker = MakeWorkerIn(environment);
+    first_ = Create(SmallSpec());
+    for (int i = 0; i < 2; ++i) {
+      const FakeWorker::Leased run = worker->NextRun();
+      EXPECT_TRUE(run.run.keep_state());
+      Train(worker.get(), run, 10);
+    }
+    return worker;
+  }
+
+  v1::CreateExperimentResponse first_;
+};
+
+TEST_F(GrowingTest, SaysBeforehandWhichRunsContinueAndCountsTheirRestAlone) {
+  const auto worker = TrainShort();
+  const v1::CreateExperimentResponse preview = Preview(SmallSpec(2, "longer", 1'010));
+  EXPECT_THAT(preview.notes(), Contains("2 runs continue from step 10 of shorter runs"));
+  EXPECT_EQ(preview.reused(), 0u);
+  EXPECT_EQ(preview.cells(0).continued_from(), first_.cells(0).run());
+  EXPECT_EQ(preview.cells(0).continued_step(), 10u);
+  EXPECT_EQ(preview.cells(1).continued_from(), "");
+  EXPECT_EQ(preview.cells(1).continued_step(), 0u);
+  const v1::CreateExperimentResponse fresh = Preview(SmallSpec(2, "longer", 1'010), true);
+  EXPECT_THAT(fresh.notes(), Not(Contains("2 runs continue from step 10 of shorter runs")));
+  EXPECT_EQ(fresh.cells(0).continued_from(), "");
+  const auto seconds = [](const v1::CreateExperimentResponse& response) {
+    const auto& time = response.estimate().device_time();
+    return static_cast<double>(time.seconds()) + time.nanos() / 1e9;
+  };
+  EXPECT_NEAR(seconds(preview) / seconds(fresh), (2 * 1'000 + 2 * 1'010) / (4. * 1'010), 1e-6);
+}
+
+TEST_F(GrowingTest, ContinuesAndSaysSo) {
+  const auto worker = TrainShort();
+  const v1::CreateExperimentResponse longer = Create(SmallSpec(1, "longer", 30));
+  EXPECT_THAT(longer.notes(), Contains("2 runs continue from step 10 of shorter runs"));
+  EXPECT_EQ(longer.cells(1).continued_from(), first_.cells(1).run());
+  for (int i = 0; i < 2; ++i) {
+    const FakeWorker::Leased run = worker->NextRun();
+    EXPECT_EQ(run.run.resume_step(), 10u);
+    std::string state;
+    EXPECT_TRUE(worker->ReadBlob(run.lease, run.run.resume_blob(), &state).ok());
+    EXPECT_THAT(state, testing::StartsWith("last state of "));
+    Train(worker.get(), run, 30);
+  }
+  for (const v1::RunRow& row : Rows(longer.experiment().name())) {
+    EXPECT_EQ(row.state(), v1::RunState::DONE);
+    EXPECT_EQ(row.continued_step(), 10u);
+    EXPECT_EQ(row.summaries(0).count(), 30u);
+  }
+  v1::GetRunRequest request;
+  request.set_name(longer.cells(0).run());
+  v1::Run run;
+  Context context;
+  ASSERT_TRUE(runs_->GetRun(&context, request, &run).ok());
+  EXPECT_EQ(run.provenance().continued_from(), first_.cells(0).run());
+  EXPECT_EQ(run.provenance().continued_step(), 10u);
+}
+
+TEST_F(GrowingTest, ContinuesFromTheLongestShorterRun) {
+  const auto worker = TrainShort();
+  Create(SmallSpec(1, "middle", 20));
+  Train(worker.get(), worker->NextRun(), 20);
+  Train(worker.get(), worker->NextRun(), 20, /*state=*/false);
+  const v1::CreateExperimentResponse preview = Preview(SmallSpec(1, "longer", 30));
+  EXPECT_THAT(preview.notes(), ElementsAre("1 run continues from step 10 of a shorter run",
+                                           "1 run continues from step 20 of a shorter run"));
+}
+
+TEST_F(GrowingTest, HoldsTheLimitOfDeviceTimeAgainstTheRestAlone) {
+  const auto worker = TrainShort();
+  v1::ExperimentSpec spec = SmallSpec(1, "longer", 20);
+  const auto needed = Preview(spec).estimate().device_time();
+  *spec.mutable_limits()->mutable_device_time() = needed;
+  EXPECT_EQ(Preview(spec).problems_size(), 0);
+  EXPECT_EQ(Preview(spec, /*fresh=*/true).problems_size(), 1);
+}
+
+TEST_F(GrowingTest, CountsOnNoStateOfAnEnvironmentThatNoWorkerHas) {
+  TrainShort("e1")->Crash();
+  const v1::ExperimentSpec longer = SmallSpec(1, "longer", 30);
+  const auto other = MakeWorkerIn("e2");
+  EXPECT_EQ(Preview(longer).cells(0).continued_step(), 0u);
+  const auto same = MakeWorkerIn("e1");
+  EXPECT_EQ(Preview(longer).cells(0).continued_step(), 10u);
+}
+
+}  // namespace
+}  // namespace ablate::service
