@@ -60,8 +60,8 @@ struct RunProgress {
 };
 
 // A stack of runs with equal shapes (R ≥ 1) trained together. A run's numbers never depend on its
-// neighbours. Not thread-safe: one thread at a time, and on a CPU a thread that called
-// PrepareLaneThread.
+// neighbours, but for rounding where a GPU pads documents to the longest of all. Not thread-safe:
+// one thread at a time, and on a CPU a thread that called PrepareLaneThread.
 class Trainer {
  public:
   virtual ~Trainer() = default;

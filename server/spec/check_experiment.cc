@@ -27,7 +27,7 @@ void CheckMetric(const std::string& field, const std::string& key, Problems* pro
                                     ? "there is no metric"
                                     : absl::StrCat(reflect::Quoted(key), " is no metric",
                                                    reflect::DidYouMean(key, Metrics(), " (", ")"));
-  problems->Add(field, reflect::ShortText(key), complaint, absl::StrJoin(Metrics(), ", "));
+  problems->Add(field, reflect::ShortText(key), complaint, MetricNames());
 }
 
 void CheckQuestion(const std::string& question, Problems* problems) {

@@ -57,7 +57,7 @@ class RunChecker {
   void CheckModel() {
     const v1::ModelSpec& model = run_.filled.model();
     const uint32_t width = model.width(), heads = model.heads();
-    if (heads > 0 && width % heads != 0) {
+    if (Attends() && heads > 0 && width % heads != 0) {
       Report({{"model.heads", Text(heads), absl::StrCat(heads, " does not divide width ", width),
                "a divisor of width"},
               {"model.width", Text(width),
@@ -72,10 +72,13 @@ class RunChecker {
     CheckRotary();
   }
 
-  // What a switch leaves without a use must not be set, for it would be ignored.
+  // What a switch leaves without a use must not be set beside it, for it would be ignored. A
+  // setting that switches off what the base has scaled is another matter: the rest of the base
+  // stays.
   void CheckSwitchedOff() {
     const v1::ModelSpec& model = run_.merged.model();
-    if (model.has_residual_scale() && !run_.filled.model().residual()) {
+    const bool scaled = model.has_residual_scale() && !run_.filled.model().residual();
+    if (scaled && !IsMoreParticular("model.residual", "model.residual_scale")) {
       const std::string scale = Decimal(model.residual_scale());
       Report(
           {{"model.residual_scale", scale,
@@ -85,7 +88,8 @@ class RunChecker {
             "true, or no residual_scale"}});
     }
     const auto kind = run_.filled.model().attention().kind();
-    if (model.attention().has_score_bias() && kind != v1::AttentionKind::sigmoid) {
+    const bool biased = model.attention().has_score_bias() && kind != v1::AttentionKind::sigmoid;
+    if (biased && !IsMoreParticular("model.attention.kind", "model.attention.score_bias")) {
       const std::string bias = Decimal(model.attention().score_bias());
       const std::string name = v1::AttentionKind::Value_Name(kind);
       Report(
@@ -99,6 +103,7 @@ class RunChecker {
 
   void CheckNorm() {
     const v1::NormSpec& norm = run_.filled.model().norm();
+    if (norm.placement() == v1::NormPlacement::none && !norm.final()) return;  // there is none
     const std::string kind = v1::NormKind::Value_Name(norm.kind());
     const std::string deviation = v1::NormDeviation::Value_Name(norm.deviation());
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
@@ -130,6 +135,7 @@ class RunChecker {
   // What a norm divides by has to exist.
   void CheckNormSizes() {
     const v1::ModelSpec& model = run_.filled.model();
+    if (model.norm().placement() == v1::NormPlacement::none && !model.norm().final()) return;
     const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
     if (unbiased && model.width() == 1) {
       Report({{"model.width", "1", "1 feature has no unbiased deviation", "2 to 8,192"},
@@ -137,10 +143,13 @@ class RunChecker {
                "unbiased_eps_outside needs a width of 2", "population, or a larger width"}});
     }
     const uint32_t batch = run_.filled.training().batch();
-    if (model.norm().kind() == v1::NormKind::batch && model.context() == 1 && batch == 1) {
+    const uint32_t parts = run_.filled.training().accumulation();
+    const bool one_row = parts > 0 && batch / parts == 1;
+    if (model.norm().kind() == v1::NormKind::batch && model.context() == 1 && one_row) {
       const std::string complaint = "a batch of one position in all has no variance for norm batch";
       Report({{"model.context", "1", complaint, "2 to 8,192, or a larger batch"},
-              {"training.batch", "1", complaint, "2 to 65,536, or a larger context"},
+              {"training.batch", Text(batch), complaint, "a larger batch or context"},
+              {"training.accumulation", Text(parts), complaint, "less than batch"},
               {"model.norm.kind", "batch", complaint, "layer, rms, l2, or a larger batch"}});
     }
   }
@@ -270,11 +279,18 @@ class RunChecker {
   }
 
  private:
+  // Whether `path` was written in a setting or an override, and `other` more generally.
+  bool IsMoreParticular(const std::string& path, const std::string& other) const {
+    return run_.sources.Find(path, run_.merged).rank > run_.sources.Find(other, run_.merged).rank;
+  }
+
+  bool Attends() const { return run_.filled.model().attention().kind() != v1::AttentionKind::none; }
+
   void CheckRotary() {
     const v1::ModelSpec& model = run_.filled.model();
     const uint32_t heads = model.heads(), width = model.width();
     const bool odd = heads > 0 && width % heads == 0 && width / heads % 2 != 0;
-    if (model.positions() != v1::Positions::rotary || !odd) return;
+    if (model.positions() != v1::Positions::rotary || !odd || !Attends()) return;
     const std::string complaint =
         absl::StrCat("rotary positions turn features in pairs, and a head has ", width / heads);
     Report({{"model.positions", "rotary", complaint,

@@ -135,7 +135,8 @@ engine::ModelConfig Model(const v1::ModelSpec& spec, const engine::TaskShape& sh
   model.vocabulary = shape.vocabulary;
   model.layers = static_cast<int>(spec.layers());
   model.width = static_cast<int>(spec.width());
-  model.heads = static_cast<int>(spec.heads());
+  // Without attention there are no heads to divide the width.
+  model.heads = spec.has_heads() ? static_cast<int>(spec.heads()) : 1;
   model.context = static_cast<int>(spec.context());
   model.bias = spec.bias();
   model.residual = spec.residual();

@@ -81,7 +81,13 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
   // Scores, their logarithms, and the gradient of those.
   const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);
   // Keeps nothing of a block but what the next one reads.
-  const double evaluation = data.evaluated * 2.0 * model.vocabulary;
+  double evaluation = data.evaluated * 2.0 * model.vocabulary;
+  // But for what is recorded of gradients, which takes a backward pass over one of its batches.
+  if (!config.evaluation.record.empty()) {
+    const double sequences = data.evaluated / read;
+    evaluation +=
+        sequences * NumbersASequence(model, data.mean) + static_cast<double>(size.parameters);
+  }
   return kFloat * (held + std::max(step, evaluation));
 }
 

@@ -45,11 +45,15 @@ double Causal(const BaseSpec& base) { return IsLegacyRecall(base) || IsRecall(ba
 double Batches(const BaseSpec& base) { return IsText(base) ? kNoDefault : 8; }
 double Validation(const BaseSpec&) { return 0.1; }
 double NormBias(const BaseSpec& base) {
-  return base.model().norm().kind() == v1::NormKind::layer ? 1 : 0;
+  const auto kind = base.model().norm().kind();
+  return kind == v1::NormKind::layer || kind == v1::NormKind::batch ? 1 : 0;
 }
 double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
 double WeightDecay(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
+}
+bool Attends(const BaseSpec& base) {
+  return base.model().attention().kind() != v1::AttentionKind::none;
 }
 bool HasResidual(const BaseSpec& base) { return base.model().residual(); }
 bool IsSigmoid(const BaseSpec& base) {
@@ -106,7 +110,9 @@ void AddTask(std::vector<FieldRule>* rules) {
 void AddModel(std::vector<FieldRule>* rules) {
   rules->push_back(Number("model.layers", Always<4>, 1, 200, "1 to 200"));
   rules->push_back(Number("model.width", Always<128>, 1, 8192, "1 to 8,192, divisible by heads"));
-  rules->push_back(Number("model.heads", Always<4>, 1, 256, "1 to 256, a divisor of width"));
+  rules->push_back(Switch("model.attention.kind", Always<v1::AttentionKind::softmax>));
+  rules->push_back(
+      Number("model.heads", Always<4>, 1, 256, "1 to 256, a divisor of width", Attends));
   rules->push_back(Number("model.context", Context, 1, 8192, "1 to 8,192"));
   rules->push_back(Switch("model.positions", Always<v1::Positions::learned>));
   rules->push_back(Switch("model.bias", Always<1>));
@@ -117,8 +123,7 @@ void AddModel(std::vector<FieldRule>* rules) {
   rules->push_back(Switch("model.head_bias", HeadBias));
   rules->push_back(Switch("model.init.kind", Always<v1::InitKind::pytorch>));
   rules->push_back(Switch("model.init.streams", Always<v1::InitStreams::by_name>));
-  rules->push_back(Switch("model.attention.kind", Always<v1::AttentionKind::softmax>));
-  rules->push_back(Switch("model.attention.causal", Causal));
+  rules->push_back(Switch("model.attention.causal", Causal, Attends));
   rules->push_back(Number("model.attention.score_bias", ScoreBias, -1e6, 1e6,
                           "-1,000,000 to 1,000,000", IsSigmoid));
   rules->push_back(Switch("model.norm.kind", Always<v1::NormKind::layer>));
@@ -284,6 +289,11 @@ void ScalarField::Set(double value, BaseSpec* base) const {
   }
 }
 
+void ScalarField::Clear(BaseSpec* base) const {
+  google::protobuf::Message* message = path_.MutableHolder(base);
+  message->GetReflection()->ClearField(message, path_.field());
+}
+
 std::string ScalarField::Text(double value) const {
   const FieldDescriptor* field = path_.field();
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return reflect::TextOf(value != 0);
@@ -338,8 +348,11 @@ std::string* MutableDatasetOf(v1::TaskSpec* task) {
 
 void FillFields(v1::BaseSpec* base) {
   for (const FieldRule& rule : FieldRules()) {
-    if (rule.Applies(*base) && rule.HasDefault(*base) && !rule.field.Has(*base))
+    const bool applies = rule.Applies(*base), is_set = rule.field.Has(*base);
+    if (!applies && is_set) rule.field.Clear(base);
+    if (applies && !is_set && rule.HasDefault(*base)) {
       rule.field.Set(rule.default_value(*base), base);
+    }
   }
   v1::TrainingSpec* training = base->mutable_training();
   if (training->optimizer() != v1::Optimizer::sgd && training->betas().empty()) {

@@ -25,6 +25,7 @@ class ScalarField {
   bool Has(const v1::BaseSpec& base) const { return path_.IsSet(base); }
   double Get(const v1::BaseSpec& base) const;  // 0 if absent
   void Set(double value, v1::BaseSpec* base) const;
+  void Clear(v1::BaseSpec* base) const;
   // As people write it: pre, true, 0.001.
   std::string Text(double value) const;
   bool is_number() const;
@@ -41,8 +42,9 @@ struct FieldRule {
   // The default; may read fields that come earlier in the table. kNoDefault where the field stays
   // unset, which then means something of its own.
   double (*default_value)(const v1::BaseSpec& base);
-  // Whether the field means anything in this spec; null: always. Where it does not, setting it is a
-  // problem (checks.h) and it stays unset.
+  // Whether the field means anything in this spec; null: always. Where it does not, it stays unset,
+  // and setting it is a problem (checks.h) unless something written more particularly switched off
+  // what it is of.
   bool (*applies)(const v1::BaseSpec& base);
   // Of numbers, both included unless open.
   double low = 0;
@@ -79,9 +81,9 @@ NamedDataset DatasetOf(const v1::TaskSpec& task);
 // The name, to be changed; null where DatasetOf has none.
 std::string* MutableDatasetOf(v1::TaskSpec* task);
 
-// Sets every absent field that applies and has a default, betas where the optimizer has them, and
-// the checkpoints in ascending order with −1 last, each once; records likewise. Does so again
-// without effect.
+// Clears every field that means nothing, sets every absent one that applies and has a default,
+// betas where the optimizer has them, and the checkpoints in ascending order with −1 last, each
+// once; records likewise. Does so again without effect.
 void FillFields(v1::BaseSpec* base);
 
 // All that, and the device, whose default depends on the machine: absent or auto becomes cuda or

@@ -20,8 +20,8 @@
 // A growth is a run without training.steps: those of equal ones are the same training, ended sooner
 // or later. A trajectory is the same without evaluation.* and training.checkpoints. A shape has
 // device, trainer, task, data, the fields of the task but held_out and validation, of the model but
-// init, training.batch and training.optimizer. The hash is the first 60 bits of the text's SHA-256
-// in base 32, digits a-z and 2-7.
+// init, training.batch, optimizer, accumulation, ema and rule. The hash is the first 60 bits of the
+// text's SHA-256 in base 32, digits a-z and 2-7.
 #ifndef ABLATE_SERVER_SPEC_FINGERPRINT_H_
 #define ABLATE_SERVER_SPEC_FINGERPRINT_H_
 

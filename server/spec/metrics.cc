@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
@@ -13,6 +14,7 @@
 namespace ablate::spec {
 namespace {
 
+constexpr uint32_t kMaxLayers = 200;
 constexpr absl::string_view kAverageLoss = "eval/ema_loss";
 constexpr absl::string_view kEmbeddingGradient = "gradient/embedding";
 
@@ -28,7 +30,8 @@ std::optional<ByBlock> FindByBlock(absl::string_view key) {
     absl::string_view number = key;
     uint32_t block = 0;
     const bool by_block = absl::ConsumePrefix(&number, absl::StrCat(metrics.family, "/block.")) &&
-                          absl::SimpleAtoi(number, &block) && absl::StrCat(block) == number;
+                          absl::SimpleAtoi(number, &block) && absl::StrCat(block) == number &&
+                          block < kMaxLayers;
     if (by_block) return ByBlock{metrics.record, block + 1};
   }
   return std::nullopt;
@@ -45,6 +48,14 @@ const std::vector<std::string>& Metrics() {
 bool IsMetric(absl::string_view key) {
   return std::find(Metrics().begin(), Metrics().end(), key) != Metrics().end() ||
          FindByBlock(key).has_value();
+}
+
+std::string MetricNames() {
+  std::string names = absl::StrCat(absl::StrJoin(Metrics(), ", "), ", ", kEmbeddingGradient);
+  for (const engine::BlockMetrics& metrics : engine::kBlockMetrics) {
+    absl::StrAppend(&names, ", ", metrics.family, "/block.N");
+  }
+  return names;
 }
 
 std::string SettingLackedFor(absl::string_view key, const v1::BaseSpec& spec) {

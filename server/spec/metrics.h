@@ -15,6 +15,9 @@ const std::vector<std::string>& Metrics();
 
 bool IsMetric(absl::string_view key);
 
+// All there are, as a sentence lists them.
+std::string MetricNames();
+
 // What a run of this resolved spec lacks to record a metric, such as "training.ema above 0"; empty
 // if it records it.
 std::string SettingLackedFor(absl::string_view key, const v1::BaseSpec& spec);

@@ -46,10 +46,28 @@ RunConfig CharactersRun() {
   return run;
 }
 
+RunConfig AlignmentRun() {
+  RunConfig run = CharactersRun();
+  run.training.rule = LearningRule::kFeedbackAlignment;
+  return run;
+}
+
+// Twenty blocks of width 64.
+RunConfig DepthRun() {
+  RunConfig run = CharactersRun();
+  run.model.layers = 20;
+  run.model.width = 64;
+  run.model.hidden = 256;
+  run.model.tied_head = false;
+  return run;
+}
+
 RunConfig Workload(const std::string& name) {
-  RunConfig run = name == "names"    ? NamesRun(42, NormPlacement::kPre, true)
-                  : name == "recall" ? RecallRun(0, NormPlacement::kPost)
-                                     : CharactersRun();
+  RunConfig run = name == "names"       ? NamesRun(42, NormPlacement::kPre, true)
+                  : name == "recall"    ? RecallRun(0, NormPlacement::kPost)
+                  : name == "depth"     ? DepthRun()
+                  : name == "alignment" ? AlignmentRun()
+                                        : CharactersRun();
   run.training.steps = 1000000;
   run.training.final_checkpoint = false;
   run.evaluation.every = run.training.steps;
@@ -89,7 +107,7 @@ int Serve(const std::string& name) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: trainer_vs_eager names|recall|characters\n";
+    std::cerr << "usage: trainer_vs_eager names|recall|depth|characters|alignment\n";
     return 2;
   }
   return ablate::engine::Serve(argv[1]);

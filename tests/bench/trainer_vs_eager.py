@@ -1,14 +1,16 @@
-"""Milliseconds a training step of the reference trainer beside PyTorch eager, one thread each, interleaved.
+"""Milliseconds a training step of the reference trainer beside PyTorch's ways, one thread each, interleaved.
 
-    python trainer_vs_eager.py PATH/TO/trainer_vs_eager [rounds]
+    python trainer_vs_eager.py PATH/TO/trainer_vs_eager [rounds [workload...]]
 
-Prints a JSON object per workload: medians of both, and the median of the rounds' ratios (eager over ours, so
-that above 1 is faster than eager). Eager is PyTorch at its best: fused attention and optimizer, batches made
-beforehand.
+Prints a JSON object per workload: medians of processor milliseconds a step, and the medians of the rounds'
+ratios to ours, so that above 1 we are faster. PyTorch's ways, all with batches made beforehand: `plain` eager
+(attention written out, AdamW over lists of tensors), eager at its `best` (fused attention and optimizer),
+and the best `compiled` by torch.compile, where the model can be.
 """
 
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -22,31 +24,60 @@ import torch.nn.functional as F
 torch.set_num_threads(1)
 
 
+class AlignedLinear(torch.autograd.Function):
+    """A linear whose input learns through a fixed matrix."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, feedback):
+        ctx.save_for_backward(x, feedback)
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, feedback = ctx.saved_tensors
+        rows, out = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
+        return g @ feedback, out.T @ rows, out.sum(0), None
+
+
+class Aligned(nn.Linear):
+    def __init__(self, inputs, outputs, bias):
+        super().__init__(inputs, outputs, bias=bias)
+        self.register_buffer("feedback", 0.02 * torch.randn(outputs, inputs))
+
+    def forward(self, x):
+        return AlignedLinear.apply(x, self.weight, self.bias, self.feedback)
+
+
 class Attention(nn.Module):
-    def __init__(self, width, heads, bias):
+    def __init__(self, width, heads, bias, fused, linear):
         super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width, bias=bias)
-        self.projection = nn.Linear(width, width, bias=bias)
+        self.heads, self.fused = heads, fused
+        self.qkv = linear(width, 3 * width, bias=bias)
+        self.projection = linear(width, width, bias=bias)
 
     def forward(self, x):
         batch, time_, width = x.shape
         q, k, v = (t.view(batch, time_, self.heads, -1).transpose(1, 2)
                    for t in self.qkv(x).split(width, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            hidden = torch.ones(time_, time_, dtype=torch.bool).triu(1)
+            scores = q @ k.transpose(2, 3) / (width // self.heads)**.5
+            y = scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
         return self.projection(y.transpose(1, 2).reshape(batch, time_, width))
 
 
 class PreNormModel(nn.Module):
     def __init__(self, vocabulary, context, layers, width, heads, hidden, bias, norm, activation,
-                 tied):
+                 tied, fused, linear=nn.Linear):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(context, width)
         self.blocks = nn.ModuleList([
-            nn.ModuleList([norm(width), Attention(width, heads, bias), norm(width),
-                           nn.Linear(width, hidden, bias=bias), activation,
-                           nn.Linear(hidden, width, bias=bias)]) for _ in range(layers)])
+            nn.ModuleList([norm(width), Attention(width, heads, bias, fused, linear), norm(width),
+                           linear(width, hidden, bias=bias), activation,
+                           linear(hidden, width, bias=bias)]) for _ in range(layers)])
         self.norm = norm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
         if tied:
@@ -76,36 +107,49 @@ class RecallModel(nn.Module):
         return self.head(x[:, -1])
 
 
-def names():
+def adamw(model, fused, **options):
+    return torch.optim.AdamW(model.parameters(), fused=fused, **options)
+
+
+def names(fused):
     """Documents of 3 to 12 letters, one a step."""
     model = PreNormModel(27, 16, 8, 16, 4, 64, False, lambda d: nn.RMSNorm(d, 1e-5), nn.ReLU(),
-                         False)
+                         False, fused)
     path = os.path.join(os.path.dirname(__file__), "../../examples/data/names.txt")
     with open(path, encoding="utf-8") as file:
         lines = [line.strip() for line in file if line.strip()]
-    import random
-    random.seed(42)
-    random.shuffle(lines)
+    random.Random(42).shuffle(lines)
     batches = []
     for line in lines[:4000]:
         tokens = [26] + [ord(c) - ord("a") for c in line] + [26]
         count = min(16, len(tokens) - 1)
         batches.append((torch.tensor([tokens[:count]]), torch.tensor([tokens[1:count + 1]])))
-    options = dict(lr=0.01, betas=(0.85, 0.99), weight_decay=0.01)
-    return model, torch.optim.AdamW(model.parameters(), fused=True, **options), batches, 100
+    return model, adamw(model, fused, lr=0.01, betas=(0.85, 0.99), weight_decay=0.01), batches, 100
 
 
-def recall():
+def recall(fused):
+    """nn.MultiheadAttention is as it comes in both."""
     model = RecallModel()
     batches = [(torch.randint(400, (128, 41)), torch.randint(400, (128,))) for _ in range(20)]
-    return model, torch.optim.Adam(model.parameters(), lr=1e-4, fused=True), batches, 10
+    return model, torch.optim.Adam(model.parameters(), lr=1e-4, fused=fused), batches, 10
 
 
-def characters():
-    model = PreNormModel(65, 64, 4, 128, 4, 512, True, nn.LayerNorm, nn.GELU(), True)
-    batches = [(torch.randint(65, (32, 64)), torch.randint(65, (32, 64))) for _ in range(20)]
-    return (model, torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True),
-            batches, 5)
+def random_characters():
+    return [(torch.randint(65, (32, 64)), torch.randint(65, (32, 64))) for _ in range(20)]
+
+
+def depth(fused):
+    model = PreNormModel(65, 64, 20, 64, 4, 256, True, nn.LayerNorm, nn.GELU(), False, fused)
+    return model, adamw(model, fused, lr=1e-3, weight_decay=0.01), random_characters(), 3
+
+
+def characters(fused, linear=nn.Linear):
+    model = PreNormModel(65, 64, 4, 128, 4, 512, True, nn.LayerNorm, nn.GELU(), True, fused, linear)
+    return model, adamw(model, fused, lr=1e-3, weight_decay=0.01), random_characters(), 5
+
+
+def alignment(fused):
+    return characters(fused, Aligned)
 
 
 def eager_round(model, optimizer, batches, position, steps):
@@ -131,30 +175,48 @@ def ours_round(process, steps):
     return tuple(map(float, process.stdout.readline().split()))
 
 
+def ways(make):
+    """Each of PyTorch's ways to train the workload, and the steps of a round."""
+    made = {"plain": make(False), "best": make(True)}
+    model, optimizer, batches, steps = make(True)
+    made["compiled"] = (torch.compile(model, dynamic=True), optimizer, batches, steps)
+    return made, steps
+
+
+def works(way):
+    try:
+        eager_round(*way[:3], 0, 3)
+        return True
+    except Exception as error:
+        print(f"left out: {str(error).splitlines()[0]}", file=sys.stderr)
+        return False
+
+
 def compare(name, make, program, rounds):
     torch.manual_seed(0)
-    model, optimizer, batches, steps = make()
+    made, steps = ways(make)
+    made = {way: parts for way, parts in made.items() if works(parts)}
     process = subprocess.Popen([program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                text=True)
-    pairs, position = [], 0
-    for _ in range(rounds + 1):
-        eager = eager_round(model, optimizer, batches, position, steps)
-        pairs.append((eager, ours_round(process, steps)))
-        position += steps
+    times = []  # a round each: processor milliseconds by way
+    for number in range(rounds + 1):
+        here = {way: eager_round(*parts[:3], number * steps, steps)[1] for way, parts in made.items()}
+        here["ours"] = ours_round(process, steps)[1]
+        times.append(here)
     process.stdin.close()
     process.wait()
-    pairs = pairs[1:]  # the first warms both up
-    median = lambda values: round(statistics.median(values), 3)
-    print(json.dumps({
-        "workload": name,
-        "eager_ms": median([eager[1] for eager, _ in pairs]),
-        "ours_ms": median([ours[1] for _, ours in pairs]),
-        "ratio_processor": median([eager[1] / ours[1] for eager, ours in pairs]),
-        "ratio_wall": median([eager[0] / ours[0] for eager, ours in pairs]),
-    }), flush=True)
+    times = times[1:]  # the first warms all up
+    result = {"workload": name}
+    for way in [*made, "ours"]:
+        result[way + "_ms"] = round(statistics.median(one[way] for one in times), 3)
+    for way in made:
+        result["ratio_" + way] = round(statistics.median(one[way] / one["ours"] for one in times), 3)
+    print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 15
-    for workload in (names, recall, characters):
-        compare(workload.__name__, workload, sys.argv[1], count)
+    wanted = sys.argv[3:]
+    for workload in (names, recall, depth, characters, alignment):
+        if not wanted or workload.__name__ in wanted:
+            compare(workload.__name__, workload, sys.argv[1], count)

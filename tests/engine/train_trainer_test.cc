@@ -565,5 +565,46 @@ TEST(ImportStateTest, EndsARunThatDivergedOrIsDoneWhereItIs) {
   EXPECT_TRUE(diverged.points.empty());
 }
 
+TEST(TorchTrainerTest, TrainsTwoHundredBlocks) {
+  RunConfig run = SmallTextRun(1);
+  run.model.layers = 200;
+  run.training.steps = 2;
+  run.evaluation.batches = 1;
+  const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 10);
+  EXPECT_EQ(progress.step, 2u);
+  for (const Point& point : progress.points) EXPECT_TRUE(std::isfinite(point.value)) << point.key;
+}
+
+TEST(TorchTrainerTest, RefusesPartsOfOnePositionForBatchNorm) {
+  RunConfig run = SmallTextRun(1);
+  run.model.norm.kind = NormKind::kBatch;
+  run.model.context = 1;
+  run.training.batch = run.training.accumulation = 4;
+  EXPECT_THAT(std::string(MakeTorchTrainer({run}).status().message()),
+              HasSubstr("a batch of one position in all has no variance"));
+  run.training.accumulation = 2;
+  EXPECT_TRUE(MakeTorchTrainer({run}).ok());
+}
+
+TEST(TorchTrainerTest, RefusesNormsThatAreNotDefined) {
+  RunConfig run = SmallTextRun(1);
+  run.model.norm.kind = NormKind::kRms;
+  run.model.norm.backward = NormBackward::kCenterScale;
+  EXPECT_THAT(std::string(MakeTorchTrainer({run}).status().message()),
+              HasSubstr("model.norm.backward is center_scale"));
+  run.model.norm.backward = NormBackward::kExact;
+  run.model.norm.deviation = NormDeviation::kUnbiasedEpsOutside;
+  EXPECT_THAT(std::string(MakeTorchTrainer({run}).status().message()),
+              HasSubstr("model.norm.deviation is unbiased_eps_outside"));
+}
+
+TEST(TorchTrainerTest, NeedsNoDivisorOfTheWidthWithoutAttention) {
+  RunConfig run = SmallTextRun(1);
+  run.model.heads = 3;
+  EXPECT_FALSE(MakeTorchTrainer({run}).ok());
+  run.model.attention.kind = AttentionKind::kNone;
+  EXPECT_TRUE(MakeTorchTrainer({run}).ok());
+}
+
 }  // namespace
 }  // namespace ablate::engine

@@ -55,11 +55,11 @@ at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::T
                         const at::Tensor& along, const at::Tensor& inverse) {
   switch (backward) {
     case NormBackward::kExact:
-      return (dz - level - along) * inverse;
+      return (dz - along - level) * inverse;
     case NormBackward::kCenterScale:
       return (dz - level) * inverse;
     case NormBackward::kProjected:
-      return dz - level - along;
+      return dz - along - level;
     case NormBackward::kIdentity:
       return dz;
   }
@@ -69,22 +69,23 @@ at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::T
 struct Standardised {
   at::Tensor z;        // [R, N, d]
   at::Tensor inverse;  // 1/σ
-  at::Tensor divisor;  // z·(Σ gz / divisor) is the part of g along z
+  // z·(Σ gz / divisor) is the part of g along z. Undefined: d, and the sum is a mean.
+  at::Tensor divisor;
 };
 
 Standardised StandardiseTokens(const at::Tensor& x, const NormFormula& formula) {
   const double d = static_cast<double>(x.size(2));
   const at::Tensor centred =
       formula.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [R, N, d]
-  const at::Tensor squares = centred.square().sum(-1, true);        // [R, N, 1]
   if (formula.kind == NormKind::kL2) {
-    const at::Tensor inverse = (squares + formula.eps).rsqrt();
+    const at::Tensor inverse = (centred.square().sum(-1, true) + formula.eps).rsqrt();
     return {centred * inverse, inverse, at::ones_like(inverse)};
   }
   if (formula.deviation == NormDeviation::kPopulation) {
-    const at::Tensor inverse = (squares / d + formula.eps).rsqrt();
-    return {centred * inverse, inverse, at::full_like(inverse, d)};
+    const at::Tensor inverse = (centred.square().mean(-1, true) + formula.eps).rsqrt();
+    return {centred * inverse, inverse, {}};
   }
+  const at::Tensor squares = centred.square().sum(-1, true);  // [R, N, 1]
   // A token whose features are equal has z = 0, and no part along it.
   const at::Tensor flat = squares.eq(0);
   const at::Tensor deviation = (squares.masked_fill(flat, 1) / (d - 1)).sqrt().masked_fill(flat, 0);
@@ -104,8 +105,10 @@ variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool
   const auto [dz, dgain, dshift] = BackThroughAffine(g, z, gain, has_shift);
   const at::Tensor level = formula.kind == NormKind::kLayer
                                ? dz.mean(-1, true)
-                               : at::zeros({1}, dz.options());      // [R, N, 1]
-  const at::Tensor along = z * ((dz * z).sum(-1, true) / divisor);  // [R, N, d]
+                               : at::zeros({1}, dz.options());  // [R, N, 1]
+  const at::Tensor share =
+      divisor.defined() ? (dz * z).sum(-1, true) / divisor : (dz * z).mean(-1, true);  // [R, N, 1]
+  const at::Tensor along = z * share;                                                  // [R, N, d]
   return {BackThroughZ(formula.backward, dz, level, along, inverse), dgain, dshift};
 }
 

@@ -41,6 +41,8 @@ class Differentiation {
   }
 
   double OutputNorm(size_t site) const { return Norm(outputs_[site].grad()); }
+  // With the graph that they are of.
+  void ForgetOutputs() { outputs_.clear(); }
 
   // Σ a·b over the parameters of a block, in float64.
   double Product(const Differentiation& other, int block) const {
@@ -95,6 +97,7 @@ std::vector<RecordedValue> RecordGradients(const RunConfig& config, const Parame
     }
   }
   if (Asks(config, Record::kRuleAlignment)) {
+    exact.ForgetOutputs();
     Differentiation learnt(config, layout, values, buffers);
     learnt.Run({.rule = config.training.rule,
                 .norm_backward = config.model.norm.backward,

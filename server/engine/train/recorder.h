@@ -23,7 +23,7 @@ namespace ablate::engine {
 //                      of the block's parameters
 //   rule_alignment     alignment/block.{i}: the cosine of the gradient that the run learns by, of
 //                      the block's parameters, with the exact one; alignment_ratio/block.{i}: their
-//                      norms' ratio. NaN where one is 0.
+//                      norms' ratio. By 0 the cosine is NaN, and the ratio infinite or NaN.
 //
 // The gradient that a run learns by is that of its rule and its norms' backward mode.
 std::vector<RecordedValue> RecordGradients(const RunConfig& config, const ParameterLayout& layout,

@@ -55,7 +55,7 @@ at::Tensor NormsOnDevice(const at::Tensor& gradients) {
   const at::Tensor sums = at::zeros({gradients.size(0)}, gradients.options().dtype(at::kDouble));
   for (int64_t at = 0; at < gradients.size(1); at += kPiece) {
     const int64_t size = std::min(kPiece, gradients.size(1) - at);
-    sums.add_(gradients.narrow(1, at, size).to(at::kDouble).square_().sum(1));
+    sums.add_(gradients.narrow(1, at, size).to(at::kDouble).square().sum(1));
   }
   return sums.sqrt_();
 }
@@ -87,7 +87,11 @@ class StatisticsGuard {
   ~StatisticsGuard() {
     if (size_ == 0) return;
     const at::NoGradGuard no_grad;
-    at::where_out(statistics_, kept_, statistics_, before_);
+    try {
+      at::where_out(statistics_, kept_, statistics_, before_);
+    } catch (const c10::Error&) {
+      // The device is lost, and its memory with it: what failed before says so.
+    }
   }
 
   void Keep(size_t run) {
@@ -223,7 +227,6 @@ class TorchBackend : public Backend {
       const bool made =
           runs[run].batch != nullptr && std::isfinite(losses[run]) && std::isfinite(norms[run]);
       results.push_back({losses[run], norms[run], made});
-      if (made) statistics.Keep(run);
       updates.push_back(
           {made, runs[run].step, runs[run].learning_rate, configs_[run].training.optimizer});
     }
@@ -233,6 +236,10 @@ class TorchBackend : public Backend {
         ClipGradients(parameters_.gradients(), gradient.norms, config.training.clip);
       }
       optimizer_.Step(updates, parameters_.values(), parameters_.gradients());
+    }
+    // Now that nothing can fail any more.
+    for (size_t run = 0; run < runs.size(); ++run) {
+      if (results[run].made) statistics.Keep(run);
     }
     return results;
   }

@@ -78,7 +78,8 @@ absl::Status CheckRanges(const RunConfig& run) {
 }
 
 absl::Status CheckModel(const ModelConfig& model) {
-  if (model.width % model.heads != 0) {
+  const bool attends = model.attention.kind != AttentionKind::kNone;
+  if (attends && model.width % model.heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.width is ", model.width, ", but must be divisible by model.heads, ", model.heads));
   }
@@ -86,7 +87,7 @@ absl::Status CheckModel(const ModelConfig& model) {
     return absl::InvalidArgumentError("model.head_bias is true, but a tied head has no bias");
   }
   const int size = model.width / model.heads;
-  if (model.positions == Positions::kRotary && size % 2 != 0) {
+  if (attends && model.positions == Positions::kRotary && size % 2 != 0) {
     return absl::InvalidArgumentError(absl::StrCat("model.positions is rotary, but a head has ",
                                                    size,
                                                    " features, which can't be turned in pairs"));
@@ -134,6 +135,16 @@ absl::Status CheckTask(const RunConfig& run) {
   return absl::OkStatus();
 }
 
+// A BatchNorm divides by the deviation of the positions of a part of a batch.
+absl::Status CheckStatistics(const RunConfig& run) {
+  const bool one_row = run.training.batch == run.training.accumulation;
+  if (run.model.norm.kind != NormKind::kBatch || run.model.context > 1 || !one_row) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "model.norm.kind is batch, but a batch of one position in all has no variance");
+}
+
 absl::Status CheckDevice(const RunConfig& run, bool has_cuda) {
   if (run.device == Device::kCuda && !has_cuda) {
     return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
@@ -175,6 +186,7 @@ absl::Status CheckStack(const std::vector<RunConfig>& stack, bool has_cuda) {
     if (status.ok()) status = CheckModel(run.model);
     if (status.ok()) status = CheckTraining(run.training);
     if (status.ok() && i == 0) status = CheckTask(run);
+    if (status.ok()) status = CheckStatistics(run);
     if (status.ok()) status = CheckDevice(run, has_cuda);
     if (!status.ok()) return status;
   }

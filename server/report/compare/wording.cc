@@ -97,7 +97,7 @@ std::string Counted(size_t count, absl::string_view noun) {
   return absl::StrCat(text::Grouped(static_cast<int64_t>(count)), " ", noun, count == 1 ? "" : "s");
 }
 
-bool IsOfHeldOutData(absl::string_view key) { return absl::StartsWith(key, "eval/"); }
+bool IsOfHeldOutData(absl::string_view key) { return !absl::StartsWith(key, "train/"); }
 
 absl::string_view ScoredText(absl::string_view key) {
   return IsOfHeldOutData(key) ? "held-out data" : "data";
