@@ -140,6 +140,9 @@ GridCase DrawCase(uint64_t number) {
   drawn.model = DrawModel(dice);
   drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
   drawn.training = DrawTraining(dice, drawn.precision);
+  // Where a model is large or learns by feedback that grows through its blocks, a long step would
+  // make ten of them diverge, and with them every rounding.
+  drawn.training.optimizer.learning_rate *= drawn.model.width >= 64 ? 0.05 : 1;
   drawn.training.rule =
       dice.Pick({LearningRule::kBackprop, LearningRule::kBackprop, LearningRule::kFeedbackAlignment,
                  LearningRule::kDirectFeedbackAlignment});

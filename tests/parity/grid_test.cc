@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,7 +34,10 @@ at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run)
   const uint32_t seed = SeedOf(run);
   const at::Tensor flat = InitialParameters(model, layout, seed);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  return 0.5 * flat + at::empty_like(flat).normal_(0, 0.1, generator);
+  // In wide models less, or blocks without norms would make more of everything until softmax is
+  // saturated and what is left of its gradient is rounding.
+  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / grid.model.width));
+  return 0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator);
 }
 
 // Feedback three times as large as it is drawn, and running variances that are not 1: all of it is
@@ -223,32 +228,80 @@ double Distance(const at::Tensor& a, const at::Tensor& b) {
   return (a.to(at::kDouble) - b.to(at::kDouble)).norm().item<double>();
 }
 
-// Each tensor by its own norm: float64 to 1e-9, float32 within twice the error that PyTorch's own
-// float32 has against float64.
-void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& theirs) {
-  const bool is_exact = grid.precision == Precision::kFloat64;
+// What is compared under one name: ours, PyTorch's in the case's precision and in float64.
+struct Compared {
+  std::string name;
+  at::Tensor ours;
+  at::Tensor theirs;
+  at::Tensor exact;
+  double scale = 0;  // what errors are relative to
+
+  // "logits" and "gradient" are of the first step, "trained" is what ten steps have led to.
+  std::string kind() const {
+    const std::string first = name.substr(0, name.find('.'));
+    return first == "logits" || first == "gradient" ? first : "trained";
+  }
+};
+
+std::vector<Compared> Pairs(const GridCase& grid, const TensorMap& ours, const TensorMap& theirs) {
   const double largest = LargestGradient(theirs);
+  std::vector<Compared> pairs;
   for (const auto& [name, value] : theirs) {
     if (absl::StartsWith(name, "exact.")) continue;
     const auto found = ours.find(name);
-    ASSERT_TRUE(found != ours.end()) << name;
+    EXPECT_TRUE(found != ours.end()) << name;
+    if (found == ours.end()) continue;
     const auto shown = [&, &key = name](const at::Tensor& tensor) {
       return WithoutKeyBias(grid, key, key == "logits" ? RealPositions(grid, tensor) : tensor);
     };
-    const at::Tensor mine =
-        shown(name == "logits" ? OwnLogits(grid, found->second) : found->second);
-    const at::Tensor exact = shown(theirs.at("exact." + name));
-    ASSERT_EQ(mine.sizes(), exact.sizes()) << name;
-    const bool first = absl::StartsWith(name, "gradient.") || name == "logits";
+    const at::Tensor own = name == "logits" ? OwnLogits(grid, found->second) : found->second;
+    Compared pair = {name, shown(own), shown(value), shown(theirs.at("exact." + name))};
     // A gradient that is 0 in exact arithmetic is rounding: measured against the largest tensor's.
-    double scale = exact.to(at::kDouble).norm().item<double>();
-    if (absl::StartsWith(name, "gradient.") && scale < 1e-10 * largest) scale = largest;
-    const double allowed =
-        is_exact ? 1e-9 * scale + 1e-14
-                 : 2 * Distance(shown(value), exact) + (first ? 1e-6 : 1e-5) * scale + 1e-8;
-    EXPECT_LE(Distance(mine, exact), allowed) << name << " of norm " << scale << "\n"
-                                              << ModelJson(grid.model) << "\n"
-                                              << TrainingJson(grid.training);
+    pair.scale = pair.exact.to(at::kDouble).norm().item<double>();
+    if (pair.kind() == "gradient" && pair.scale < 1e-10 * largest) pair.scale = largest;
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+// Float32 tensors, and those of them that PyTorch's own error does not cover twice.
+struct Tally {
+  int compared = 0;
+  int beyond = 0;
+};
+
+// PyTorch's largest relative error against float64 of each kind.
+std::map<std::string, double> WorstErrors(const std::vector<Compared>& pairs) {
+  std::map<std::string, double> worst;
+  for (const Compared& pair : pairs) {
+    double& error = worst[pair.kind()];
+    if (pair.scale > 0) error = std::max(error, Distance(pair.theirs, pair.exact) / pair.scale);
+  }
+  return worst;
+}
+
+// Each tensor by its own norm: float64 to 1e-9; float32 within four times, and nearly always twice,
+// the largest relative error that PyTorch's own float32 has against float64 in a tensor of its
+// kind, and a few roundings of the norm (2⁻²⁴ each) where PyTorch happens to have next to none.
+// What ten steps have made of rounding is more where a BatchNorm divides by the deviation of a few
+// positions.
+void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& theirs, Tally* tally) {
+  constexpr double kRounding = 0x1p-24;
+  const bool is_exact = grid.precision == Precision::kFloat64;
+  const std::vector<Compared> pairs = Pairs(grid, ours, theirs);
+  std::map<std::string, double> worst = WorstErrors(pairs);
+  for (const Compared& pair : pairs) {
+    ASSERT_EQ(pair.ours.sizes(), pair.exact.sizes()) << pair.name;
+    const bool amplified = pair.kind() == "trained" && grid.model.norm.kind == NormKind::kBatch;
+    const double error = Distance(pair.ours, pair.exact) - 1e-14;
+    const double unit = worst[pair.kind()] + 4 * kRounding;
+    const double relative = is_exact ? (amplified ? 1e-6 : 1e-9) : (amplified ? 20 : 4) * unit;
+    EXPECT_LE(error, relative * pair.scale) << pair.name << " of norm " << pair.scale << "\n"
+                                            << ModelJson(grid.model) << "\n"
+                                            << TrainingJson(grid.training);
+    if (is_exact) continue;
+    ++tally->compared;
+    if (error > 2 * unit * pair.scale) ++tally->beyond;
   }
 }
 
@@ -259,12 +312,17 @@ TEST(GridParityTest, MatchesPyTorchInEveryQuantity) {
   const std::string missing = RunReference("grid", folder.path());
   if (!missing.empty()) GTEST_SKIP() << missing;
   PrepareLaneThread();
+  Tally tally;
   for (const GridCase& settings : grid) {
     SCOPED_TRACE(settings.name);
     const TensorMap theirs = ReadAnswer(folder.path(), settings.name);
     ASSERT_GT(theirs.size(), 4u);
-    Compare(settings, Train(settings), theirs);
+    Compare(settings, Train(settings), theirs, &tally);
   }
+  EXPECT_GT(tally.compared, 5000);
+  EXPECT_LT(tally.beyond, tally.compared / 200);
+  RecordProperty("float32_tensors", tally.compared);
+  RecordProperty("beyond_twice_pytorchs_error", tally.beyond);
 }
 
 // The share of cases for which `holds`.

@@ -76,17 +76,19 @@ TEST(FromValueTest, NullMeansAbsent) {
 }
 
 TEST(FromValueTest, SuggestsTheNearestField) {
-  EXPECT_THAT(SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
-              ElementsAre("base.training.batchs: there is no such field (did you mean batch?); "
-                          "allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, "
-                          "weight_decay, schedule, warmup, clip, checkpoints, device, "
-                          "accumulation, weight_decay_on, ema, label_smoothing"));
+  EXPECT_THAT(
+      SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
+      ElementsAre(
+          "base.training.batchs: there is no such field (did you mean batch?); allowed: steps, "
+          "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
+          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
   EXPECT_THAT(
       SpecProblems(R"({"base": {"evaluation": {"frequency": 1}}})"),
-      ElementsAre("base.evaluation.frequency: there is no such field; allowed: every, batches"));
+      ElementsAre(
+          "base.evaluation.frequency: there is no such field; allowed: every, batches, record"));
 }
 
 TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
@@ -98,7 +100,7 @@ TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
                           "context: \"3\" is not a whole number; allowed: a whole number",
                           "heads: 4294967296 is too large; allowed: at most 4294967295",
                           "layers: -1 is negative; allowed: a whole number, 0 or more",
-                          "positions: 1 is unknown; allowed: learned, none",
+                          "positions: 1 is unknown; allowed: learned, none, sinusoidal, rotary",
                           "tied_head: \"true\" is not a boolean; allowed: true or false",
                           "width: 2.5 is not a whole number; allowed: a whole number"));
 }
@@ -147,11 +149,12 @@ TEST(FromValueTest, TakesWideIntegersInQuotes) {
 TEST(FromValueTest, SuggestsTheNearestEnumValue) {
   v1::NormSpec norm;
   EXPECT_THAT(
-      Problems(R"({"placement": "PRE", "kind": "batch"})", &norm),
-      ElementsAre("kind: \"batch\" is unknown; allowed: layer, rms",
-                  "placement: \"PRE\" is unknown (did you mean pre?); allowed: pre, post, none"));
+      Problems(R"({"placement": "PRE", "kind": "power"})", &norm),
+      ElementsAre(
+          "kind: \"power\" is unknown; allowed: layer, rms, batch, l2",
+          "placement: \"PRE\" is unknown (did you mean pre?); allowed: pre, post, none, sandwich"));
   EXPECT_THAT(Problems(R"({"kind": "unspecified"})", &norm),
-              ElementsAre("kind: \"unspecified\" is unknown; allowed: layer, rms"));
+              ElementsAre("kind: \"unspecified\" is unknown; allowed: layer, rms, batch, l2"));
 }
 
 struct DurationCase {
@@ -274,7 +277,8 @@ TEST(FromValueTest, KeepsHostileKeysOutOfPaths) {
   FromValue(value, "base.evaluation", &evaluation, &problems);
   ASSERT_THAT(problems, SizeIs(2));
   EXPECT_EQ(problems[0].message,
-            "base.evaluation[\"\\x1b[31m\\xff\"]: there is no such field; allowed: every, batches");
+            "base.evaluation[\"\\x1b[31m\\xff\"]: there is no such field; allowed: every, batches, "
+            "record");
   EXPECT_LT(problems[1].message.size(), 300u);
 }
 

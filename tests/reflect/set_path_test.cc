@@ -73,7 +73,7 @@ TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
   EXPECT_THAT(Set("model.nrom.eps", "1"),
               ElementsAre("here: \"nrom\" is no field (did you mean norm?); allowed: layers, "
                           "width, heads, context, positions, bias, residual, tied_head, head_bias, "
-                          "init, attention, norm, feed_forward"));
+                          "init, attention, norm, feed_forward, residual_scale, dropout"));
   EXPECT_THAT(Set("", "1"),
               ElementsAre("here: \"\" is no field; allowed: task, model, training, evaluation"));
 }
@@ -92,7 +92,7 @@ TEST_F(SetPathTest, AProblemChangesNothing) {
   EXPECT_THAT(Set("task.legacy_recall.keys", "-1"),
               ElementsAre("here: -1 is negative; allowed: a whole number, 0 or more"));
   EXPECT_THAT(Set("model.norm", R"({"gain": true, "kind": "x"})"),
-              ElementsAre("here.kind: \"x\" is unknown; allowed: layer, rms"));
+              ElementsAre("here.kind: \"x\" is unknown; allowed: layer, rms, batch, l2"));
   EXPECT_THAT(Set("training.betas", "[0.5, \"x\"]"),
               ElementsAre("here[1]: \"x\" is not a number; allowed: a number"));
   EXPECT_TRUE(MessageDifferencer::Equals(base_, before));

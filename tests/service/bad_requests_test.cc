@@ -93,7 +93,7 @@ Table Specs() {
       Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
              "overrides[\"model.widht\"]: \"widht\" is no field (did you mean width?); allowed: "
              "layers, width, heads, context, positions, bias, residual, tied_head, head_bias, "
-             "init, attention, norm, feed_forward"),
+             "init, attention, norm, feed_forward, residual_scale, dropout"),
       Create("EmptyAxis", "spec { axes { field: \"model.width\" } }",
              "axes[0].values: there is no value; allowed: 1 to 1,000"),
       Create("TwoAxesOnOnePath",

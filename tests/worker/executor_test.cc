@@ -261,7 +261,7 @@ TEST_F(ExecutorTest, RefusesASwitchThatItDoesNotKnow) {
   norm.set_kind(ablate::v1::NormKind::Value(99));
   server_->Grant("lease", {run});
   EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
-            "model.norm.kind: 99 is unknown; allowed: layer, rms");
+            "model.norm.kind: 99 is unknown; allowed: layer, rms, batch, l2");
 }
 
 TEST_F(ExecutorTest, TakesTheDefaultOfAFieldThatAnOlderServerDoesNotKnow) {
