@@ -3,12 +3,14 @@ ablate_test(engine_train_test
   SOURCES
     run_loop_test.cc
     samples_test.cc
+    train_checks_test.cc
     train_dropout_test.cc
     train_lanes_test.cc
     train_model_test.cc
     train_norm_test.cc
     train_resume_test.cc
     train_seeds_test.cc
+    train_states_test.cc
     train_run_loop_test.cc
     train_taps_test.cc
     train_trainer_test.cc

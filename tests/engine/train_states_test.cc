@@ -1,0 +1,230 @@
+// States that go from one trainer to another: resumed, refused, and grown by more steps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "server/engine/layout.h"
+#include "server/engine/trainer.h"
+#include "server/spec/estimate.h"
+#include "tests/engine/train_configs.h"
+#include "tests/engine/train_runs.h"
+
+namespace ablate::engine {
+namespace {
+
+using testing::HasSubstr;
+
+// Trains the run as a whole, and in parts of seven steps, each by a trainer of its own.
+void ExpectTheSameWhenMoved(RunConfig run) {
+  run.training.clip = 0.5;
+  run.training.checkpoints = {0, 14};
+  const auto straight = MakeTrainer({run});
+  const RunProgress whole = AdvanceOne(*straight, 1000);
+  EXPECT_EQ(whole.outcome, Outcome::kDone);
+
+  auto moving = MakeTrainer({run});
+  RunProgress parts;
+  while (parts.outcome == Outcome::kTraining) {
+    RunProgress part = AdvanceOne(*moving, 7);
+    parts.outcome = part.outcome;
+    parts.step = part.step;
+    std::move(part.points.begin(), part.points.end(), std::back_inserter(parts.points));
+    std::move(part.checkpoints.begin(), part.checkpoints.end(),
+              std::back_inserter(parts.checkpoints));
+    const absl::StatusOr<std::string> state = moving->ExportState(0);
+    ASSERT_TRUE(state.ok()) << state.status();
+    moving = MakeTrainer({run});
+    ASSERT_TRUE(moving->ImportState(0, *state).ok());
+  }
+  EXPECT_EQ(Exactly(parts.points), Exactly(whole.points));
+  ASSERT_EQ(parts.checkpoints.size(), 3u);
+  ASSERT_EQ(whole.checkpoints.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(parts.checkpoints[i].step, whole.checkpoints[i].step);
+    EXPECT_EQ(parts.checkpoints[i].safetensors, whole.checkpoints[i].safetensors);
+  }
+  EXPECT_EQ(*moving->ExportState(0), *straight->ExportState(0));
+}
+
+using MakeRun = RunConfig (*)(uint32_t seed);
+
+class ResumeTest : public testing::TestWithParam<std::tuple<MakeRun, OptimizerKind, Precision>> {};
+
+TEST_P(ResumeTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
+  const auto [make_run, optimizer, precision] = GetParam();
+  RunConfig run = make_run(3);
+  run.training.optimizer.kind = optimizer;
+  run.training.optimizer.momentum = 0.9;
+  run.precision = precision;
+  ExpectTheSameWhenMoved(run);
+}
+
+class ResumeOptionsTest
+    : public testing::TestWithParam<std::tuple<OptimizerKind, void (*)(TrainingConfig*)>> {};
+
+TEST_P(ResumeOptionsTest, ContinuesBitForBitWhenMovedEverySevenSteps) {
+  const auto [optimizer, change] = GetParam();
+  RunConfig run = SmallDocumentsRun(3);
+  run.model.bias = true;
+  run.training.optimizer.kind = optimizer;
+  change(&run.training);
+  ExpectTheSameWhenMoved(run);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everything, ResumeOptionsTest,
+    testing::Combine(testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                     testing::Values([](TrainingConfig* training) { training->accumulation = 2; },
+                                     [](TrainingConfig* training) { training->ema = 0.9; },
+                                     [](TrainingConfig* training) {
+                                       training->label_smoothing = 0.1;
+                                     },
+                                     [](TrainingConfig* training) {
+                                       training->optimizer.weight_decay_on =
+                                           WeightDecayOn::kMatrices;
+                                     },
+                                     [](TrainingConfig* training) {
+                                       training->schedule = {ScheduleKind::kOneCycle, 9};
+                                     },
+                                     [](TrainingConfig* training) {
+                                       training->schedule = {ScheduleKind::kInverseSqrt, 9};
+                                     })));
+
+INSTANTIATE_TEST_SUITE_P(
+    Everything, ResumeTest,
+    testing::Combine(
+        testing::Values<MakeRun>(SmallDocumentsRun, SmallRecallRun, SmallPairsRun, SmallTextRun),
+        testing::Values(OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd),
+        testing::Values(Precision::kFloat32, Precision::kFloat64)));
+
+TEST(ImportStateTest, RefusesWhatDoesNotFitAndChangesNothing) {
+  const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
+  AdvanceOne(*trainer, 3);
+  const std::string before = *trainer->ExportState(0);
+  RunConfig other = SmallDocumentsRun(1);
+  other.model.hidden = 24;
+  const std::string wider = *MakeTrainer({other})->ExportState(0);
+  const std::string seed = *MakeTrainer({SmallDocumentsRun(2)})->ExportState(0);
+
+  const auto import = [&](const std::string& state) { return trainer->ImportState(0, state); };
+  const absl::StatusCode kRefused = absl::StatusCode::kFailedPrecondition;
+  const absl::StatusCode kMalformed = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(import(WithMetadata(before, "trainer", "native")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "numerics_version", "0")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "environment", "torch 1.0.0, AVX")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "optimizer", "sgd")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "precision", "float64")).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "format", "ablate.checkpoint")).code(), kRefused);
+  EXPECT_EQ(import(wider).code(), kRefused);
+  EXPECT_EQ(import(seed).code(), kRefused);
+  EXPECT_EQ(import(WithMetadata(before, "step", "31")).code(), kMalformed);
+  EXPECT_EQ(import(WithMetadata(before, "outcome", "unknown")).code(), kMalformed);
+  EXPECT_EQ(import(before.substr(0, before.size() - 1)).code(), kMalformed);
+  EXPECT_EQ(import("").code(), kMalformed);
+  EXPECT_EQ(*trainer->ExportState(0), before);
+  EXPECT_THAT(std::string(trainer->ImportState(1, before).message()), HasSubstr("run 1"));
+}
+
+TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
+  RunConfig run = SmallRecallRun(1);
+  run.model.width = 64;
+  run.model.hidden = 256;
+  const uint64_t parameters = static_cast<uint64_t>(MakeLayout(run.model).size);
+  ASSERT_GT(parameters, 40'000u) << "so that a slot more or less is seen";
+  for (const OptimizerKind kind :
+       {OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd}) {
+    for (const double share : {0., .9}) {
+      run.training.optimizer.kind = kind;
+      run.training.optimizer.momentum = share;
+      run.training.ema = share;
+      const auto trainer = MakeTrainer({run});
+      AdvanceOne(*trainer, 2);
+      const absl::StatusOr<std::string> state = trainer->ExportState(0);
+      ASSERT_TRUE(state.ok()) << state.status();
+      const double estimate = static_cast<double>(spec::ResumeBytes(run.training, {parameters}));
+      EXPECT_NEAR(static_cast<double>(state->size()), estimate,
+                  2. * static_cast<double>(parameters))
+          << OptimizerSlots(run.training).size() << " slots, momentum and ema " << share;
+    }
+  }
+}
+
+// A run under a schedule that knows no end, of so many updates.
+RunConfig GrowingRun(bool documents, OptimizerKind optimizer, uint32_t steps) {
+  RunConfig run = documents ? SmallDocumentsRun(5) : SmallRecallRun(5);
+  run.training.schedule.kind = ScheduleKind::kConstant;
+  run.training.schedule.warmup = 4;
+  run.training.optimizer.kind = optimizer;
+  run.training.optimizer.momentum = 0.9;
+  run.training.steps = steps;
+  run.training.checkpoints = {0, 10, 17};
+  return run;
+}
+
+class GrowTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, uint32_t>> {};
+
+TEST_P(GrowTest, HasTheNumbersOfARunThatWasTrainedAtOnce) {
+  const auto [documents, optimizer, ended] = GetParam();
+  const auto straight = MakeTrainer({GrowingRun(documents, optimizer, 40)});
+  const RunProgress whole = AdvanceOne(*straight, 1000);
+
+  const auto shorter = MakeTrainer({GrowingRun(documents, optimizer, ended)});
+  RunProgress first = AdvanceOne(*shorter, 1000);
+  ASSERT_EQ(first.outcome, Outcome::kDone);
+  const auto longer = MakeTrainer({GrowingRun(documents, optimizer, 40)});
+  ASSERT_TRUE(longer->ImportState(0, *shorter->ExportState(0)).ok());
+  RunProgress rest = AdvanceOne(*longer, 1000);
+  EXPECT_EQ(rest.outcome, Outcome::kDone);
+  EXPECT_EQ(rest.step, 40u);
+
+  // What the shorter run did at its end is its own.
+  std::vector<Point> points;
+  for (const Point& point : first.points) {
+    if (point.step < ended) points.push_back(point);
+  }
+  points.insert(points.end(), rest.points.begin(), rest.points.end());
+  EXPECT_EQ(Exactly(points), Exactly(whole.points));
+  std::vector<Checkpoint> checkpoints;
+  for (Checkpoint& checkpoint : first.checkpoints) {
+    if (checkpoint.step < ended) checkpoints.push_back(std::move(checkpoint));
+  }
+  std::move(rest.checkpoints.begin(), rest.checkpoints.end(), std::back_inserter(checkpoints));
+  ASSERT_EQ(checkpoints.size(), whole.checkpoints.size());
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    EXPECT_EQ(checkpoints[i].step, whole.checkpoints[i].step);
+    EXPECT_EQ(checkpoints[i].safetensors, whole.checkpoints[i].safetensors);
+  }
+  EXPECT_EQ(*longer->ExportState(0), *straight->ExportState(0));
+}
+
+// Ends that meet an evaluation (10 and 20), a checkpoint (10 and 17), neither, or the warm-up.
+INSTANTIATE_TEST_SUITE_P(
+    Everything, GrowTest,
+    testing::Combine(testing::Bool(), testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                     testing::Values(3, 10, 17, 20, 23)));
+
+TEST(ImportStateTest, EndsARunThatDivergedOrIsDoneWhereItIs) {
+  const RunConfig run = GrowingRun(false, OptimizerKind::kAdamW, 20);
+  const auto shorter = MakeTrainer({run});
+  AdvanceOne(*shorter, 1000);
+  const std::string state = *shorter->ExportState(0);
+  const auto same = MakeTrainer({run});
+  ASSERT_TRUE(same->ImportState(0, state).ok());
+  const RunProgress done = AdvanceOne(*same, 1000);
+  EXPECT_EQ(done.outcome, Outcome::kDone);
+  EXPECT_TRUE(done.points.empty());
+  const auto longer = MakeTrainer({GrowingRun(false, OptimizerKind::kAdamW, 40)});
+  ASSERT_TRUE(longer->ImportState(0, WithMetadata(state, "outcome", "diverged")).ok());
+  const RunProgress diverged = AdvanceOne(*longer, 1000);
+  EXPECT_EQ(diverged.outcome, Outcome::kDiverged);
+  EXPECT_EQ(diverged.step, 20u);
+  EXPECT_TRUE(diverged.points.empty());
+}
+
+}  // namespace
+}  // namespace ablate::engine
