@@ -102,6 +102,15 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd),
         testing::Values(Precision::kFloat32, Precision::kFloat64)));
 
+// A state with one metadata entry replaced.
+std::string WithMetadata(const std::string& state, const std::string& key,
+                         const std::string& value) {
+  const auto file = ParseSafetensors(state);
+  std::map<std::string, std::string> metadata = file->metadata;
+  metadata[key] = value;
+  return *WriteSafetensors(file->tensors, metadata);
+}
+
 TEST(ImportStateTest, RefusesWhatDoesNotFitAndChangesNothing) {
   const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
   AdvanceOne(*trainer, 3);

@@ -303,15 +303,6 @@ TEST(TorchTrainerTest, SharesInitialWeightsBetweenVariantsByName) {
   }
 }
 
-// A state with one metadata entry replaced.
-std::string WithMetadata(const std::string& state, const std::string& key,
-                         const std::string& value) {
-  const auto file = ParseSafetensors(state);
-  std::map<std::string, std::string> metadata = file->metadata;
-  metadata[key] = value;
-  return *WriteSafetensors(file->tensors, metadata);
-}
-
 TEST(TorchTrainerTest, TrainsTwoHundredBlocks) {
   RunConfig run = SmallTextRun(1);
   run.model.layers = 200;
