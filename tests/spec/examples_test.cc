@@ -105,6 +105,13 @@ TEST(ExamplesTest, RecallLayernormHasBothTasks) {
   EXPECT_FALSE(recall.model().attention().causal());
 }
 
+TEST(ExamplesTest, RecallHeadsHasAModelWithoutAttention) {
+  const Resolution resolution = ResolvedExample("recall-heads.yaml");
+  ASSERT_THAT(resolution.cells, SizeIs(40));
+  EXPECT_EQ(resolution.cells.front().parameters, 311'352u);
+  EXPECT_EQ(resolution.cells.back().parameters, 245'048u);
+}
+
 TEST(ExamplesTest, ResidualDepthGoesToAHundredBlocks) {
   const Resolution resolution = ResolvedExample("residual-depth.yaml");
   ASSERT_THAT(resolution.cells, SizeIs(216));
