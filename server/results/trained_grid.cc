@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
@@ -293,6 +294,19 @@ class Loader {
     return absl::OkStatus();
   }
 
+  // What a run has in place of the base. A field that only one of them has means nothing to the
+  // other, for a part that is switched off or another optimizer: that is the change. But tasks
+  // differ in nothing else than their fields.
+  static spec::FieldValues ChangedFrom(const spec::FieldValues& base, const v1::BaseSpec& run) {
+    const spec::FieldValues values = spec::ValuesOf(run);
+    spec::FieldValues changed;
+    for (const auto& [path, value] : spec::Difference(values, base)) {
+      const bool shared = values.count(path) > 0 && base.count(path) > 0;
+      if (shared || absl::StartsWith(path, "task.")) changed.emplace(path, value);
+    }
+    return changed;
+  }
+
   // Seeds of one combination follow each other and differ in nothing else.
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
@@ -303,7 +317,7 @@ class Loader {
     }
     if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);
     labels_ = labels;
-    changed_ = spec::Difference(spec::ValuesOf(spec.spec()), grid_.base);
+    changed_ = ChangedFrom(grid_.base, spec.spec());
     // Where the store has no data sets their names have to do.
     const v1::TaskSpec& task = spec.spec().task();
     const spec::NamedDataset dataset = spec::DatasetOf(task);

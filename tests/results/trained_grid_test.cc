@@ -6,6 +6,9 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tests/results/stored_grid.h"
@@ -159,6 +162,28 @@ TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
   EXPECT_THAT(grid.input.cells[9].changed, ElementsAre(Pair("model.norm.placement", "post")));
   EXPECT_EQ(grid.base.at("model.norm.placement"), "pre");
   EXPECT_EQ(grid.base.at("training.betas"), "[0.9, 0.999]");
+}
+
+TEST(TrainedGridTest, CountsASwitchAsOneChange) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes {
+      name: "part"
+      settings { label: "all" }
+      settings {
+        label: "no-attention"
+        set { key: "model.attention.kind" value { string_value: "none" } }
+      }
+      settings { label: "sgd" set { key: "training.optimizer" value { string_value: "sgd" } } }
+    })"));
+  const TrainedGrid grid = Loaded(stored);
+  std::map<std::string, std::set<std::string>> changed;
+  for (const report::Cell& cell : grid.input.cells) {
+    for (const auto& [path, value] : cell.changed) changed[cell.labels[0]].insert(path);
+  }
+  EXPECT_THAT(changed["all"], testing::IsEmpty());
+  EXPECT_THAT(changed["no-attention"], ElementsAre("model.attention.kind"));
+  EXPECT_THAT(changed["sgd"], ElementsAre("training.optimizer", "training.weight_decay"))
+      << "whose default is another";
 }
 
 TEST(TrainedGridTest, DescribesAxes) {
