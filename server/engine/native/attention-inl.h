@@ -1,0 +1,205 @@
+// Self-attention of one head over one sequence: weights as [keys][queries], so that a vector holds
+// the queries of one key, a softmax goes down its columns, and the forward pass transposes nothing.
+// Included once a target.
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_
+#else
+#define ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "server/engine/native/gemm-inl.h"
+#include "server/engine/native/kernels.h"
+#include "server/engine/native/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ablate::engine::native::HWY_NAMESPACE {
+
+// Keys that queries of the vector from `query` on look at: all before a bound.
+HWY_INLINE int SeenKeys(const Attention& a, int query) {
+  return a.causal ? std::min(query + kLanes, a.length) : a.length;
+}
+
+// The first vector of queries that looks at a key.
+HWY_INLINE int FirstQuery(const Attention& a, int key) {
+  return a.causal ? key / kLanes * kLanes : 0;
+}
+
+// Which of the queries from `query` on look at `key`.
+HWY_INLINE M16 Looks(const Attention& a, int query, int key) {
+  const V16 queries = Iota(static_cast<float>(query));
+  const M16 real = Gt(Set(static_cast<float>(a.length)), queries);
+  return a.causal ? And(real, Gt(queries, Set(static_cast<float>(key) - 0.5f))) : real;
+}
+
+// Products of columns of x and y over features, [keys][queries], where a query looks at all.
+HWY_INLINE void KeyQueryProducts(const Attention& a, const float* keys, const float* queries,
+                                 float* to) {
+  const int padded = RoundUp(a.length);
+  const int step = a.causal ? kLanes : a.length;
+  for (int key = 0; key < a.length; key += step) {
+    const int first = FirstQuery(a, key);
+    Gemm g;
+    g.rows = std::min(step, a.length - key);
+    g.columns = padded - first;
+    g.depth = a.features;
+    g.a = keys + key;
+    g.a_row = 1;
+    g.a_k = a.stride;
+    g.b = queries + first;
+    g.b_row = a.stride;
+    g.c = to + key * padded + first;
+    g.c_row = padded;
+    MultiplyMatrices(g);
+  }
+}
+
+// to[f][query] = Σ_key of[f][key]·w[key][query].
+HWY_INLINE void SumOverKeys(const Attention& a, const float* of, const float* w, float* to) {
+  const int padded = RoundUp(a.length);
+  const int step = a.causal ? kLanes : padded;
+  for (int query = 0; query < a.length; query += step) {
+    Gemm g;
+    g.rows = a.features;
+    g.columns = std::min(step, a.length - query);
+    g.depth = a.causal ? SeenKeys(a, query) : a.length;
+    g.a = of;
+    g.a_row = a.stride;
+    g.b = w + query;
+    g.b_row = padded;
+    g.c = to + query;
+    g.c_row = a.stride;
+    MultiplyMatrices(g);
+  }
+}
+
+// to[f][key] = Σ_query of[f][query]·w[query][key], w being transposed weights.
+HWY_INLINE void SumOverQueries(const Attention& a, const float* of, const float* w, float* to) {
+  const int padded = RoundUp(a.length);
+  const int step = a.causal ? kLanes : padded;
+  for (int key = 0; key < a.length; key += step) {
+    const int first = FirstQuery(a, key);
+    Gemm g;
+    g.rows = a.features;
+    g.columns = std::min(step, a.length - key);
+    g.depth = a.length - first;
+    g.a = of + first;
+    g.a_row = a.stride;
+    g.b = w + first * padded + key;
+    g.b_row = padded;
+    g.c = to + key;
+    g.c_row = a.stride;
+    MultiplyMatrices(g);
+  }
+}
+
+// Products of features become weights, for the queries from `query` on.
+HWY_INLINE void Softmax(const Attention& a, int query) {
+  const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
+  float* const w = a.weights + query;
+  const V16 scale = Set(a.scale), lowest = Set(-3e38f);
+  V16 largest = lowest;
+  for (int key = 0; key < keys; ++key) {
+    const V16 score = IfThenElse(Looks(a, query, key), Mul(Load(w + key * padded), scale), lowest);
+    largest = Max(largest, score);
+  }
+  V16 sum = Zero();
+  for (int key = 0; key < keys; ++key) {
+    const V16 score = Mul(Load(w + key * padded), scale);
+    const V16 e = IfThenElseZero(Looks(a, query, key), Exp(Sub(score, largest)));
+    sum = Add(sum, e);
+    Store(e, w + key * padded);
+  }
+  // Columns that are no query have a sum of 0, and weights of 0.
+  const V16 inverse = Div(Set(1.0f), sum);
+  for (int key = 0; key < keys; ++key) {
+    const V16 weight = Mul(Load(w + key * padded), inverse);
+    Store(IfThenElseZero(Looks(a, query, key), weight), w + key * padded);
+  }
+}
+
+HWY_INLINE void SigmoidWeights(const Attention& a, int query) {
+  const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
+  float* const w = a.weights + query;
+  for (int key = 0; key < keys; ++key) {
+    const V16 score = MulAdd(Load(w + key * padded), Set(a.scale), Set(a.bias));
+    Store(IfThenElseZero(Looks(a, query, key), Sigmoid(score)), w + key * padded);
+  }
+}
+
+HWY_INLINE void Mask(const Attention& a, const float* from, float* to) {
+  const int padded = RoundUp(a.length);
+  for (int query = 0; query < a.length; query += kLanes) {
+    for (int key = 0; key < SeenKeys(a, query); ++key) {
+      const int at = key * padded + query;
+      Store(Mul(Load(from + at), Load(a.mask + at)), to + at);
+    }
+  }
+}
+
+HWY_NOINLINE void AttentionForward(const Attention& a) {
+  KeyQueryProducts(a, a.k, a.q, a.weights);
+  for (int query = 0; query < a.length; query += kLanes) {
+    if (a.kind == AttentionKind::kSoftmax) {
+      Softmax(a, query);
+    } else {
+      SigmoidWeights(a, query);
+    }
+  }
+  if (a.mask != nullptr) Mask(a, a.weights, a.dropped);
+  SumOverKeys(a, a.v, a.mask != nullptr ? a.dropped : a.weights, a.context);
+}
+
+// Gradients of weights become those of the products of queries and keys, for the queries from
+// `query` on.
+HWY_INLINE void BackThroughWeights(const Attention& a, int query, float* d) {
+  const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
+  const float* const w = a.weights + query;
+  const V16 scale = Set(a.scale);
+  V16 mean = Zero();
+  if (a.kind == AttentionKind::kSoftmax) {
+    for (int key = 0; key < keys; ++key) {
+      mean = MulAdd(Load(w + key * padded), Load(d + query + key * padded), mean);
+    }
+  }
+  for (int key = 0; key < keys; ++key) {
+    float* const at = d + query + key * padded;
+    const V16 weight = Load(w + key * padded);
+    const V16 slope = a.kind == AttentionKind::kSoftmax
+                          ? weight
+                          : Mul(weight, Sub(Set(1.0f), weight));
+    const V16 ds = Mul(Mul(slope, scale), Sub(Load(at), mean));
+    Store(IfThenElseZero(Looks(a, query, key), ds), at);
+  }
+}
+
+// [keys][queries] → [queries][keys], the pairs of which one looks at the other.
+HWY_INLINE void TransposeWeights(const Attention& a, const float* from, float* to) {
+  const int padded = RoundUp(a.length);
+  for (int query = 0; query < a.length; query += kLanes) {
+    const int keys = RoundUp(SeenKeys(a, query));
+    Transpose(from + query, padded, keys, kLanes, to + query * padded, padded);
+  }
+}
+
+HWY_NOINLINE void AttentionBackward(const AttentionBack& b) {
+  const Attention& a = b.forward;
+  const int padded = RoundUp(a.length);
+  float* const d = b.scratch;                           // [keys][queries]
+  float* const transposed = b.scratch + padded * padded;  // [queries][keys]
+  TransposeWeights(a, a.mask != nullptr ? a.dropped : a.weights, transposed);
+  SumOverQueries(a, b.dcontext, transposed, b.dv);
+  KeyQueryProducts(a, a.v, b.dcontext, d);
+  if (a.mask != nullptr) Mask(a, d, d);
+  for (int query = 0; query < a.length; query += kLanes) BackThroughWeights(a, query, d);
+  SumOverKeys(a, a.k, d, b.dq);
+  TransposeWeights(a, d, transposed);
+  SumOverQueries(a, a.q, transposed, b.dk);
+}
+
+}  // namespace ablate::engine::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_

@@ -1,0 +1,48 @@
+// Memory of floats as kernels want it.
+#ifndef ABLATE_SERVER_ENGINE_NATIVE_FLOATS_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_FLOATS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "server/engine/native/kernels.h"
+
+namespace ablate::engine::native {
+
+// Floats that begin at a cache line, with kColumns more behind them. Throws std::bad_alloc.
+class Floats {
+ public:
+  Floats() = default;
+  explicit Floats(int64_t size) { Reserve(size); }
+
+  // Room for `size` floats. When that is more than there was, all are 0 then; else they stay.
+  float* Reserve(int64_t size) {
+    if (size > size_) {
+      data_.reset(static_cast<float*>(::operator new[](
+          static_cast<size_t>(size + kColumns) * sizeof(float), std::align_val_t(kAlignment))));
+      std::fill_n(data_.get(), size + kColumns, 0.0f);
+      size_ = size;
+    }
+    return data_.get();
+  }
+
+  float* data() { return data_.get(); }
+  const float* data() const { return data_.get(); }
+  int64_t size() const { return size_; }
+
+ private:
+  static constexpr size_t kAlignment = 64;
+  struct Free {
+    void operator()(float* floats) const { ::operator delete[](floats, std::align_val_t(kAlignment)); }
+  };
+
+  std::unique_ptr<float[], Free> data_;
+  int64_t size_ = 0;
+};
+
+}  // namespace ablate::engine::native
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_FLOATS_H_

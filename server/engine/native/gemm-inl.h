@@ -1,0 +1,138 @@
+// Matrix products in register tiles, and the transposition that a product over columns needs.
+// Included once a target.
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_
+#else
+#define ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+
+#include "server/engine/native/kernels.h"
+#include "server/engine/native/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ablate::engine::native::HWY_NAMESPACE {
+
+// The widest tile, in vectors of columns, and the rows of each width: as many sums as the registers
+// hold beside a row of B and one element of A. AVX-512 has 32 registers, the others 16 narrower
+// ones.
+constexpr int kWidest = kParts == 1 ? 4 : 1;
+
+constexpr int TileRows(int vectors) {
+  if (kParts > 1) return 6;
+  return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 16;
+}
+
+// Rows i… and columns j… of C. Each element of A is broadcast against a row of B: nothing is
+// transposed or packed, and every sum stays in its register until it is whole.
+template <int kRows, int kVectors>
+HWY_INLINE void GemmTile(const Gemm& g, int i, int j) {
+  V16 sum[kRows][kVectors];
+  float* const c = g.c + i * g.c_row + j;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    const V16 start = g.bias != nullptr ? Set(g.bias[i + r]) : Zero();
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = g.accumulate ? Add(start, Load(c + r * g.c_row + v * kLanes)) : start;
+    }
+  }
+  const float* a = g.a + i * g.a_row;
+  const float* b = g.b + j;
+#pragma GCC unroll 1
+  for (int k = 0; k < g.depth; ++k, a += g.a_k, b += g.b_row) {
+    V16 row[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) row[v] = Load(b + v * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const V16 element = Set(a[r * g.a_row]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = MulAdd(element, row[v], sum[r][v]);
+    }
+  }
+  const int columns = g.columns - j;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      float* const to = c + r * g.c_row + v * kLanes;
+      if (columns >= (v + 1) * kLanes) {
+        Store(sum[r][v], to);
+      } else {
+        StoreFirst(sum[r][v], columns - v * kLanes, to);
+      }
+    }
+  }
+}
+
+// Rows from i on: whole tiles first, then smaller ones.
+template <int kRows, int kVectors>
+HWY_INLINE void GemmRows(const Gemm& g, int i, int j) {
+  for (; g.rows - i >= kRows; i += kRows) GemmTile<kRows, kVectors>(g, i, j);
+  if constexpr (kRows > 1) {
+    constexpr int kFewer = kRows > 8 ? 8 : kRows > 4 ? 4 : kRows > 2 ? 2 : 1;
+    if (i < g.rows) GemmRows<kFewer, kVectors>(g, i, j);
+  }
+}
+
+// Columns from j on: as many tiles of a width as there is room for, then narrower ones.
+template <int kVectors>
+HWY_INLINE void GemmColumns(const Gemm& g, int j) {
+  const int vectors = RoundUp(g.columns) / kLanes;
+  for (; vectors - j / kLanes >= kVectors; j += kVectors * kLanes) {
+    GemmRows<TileRows(kVectors), kVectors>(g, 0, j);
+  }
+  if constexpr (kVectors > 1) {
+    if (j < g.columns) GemmColumns<kVectors - 1>(g, j);
+  }
+}
+
+HWY_NOINLINE void MultiplyMatrices(const Gemm& g) { GemmColumns<kWidest>(g, 0); }
+
+// Four rows of four columns, by the shuffles that every target has.
+HWY_INLINE void TransposeQuad(const float* from, ptrdiff_t from_row, float* to, ptrdiff_t to_row) {
+  const hn::FixedTag<float, 4> quad;
+  const hn::RepartitionToWide<decltype(quad)> pairs;
+  const auto row0 = hn::LoadU(quad, from), row1 = hn::LoadU(quad, from + from_row);
+  const auto row2 = hn::LoadU(quad, from + 2 * from_row), row3 = hn::LoadU(quad, from + 3 * from_row);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(quad, row0, row1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(quad, row2, row3));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(quad, row0, row1));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(quad, row2, row3));
+  hn::StoreU(hn::BitCast(quad, hn::InterleaveLower(pairs, low01, low23)), quad, to);
+  hn::StoreU(hn::BitCast(quad, hn::InterleaveUpper(pairs, low01, low23)), quad, to + to_row);
+  hn::StoreU(hn::BitCast(quad, hn::InterleaveLower(pairs, high01, high23)), quad, to + 2 * to_row);
+  hn::StoreU(hn::BitCast(quad, hn::InterleaveUpper(pairs, high01, high23)), quad, to + 3 * to_row);
+}
+
+HWY_NOINLINE void Transpose(const float* from, ptrdiff_t from_row, int rows, int columns, float* to,
+                            ptrdiff_t to_row) {
+  const int whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (int c = 0; c < whole_columns; c += 4) {
+    for (int r = 0; r < whole_rows; r += 4) {
+      TransposeQuad(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
+    }
+  }
+  for (int r = 0; r < rows; ++r) {
+    for (int c = r < whole_rows ? whole_columns : 0; c < columns; ++c) {
+      to[c * to_row + r] = from[r * from_row + c];
+    }
+  }
+}
+
+HWY_NOINLINE void AddRowSums(const float* x, ptrdiff_t row, int rows, int columns, float* to) {
+  for (int r = 0; r < rows; ++r, x += row) {
+    V16 sum = Load(x);
+    for (int c = kLanes; c < columns; c += kLanes) sum = Add(sum, Load(x + c));
+    to[r] += Sum(sum);
+  }
+}
+
+}  // namespace ablate::engine::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_

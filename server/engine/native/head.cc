@@ -1,0 +1,95 @@
+#include "server/engine/native/head.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ablate::engine::native {
+
+// As model/transformer.cc has them: rounded once, from double.
+PositionTable::PositionTable(const ModelConfig& config) : config_(config) {
+  if (config.positions != Positions::kSinusoidal) return;
+  const int width = config.width;
+  float* const table = sinusoids_.Reserve(int64_t{config.context} * width);
+  for (int position = 0; position < config.context; ++position) {
+    for (int f = 0; f < width; ++f) {
+      const int even = f / 2 * 2;
+      const double angle = position * std::pow(1e4, -static_cast<double>(even) / width);
+      table[int64_t{position} * width + f] =
+          static_cast<float>(f == even ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
+const float* PositionTable::Row(const Model& model, int position) const {
+  const int64_t at = int64_t{position} * config_.width;
+  if (config_.positions == Positions::kSinusoidal) return sinusoids_.data() + at;
+  return config_.positions == Positions::kLearned ? model.position_embedding + at : nullptr;
+}
+
+const float* Head::Scores(const Model& model, const float* stream, const ColumnGroup& group) {
+  const ModelConfig& config = layers_.config();
+  const float* in = stream;
+  if (config.norm.final) {
+    float* const normalised = in_.Reserve(int64_t{config.width} * group.count);
+    layers_.Normalise(model.final_norm, stream, group, normalised, norm_);
+    in = normalised;
+  }
+  float* const scores = scores_.Reserve(int64_t{config.vocabulary} * group.count);
+  layers_.Apply(model.head, in, group.count, scores);
+  return in;
+}
+
+LossSums Head::Forward(const Model& model, const float* stream, const ColumnGroup& group,
+                       const std::vector<int32_t>& target, const Objective& objective) {
+  const ModelConfig& config = layers_.config();
+  const float* const in = Scores(model, stream, group);
+  if (in == stream) {
+    std::copy_n(stream, int64_t{config.width} * group.count,
+                in_.Reserve(int64_t{config.width} * group.count));
+  }
+  float* const losses = losses_.Reserve(group.count);
+  layers_.kernels().cross_entropy({config.vocabulary, group.count, scores_.data(), target.data(),
+                                   objective.smoothing, objective.weight, losses});
+  LossSums sums;
+  for (int c = 0; c < group.count; ++c) {
+    if (target[static_cast<size_t>(c)] < 0) continue;
+    sums.loss += losses[c];
+    ++sums.tokens;
+  }
+  return sums;
+}
+
+void Head::Back(const Model& model, const ColumnGroup& group, float* d) {
+  layers_.AddGradients(model.head, in_.data(), scores_.data(), group.count);
+  layers_.Back(model.head, scores_.data(), group.count, d);
+  if (!layers_.config().norm.final) return;
+  layers_.NormaliseBack(model.final_norm, norm_, d, group, d, /*add=*/false);
+}
+
+LossSums Head::Score(const Model& model, const float* stream, const ColumnGroup& group,
+                     const std::vector<int32_t>& target) {
+  Scores(model, stream, group);
+  float* const losses = losses_.Reserve(group.count);
+  best_.resize(static_cast<size_t>(group.count));
+  layers_.kernels().score({layers_.config().vocabulary, group.count, scores_.data(), target.data(),
+                           losses, best_.data()});
+  LossSums sums;
+  for (size_t c = 0; c < best_.size(); ++c) {
+    if (target[c] < 0) continue;
+    sums.loss += losses[c];
+    sums.hits += best_[c] == target[c] ? 1 : 0;
+    ++sums.tokens;
+  }
+  return sums;
+}
+
+void BackThroughFeedback(const Layers& layers, const float* feedback, const float* error,
+                         int columns, float* d) {
+  Linear through;
+  through.in = layers.config().width;
+  through.out = layers.config().vocabulary;
+  through.back = feedback;
+  layers.Back(through, error, columns, d);
+}
+
+}  // namespace ablate::engine::native

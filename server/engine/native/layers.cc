@@ -1,0 +1,251 @@
+#include "server/engine/native/layers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/data/random.h"
+
+namespace ablate::engine::native {
+namespace {
+
+// Features that are transposed together: their columns fit into the first cache beside a tile.
+constexpr int kPanel = 64;
+
+// Momentum of running statistics, as torch.nn.BatchNorm1d's.
+constexpr float kMomentum = 0.1f;
+
+}  // namespace
+
+void FillMask(const PassSetting& pass, double rate, const std::string& site, const MaskLines& lines,
+              float* mask) {
+  const uint64_t stream =
+      SplitMix64::At(StreamSeed(pass.seed, absl::StrCat("dropout/", site)), pass.step);
+  const auto threshold = static_cast<uint64_t>(std::ceil(rate * 0x1p32));
+  const auto kept = static_cast<float>(1 / (1 - rate));
+  for (int l = 0; l < lines.lines; ++l) {
+    float* to = mask + l * lines.line;
+    const auto first = static_cast<uint64_t>(lines.first[l]);
+    for (int j = 0; j < lines.length; ++j, to += lines.stride) {
+      const uint64_t number = SplitMix64::At(stream, first + static_cast<uint64_t>(j));
+      *to = (number >> 32) >= threshold ? kept : 0.0f;
+    }
+  }
+}
+
+void Layers::Apply(const Linear& linear, const float* x, int columns, float* y, bool add) const {
+  Gemm g;
+  g.rows = linear.out;
+  g.columns = columns;
+  g.depth = linear.in;
+  g.a = linear.weight;
+  g.a_row = linear.in;
+  g.b = x;
+  g.b_row = columns;
+  g.c = y;
+  g.c_row = columns;
+  g.bias = linear.bias;
+  g.accumulate = add;
+  kernels_.gemm(g);
+}
+
+void Layers::Back(const Linear& linear, const float* dy, int columns, float* dx, bool add) const {
+  Gemm g;
+  g.rows = linear.in;
+  g.columns = columns;
+  g.depth = linear.out;
+  g.a = linear.back;
+  g.a_row = 1;
+  g.a_k = linear.in;
+  g.b = dy;
+  g.b_row = columns;
+  g.c = dx;
+  g.c_row = columns;
+  g.accumulate = add;
+  kernels_.gemm(g);
+}
+
+void Layers::AddGradients(const Linear& linear, const float* x, const float* dy, int columns) {
+  float* const panel = transposed_.Reserve(int64_t{kPanel} * columns);
+  for (int first = 0; first < linear.in; first += kPanel) {
+    const int features = std::min(kPanel, linear.in - first), row = RoundUp(features);
+    kernels_.transpose(x + int64_t{first} * columns, columns, features, columns, panel, row);
+    Gemm g;
+    g.rows = linear.out;
+    g.columns = features;
+    g.depth = columns;
+    g.a = dy;
+    g.a_row = columns;
+    g.b = panel;
+    g.b_row = row;
+    g.c = linear.dweight + first;
+    g.c_row = linear.in;
+    g.accumulate = true;
+    kernels_.gemm(g);
+  }
+  if (linear.dbias != nullptr) {
+    kernels_.add_row_sums(dy, columns, linear.out, columns, linear.dbias);
+  }
+}
+
+void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& group, float* y,
+                       NormMemory& memory) const {
+  const NormConfig& config = config_.norm;
+  const NormSize size = {config_.width, group.count};
+  const int64_t elements = int64_t{config_.width} * group.count;
+  const auto eps = static_cast<float>(config.eps);
+  float* const inverse = memory.inverse.Reserve(std::max(config_.width, group.count));
+  if (config.kind != NormKind::kBatch) {
+    kernels_.norm_forward({size, config.kind, config.deviation, eps, x, norm.gain, norm.shift,
+                           memory.z.Reserve(elements), y, inverse,
+                           memory.share.Reserve(group.count)});
+    return;
+  }
+  if (!pass_.training) {
+    for (int f = 0; f < config_.width; ++f) {
+      inverse[f] = 1 / std::sqrt(norm.running_variance[f] + eps);
+    }
+    kernels_.standardise_rows(
+        {size, x, norm.running_mean, inverse, norm.gain, norm.shift, y});
+    return;
+  }
+  // The batch's mean and variance, side by side.
+  float* const moments = memory.share.Reserve(2 * int64_t{config_.width});
+  float* const variance = moments + config_.width;
+  kernels_.batch_norm_forward({size, eps, group.real, group.tokens, x, norm.gain, norm.shift,
+                               memory.z.Reserve(elements), y, moments, variance, inverse});
+  const float unbiased = group.tokens / (group.tokens - 1);
+  for (int f = 0; f < config_.width; ++f) {
+    norm.running_mean[f] += kMomentum * (moments[f] - norm.running_mean[f]);
+    norm.running_variance[f] += kMomentum * (variance[f] * unbiased - norm.running_variance[f]);
+  }
+}
+
+void Layers::NormaliseBack(const Norm& norm, const NormMemory& memory, const float* dy,
+                           const ColumnGroup& group, float* dx, bool add) const {
+  const NormSize size = {config_.width, group.count};
+  if (config_.norm.kind == NormKind::kBatch) {
+    kernels_.batch_norm_back({size, pass_.norm_backward, group.real, group.tokens, dy,
+                              memory.z.data(), memory.inverse.data(), norm.gain, norm.dgain,
+                              norm.dshift, dx, add});
+    return;
+  }
+  kernels_.norm_back({size, config_.norm.kind, pass_.norm_backward, dy, memory.z.data(),
+                      memory.inverse.data(), memory.share.data(), norm.gain, norm.dgain,
+                      norm.dshift, dx, add});
+}
+
+bool Layers::Is(const SublayerNorms& norms, NormPlacement placement) const {
+  return norms.present && config_.norm.placement == placement;
+}
+
+bool Layers::Inside(const SublayerNorms& norms) const {
+  return Is(norms, NormPlacement::kPre) || Is(norms, NormPlacement::kSandwich);
+}
+
+bool Layers::AddsPlainly(const SublayerNorms& norms) const {
+  return config_.residual && config_.residual_scale == 1 && !drops() &&
+         !Is(norms, NormPlacement::kSandwich);
+}
+
+void Layers::Begin(const SublayerNorms& norms, const float* stream, const ColumnGroup& group,
+                   SublayerMemory& memory) const {
+  const int64_t elements = int64_t{config_.width} * group.count;
+  float* const in = memory.in.Reserve(elements);
+  if (Inside(norms)) {
+    Normalise(norms.norm, stream, group, in, memory.norm);
+  } else {
+    std::copy_n(stream, elements, in);
+  }
+}
+
+void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x,
+                 const std::string& site, const ColumnGroup& group, SublayerMemory& memory,
+                 float* stream) {
+  const int64_t elements = int64_t{config_.width} * group.count;
+  if (AddsPlainly(norms)) {
+    Apply(last, x, group.count, stream, /*add=*/true);
+  } else {
+    float* const update = update_.Reserve(elements);
+    Apply(last, x, group.count, update);
+    Drop(site, group, memory.mask, update);
+    if (Is(norms, NormPlacement::kSandwich)) {
+      Normalise(norms.post_norm, update, group, update, memory.post_norm);
+    }
+    const auto scale = static_cast<float>(config_.residual ? config_.residual_scale : 1);
+    kernels_.combine(scale, update, config_.residual ? 1.0f : 0.0f, stream, elements);
+  }
+  if (Is(norms, NormPlacement::kPost)) {
+    Normalise(norms.norm, stream, group, stream, memory.norm);
+  }
+}
+
+const float* Layers::EndBack(const SublayerNorms& norms, const ColumnGroup& group,
+                             const SublayerMemory& memory, float* d, float* room) const {
+  const int64_t elements = int64_t{config_.width} * group.count;
+  if (Is(norms, NormPlacement::kPost)) {
+    NormaliseBack(norms.norm, memory.norm, d, group, d, /*add=*/false);
+  }
+  if (AddsPlainly(norms)) return d;
+  const auto scale = static_cast<float>(config_.residual ? config_.residual_scale : 1);
+  kernels_.combine(scale, d, 0, room, elements);
+  if (Is(norms, NormPlacement::kSandwich)) {
+    NormaliseBack(norms.post_norm, memory.post_norm, room, group, room, /*add=*/false);
+  }
+  if (drops()) kernels_.multiply(memory.mask.data(), room, elements);
+  return room;
+}
+
+void Layers::BeginBack(const SublayerNorms& norms, const ColumnGroup& group,
+                       const SublayerMemory& memory, float* dx, float* d) const {
+  if (Inside(norms)) {
+    NormaliseBack(norms.norm, memory.norm, dx, group, d, config_.residual);
+    return;
+  }
+  kernels_.combine(1, dx, config_.residual ? 1.0f : 0.0f, d, int64_t{config_.width} * group.count);
+}
+
+void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group,
+                         FeedForwardMemory& memory, float* stream) {
+  const SublayerNorms norms = {HasFeedForwardNorm(config_), block.feed_forward_norm,
+                               block.feed_forward_post_norm};
+  Begin(norms, stream, group, memory.sublayer);
+  float* const up = memory.slope.Reserve(int64_t{block.up.out} * group.count);
+  float* const hidden = memory.hidden.Reserve(int64_t{config_.hidden} * group.count);
+  Apply(block.up, memory.sublayer.in.data(), group.count, up);
+  kernels_.activate({config_.activation, config_.hidden, group.count, up, hidden,
+                     pass_.training ? up : nullptr});
+  End(norms, block.down, hidden, absl::StrCat("block.", index, ".feed_forward.output"), group,
+      memory.sublayer, stream);
+}
+
+void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
+                             FeedForwardMemory& memory, float* d) {
+  const SublayerNorms norms = {HasFeedForwardNorm(config_), block.feed_forward_norm,
+                               block.feed_forward_post_norm};
+  const int64_t hidden = int64_t{config_.hidden} * group.count;
+  float* const room = room_.Reserve(int64_t{config_.width} * group.count);
+  const float* const dupdate = EndBack(norms, group, memory.sublayer, d, room);
+  AddGradients(block.down, memory.hidden.data(), dupdate, group.count);
+  float* const dup = dup_.Reserve(int64_t{block.up.out} * group.count);
+  Back(block.down, dupdate, group.count, dup);
+  if (config_.activation == Activation::kSwiglu) {
+    std::copy_n(dup, hidden, dup + hidden);
+    kernels_.multiply(memory.slope.data() + hidden, dup + hidden, hidden);
+  }
+  kernels_.multiply(memory.slope.data(), dup, hidden);
+  AddGradients(block.up, memory.sublayer.in.data(), dup, group.count);
+  Back(block.up, dup, group.count, room);
+  BeginBack(norms, group, memory.sublayer, room, d);
+}
+
+void Layers::Drop(const std::string& site, const ColumnGroup& group, Floats& mask, float* x) const {
+  if (!drops()) return;
+  const int64_t elements = int64_t{config_.width} * group.count;
+  float* const to = mask.Reserve(elements);
+  FillMask(pass_, config_.dropout, site, {group.element, group.count, config_.width, 1, group.count},
+           to);
+  kernels_.multiply(to, x, elements);
+}
+
+}  // namespace ablate::engine::native

@@ -1,0 +1,107 @@
+#include "server/engine/native/model.h"
+
+namespace ablate::engine::native {
+namespace {
+
+Norm* NormOf(Module module, Model& model, Block* block) {
+  switch (module) {
+    case Module::kAttentionNorm:
+      return &block->attention_norm;
+    case Module::kAttentionPostNorm:
+      return &block->attention_post_norm;
+    case Module::kFeedForwardNorm:
+      return &block->feed_forward_norm;
+    case Module::kFeedForwardPostNorm:
+      return &block->feed_forward_post_norm;
+    case Module::kFinalNorm:
+      return &model.final_norm;
+    default:
+      return nullptr;
+  }
+}
+
+Linear* LinearOf(Module module, Model& model, Block* block) {
+  switch (module) {
+    case Module::kQkv:
+      return &block->qkv;
+    case Module::kProjection:
+      return &block->projection;
+    case Module::kUp:
+      return &block->up;
+    case Module::kDown:
+      return &block->down;
+    case Module::kHead:
+      return &model.head;
+    default:
+      return nullptr;
+  }
+}
+
+// A parameter and its gradient.
+struct Place {
+  const float* value;
+  float* gradient;
+};
+
+void BindParameter(const ParameterInfo& info, const Place& at, Model& model) {
+  Block* const block = info.block < 0 ? nullptr : &model.blocks[static_cast<size_t>(info.block)];
+  if (info.module == Module::kTokenEmbedding) {
+    model.token_embedding = at.value;
+    model.dtoken_embedding = at.gradient;
+  } else if (info.module == Module::kPositionEmbedding) {
+    model.position_embedding = at.value;
+    model.dposition_embedding = at.gradient;
+  } else if (Norm* norm = NormOf(info.module, model, block)) {
+    const bool gain = info.role == ParameterRole::kGain;
+    (gain ? norm->gain : norm->shift) = at.value;
+    (gain ? norm->dgain : norm->dshift) = at.gradient;
+  } else if (Linear* linear = LinearOf(info.module, model, block)) {
+    const bool bias = info.role == ParameterRole::kBias;
+    linear->in = static_cast<int>(info.fan_in);
+    linear->out = static_cast<int>(info.fan_out);
+    (bias ? linear->bias : linear->weight) = at.value;
+    (bias ? linear->dbias : linear->dweight) = at.gradient;
+    if (!bias) linear->back = at.value;
+  }
+}
+
+void BindBuffer(const BufferInfo& info, float* at, Model& model) {
+  Block* const block = info.block < 0 ? nullptr : &model.blocks[static_cast<size_t>(info.block)];
+  if (info.role != BufferRole::kFeedback) {
+    Norm* const norm = NormOf(info.module, model, block);
+    const bool mean = info.role == BufferRole::kRunningMean;
+    (mean ? norm->running_mean : norm->running_variance) = at;
+  } else if (info.module == Module::kTokenEmbedding) {
+    model.embedding_feedback = at;
+  } else if (info.module == Module::kBlock) {
+    block->feedback = at;
+  } else {
+    LinearOf(info.module, model, block)->back = at;
+  }
+}
+
+}  // namespace
+
+Model BindModel(const ModelConfig& config, LearningRule rule, const ParameterLayout& layout,
+                const FlatRun& run) {
+  Model model;
+  model.blocks.resize(static_cast<size_t>(config.layers));
+  for (const ParameterInfo& info : layout.parameters) {
+    float* const gradient = run.gradients == nullptr ? nullptr : run.gradients + info.offset;
+    BindParameter(info, {run.values + info.offset, gradient}, model);
+  }
+  for (const BufferInfo& info : layout.buffers) {
+    // An exact gradient goes through the weights themselves, whatever the layout has beside them.
+    if (info.role == BufferRole::kFeedback && rule == LearningRule::kBackprop) continue;
+    BindBuffer(info, run.buffers + info.offset, model);
+  }
+  model.head.in = config.width;
+  model.head.out = config.vocabulary;
+  if (config.tied_head) {
+    model.head.weight = model.head.back = model.token_embedding;
+    model.head.dweight = model.dtoken_embedding;
+  }
+  return model;
+}
+
+}  // namespace ablate::engine::native

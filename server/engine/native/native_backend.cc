@@ -1,0 +1,315 @@
+#include "server/engine/native/native_backend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
+#include "server/engine/native/columns.h"
+#include "server/engine/native/floats.h"
+#include "server/engine/native/layers.h"
+#include "server/engine/native/model.h"
+#include "server/engine/native/query_pass.h"
+#include "server/engine/native/sequence_pass.h"
+
+namespace ablate::engine::native {
+namespace {
+
+// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest tile
+// of a matrix product.
+constexpr int64_t kTogether = 64;
+
+absl::Span<const float> SpanOf(const Floats& floats) {
+  return {floats.data(), static_cast<size_t>(floats.size())};
+}
+
+absl::string_view BytesOf(const Floats& floats) {
+  return {reinterpret_cast<const char*>(floats.data()),
+          static_cast<size_t>(floats.size()) * sizeof(float)};
+}
+
+Floats CopyOf(const std::vector<float>& values) {
+  Floats floats(static_cast<int64_t>(values.size()));
+  std::copy(values.begin(), values.end(), floats.data());
+  return floats;
+}
+
+// Elements [offset, offset + size) of the parameters.
+struct Range {
+  int64_t offset = 0;
+  int64_t size = 0;
+  bool decays = false;
+};
+
+// Neighbours that decay alike are one range.
+std::vector<Range> DecayRanges(const TrainingConfig& training, const ParameterLayout& layout) {
+  std::vector<Range> ranges;
+  for (const ParameterInfo& info : layout.parameters) {
+    const bool decays = training.optimizer.weight_decay_on == WeightDecayOn::kAll ||
+                        (info.role != ParameterRole::kBias && info.role != ParameterRole::kGain);
+    if (ranges.empty() || ranges.back().decays != decays) {
+      ranges.push_back({info.offset, 0, decays});
+    }
+    ranges.back().size += info.size;
+  }
+  return ranges;
+}
+
+// A pass over a batch by whichever way the model has.
+class BatchPass {
+ public:
+  BatchPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
+            const Kernels& kernels)
+      : config_(config) {
+    if (HasQueryPass(config)) {
+      query_.emplace(config, pass, rule, kernels);
+    } else {
+      sequence_.emplace(config, pass, rule, kernels);
+    }
+  }
+
+  // Adds the gradient of rows [first, first + count).
+  LossSums AddGradient(const Model& model, const TokenBatch& batch, int64_t first, int64_t count,
+                       const Objective& objective) {
+    // A norm that reads a batch needs all of it.
+    const int64_t together =
+        config_.norm.kind == NormKind::kBatch ? batch.rows * batch.length : kTogether;
+    return ForEach(batch, first, count, together, [&](auto& pass, const auto& columns) {
+      return pass.AddGradient(model, columns, objective);
+    });
+  }
+
+  LossSums Score(const Model& model, const TokenBatch& batch) {
+    return ForEach(batch, 0, batch.rows, kTogether, [&](auto& pass, const auto& columns) {
+      return pass.Score(model, columns);
+    });
+  }
+
+ private:
+  template <typename Function>
+  LossSums ForEach(const TokenBatch& batch, int64_t first, int64_t count, int64_t together,
+                   const Function& function) {
+    LossSums all;
+    const auto add = [&all](const LossSums& sums) {
+      all = {all.loss + sums.loss, all.hits + sums.hits, all.tokens + sums.tokens};
+    };
+    if (query_.has_value()) {
+      for (const QueryColumns& columns : CutIntoQueries(batch, first, count, together)) {
+        add(function(*query_, columns));
+      }
+    } else {
+      for (const Columns& columns :
+           CutIntoColumns(batch, first, count, config_.loss, together)) {
+        add(function(*sequence_, columns));
+      }
+    }
+    return all;
+  }
+
+  const ModelConfig& config_;
+  std::optional<SequencePass> sequence_;
+  std::optional<QueryPass> query_;
+};
+
+class NativeBackend : public Backend {
+ public:
+  NativeBackend(const RunConfig& config, NativeStart start, const Kernels& kernels)
+      : config_(config),
+        kernels_(kernels),
+        layout_(MakeLayout(config.model, config.training.rule)),
+        identity_{std::string("native"), absl::StrCat("native, ", kernels.target),
+                  "native_target", kernels.target},
+        values_(CopyOf(start.values)),
+        buffers_(CopyOf(start.buffers)),
+        record_(std::move(start.record)),
+        gradients_(layout_.size),
+        ranges_(DecayRanges(config.training, layout_)),
+        training_(config_.model, training_pass_, config_.training.rule, kernels),
+        evaluation_(config_.model, evaluation_pass_, config_.training.rule, kernels) {
+    training_pass_ = {true, config_.model.norm.backward, config_.seed, 0};
+    for (const std::string& name : OptimizerSlots(config_.training)) {
+      slots_.emplace_back(layout_.size);
+      names_.push_back(name);
+      if (name == kAverageSlot) std::copy_n(values_.data(), layout_.size, slots_.back().data());
+    }
+    const auto bind = [&](const Floats& values, float* gradients) {
+      return BindModel(config_.model, config_.training.rule, layout_,
+                       {values.data(), gradients, buffers_.data()});
+    };
+    model_ = bind(values_, gradients_.data());
+    if (config_.training.ema > 0) average_ = bind(slots_.back(), nullptr);
+  }
+
+  const BackendIdentity& identity() const override { return identity_; }
+
+  absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
+    try {
+      return std::vector<UpdateResult>{Update(runs.front())};
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory();
+    }
+  }
+
+  absl::Status Evaluate(int /*run*/, Evaluated what, const TokenBatch& batch,
+                        EvaluationSums* sums) override {
+    try {
+      const LossSums added =
+          evaluation_.Score(what == Evaluated::kAverage ? average_ : model_, batch);
+      *sums = {sums->batches + 1, sums->loss + added.loss, sums->hits + added.hits,
+               sums->tokens + added.tokens};
+      return absl::OkStatus();
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory();
+    }
+  }
+
+  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int /*run*/,
+                                                             const TokenBatch& batch) override {
+    return record_(SpanOf(values_), SpanOf(buffers_), batch);
+  }
+
+  absl::StatusOr<RunTensors> Tensors(int /*run*/) override {
+    RunTensors tensors;
+    tensors.parameters = BytesOf(values_);
+    tensors.buffers = BytesOf(buffers_);
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      tensors.slots.push_back({names_[i], BytesOf(slots_[i])});
+    }
+    return tensors;
+  }
+
+  absl::Status SetTensors(int /*run*/, const RunTensors& tensors) override {
+    const auto set = [](absl::string_view bytes, Floats& to) {
+      std::memcpy(to.data(), bytes.data(), bytes.size());
+    };
+    set(tensors.parameters, values_);
+    set(tensors.buffers, buffers_);
+    for (size_t i = 0; i < slots_.size(); ++i) set(tensors.slots[i].bytes, slots_[i]);
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status OutOfMemory() {
+    return absl::ResourceExhaustedError("memory ran out in a step of the native trainer");
+  }
+
+  UpdateResult Update(const UpdateRequest& request) {
+    std::fill_n(gradients_.data(), layout_.size, 0.0f);
+    // Running statistics move in the forward pass, before it is known whether there is an update.
+    statistics_.assign(buffers_.data(), buffers_.data() + layout_.statistics_size);
+    const auto put_back = [this] {
+      std::copy(statistics_.begin(), statistics_.end(), buffers_.data());
+    };
+    training_pass_.step = request.step;
+    UpdateResult result;
+    try {
+      result.loss = Differentiate(*request.batch);
+    } catch (const std::bad_alloc&) {
+      put_back();
+      throw;
+    }
+    result.gradient_norm = std::sqrt(kernels_.squared_norm(gradients_.data(), layout_.size));
+    result.made = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
+    if (result.made) {
+      Step(request, result.gradient_norm);
+    } else {
+      put_back();
+    }
+    return result;
+  }
+
+  // The gradient of a batch in gradients_, and its loss.
+  double Differentiate(const TokenBatch& batch) {
+    int64_t targets = 0;
+    for (const int64_t target : batch.targets) targets += target != TokenBatch::kIgnored ? 1 : 0;
+    const Objective objective = {static_cast<float>(config_.training.label_smoothing),
+                                 static_cast<float>(1.0 / static_cast<double>(targets))};
+    const int64_t parts = config_.training.accumulation, rows = batch.rows / parts;
+    double loss = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      loss += training_.AddGradient(model_, batch, part * rows, rows, objective).loss;
+    }
+    return static_cast<float>(loss / static_cast<double>(targets));
+  }
+
+  void Step(const UpdateRequest& request, double norm) {
+    const OptimizerConfig& optimizer = config_.training.optimizer;
+    const double clip = config_.training.clip;
+    const double scale = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1;
+    for (const Range& range : ranges_) {
+      const double decay = range.decays ? optimizer.weight_decay : 0;
+      if (optimizer.kind == OptimizerKind::kSgd) {
+        StepSgd(request, range, scale, decay);
+      } else {
+        StepAdam(request, range, scale, decay);
+      }
+    }
+    if (config_.training.ema <= 0) return;
+    kernels_.lerp(values_.data(), static_cast<float>(1 - config_.training.ema),
+                  slots_.back().data(), layout_.size);
+  }
+
+  void StepAdam(const UpdateRequest& request, const Range& range, double scale, double decay) {
+    const OptimizerConfig& optimizer = config_.training.optimizer;
+    AdamStep step;
+    step.n = range.size;
+    step.values = values_.data() + range.offset;
+    step.gradients = gradients_.data() + range.offset;
+    step.first = slots_[0].data() + range.offset;
+    step.second = slots_[1].data() + range.offset;
+    step.clip = static_cast<float>(scale);
+    step.decoupled = optimizer.kind == OptimizerKind::kAdamW;
+    step.learning_rate = request.learning_rate;
+    step.decay = decay;
+    step.beta1 = optimizer.beta1;
+    step.beta2 = optimizer.beta2;
+    step.eps = optimizer.eps;
+    step.step = int64_t{request.step} + 1;
+    kernels_.adam(step);
+  }
+
+  void StepSgd(const UpdateRequest& request, const Range& range, double scale, double decay) {
+    SgdStep step;
+    step.n = range.size;
+    step.values = values_.data() + range.offset;
+    step.gradients = gradients_.data() + range.offset;
+    step.momenta = slots_[0].data() + range.offset;
+    step.clip = static_cast<float>(scale);
+    step.learning_rate = static_cast<float>(request.learning_rate);
+    step.decay = static_cast<float>(decay);
+    step.momentum = static_cast<float>(config_.training.optimizer.momentum);
+    kernels_.sgd(step);
+  }
+
+  const RunConfig config_;
+  const Kernels& kernels_;
+  const ParameterLayout layout_;
+  const BackendIdentity identity_;
+  Floats values_;
+  Floats buffers_;
+  GradientRecorder record_;
+  Floats gradients_;
+  std::vector<Floats> slots_;
+  std::vector<std::string> names_;
+  std::vector<float> statistics_;
+  const std::vector<Range> ranges_;
+  PassSetting training_pass_;
+  const PassSetting evaluation_pass_;
+  BatchPass training_;
+  BatchPass evaluation_;
+  Model model_;
+  Model average_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeNativeBackend(const RunConfig& config, NativeStart start,
+                                           const Kernels& kernels) {
+  return std::make_unique<NativeBackend>(config, std::move(start), kernels);
+}
+
+}  // namespace ablate::engine::native

@@ -1,0 +1,118 @@
+// Steps over flat buffers, any number of elements. Included once a target.
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_
+#else
+#define ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+
+#include "server/engine/native/kernels.h"
+#include "server/engine/native/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ablate::engine::native::HWY_NAMESPACE {
+
+// Calls step(at) for each vector of n elements, and then for what is left with copies that are whole
+// vectors: `copies` are the buffers' places, of which all but the gradient are written back.
+template <int kBuffers, typename Step>
+HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], const Step& step) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    float* at[kBuffers];
+    for (int b = 0; b < kBuffers; ++b) at[b] = buffers[b] + i;
+    step(at);
+  }
+  if (i == n) return;
+  HWY_ALIGN float copies[kBuffers][kLanes] = {};
+  float* at[kBuffers];
+  for (int b = 0; b < kBuffers; ++b) {
+    at[b] = copies[b];
+    for (int64_t j = i; j < n; ++j) copies[b][j - i] = buffers[b][j];
+  }
+  step(at);
+  for (int b = 0; b < kBuffers; ++b) {
+    for (int64_t j = i; j < n; ++j) buffers[b][j] = copies[b][j - i];
+  }
+}
+
+// PyTorch's formulas: θ ← (1 − ηλ)θ or g ← g + λθ; m ← m + (1 − β₁)(g − m); v ← β₂v + (1 − β₂)g²;
+// θ ← θ − (η/c₁)·m/(√v/√c₂ + ε).
+HWY_NOINLINE void StepAdam(const AdamStep& s) {
+  const double steps = static_cast<double>(s.step);
+  const double first_correction = 1 - std::pow(s.beta1, steps);
+  const double second_correction = 1 - std::pow(s.beta2, steps);
+  const V16 clip = Set(s.clip);
+  const V16 shrink = Set(static_cast<float>(s.decoupled ? 1 - s.learning_rate * s.decay : 1));
+  const V16 decay = Set(static_cast<float>(s.decoupled ? 0 : s.decay));
+  const V16 first_weight = Set(static_cast<float>(1 - s.beta1));
+  const V16 second_decay = Set(static_cast<float>(s.beta2));
+  const V16 second_weight = Set(static_cast<float>(1 - s.beta2));
+  const V16 root = Set(static_cast<float>(std::sqrt(second_correction)));
+  const V16 eps = Set(static_cast<float>(s.eps));
+  const V16 rate = Set(static_cast<float>(s.learning_rate / first_correction));
+  const auto step = [&](float* const(&at)[4]) HWY_ATTR {
+    const V16 value = Load(at[0]);
+    const V16 g = MulAdd(decay, value, Mul(Load(at[1]), clip));
+    const V16 first = MulAdd(first_weight, Sub(g, Load(at[2])), Load(at[2]));
+    const V16 second = MulAdd(second_decay, Load(at[3]), Mul(Mul(g, g), second_weight));
+    const V16 denominator = Add(Div(Sqrt(second), root), eps);
+    Store(first, at[2]);
+    Store(second, at[3]);
+    Store(NegMulAdd(rate, Div(first, denominator), Mul(value, shrink)), at[0]);
+  };
+  float* const buffers[] = {s.values, const_cast<float*>(s.gradients), s.first, s.second};
+  ForEachVector(s.n, buffers, step);
+}
+
+// g ← g + λθ; b ← μb + g; θ ← θ − ηb.
+HWY_NOINLINE void StepSgd(const SgdStep& s) {
+  const V16 clip = Set(s.clip), decay = Set(s.decay), momentum = Set(s.momentum);
+  const V16 rate = Set(s.learning_rate);
+  const auto step = [&](float* const(&at)[3]) HWY_ATTR {
+    const V16 value = Load(at[0]);
+    const V16 g = MulAdd(decay, value, Mul(Load(at[1]), clip));
+    const V16 moved = MulAdd(momentum, Load(at[2]), g);
+    Store(moved, at[2]);
+    Store(NegMulAdd(rate, moved, value), at[0]);
+  };
+  float* const buffers[] = {s.values, const_cast<float*>(s.gradients), s.momenta};
+  ForEachVector(s.n, buffers, step);
+}
+
+HWY_NOINLINE void Lerp(const float* x, float a, float* y, int64_t n) {
+  const V16 share = Set(a);
+  const auto step = [&](float* const(&at)[2]) HWY_ATTR {
+    const V16 old = Load(at[1]);
+    Store(MulAdd(share, Sub(Load(at[0]), old), old), at[1]);
+  };
+  float* const buffers[] = {const_cast<float*>(x), y};
+  ForEachVector(n, buffers, step);
+}
+
+// In sixteen sums of doubles.
+HWY_NOINLINE double SquaredNorm(const float* x, int64_t n) {
+  double sums[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const double value = x[i + lane];
+      sums[lane] += value * value;
+    }
+  }
+  for (int lane = 0; i < n; ++i, ++lane) {
+    const double value = x[i];
+    sums[lane] += value * value;
+  }
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  }
+  return sums[0];
+}
+
+}  // namespace ablate::engine::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_

@@ -1,0 +1,229 @@
+// What acts on each element by itself: activations with their slopes, products, sums, rotations; and
+// the loss, which acts on each column. Included once a target.
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
+#else
+#define ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
+#endif
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "server/engine/native/kernels.h"
+#include "server/engine/native/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ablate::engine::native::HWY_NAMESPACE {
+
+struct Activated {
+  V16 value;
+  V16 slope;
+};
+
+struct Relu {
+  static HWY_INLINE Activated Of(V16 u) {
+    const M16 positive = Gt(u, Zero());
+    // No number stays none.
+    return {Max(Zero(), u), IfThenElseZero(positive, Set(1.0f))};
+  }
+};
+
+// u·Φ(u), with one exponential for value and slope: ½·erfc(x)·e^(x²) is t·p(t), t = 1/(1 + .45x),
+// with a polynomial p fitted on x ≥ 0 to a relative error of 4e-8, and u·φ(u) needs the same e^(−x²).
+struct Gelu {
+  static HWY_INLINE Activated Of(V16 u) {
+    const V16 one = Set(1.0f);
+    const V16 x = Mul(Abs(u), Set(0.707106781f));
+    const V16 t = Div(one, MulAdd(x, Set(0.45f), one));
+    const V16 e = Exp(Neg(Mul(x, x)));
+    constexpr float kFitted[] = {1.916757559e-1f,  -3.022053718e-1f, 1.438175349e-1f,
+                                 -2.306582687e-2f, 1.201537490e-1f,  1.752202014e-1f,
+                                 2.282740681e-1f,  2.538830950e-1f,  2.538853210e-1f};
+    V16 p = Set(-4.163854979e-2f);
+#pragma GCC unroll 9
+    for (const float coefficient : kFitted) p = MulAdd(p, t, Set(coefficient));
+    const V16 tail = Mul(Mul(Set(0.5f), Mul(p, t)), e);  // Φ(−|u|)
+    const V16 phi = IfThenElse(Gt(u, Zero()), Sub(one, tail), tail);
+    return {Mul(u, phi), MulAdd(Mul(u, Set(0.398942280f)), e, phi)};
+  }
+};
+
+// u/2·(1 + tanh y), y = √(2/π)·(u + .044715u³).
+struct GeluTanh {
+  static HWY_INLINE Activated Of(V16 u) {
+    const V16 one = Set(1.0f), root = Set(0.797884561f);
+    const V16 square = Mul(u, u);
+    const V16 y = Mul(Mul(u, root), MulAdd(square, Set(0.044715f), one));
+    // (1 + tanh y)/2 is the sigmoid of 2y.
+    const V16 half = Sigmoid(Add(y, y));
+    const V16 dy = Mul(root, MulAdd(square, Set(0.134145f), one));
+    const V16 slope = Mul(Mul(Add(u, u), Mul(half, Sub(one, half))), dy);
+    return {Mul(u, half), Add(half, slope)};
+  }
+};
+
+struct Silu {
+  static HWY_INLINE Activated Of(V16 u) {
+    const V16 one = Set(1.0f);
+    const V16 s = Sigmoid(u);
+    return {Mul(u, s), Mul(s, MulAdd(u, Sub(one, s), one))};
+  }
+};
+
+template <typename Function>
+HWY_INLINE void ActivateAll(const Activate& a) {
+  const int64_t n = int64_t{a.rows} * a.columns;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const Activated of = Function::Of(Load(a.x + i));
+    Store(of.value, a.y + i);
+    if (a.slope != nullptr) Store(of.slope, a.slope + i);
+  }
+}
+
+// silu(gate)·x.
+HWY_INLINE void ActivateGated(const Activate& a) {
+  const int64_t n = int64_t{a.rows} * a.columns;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const Activated gate = Silu::Of(Load(a.x + i));
+    const V16 x = Load(a.x + n + i);
+    Store(Mul(gate.value, x), a.y + i);
+    if (a.slope == nullptr) continue;
+    Store(Mul(gate.slope, x), a.slope + i);
+    Store(gate.value, a.slope + n + i);
+  }
+}
+
+HWY_NOINLINE void ApplyActivation(const Activate& a) {
+  switch (a.activation) {
+    case Activation::kRelu:
+      return ActivateAll<Relu>(a);
+    case Activation::kGelu:
+      return ActivateAll<Gelu>(a);
+    case Activation::kGeluTanh:
+      return ActivateAll<GeluTanh>(a);
+    case Activation::kSilu:
+      return ActivateAll<Silu>(a);
+    case Activation::kSwiglu:
+      return ActivateGated(a);
+  }
+}
+
+HWY_NOINLINE void Multiply(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) Store(Mul(Load(y + i), Load(x + i)), y + i);
+}
+
+HWY_NOINLINE void Combine(float a, const float* x, float b, float* y, int64_t n) {
+  if (b == 0) {
+    for (int64_t i = 0; i < n; i += kLanes) Store(Mul(Set(a), Load(x + i)), y + i);
+    return;
+  }
+  for (int64_t i = 0; i < n; i += kLanes) {
+    Store(MulAdd(Set(a), Load(x + i), Mul(Set(b), Load(y + i))), y + i);
+  }
+}
+
+HWY_NOINLINE void Rotate(float* x, ptrdiff_t row, int half, int columns, const float* cosine,
+                         const float* sine, bool back) {
+  for (int r = 0; r < half; ++r) {
+    float* const low = x + r * row;
+    float* const high = x + (r + half) * row;
+    for (int c = 0; c < columns; c += kLanes) {
+      const V16 cos = Load(cosine + r * columns + c);
+      const V16 sin = back ? Neg(Load(sine + r * columns + c)) : Load(sine + r * columns + c);
+      const V16 a = Load(low + c), b = Load(high + c);
+      Store(Sub(Mul(a, cos), Mul(b, sin)), low + c);
+      Store(Add(Mul(b, cos), Mul(a, sin)), high + c);
+    }
+  }
+}
+
+// Of the columns from `column` on: the largest score, Σ e^(score − largest), and Σ of the scores.
+struct ColumnScores {
+  V16 largest;
+  V16 sum;
+  V16 total;
+};
+
+// Leaves e^(score − largest) in `exponentials`, if it is not null.
+HWY_INLINE ColumnScores ReadScores(const float* scores, int vocabulary, int columns,
+                                   float* exponentials) {
+  ColumnScores read = {Load(scores), Zero(), Zero()};
+  for (int v = 0; v < vocabulary; ++v) {
+    const V16 score = Load(scores + v * columns);
+    read.largest = Max(read.largest, score);
+    read.total = Add(read.total, score);
+  }
+  for (int v = 0; v < vocabulary; ++v) {
+    const V16 e = Exp(Sub(Load(scores + v * columns), read.largest));
+    read.sum = Add(read.sum, e);
+    if (exponentials != nullptr) Store(e, exponentials + v * columns);
+  }
+  return read;
+}
+
+HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
+  const float vocabulary = static_cast<float>(l.vocabulary);
+  HWY_ALIGN float picked[kLanes], largest[kLanes], sum[kLanes], total[kLanes], live[kLanes];
+  for (int c = 0; c < l.columns; c += kLanes) {
+    float* const scores = l.scores + c;
+    for (int i = 0; i < kLanes; ++i) {
+      const int32_t target = l.targets[c + i];
+      live[i] = target < 0 ? 0.0f : l.weight;
+      picked[i] = target < 0 ? 0.0f : scores[target * l.columns + i];
+    }
+    const ColumnScores read = ReadScores(scores, l.vocabulary, l.columns, scores);
+    Store(read.largest, largest);
+    Store(read.sum, sum);
+    Store(read.total, total);
+    for (int i = 0; i < kLanes; ++i) {
+      const float log_sum = largest[i] + std::log(sum[i]);
+      const float loss = (1 - l.smoothing) * (log_sum - picked[i]) +
+                         (l.smoothing > 0 ? l.smoothing * (log_sum - total[i] / vocabulary) : 0);
+      l.losses[c + i] = l.targets[c + i] < 0 ? 0.0f : loss;
+    }
+    // p − (1 − ε)·[target] − ε/V, weighted.
+    const V16 weight = Load(live);
+    const V16 share = Div(weight, read.sum);
+    const V16 even = Mul(weight, Set(l.smoothing / vocabulary));
+    const M16 counts = Gt(weight, Zero());
+    for (int v = 0; v < l.vocabulary; ++v) {
+      float* const at = scores + v * l.columns;
+      Store(IfThenElseZero(counts, Sub(Mul(Load(at), share), even)), at);
+    }
+    for (int i = 0; i < kLanes; ++i) {
+      const int32_t target = l.targets[c + i];
+      if (target >= 0) scores[target * l.columns + i] -= (1 - l.smoothing) * l.weight;
+    }
+  }
+}
+
+HWY_NOINLINE void Score(const Scored& s) {
+  HWY_ALIGN float largest[kLanes], sum[kLanes], best[kLanes];
+  for (int c = 0; c < s.columns; c += kLanes) {
+    const float* const scores = s.scores + c;
+    const ColumnScores read = ReadScores(scores, s.vocabulary, s.columns, nullptr);
+    V16 highest = Load(scores), which = Zero();
+    for (int v = 1; v < s.vocabulary; ++v) {
+      const V16 score = Load(scores + v * s.columns);
+      const M16 higher = Gt(score, highest);
+      highest = IfThenElse(higher, score, highest);
+      which = IfThenElse(higher, Set(static_cast<float>(v)), which);
+    }
+    Store(read.largest, largest);
+    Store(read.sum, sum);
+    Store(which, best);
+    for (int i = 0; i < kLanes; ++i) {
+      const int32_t target = s.targets[c + i];
+      s.best[c + i] = static_cast<int32_t>(best[i]);
+      s.losses[c + i] = target < 0 ? 0.0f
+                                   : largest[i] + std::log(sum[i]) - scores[target * s.columns + i];
+    }
+  }
+}
+
+}  // namespace ablate::engine::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_

@@ -1,0 +1,90 @@
+// One pass of the family over whole sequences: every position is a column in every block.
+#ifndef ABLATE_SERVER_ENGINE_NATIVE_SEQUENCE_PASS_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_SEQUENCE_PASS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "server/engine/config.h"
+#include "server/engine/native/columns.h"
+#include "server/engine/native/floats.h"
+#include "server/engine/native/head.h"
+#include "server/engine/native/kernels.h"
+#include "server/engine/native/layers.h"
+#include "server/engine/native/model.h"
+
+namespace ablate::engine::native {
+
+// Not thread-safe: it has room for what it works on.
+class SequencePass {
+ public:
+  // References are kept. `rule` is what gradients are formed by.
+  SequencePass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
+               const Kernels& kernels);
+
+  // Adds the gradient of the columns' loss. BatchNorm's statistics are those of these columns, and
+  // the running ones move.
+  LossSums AddGradient(const Model& model, const Columns& columns, const Objective& objective);
+
+  // The loss and what is hit, without gradients.
+  LossSums Score(const Model& model, const Columns& columns);
+
+ private:
+  struct BlockMemory {
+    SublayerMemory attention;
+    Floats qkv;
+    Floats weights;
+    Floats weights_mask;
+    Floats dropped;
+    Floats context;
+    Layers::FeedForwardMemory feed_forward;
+  };
+
+  void Prepare(const Columns& columns);
+  void Embed(const Model& model, const Columns& columns);
+  void EmbedBack(const Model& model, const Columns& columns);
+  void RunBlocks(const Model& model, const Columns& columns);
+  void Attend(const Block& block, int index, const Columns& columns, BlockMemory& memory);
+  void AttendBack(const Block& block, const Columns& columns, BlockMemory& memory);
+  void RotateHeads(float* qkv, bool back) const;
+  void FillWeightsMask(const Columns& columns, int index, BlockMemory& memory) const;
+  // The attention of head `head` over sequence `sequence`.
+  Attention HeadOf(const Columns& columns, size_t sequence, int head, BlockMemory& memory) const;
+  // What the loss reads of the stream: all of it, or last positions side by side.
+  const float* Kept(const Columns& columns);
+  ColumnGroup KeptGroup(const Columns& columns) const;
+  // kept_ as a gradient, to the columns that it is of; all others get none.
+  void SpreadKept(const Columns& columns, float* d) const;
+
+  const ModelConfig& config_;
+  const PassSetting& pass_;
+  const LearningRule rule_;
+  const Kernels& kernels_;
+  Layers layers_;
+  Head head_;
+  PositionTable positions_;
+  std::vector<BlockMemory> blocks_;
+
+  // Of the columns that are worked on.
+  ColumnGroup group_;
+  Floats real_;
+  std::vector<int64_t> element_;
+  std::vector<int64_t> weights_at_;  // by sequence, of its first head
+  int64_t weights_size_ = 0;
+  Floats cosine_;
+  Floats sine_;
+
+  Floats rows_;    // [columns][width]
+  Floats stream_;  // [width][columns]
+  Floats mask_;    // of the embeddings' dropout
+  Floats kept_;    // [width][RoundUp(sequences)]
+  Floats d_;       // the stream's gradient
+  Floats room_;
+  Floats dcontext_;
+  Floats dqkv_;
+  Floats scratch_;
+};
+
+}  // namespace ablate::engine::native
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_SEQUENCE_PASS_H_

@@ -1,0 +1,17 @@
+// What the native backend trains. Torch-free and without kernels: the server links it too.
+#ifndef ABLATE_SERVER_ENGINE_NATIVE_SUPPORTS_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_SUPPORTS_H_
+
+#include <string>
+
+#include "server/engine/config.h"
+
+namespace ablate::engine {
+
+// Why the native backend does not train such a run: a clause that names the setting. Empty where it
+// does.
+std::string WhyNotNative(const RunConfig& config);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_SUPPORTS_H_

@@ -1,0 +1,145 @@
+// Sixteen floats as one value, whatever the width of the machine's vectors: all kernels are written
+// in them, so that each of their numbers is formed by the same operations in the same order on every
+// target. Included once a target (Highway's foreach_target.h).
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
+#else
+#define ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace ablate::engine::native::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int kLanes = 16;
+using D = hn::CappedTag<float, kLanes>;
+using Part = hn::Vec<D>;
+constexpr int kPart = static_cast<int>(hn::MaxLanes(D()));
+constexpr int kParts = kLanes / kPart;
+
+struct V16 {
+  Part part[kParts];
+};
+
+struct M16 {
+  hn::Mask<D> part[kParts];
+};
+
+// Applies `op` to each part of its arguments.
+#define ABLATE_BY_PART(type, expression)            \
+  type result;                                      \
+  for (int i = 0; i < kParts; ++i) {                \
+    result.part[i] = expression;                    \
+  }                                                 \
+  return result
+
+HWY_INLINE V16 Set(float x) { ABLATE_BY_PART(V16, hn::Set(D(), x)); }
+HWY_INLINE V16 Zero() { ABLATE_BY_PART(V16, hn::Zero(D())); }
+HWY_INLINE V16 Load(const float* from) { ABLATE_BY_PART(V16, hn::LoadU(D(), from + i * kPart)); }
+HWY_INLINE V16 Add(V16 a, V16 b) { ABLATE_BY_PART(V16, hn::Add(a.part[i], b.part[i])); }
+HWY_INLINE V16 Sub(V16 a, V16 b) { ABLATE_BY_PART(V16, hn::Sub(a.part[i], b.part[i])); }
+HWY_INLINE V16 Mul(V16 a, V16 b) { ABLATE_BY_PART(V16, hn::Mul(a.part[i], b.part[i])); }
+HWY_INLINE V16 Div(V16 a, V16 b) { ABLATE_BY_PART(V16, hn::Div(a.part[i], b.part[i])); }
+HWY_INLINE V16 Sqrt(V16 a) { ABLATE_BY_PART(V16, hn::Sqrt(a.part[i])); }
+HWY_INLINE V16 Abs(V16 a) { ABLATE_BY_PART(V16, hn::Abs(a.part[i])); }
+HWY_INLINE V16 Neg(V16 a) { ABLATE_BY_PART(V16, hn::Neg(a.part[i])); }
+// a·b + c and c − a·b, rounded once where the target can.
+HWY_INLINE V16 MulAdd(V16 a, V16 b, V16 c) {
+  ABLATE_BY_PART(V16, hn::MulAdd(a.part[i], b.part[i], c.part[i]));
+}
+HWY_INLINE V16 NegMulAdd(V16 a, V16 b, V16 c) {
+  ABLATE_BY_PART(V16, hn::NegMulAdd(a.part[i], b.part[i], c.part[i]));
+}
+// The larger; b where either is no number.
+HWY_INLINE V16 Max(V16 a, V16 b) {
+  ABLATE_BY_PART(V16, hn::IfThenElse(hn::Gt(a.part[i], b.part[i]), a.part[i], b.part[i]));
+}
+HWY_INLINE V16 Min(V16 a, V16 b) {
+  ABLATE_BY_PART(V16, hn::IfThenElse(hn::Lt(a.part[i], b.part[i]), a.part[i], b.part[i]));
+}
+HWY_INLINE M16 Gt(V16 a, V16 b) { ABLATE_BY_PART(M16, hn::Gt(a.part[i], b.part[i])); }
+HWY_INLINE M16 And(M16 a, M16 b) { ABLATE_BY_PART(M16, hn::And(a.part[i], b.part[i])); }
+HWY_INLINE V16 IfThenElse(M16 mask, V16 a, V16 b) {
+  ABLATE_BY_PART(V16, hn::IfThenElse(mask.part[i], a.part[i], b.part[i]));
+}
+HWY_INLINE V16 IfThenElseZero(M16 mask, V16 a) {
+  ABLATE_BY_PART(V16, hn::IfThenElseZero(mask.part[i], a.part[i]));
+}
+HWY_INLINE V16 IfThenZeroElse(M16 mask, V16 a) {
+  ABLATE_BY_PART(V16, hn::IfThenZeroElse(mask.part[i], a.part[i]));
+}
+// Lanes first, first + 1, …
+HWY_INLINE V16 Iota(float first) {
+  ABLATE_BY_PART(V16, hn::Iota(D(), first + static_cast<float>(i * kPart)));
+}
+// Lanes below `count`.
+HWY_INLINE M16 FirstLanes(int count) { return Gt(Set(static_cast<float>(count)), Iota(0)); }
+HWY_INLINE V16 CopySign(V16 magnitude, V16 sign) {
+  ABLATE_BY_PART(V16, hn::CopySign(magnitude.part[i], sign.part[i]));
+}
+
+#undef ABLATE_BY_PART
+
+HWY_INLINE void Store(V16 a, float* to) {
+  for (int i = 0; i < kParts; ++i) hn::StoreU(a.part[i], D(), to + i * kPart);
+}
+
+// The first `count` lanes alone.
+HWY_INLINE void StoreFirst(V16 a, int count, float* to) {
+  HWY_ALIGN float lanes[kLanes];
+  Store(a, lanes);
+  for (int i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+// Lanes k and k + 8 first, then k and k + 4, k + 2, k + 1: the same tree on every target.
+HWY_INLINE float Sum(V16 a) {
+  HWY_ALIGN float lanes[kLanes];
+  Store(a, lanes);
+  const hn::FixedTag<float, 4> quad;
+  const auto low = hn::Add(hn::Load(quad, lanes), hn::Load(quad, lanes + 8));
+  const auto high = hn::Add(hn::Load(quad, lanes + 4), hn::Load(quad, lanes + 12));
+  const auto four = hn::Add(low, high);
+  const auto two = hn::Add(four, hn::Shuffle1032(four));
+  return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
+}
+
+// eˣ within 2 units in the last place from −87 to 88, at whose ends it stays; no number stays none.
+// 2ⁿ·eʳ with n the nearest integer to x/ln 2 and r = x − n·ln 2, whose ln 2 is two floats of which
+// the first has so few digits that n times it is exact.
+HWY_INLINE V16 Exp(V16 x) {
+  x = Min(Set(88.0f), Max(Set(-87.0f), x));
+  V16 result;
+  for (int i = 0; i < kParts; ++i) {
+    const auto set = [](float value) HWY_ATTR { return hn::Set(D(), value); };
+    const Part n = hn::Round(hn::Mul(x.part[i], set(1.44269504f)));
+    Part r = hn::MulAdd(n, set(-0.693359375f), x.part[i]);
+    r = hn::MulAdd(n, set(2.12194440e-4f), r);
+    // (eʳ − 1 − r)/r² on ±ln 2/2, fitted to a relative error of eʳ of 4e-9.
+    Part q = set(1.3751381e-3f);
+    q = hn::MulAdd(q, r, set(8.3689234e-3f));
+    q = hn::MulAdd(q, r, set(4.1669534e-2f));
+    q = hn::MulAdd(q, r, set(1.66665184e-1f));
+    q = hn::MulAdd(q, r, set(4.99999886e-1f));
+    const Part e = hn::MulAdd(q, hn::Mul(r, r), hn::Add(r, set(1.0f)));
+    const hn::RebindToSigned<D> integers;
+    const auto exponent =
+        hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127)));
+    result.part[i] = hn::Mul(e, hn::BitCast(D(), exponent));
+  }
+  return result;
+}
+
+// 1/(1 + e⁻ˣ).
+HWY_INLINE V16 Sigmoid(V16 x) { return Div(Set(1.0f), Add(Set(1.0f), Exp(Neg(x)))); }
+
+}  // namespace ablate::engine::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
