@@ -40,6 +40,10 @@ enum class LossPositions { kAll, kLast };
 // matrix.
 enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignment };
 
+// What computes: autograd of LibTorch, which trains everything, or explicit passes for small models
+// on a CPU (native/supports.h).
+enum class TrainerKind { kTorch, kNative };
+
 // Where the arithmetic is done, and in which precision.
 enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64 };
@@ -199,6 +203,7 @@ struct TrainingConfig {
   // initial ones; after each update it is ema·average + (1−ema)·parameters.
   double ema = 0;
   LearningRule rule = LearningRule::kBackprop;
+  TrainerKind trainer = TrainerKind::kTorch;
   // Ascending steps in 0…steps; `final_checkpoint` stands for −1.
   std::vector<uint32_t> checkpoints;
   bool final_checkpoint = true;  // a checkpoint where the run ends, diverged or not

@@ -88,6 +88,9 @@ inline constexpr Named<LearningRule> kNames<LearningRule>[] = {
     {LearningRule::kFeedbackAlignment, "feedback_alignment"},
     {LearningRule::kDirectFeedbackAlignment, "direct_feedback_alignment"}};
 template <>
+inline constexpr Named<TrainerKind> kNames<TrainerKind>[] = {{TrainerKind::kTorch, "torch"},
+                                                             {TrainerKind::kNative, "native"}};
+template <>
 inline constexpr Named<Tokenizer> kNames<Tokenizer>[] = {{Tokenizer::kChars, "chars"}};
 template <>
 inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},

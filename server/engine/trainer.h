@@ -92,20 +92,18 @@ class Trainer {
   virtual absl::StatusOr<std::string> ExportCheckpoint(int run) = 0;
 };
 
-// The reference trainer (autograd, every switch). `stack` holds R ≥ 1 configs that differ at most
-// in seed and optimizer numbers. INVALID_ARGUMENT names the field that can't be. Errors of LibTorch
-// become a Status here.
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack);
-
-// The name under which a trainer is recorded with a run, part of its fingerprint.
-constexpr absl::string_view TorchTrainerName() { return "torch"; }
+// The trainer of the kind that `stack` asks for: R ≥ 1 configs that differ at most in seed and
+// optimizer numbers. INVALID_ARGUMENT names the field that can't be. Errors of LibTorch become a
+// Status here.
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const std::vector<RunConfig>& stack);
 
 // Version of the tensor library that is linked ("2.13.0").
 std::string TorchVersion();
 
-// What the bits of a run depend on beside its config, trainer and numerics version: the tensor
-// library and the instructions for which it chooses its kernels ("torch 2.13.0, AVX512 (Intel)").
-std::string Environment();
+// What the bits of a run depend on beside its config, trainer and numerics version: of kTorch the
+// tensor library and the instructions for which it chooses its kernels ("torch 2.13.0, AVX512
+// (Intel)"), of kNative whether a product and a sum are rounded once ("native, fused").
+std::string Environment(TrainerKind trainer);
 
 // Makes the calling thread a lane: its tensor operations use this thread alone.
 void PrepareLaneThread();

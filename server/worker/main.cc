@@ -145,7 +145,7 @@ absl::Status WarmUp() {
   absl::StatusOr<engine::RunConfig> config = TinyRun();
   if (!config.ok()) return config.status();
   const uint32_t steps = config->training.steps;
-  const auto trainer = engine::MakeTorchTrainer({*std::move(config)});
+  const auto trainer = engine::MakeTrainer({*std::move(config)});
   if (!trainer.ok()) return trainer.status();
   if (const auto advanced = (*trainer)->Advance(steps, [] { return false; }); !advanced.ok()) {
     return advanced.status();
@@ -157,7 +157,7 @@ absl::Status WarmUp() {
 absl::Status WarmUpAnalyses() {
   const absl::StatusOr<engine::RunConfig> config = TinyRun();
   if (!config.ok()) return config.status();
-  const auto trainer = engine::MakeTorchTrainer({*config});
+  const auto trainer = engine::MakeTrainer({*config});
   if (!trainer.ok()) return trainer.status();
   const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint(0);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -171,7 +171,7 @@ WorkerOptions OptionsOf(const Flags& flags) {
   options.attach.hello = HelloOf(flags);
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
-  options.make_trainer = engine::MakeTorchTrainer;
+  options.make_trainer = engine::MakeTrainer;
   options.generate = engine::GenerateSamples;
   const bool trains = options.attach.hello.role() == v1::TRAIN;
   options.prepare_lane = [trains] {

@@ -20,7 +20,7 @@
 
 namespace ablate::worker {
 
-// How trainers are made: engine::MakeTorchTrainer, or a test's.
+// How trainers are made: engine::MakeTrainer, or a test's.
 using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<engine::Trainer>>(
     const std::vector<engine::RunConfig>&)>;
 

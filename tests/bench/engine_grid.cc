@@ -23,7 +23,7 @@ RunConfig GridRun(uint32_t seed) {
 }
 
 bool Train(const RunConfig& run) {
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
   if (!trainer.ok()) return false;
   while (true) {
     const auto progress = (*trainer)->Advance(100, [] { return false; });

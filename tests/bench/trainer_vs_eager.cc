@@ -85,7 +85,7 @@ double WallMs() {
 
 int Serve(const std::string& name) {
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({Workload(name)});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({Workload(name)});
   if (!trainer.ok()) {
     std::cerr << trainer.status() << "\n";
     return 1;

@@ -13,11 +13,11 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
+TEST(MakeTrainerTest, NamesTheFieldThatCannotBe) {
   const auto message = [](const auto& change) {
     RunConfig run = SmallDocumentsRun(1);
     change(run);
-    return std::string(MakeTorchTrainer({run}).status().message());
+    return std::string(MakeTrainer({run}).status().message());
   };
   EXPECT_THAT(message([](RunConfig& run) { run.model.heads = 3; }),
               HasSubstr("model.width is 8, but must be divisible by model.heads, 3"));
@@ -45,14 +45,14 @@ TEST(MakeTorchTrainerTest, NamesTheFieldThatCannotBe) {
   EXPECT_THAT(
       message([](RunConfig& run) { std::get<DocumentsTask>(run.task).documents = nullptr; }),
       HasSubstr("task: its documents were not read"));
-  EXPECT_THAT(std::string(MakeTorchTrainer({}).status().message()), HasSubstr("no run"));
+  EXPECT_THAT(std::string(MakeTrainer({}).status().message()), HasSubstr("no run"));
   RunConfig wider = SmallDocumentsRun(2);
   wider.model.hidden = 32;
-  EXPECT_THAT(std::string(MakeTorchTrainer({SmallDocumentsRun(1), wider}).status().message()),
+  EXPECT_THAT(std::string(MakeTrainer({SmallDocumentsRun(1), wider}).status().message()),
               HasSubstr("run 1 of the stack differs from run 0 in model"));
   RunConfig masked = SmallDocumentsRun(2);
   masked.training.optimizer.weight_decay_on = WeightDecayOn::kMatrices;
-  EXPECT_THAT(std::string(MakeTorchTrainer({SmallDocumentsRun(1), masked}).status().message()),
+  EXPECT_THAT(std::string(MakeTrainer({SmallDocumentsRun(1), masked}).status().message()),
               HasSubstr("run 1 of the stack differs from run 0 in training"));
 }
 
@@ -61,30 +61,30 @@ TEST(TorchTrainerTest, RefusesPartsOfOnePositionForBatchNorm) {
   run.model.norm.kind = NormKind::kBatch;
   run.model.context = 1;
   run.training.batch = run.training.accumulation = 4;
-  EXPECT_THAT(std::string(MakeTorchTrainer({run}).status().message()),
+  EXPECT_THAT(std::string(MakeTrainer({run}).status().message()),
               HasSubstr("a batch of one position in all has no variance"));
   run.training.accumulation = 2;
-  EXPECT_TRUE(MakeTorchTrainer({run}).ok());
+  EXPECT_TRUE(MakeTrainer({run}).ok());
 }
 
 TEST(TorchTrainerTest, RefusesNormsThatAreNotDefined) {
   RunConfig run = SmallTextRun(1);
   run.model.norm.kind = NormKind::kRms;
   run.model.norm.backward = NormBackward::kCenterScale;
-  EXPECT_THAT(std::string(MakeTorchTrainer({run}).status().message()),
+  EXPECT_THAT(std::string(MakeTrainer({run}).status().message()),
               HasSubstr("model.norm.backward is center_scale"));
   run.model.norm.backward = NormBackward::kExact;
   run.model.norm.deviation = NormDeviation::kUnbiasedEpsOutside;
-  EXPECT_THAT(std::string(MakeTorchTrainer({run}).status().message()),
+  EXPECT_THAT(std::string(MakeTrainer({run}).status().message()),
               HasSubstr("model.norm.deviation is unbiased_eps_outside"));
 }
 
 TEST(TorchTrainerTest, NeedsNoDivisorOfTheWidthWithoutAttention) {
   RunConfig run = SmallTextRun(1);
   run.model.heads = 3;
-  EXPECT_FALSE(MakeTorchTrainer({run}).ok());
+  EXPECT_FALSE(MakeTrainer({run}).ok());
   run.model.attention.kind = AttentionKind::kNone;
-  EXPECT_TRUE(MakeTorchTrainer({run}).ok());
+  EXPECT_TRUE(MakeTrainer({run}).ok());
 }
 
 }  // namespace

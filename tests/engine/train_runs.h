@@ -21,7 +21,7 @@ namespace ablate::engine {
 // A trainer whose calling thread is a lane.
 inline std::unique_ptr<Trainer> MakeTrainer(const std::vector<RunConfig>& stack) {
   PrepareLaneThread();
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer(stack);
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(stack);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   return *std::move(trainer);
 }

@@ -25,7 +25,7 @@ TEST_P(NamesTest, BeginsWithTheSourcesLosses) {
   EXPECT_EQ(MakeLayout(run.model).size, GetParam().parameters);
 
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const absl::StatusOr<std::vector<RunProgress>> progress =
       (*trainer)->Advance(3, [] { return false; });

@@ -27,7 +27,7 @@ Trained TrainSteps(RunConfig run, uint32_t steps) {
   run.training.checkpoints = {0};
   run.evaluation.every = run.training.steps;
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTorchTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   const absl::StatusOr<std::vector<RunProgress>> progress =
       (*trainer)->Advance(steps, [] { return false; });

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/layout.h"
+#include "server/engine/names.h"
 #include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/layers.h"
@@ -121,8 +122,8 @@ class NativeBackend : public Backend {
       : config_(config),
         kernels_(kernels),
         layout_(MakeLayout(config.model, config.training.rule)),
-        identity_{std::string("native"), absl::StrCat("native, ", kernels.target),
-                  "native_target", kernels.target},
+        identity_{std::string(NameOf(TrainerKind::kNative)), Environment(kernels), "native_target",
+                  kernels.target},
         values_(CopyOf(start.values)),
         buffers_(CopyOf(start.buffers)),
         record_(std::move(start.record)),
@@ -306,6 +307,10 @@ class NativeBackend : public Backend {
 };
 
 }  // namespace
+
+std::string Environment(const Kernels& kernels) {
+  return absl::StrCat("native, ", kernels.fused ? "fused" : kernels.target);
+}
 
 std::unique_ptr<Backend> MakeNativeBackend(const RunConfig& config, NativeStart start,
                                            const Kernels& kernels) {

@@ -26,6 +26,9 @@ struct NativeStart {
   GradientRecorder record;
 };
 
+// What bits depend on beside a run: "native, fused", or the name of a target that does not fuse.
+std::string Environment(const Kernels& kernels);
+
 // The backend of one run, which NativeSupports.
 std::unique_ptr<Backend> MakeNativeBackend(const RunConfig& config, NativeStart start,
                                            const Kernels& kernels = BestKernels());

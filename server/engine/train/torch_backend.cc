@@ -12,6 +12,7 @@
 #include "server/engine/model/init.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/optimizer.h"
 #include "server/engine/train/recorder.h"
@@ -309,7 +310,7 @@ class TorchBackend : public Backend {
 
   const std::vector<RunConfig> configs_;
   const at::TensorOptions options_;
-  const BackendIdentity identity_ = {std::string(TorchTrainerName()), Environment(),
+  const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)), Environment(TrainerKind::kTorch),
                                      "torch_version", TorchVersion()};
   FlatParameters parameters_;
   Optimizer optimizer_;

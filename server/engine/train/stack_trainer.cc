@@ -1,4 +1,5 @@
-// Checks what the reference trainer is asked to train, and drives a run loop for each part of it.
+// Checks what is asked to be trained, and drives a run loop for each part of it, whose backend is
+// that of the trainer.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
@@ -14,8 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
+#include "server/engine/native/native_backend.h"
+#include "server/engine/native/supports.h"
 #include "server/engine/task.h"
 #include "server/engine/train/boundary.h"
+#include "server/engine/train/native_start.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
 #include "server/engine/trainer.h"
@@ -146,6 +150,11 @@ absl::Status CheckStatistics(const RunConfig& run) {
 }
 
 absl::Status CheckDevice(const RunConfig& run, bool has_cuda) {
+  if (run.training.trainer == TrainerKind::kNative) {
+    const std::string why_not = WhyNotNative(run);
+    if (why_not.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("training.trainer is native, but ", why_not));
+  }
   if (run.device == Device::kCuda && !has_cuda) {
     return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
   }
@@ -195,9 +204,9 @@ absl::Status CheckStack(const std::vector<RunConfig>& stack, bool has_cuda) {
 
 using Stacks = std::vector<std::unique_ptr<RunLoop>>;
 
-class TorchTrainer : public Trainer {
+class StackTrainer : public Trainer {
  public:
-  explicit TorchTrainer(Stacks stacks) : stacks_(std::move(stacks)) {
+  explicit StackTrainer(Stacks stacks) : stacks_(std::move(stacks)) {
     for (const auto& stack : stacks_) {
       for (int run = 0; run < stack->runs(); ++run) places_.push_back({stack.get(), run});
     }
@@ -265,6 +274,16 @@ std::vector<std::vector<RunConfig>> Partition(const std::vector<RunConfig>& stac
   return single;
 }
 
+BackendFactory* FactoryOf(const RunConfig& run) {
+  switch (run.training.trainer) {
+    case TrainerKind::kTorch:
+      return MakeTorchBackend;
+    case TrainerKind::kNative:
+      return MakeNativeBackend;
+  }
+  return nullptr;
+}
+
 // LibTorch's BLAS has kernels of its own for each.
 absl::string_view CpuMaker() {
 #ifdef __x86_64__
@@ -276,23 +295,24 @@ absl::string_view CpuMaker() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTorchTrainer(const std::vector<RunConfig>& stack) {
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const std::vector<RunConfig>& stack) {
   return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Trainer>> {
     const absl::Status status = CheckStack(stack, at::hasCUDA());
     if (!status.ok()) return status;
     Stacks stacks;
     for (const std::vector<RunConfig>& part : Partition(stack)) {
-      absl::StatusOr<std::unique_ptr<RunLoop>> made = RunLoop::Make(part, MakeTorchBackend);
+      absl::StatusOr<std::unique_ptr<RunLoop>> made = RunLoop::Make(part, FactoryOf(stack.front()));
       if (!made.ok()) return made.status();
       stacks.push_back(*std::move(made));
     }
-    return std::make_unique<TorchTrainer>(std::move(stacks));
+    return std::make_unique<StackTrainer>(std::move(stacks));
   });
 }
 
 std::string TorchVersion() { return TORCH_VERSION; }
 
-std::string Environment() {
+std::string Environment(TrainerKind trainer) {
+  if (trainer == TrainerKind::kNative) return native::Environment(native::BestKernels());
   return absl::StrCat("torch ", TORCH_VERSION, ", ", at::get_cpu_capability(), " (", CpuMaker(),
                       ")");
 }

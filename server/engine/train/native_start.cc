@@ -1,0 +1,53 @@
+#include "server/engine/train/native_start.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "server/engine/layout.h"
+#include "server/engine/model/batch.h"
+#include "server/engine/model/init.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/native/native_backend.h"
+#include "server/engine/train/boundary.h"
+#include "server/engine/train/recorder.h"
+
+namespace ablate::engine {
+namespace {
+
+std::vector<float> FloatsOf(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const at::Tensor whole = tensor.contiguous();
+  return {whole.const_data_ptr<float>(), whole.const_data_ptr<float>() + whole.numel()};
+}
+
+// A copy [1, …]; undefined if there are none.
+at::Tensor TensorOf(absl::Span<const float> values) {
+  if (values.empty()) return {};
+  at::Tensor tensor = at::empty({1, static_cast<int64_t>(values.size())}, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
+  return tensor;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const std::vector<RunConfig>& configs) {
+  return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Backend>> {
+    const RunConfig& config = configs.front();
+    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+    native::NativeStart start;
+    start.values = FloatsOf(InitialParameters(config.model, layout, config.seed));
+    start.buffers = FloatsOf(InitialBuffers(layout, config.seed));
+    start.record = [config, layout](absl::Span<const float> values, absl::Span<const float> buffers,
+                                    const TokenBatch& batch) {
+      return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
+        return RecordGradients(config, layout, TensorOf(values), TensorOf(buffers),
+                               MakeStackBatch({&batch}, config.model.loss,
+                                              TensorOptionsOf(config.device, config.precision)));
+      });
+    };
+    return native::MakeNativeBackend(config, std::move(start));
+  });
+}
+
+}  // namespace ablate::engine
