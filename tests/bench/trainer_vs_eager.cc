@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/engine/data/random.h"
+#include "server/engine/names.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
@@ -62,8 +63,22 @@ RunConfig DepthRun() {
   return run;
 }
 
+// Names of fifteen letters: a step has all sixteen positions.
+RunConfig LongNamesRun() {
+  RunConfig run = NamesRun(42, NormPlacement::kPre, true);
+  SplitMix64 generator(1);
+  std::string text = "abcdefghijklmnopqrstuvwxyz\n";
+  for (int line = 0; line < 4000; ++line) {
+    for (int i = 0; i < 15; ++i) text += static_cast<char>('a' + generator.Below(26));
+    text += '\n';
+  }
+  run.task = *ReadDocumentsTask(text, 0);
+  return run;
+}
+
 RunConfig Workload(const std::string& name) {
   RunConfig run = name == "names"       ? NamesRun(42, NormPlacement::kPre, true)
+                  : name == "names16"   ? LongNamesRun()
                   : name == "recall"    ? RecallRun(0, NormPlacement::kPost)
                   : name == "depth"     ? DepthRun()
                   : name == "alignment" ? AlignmentRun()
@@ -83,9 +98,11 @@ double WallMs() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-int Serve(const std::string& name) {
+int Serve(const std::string& name, TrainerKind kind) {
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({Workload(name)});
+  RunConfig run = Workload(name);
+  run.training.trainer = kind;
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
   if (!trainer.ok()) {
     std::cerr << trainer.status() << "\n";
     return 1;
@@ -106,9 +123,11 @@ int Serve(const std::string& name) {
 }  // namespace ablate::engine
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: trainer_vs_eager names|recall|depth|characters|alignment\n";
+  using ablate::engine::TrainerKind;
+  const auto kind = argc == 3 ? ablate::engine::FindByName<TrainerKind>(argv[2]) : std::nullopt;
+  if (!kind.has_value()) {
+    std::cerr << "usage: trainer_vs_eager names|names16|recall|depth|characters|alignment torch|native\n";
     return 2;
   }
-  return ablate::engine::Serve(argv[1]);
+  return ablate::engine::Serve(argv[1], *kind);
 }

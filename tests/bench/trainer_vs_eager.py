@@ -1,9 +1,9 @@
-"""Milliseconds a training step of the reference trainer beside PyTorch's ways, one thread each, interleaved.
+"""Milliseconds a training step of our trainers beside PyTorch's ways, one thread each, interleaved.
 
     python trainer_vs_eager.py PATH/TO/trainer_vs_eager [rounds [workload...]]
 
-Prints a JSON object per workload: medians of processor milliseconds a step, and the medians of the rounds'
-ratios to ours, so that above 1 we are faster. PyTorch's ways, all with batches made beforehand: `plain` eager
+Prints a JSON object per workload: medians of processor milliseconds a step, and for each of our trainers,
+`torch` and `native`, the medians of the rounds' ratios to it, so that above 1 ours is faster. PyTorch's ways, all with batches made beforehand: `plain` eager
 (attention written out, AdamW over lists of tensors), eager at its `best` (fused attention and optimizer),
 and the best `compiled` by torch.compile, where the model can be.
 """
@@ -111,10 +111,14 @@ def adamw(model, fused, **options):
     return torch.optim.AdamW(model.parameters(), fused=fused, **options)
 
 
-def names(fused):
-    """Documents of 3 to 12 letters, one a step."""
+def names_model(fused):
     model = PreNormModel(27, 16, 8, 16, 4, 64, False, lambda d: nn.RMSNorm(d, 1e-5), nn.ReLU(),
                          False, fused)
+    return model, adamw(model, fused, lr=0.01, betas=(0.85, 0.99), weight_decay=0.01)
+
+
+def names(fused):
+    """Documents of 3 to 12 letters, one a step."""
     path = os.path.join(os.path.dirname(__file__), "../../examples/data/names.txt")
     with open(path, encoding="utf-8") as file:
         lines = [line.strip() for line in file if line.strip()]
@@ -124,7 +128,13 @@ def names(fused):
         tokens = [26] + [ord(c) - ord("a") for c in line] + [26]
         count = min(16, len(tokens) - 1)
         batches.append((torch.tensor([tokens[:count]]), torch.tensor([tokens[1:count + 1]])))
-    return model, adamw(model, fused, lr=0.01, betas=(0.85, 0.99), weight_decay=0.01), batches, 100
+    return *names_model(fused), batches, 100
+
+
+def names16(fused):
+    """Documents that fill the context."""
+    batches = [(torch.randint(27, (1, 16)), torch.randint(27, (1, 16))) for _ in range(400)]
+    return *names_model(fused), batches, 100
 
 
 def recall(fused):
@@ -196,27 +206,30 @@ def compare(name, make, program, rounds):
     torch.manual_seed(0)
     made, steps = ways(make)
     made = {way: parts for way, parts in made.items() if works(parts)}
-    process = subprocess.Popen([program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True)
+    ours = {kind: subprocess.Popen([program, name, kind], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True) for kind in ("torch", "native")}
     times = []  # a round each: processor milliseconds by way
     for number in range(rounds + 1):
         here = {way: eager_round(*parts[:3], number * steps, steps)[1] for way, parts in made.items()}
-        here["ours"] = ours_round(process, steps)[1]
+        for kind, process in ours.items():
+            here[kind] = ours_round(process, steps)[1]
         times.append(here)
-    process.stdin.close()
-    process.wait()
+    for process in ours.values():
+        process.stdin.close()
+        process.wait()
     times = times[1:]  # the first warms all up
     result = {"workload": name}
-    for way in [*made, "ours"]:
-        result[way + "_ms"] = round(statistics.median(one[way] for one in times), 3)
-    for way in made:
-        result["ratio_" + way] = round(statistics.median(one[way] / one["ours"] for one in times), 3)
+    for way in [*made, *ours]:
+        result[way + "_ms"] = round(statistics.median(one[way] for one in times), 4)
+    for kind in ours:
+        result[kind + " ratios"] = {
+            way: round(statistics.median(one[way] / one[kind] for one in times), 2) for way in made}
     print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 15
     wanted = sys.argv[3:]
-    for workload in (names, recall, depth, characters, alignment):
+    for workload in (names, names16, recall, depth, characters, alignment):
         if not wanted or workload.__name__ in wanted:
             compare(workload.__name__, workload, sys.argv[1], count)

@@ -129,6 +129,8 @@ bool IsRounding(const ModelConfig& model, const ParameterInfo& info) {
 struct Tally {
   int tensors = 0;
   int beyond = 0;
+  int reference_beyond = 0;
+  double log_ratio = 0;
   double worst = 0;
   std::string where;
 };
@@ -145,6 +147,8 @@ void Compare(const std::string& name, const at::Tensor& native, const at::Tensor
     const double reference = std::max(ErrorOf(torch, exact, info), kFloor);
     ++tally.tensors;
     if (error > 2 * reference) ++tally.beyond;
+    if (reference > 2 * std::max(error, kFloor)) ++tally.reference_beyond;
+    tally.log_ratio += std::log(std::max(error, kFloor) / reference);
     if (!(error / reference <= tally.worst)) {
       tally.worst = error / reference;
       tally.where = name + " " + info.name + " " + std::to_string(error);
@@ -199,7 +203,7 @@ TEST(NativeParityTest, HasTheGradientsOfTheReferenceBackend) {
   EXPECT_GE(cases, 400);
   EXPECT_LE(tally.beyond, tally.tensors / 200) << tally.tensors << ", worst " << tally.where;
   std::cout << cases << " cases, " << tally.tensors << " tensors, " << tally.beyond
-            << " beyond twice, worst " << tally.worst << " at " << tally.where << "\n";
+            << " beyond twice, " << tally.reference_beyond << " the other way, mean ratio " << std::exp(tally.log_ratio / tally.tensors) << ", worst " << tally.worst << " at " << tally.where << "\n";
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], cons
 }
 
 // PyTorch's formulas: θ ← (1 − ηλ)θ or g ← g + λθ; m ← m + (1 − β₁)(g − m); v ← β₂v + (1 − β₂)g²;
-// θ ← θ − (η/c₁)·m/(√v/√c₂ + ε).
+// θ ← θ − (η/c₁)·m/(√v/√c₂ + ε), of which both sides of the fraction are taken √c₂ times: a division
+// less, and divisions are half of a step's time.
 HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const double steps = static_cast<double>(s.step);
   const double first_correction = 1 - std::pow(s.beta1, steps);
@@ -50,15 +51,15 @@ HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const V16 first_weight = Set(static_cast<float>(1 - s.beta1));
   const V16 second_decay = Set(static_cast<float>(s.beta2));
   const V16 second_weight = Set(static_cast<float>(1 - s.beta2));
-  const V16 root = Set(static_cast<float>(std::sqrt(second_correction)));
-  const V16 eps = Set(static_cast<float>(s.eps));
-  const V16 rate = Set(static_cast<float>(s.learning_rate / first_correction));
+  const double root = std::sqrt(second_correction);
+  const V16 eps = Set(static_cast<float>(s.eps * root));
+  const V16 rate = Set(static_cast<float>(s.learning_rate / first_correction * root));
   const auto step = [&](float* const(&at)[4]) HWY_ATTR {
     const V16 value = Load(at[0]);
     const V16 g = MulAdd(decay, value, Mul(Load(at[1]), clip));
     const V16 first = MulAdd(first_weight, Sub(g, Load(at[2])), Load(at[2]));
     const V16 second = MulAdd(second_decay, Load(at[3]), Mul(Mul(g, g), second_weight));
-    const V16 denominator = Add(Div(Sqrt(second), root), eps);
+    const V16 denominator = Add(Sqrt(second), eps);
     Store(first, at[2]);
     Store(second, at[3]);
     Store(NegMulAdd(rate, Div(first, denominator), Mul(value, shrink)), at[0]);
@@ -92,24 +93,33 @@ HWY_NOINLINE void Lerp(const float* x, float a, float* y, int64_t n) {
   ForEachVector(n, buffers, step);
 }
 
-// In sixteen sums of doubles.
+// In sixteen sums of doubles, added up in a fixed order.
 HWY_NOINLINE double SquaredNorm(const float* x, int64_t n) {
-  double sums[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const double value = x[i + lane];
-      sums[lane] += value * value;
+  const hn::CappedTag<double, kLanes> doubles;
+  const hn::Rebind<float, decltype(doubles)> floats;
+  constexpr int kDoubles = static_cast<int>(hn::MaxLanes(doubles));
+  constexpr int kVectors = kLanes / kDoubles;
+  hn::Vec<decltype(doubles)> sum[kVectors];
+  for (auto& lanes : sum) lanes = hn::Zero(doubles);
+  const auto add = [&](const float* from) HWY_ATTR {
+    for (int v = 0; v < kVectors; ++v) {
+      const auto value = hn::PromoteTo(doubles, hn::LoadU(floats, from + v * kDoubles));
+      sum[v] = hn::Add(sum[v], hn::Mul(value, value));
     }
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) add(x + i);
+  if (i < n) {
+    HWY_ALIGN float rest[kLanes] = {};
+    for (int64_t j = i; j < n; ++j) rest[j - i] = x[j];
+    add(rest);
   }
-  for (int lane = 0; i < n; ++i, ++lane) {
-    const double value = x[i];
-    sums[lane] += value * value;
-  }
+  HWY_ALIGN double lanes[kLanes];
+  for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], doubles, lanes + v * kDoubles);
   for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
   }
-  return sums[0];
+  return lanes[0];
 }
 
 }  // namespace ablate::engine::native::HWY_NAMESPACE

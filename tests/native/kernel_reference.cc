@@ -1,0 +1,408 @@
+#include "tests/native/kernel_reference.h"
+
+#include <cmath>
+
+namespace ablate::engine::native::reference {
+namespace {
+
+size_t At(ptrdiff_t row, ptrdiff_t columns, ptrdiff_t column) {
+  return static_cast<size_t>(row * columns + column);
+}
+
+Doubles Zeros(ptrdiff_t n) { return Doubles(static_cast<size_t>(n)); }
+
+struct Standardised {
+  Doubles z;
+  double inverse = 0;
+  double share = 0;
+};
+
+Standardised Standardise(const Doubles& x, NormKind kind, NormDeviation deviation, double eps) {
+  const double n = static_cast<double>(x.size());
+  double mean = 0, squares = 0;
+  if (kind == NormKind::kLayer) {
+    for (const double value : x) mean += value / n;
+  }
+  for (const double value : x) squares += (value - mean) * (value - mean);
+  Standardised to;
+  if (kind == NormKind::kL2) {
+    to.inverse = 1 / std::sqrt(squares + eps);
+    to.share = 1;
+  } else if (deviation == NormDeviation::kPopulation) {
+    to.inverse = 1 / std::sqrt(squares / n + eps);
+    to.share = 1 / n;
+  } else {
+    const double sigma = std::sqrt(squares / (n - 1));
+    to.inverse = 1 / (sigma + eps);
+    to.share = sigma > 0 ? 1 / ((n - 1) * sigma * to.inverse) : 0;
+  }
+  for (const double value : x) to.z.push_back((value - mean) * to.inverse);
+  return to;
+}
+
+double Scaled(double z, const float* gain, const float* shift, int feature) {
+  return z * (gain != nullptr ? gain[feature] : 1.0) + (shift != nullptr ? shift[feature] : 0.0);
+}
+
+Doubles ColumnOf(const NormForward& n, int column) {
+  Doubles x;
+  for (int f = 0; f < n.size.features; ++f) x.push_back(n.x[f * n.size.columns + column]);
+  return x;
+}
+
+// The gradient of x by that of z, of which `level` is the mean and z·along the part along z.
+double BackThroughZ(NormBackward mode, double g, double z, double level, double along,
+                    double inverse) {
+  switch (mode) {
+    case NormBackward::kExact:
+      return (g - level - z * along) * inverse;
+    case NormBackward::kCenterScale:
+      return (g - level) * inverse;
+    case NormBackward::kProjected:
+      return g - level - z * along;
+    case NormBackward::kIdentity:
+      return g;
+  }
+  return NAN;
+}
+
+double SigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
+
+// The weights of one query's scores.
+Doubles WeightsOf(AttentionKind kind, const Doubles& scores) {
+  Doubles weights;
+  double highest = -INFINITY, sum = 0;
+  for (const double score : scores) highest = std::max(highest, score);
+  for (const double score : scores) sum += std::exp(score - highest);
+  for (const double score : scores) {
+    weights.push_back(kind == AttentionKind::kSoftmax ? std::exp(score - highest) / sum
+                                                      : SigmoidOf(score));
+  }
+  return weights;
+}
+
+// The gradients of one query's scores by those of its weights.
+Doubles ScoreGradients(AttentionKind kind, const Doubles& w, const Doubles& dw) {
+  double mean = 0;
+  for (size_t u = 0; u < w.size(); ++u) mean += w[u] * dw[u];
+  Doubles d;
+  for (size_t u = 0; u < w.size(); ++u) {
+    d.push_back(kind == AttentionKind::kSoftmax ? w[u] * (dw[u] - mean)
+                                                : w[u] * (1 - w[u]) * dw[u]);
+  }
+  return d;
+}
+
+double DotOf(const float* x, const float* y, ptrdiff_t stride, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += static_cast<double>(x[i * stride]) * y[i * stride];
+  return sum;
+}
+
+}  // namespace
+
+Doubles Multiplied(const Gemm& g) {
+  Doubles c;
+  for (int i = 0; i < g.rows; ++i) {
+    for (int j = 0; j < g.columns; ++j) {
+      double sum = g.bias != nullptr ? g.bias[i] : 0.0;
+      if (g.accumulate) sum += g.c[i * g.c_row + j];
+      for (int k = 0; k < g.depth; ++k) {
+        sum += static_cast<double>(g.a[i * g.a_row + k * g.a_k]) * g.b[k * g.b_row + j];
+      }
+      c.push_back(sum);
+    }
+  }
+  return c;
+}
+
+Norm Normalised(const NormForward& n) {
+  const int features = n.size.features, columns = n.size.columns;
+  Norm to = {Zeros(features * columns), Zeros(features * columns), {}, {}};
+  for (int c = 0; c < columns; ++c) {
+    const Standardised is = Standardise(ColumnOf(n, c), n.kind, n.deviation, n.eps);
+    to.inverse.push_back(is.inverse);
+    to.share.push_back(is.share);
+    for (int f = 0; f < features; ++f) {
+      const double z = is.z[static_cast<size_t>(f)];
+      to.z[At(f, columns, c)] = z;
+      to.y[At(f, columns, c)] = Scaled(z, n.gain, n.shift, f);
+    }
+  }
+  return to;
+}
+
+NormGradients BackThrough(const NormBack& n) {
+  const int features = n.size.features, columns = n.size.columns;
+  NormGradients to = {Zeros(features * columns), Zeros(features), Zeros(features)};
+  for (int f = 0; f < features; ++f) {
+    const auto at = static_cast<size_t>(f);
+    if (n.dgain != nullptr) to.dgain[at] = n.dgain[f];
+    if (n.dshift != nullptr) to.dshift[at] = n.dshift[f];
+  }
+  for (int c = 0; c < columns; ++c) {
+    double level = 0, along = 0;
+    for (int f = 0; f < features; ++f) {
+      const double dy = n.dy[f * columns + c], z = n.z[f * columns + c];
+      to.dgain[static_cast<size_t>(f)] += dy * z;
+      to.dshift[static_cast<size_t>(f)] += dy;
+      const double g = Scaled(dy, n.gain, nullptr, f);
+      level += n.kind == NormKind::kLayer ? g / features : 0;
+      along += g * z * n.share[c];
+    }
+    for (int f = 0; f < features; ++f) {
+      const double g = Scaled(n.dy[f * columns + c], n.gain, nullptr, f);
+      to.dx[At(f, columns, c)] =
+          BackThroughZ(n.backward, g, n.z[f * columns + c], level, along, n.inverse[c]) +
+          (n.accumulate ? n.dx[f * columns + c] : 0.0);
+    }
+  }
+  return to;
+}
+
+Doubles DerivativeOf(const NormForward& n, const float* dy) {
+  const int features = n.size.features, columns = n.size.columns;
+  constexpr double kStep = 1e-5;
+  Doubles to = Zeros(features * columns);
+  for (int c = 0; c < columns; ++c) {
+    for (int moved = 0; moved < features; ++moved) {
+      for (const double step : {kStep, -kStep}) {
+        Doubles x = ColumnOf(n, c);
+        x[static_cast<size_t>(moved)] += step;
+        const Standardised is = Standardise(x, n.kind, n.deviation, n.eps);
+        for (int f = 0; f < features; ++f) {
+          const double y = Scaled(is.z[static_cast<size_t>(f)], n.gain, n.shift, f);
+          to[At(moved, columns, c)] += dy[f * columns + c] * y / (2 * step);
+        }
+      }
+    }
+  }
+  return to;
+}
+
+BatchNorm Normalised(const BatchNormForward& n) {
+  BatchNorm to;
+  for (int f = 0; f < n.size.features; ++f) {
+    const float* const x = n.x + f * n.size.columns;
+    double mean = 0, variance = 0;
+    for (int c = 0; c < n.size.columns; ++c) mean += n.real[c] == 1 ? x[c] / n.count : 0.0;
+    for (int c = 0; c < n.size.columns; ++c) {
+      variance += n.real[c] == 1 ? (x[c] - mean) * (x[c] - mean) / n.count : 0;
+    }
+    const double inverse = 1 / std::sqrt(variance + n.eps);
+    to.mean.push_back(mean);
+    to.variance.push_back(variance);
+    to.inverse.push_back(inverse);
+    for (int c = 0; c < n.size.columns; ++c) {
+      to.z.push_back((x[c] - mean) * inverse);
+      to.y.push_back(Scaled(to.z.back(), n.gain, n.shift, f));
+    }
+  }
+  return to;
+}
+
+NormGradients BackThrough(const BatchNormBack& n) {
+  NormGradients to;
+  for (int f = 0; f < n.size.features; ++f) {
+    const ptrdiff_t row = f * n.size.columns;
+    const double gain = n.gain != nullptr ? n.gain[f] : 1.0;
+    double level = 0, along = 0;
+    for (int c = 0; c < n.size.columns; ++c) {
+      if (n.real[c] == 0) continue;
+      level += n.dy[row + c];
+      along += static_cast<double>(n.dy[row + c]) * n.z[row + c];
+    }
+    to.dgain.push_back(along + (n.dgain != nullptr ? n.dgain[f] : 0.0));
+    to.dshift.push_back(level + (n.dshift != nullptr ? n.dshift[f] : 0.0));
+    for (int c = 0; c < n.size.columns; ++c) {
+      const double dx = BackThroughZ(n.backward, n.dy[row + c] * gain, n.z[row + c],
+                                     level * gain / n.count, along * gain / n.count, n.inverse[f]);
+      to.dx.push_back((n.real[c] == 1 ? dx : 0) + (n.accumulate ? n.dx[row + c] : 0.0));
+    }
+  }
+  return to;
+}
+
+Attended Attend(const Attention& a) {
+  const int length = a.length, padded = RoundUp(length);
+  Attended to = {Zeros(length * length), Zeros(length * length), Zeros(a.features * length)};
+  for (int query = 0; query < length; ++query) {
+    const int keys = a.causal ? query + 1 : length;
+    Doubles scores;
+    for (int key = 0; key < keys; ++key) {
+      scores.push_back(a.scale * DotOf(a.q + query, a.k + key, a.stride, a.features) + a.bias);
+    }
+    const Doubles weights = WeightsOf(a.kind, scores);
+    for (int key = 0; key < keys; ++key) {
+      const double weight = weights[static_cast<size_t>(key)];
+      const double kept = a.mask != nullptr ? weight * a.mask[key * padded + query] : weight;
+      to.weights[At(key, length, query)] = weight;
+      to.dropped[At(key, length, query)] = kept;
+      for (int f = 0; f < a.features; ++f) {
+        to.context[At(f, length, query)] += kept * a.v[f * a.stride + key];
+      }
+    }
+  }
+  return to;
+}
+
+AttentionGradients BackThrough(const AttentionBack& b) {
+  const Attention& a = b.forward;
+  const int length = a.length, padded = RoundUp(length);
+  const Attended is = Attend(a);
+  const Doubles zeros = Zeros(a.features * length);
+  AttentionGradients to = {zeros, zeros, zeros};
+  for (int query = 0; query < length; ++query) {
+    const int keys = a.causal ? query + 1 : length;
+    Doubles weights, dweights;
+    for (int key = 0; key < keys; ++key) {
+      const double mask = a.mask != nullptr ? a.mask[key * padded + query] : 1.0;
+      weights.push_back(is.weights[At(key, length, query)]);
+      dweights.push_back(DotOf(a.v + key, b.dcontext + query, a.stride, a.features) * mask);
+    }
+    const Doubles dscores = ScoreGradients(a.kind, weights, dweights);
+    for (int key = 0; key < keys; ++key) {
+      const double dproduct = dscores[static_cast<size_t>(key)] * a.scale;
+      for (int f = 0; f < a.features; ++f) {
+        const ptrdiff_t row = f * a.stride;
+        to.dq[At(f, length, query)] += dproduct * a.k[row + key];
+        to.dk[At(f, length, key)] += dproduct * a.q[row + query];
+        to.dv[At(f, length, key)] += is.dropped[At(key, length, query)] * b.dcontext[row + query];
+      }
+    }
+  }
+  return to;
+}
+
+QueryAttended Attend(const QueryAttention& a) {
+  const int width = RoundUp(a.width);
+  QueryAttended to = {{}, Zeros(a.heads * a.width), Zeros(a.heads)};
+  for (int h = 0; h < a.heads; ++h) {
+    Doubles scores;
+    for (int u = 0; u < a.length; ++u) {
+      scores.push_back(a.scale * DotOf(a.rows[u], a.queries + h * width, 1, a.width) +
+                       a.offsets[h]);
+    }
+    const Doubles weights = WeightsOf(a.kind, scores);
+    to.weights.insert(to.weights.end(), weights.begin(), weights.end());
+    for (int u = 0; u < a.length; ++u) {
+      const double mask = a.mask != nullptr ? a.mask[h * RoundUp(a.length) + u] : 1.0;
+      const double kept = weights[static_cast<size_t>(u)] * mask;
+      to.sums[static_cast<size_t>(h)] += kept;
+      for (int f = 0; f < a.width; ++f) to.seen[At(h, a.width, f)] += kept * a.rows[u][f];
+    }
+  }
+  return to;
+}
+
+QueryAttentionGradients BackThrough(const QueryAttentionBack& b) {
+  const QueryAttention& a = b.forward;
+  const int width = RoundUp(a.width);
+  const QueryAttended is = Attend(a);
+  QueryAttentionGradients to = {
+      Zeros(a.heads * a.width), Zeros(a.heads), {}, Zeros(a.length * a.width)};
+  for (int u = 0; u < a.length; ++u) {
+    for (int f = 0; f < a.width; ++f) to.drows[At(u, a.width, f)] = b.drows[u * width + f];
+  }
+  for (int h = 0; h < a.heads; ++h) {
+    Doubles weights, masks, dweights;
+    for (int u = 0; u < a.length; ++u) {
+      weights.push_back(is.weights[At(h, a.length, u)]);
+      masks.push_back(a.mask != nullptr ? a.mask[h * RoundUp(a.length) + u] : 1.0);
+      const double dkept = DotOf(a.rows[u], b.dseen + h * width, 1, a.width) + b.dsums[h];
+      dweights.push_back(dkept * masks.back());
+    }
+    const Doubles dscores = ScoreGradients(a.kind, weights, dweights);
+    to.dscores.insert(to.dscores.end(), dscores.begin(), dscores.end());
+    for (int u = 0; u < a.length; ++u) {
+      const auto at = static_cast<size_t>(u);
+      to.doffsets[static_cast<size_t>(h)] += dscores[at];
+      for (int f = 0; f < a.width; ++f) {
+        to.dqueries[At(h, a.width, f)] += dscores[at] * a.scale * a.rows[u][f];
+        to.drows[At(u, a.width, f)] += dscores[at] * a.scale * b.row_queries[h * width + f] +
+                                       weights[at] * masks[at] * b.row_dseen[h * width + f];
+      }
+    }
+  }
+  return to;
+}
+
+double ActivationOf(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kGelu:
+      return x / 2 * std::erfc(-x / std::sqrt(2.0));
+    case Activation::kGeluTanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::kSilu:
+      return x * SigmoidOf(x);
+    case Activation::kSwiglu:
+      break;
+  }
+  return NAN;
+}
+
+double SlopeOf(Activation activation, double x) {
+  if (activation == Activation::kRelu && x == 0) return 0;
+  constexpr double kStep = 1e-6;
+  return (ActivationOf(activation, x + kStep) - ActivationOf(activation, x - kStep)) / (2 * kStep);
+}
+
+Losses LossesOf(const CrossEntropy& l) {
+  Losses to = {{}, Zeros(l.vocabulary * l.columns), {}};
+  for (int c = 0; c < l.columns; ++c) {
+    int32_t best = 0;
+    double sum = 0, total = 0;
+    const auto score = [&](int v) { return static_cast<double>(l.scores[v * l.columns + c]); };
+    for (int v = 1; v < l.vocabulary; ++v) best = score(v) > score(best) ? v : best;
+    for (int v = 0; v < l.vocabulary; ++v) sum += std::exp(score(v) - score(best));
+    for (int v = 0; v < l.vocabulary; ++v) total += score(v);
+    const double log_sum = score(best) + std::log(sum), smoothing = l.smoothing;
+    const int32_t target = l.targets[c];
+    to.best.push_back(best);
+    to.losses.push_back(target < 0 ? 0
+                                   : (1 - smoothing) * (log_sum - score(target)) +
+                                         smoothing * (log_sum - total / l.vocabulary));
+    for (int v = 0; v < l.vocabulary && target >= 0; ++v) {
+      const double wanted = (v == target ? 1 - smoothing : 0) + smoothing / l.vocabulary;
+      to.gradient[At(v, l.columns, c)] = l.weight * (std::exp(score(v) - log_sum) - wanted);
+    }
+  }
+  return to;
+}
+
+// As PyTorch's documentation of Adam and AdamW has it.
+Stepped StepOf(const AdamStep& s) {
+  Stepped to;
+  const double steps = static_cast<double>(s.step);
+  for (int64_t i = 0; i < s.n; ++i) {
+    double value = s.values[i], g = static_cast<double>(s.gradients[i]) * s.clip;
+    if (s.decoupled) {
+      value -= s.learning_rate * s.decay * value;
+    } else {
+      g += s.decay * value;
+    }
+    const double first = s.beta1 * s.first[i] + (1 - s.beta1) * g;
+    const double second = s.beta2 * s.second[i] + (1 - s.beta2) * g * g;
+    const double mean = first / (1 - std::pow(s.beta1, steps));
+    const double square = second / (1 - std::pow(s.beta2, steps));
+    to.values.push_back(value - s.learning_rate * mean / (std::sqrt(square) + s.eps));
+    to.first.push_back(first);
+    to.second.push_back(second);
+  }
+  return to;
+}
+
+Stepped StepOf(const SgdStep& s) {
+  Stepped to;
+  for (int64_t i = 0; i < s.n; ++i) {
+    const double g =
+        static_cast<double>(s.gradients[i]) * s.clip + static_cast<double>(s.decay) * s.values[i];
+    to.first.push_back(static_cast<double>(s.momentum) * s.momenta[i] + g);
+    to.values.push_back(s.values[i] - s.learning_rate * to.first.back());
+  }
+  return to;
+}
+
+}  // namespace ablate::engine::native::reference

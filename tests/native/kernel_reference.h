@@ -1,0 +1,86 @@
+// What the kernels compute, in double and by plain loops. Each function takes a kernel's own
+// arguments before the kernel has run, reads of them what the kernel reads, and returns what it has
+// to write: matrices without padding, row by row.
+#ifndef ABLATE_TESTS_NATIVE_KERNEL_REFERENCE_H_
+#define ABLATE_TESTS_NATIVE_KERNEL_REFERENCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "server/engine/native/kernels.h"
+
+namespace ablate::engine::native::reference {
+
+using Doubles = std::vector<double>;
+
+Doubles Multiplied(const Gemm& g);
+
+struct Norm {
+  Doubles z, y;            // [features][columns]
+  Doubles inverse, share;  // [columns]
+};
+Norm Normalised(const NormForward& n);
+
+struct NormGradients {
+  Doubles dx;             // [features][columns]
+  Doubles dgain, dshift;  // [features]
+};
+NormGradients BackThrough(const NormBack& n);
+
+// ∂(Σ dy·y)/∂x of the norm itself, by central differences; for small sizes.
+Doubles DerivativeOf(const NormForward& n, const float* dy);
+
+struct BatchNorm {
+  Doubles z, y;                     // [features][columns]
+  Doubles mean, variance, inverse;  // [features]
+};
+BatchNorm Normalised(const BatchNormForward& n);
+NormGradients BackThrough(const BatchNormBack& n);
+
+struct Attended {
+  Doubles weights, dropped;  // [keys][queries]
+  Doubles context;           // [features][queries]
+};
+Attended Attend(const Attention& a);
+
+struct AttentionGradients {
+  Doubles dq, dk, dv;  // [features][positions]
+};
+AttentionGradients BackThrough(const AttentionBack& b);
+
+struct QueryAttended {
+  Doubles weights;  // [heads][length]
+  Doubles seen;     // [heads][width]
+  Doubles sums;     // [heads]
+};
+QueryAttended Attend(const QueryAttention& a);
+
+struct QueryAttentionGradients {
+  Doubles dqueries;  // [heads][width]
+  Doubles doffsets;  // [heads]
+  Doubles dscores;   // [heads][length]
+  Doubles drows;     // [length][width]
+};
+QueryAttentionGradients BackThrough(const QueryAttentionBack& b);
+
+// Not of kSwiglu.
+double ActivationOf(Activation activation, double x);
+// By central differences, and 0 where kRelu has none.
+double SlopeOf(Activation activation, double x);
+
+struct Losses {
+  Doubles losses;             // [columns]
+  Doubles gradient;           // [vocabulary][columns]
+  std::vector<int32_t> best;  // [columns]
+};
+Losses LossesOf(const CrossEntropy& l);
+
+struct Stepped {
+  Doubles values, first, second;
+};
+Stepped StepOf(const AdamStep& s);
+Stepped StepOf(const SgdStep& s);
+
+}  // namespace ablate::engine::native::reference
+
+#endif  // ABLATE_TESTS_NATIVE_KERNEL_REFERENCE_H_

@@ -1,0 +1,839 @@
+// Every kernel of every target of this machine beside plain loops in double. What a kernel may read
+// and not use is NaN, where it may write nothing lies a sentinel, and each buffer is no longer than
+// kernels.h has it, so that AddressSanitizer sees what lies beyond.
+#include "server/engine/native/kernels.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/native/kernel_reference.h"
+
+namespace ablate::engine::native {
+namespace {
+
+using reference::Doubles;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kSentinel = 54321.5f;
+constexpr double kNotSaid = 1e300;  // an expected number about which the contract says nothing
+constexpr double kTolerance = 3e-6;
+
+struct Size {
+  int features;
+  int columns;
+};
+constexpr Size kSizes[] = {{1, 16}, {2, 32}, {3, 16}, {7, 48}, {24, 80}, {65, 16}, {130, 112}};
+constexpr int kLengths[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, 50, 64, 70};
+constexpr int kWidths[] = {1, 5, 16, 24, 33};
+
+// Rows of `columns` floats, `stride` apart, with a gap between them.
+struct Matrix {
+  // Whole rows where these are a multiple of kColumns long, or else kColumns floats behind the
+  // last.
+  Matrix(int of_rows, int of_columns, ptrdiff_t apart, float between = kSentinel)
+      : rows(of_rows), columns(of_columns), stride(apart), gap(between) {
+    const ptrdiff_t behind = stride % kColumns == 0    ? stride - columns
+                             : columns % kColumns == 0 ? 0
+                                                       : kColumns;
+    floats.assign(static_cast<size_t>(std::max(rows - 1, 0) * stride + columns + behind), gap);
+  }
+  Matrix(int of_rows, int of_columns) : Matrix(of_rows, of_columns, of_columns) {}
+
+  float* data() { return floats.data(); }
+  float& at(int r, int c) { return floats[static_cast<size_t>(r * stride + c)]; }
+
+  int rows;
+  int columns;
+  ptrdiff_t stride;
+  float gap;
+  std::vector<float> floats;
+};
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+
+  int Between(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
+  bool Coin() { return Between(0, 1) == 1; }
+  float Normal(float deviation = 1) {
+    return std::normal_distribution<float>(0, deviation)(engine_);
+  }
+  // The rows; the gap stays.
+  Matrix Fill(Matrix matrix, float deviation = 1) {
+    for (int r = 0; r < matrix.rows; ++r) {
+      for (int c = 0; c < matrix.columns; ++c) matrix.at(r, c) = Normal(deviation);
+    }
+    return matrix;
+  }
+  Matrix Rows(int rows, int columns) { return Fill(Matrix(rows, columns)); }
+  // Exactly so many floats.
+  std::vector<float> Floats(int64_t n, float deviation = 1) {
+    std::vector<float> floats(static_cast<size_t>(n));
+    for (float& value : floats) value = Normal(deviation);
+    return floats;
+  }
+  // Of dropout: 0 or 1/(1 − p).
+  std::vector<float> Mask(int64_t n) {
+    std::vector<float> mask(static_cast<size_t>(n));
+    for (float& value : mask) value = Between(0, 3) == 0 ? 0.0f : 4.0f / 3;
+    return mask;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+double NormOf(const Doubles& x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return std::sqrt(sum);
+}
+
+// Rows of `columns` made `stride` long by `with`.
+Doubles Padded(const Doubles& x, int columns, int stride, double with) {
+  Doubles padded;
+  for (size_t i = 0; i < x.size(); ++i) {
+    padded.push_back(x[i]);
+    const auto at = static_cast<int>(i) % columns;
+    if (at == columns - 1) padded.insert(padded.end(), static_cast<size_t>(stride - columns), with);
+  }
+  return padded;
+}
+
+// One target's kernels and all that they wrote.
+struct Trial {
+  const Kernels& kernels;
+  std::vector<float> written = {};
+};
+
+// The error is judged by `scale`, or else by the norm of what is expected. Gaps keep their
+// sentinel.
+void ExpectClose(Trial& run, const char* what, Matrix& got, const Doubles& expected,
+                 double scale = -1, double tolerance = kTolerance) {
+  ASSERT_EQ(expected.size(), static_cast<size_t>(got.rows) * static_cast<size_t>(got.columns));
+  run.written.insert(run.written.end(), got.floats.begin(), got.floats.end());
+  Doubles errors, said;
+  for (int r = 0; r < got.rows; ++r) {
+    for (int c = 0; c < got.columns; ++c) {
+      const double wanted = expected[static_cast<size_t>(r) * static_cast<size_t>(got.columns) +
+                                     static_cast<size_t>(c)];
+      if (wanted == kNotSaid) continue;
+      errors.push_back(got.at(r, c) - wanted);
+      said.push_back(wanted);
+    }
+  }
+  EXPECT_LE(NormOf(errors), tolerance * (scale < 0 ? NormOf(said) : scale))
+      << what << ", expected norm " << NormOf(said);
+  int overwritten = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(got.floats.size()); ++i) {
+    const bool inside = i % got.stride < got.columns && i / got.stride < got.rows;
+    if (!inside && got.floats[static_cast<size_t>(i)] != got.gap) ++overwritten;
+  }
+  EXPECT_EQ(overwritten, 0) << what << " outside of its columns";
+}
+
+void ExpectClose(Trial& run, const char* what, const std::vector<float>& got,
+                 const Doubles& expected, double scale = -1, double tolerance = kTolerance) {
+  Matrix matrix(1, static_cast<int>(got.size()));
+  matrix.floats = got;
+  ExpectClose(run, what, matrix, expected, scale, tolerance);
+}
+
+void CheckGemm(Trial& run) {
+  Random random(1);
+  for (int i = 0; i < 80; ++i) {
+    const bool large = i == 0, turned = random.Coin();
+    Gemm g;
+    g.rows = large ? 130 : random.Between(1, 40);
+    g.columns = large ? 150 : random.Between(1, 90);
+    g.depth = large ? 300 : random.Between(0, 40);
+    const int a_rows = turned ? g.depth : g.rows, a_columns = turned ? g.rows : g.depth;
+    const int a_stride = a_columns + random.Between(0, 3);
+    const std::vector<float> a = random.Floats(int64_t{a_rows} * a_stride);
+    Matrix b = random.Fill(Matrix(g.depth, g.columns, g.columns + random.Between(0, 20), kNan));
+    Matrix c = random.Fill(Matrix(g.rows, g.columns, g.columns + random.Between(0, 20)));
+    const std::vector<float> bias = random.Floats(g.rows);
+    g.a = a.data();
+    g.a_row = turned ? 1 : a_stride;
+    g.a_k = turned ? a_stride : 1;
+    g.b = b.data();
+    g.b_row = b.stride;
+    g.c = c.data();
+    g.c_row = c.stride;
+    g.bias = random.Coin() ? bias.data() : nullptr;
+    g.accumulate = random.Coin();
+    const Doubles expected = reference::Multiplied(g);
+    run.kernels.gemm(g);
+    SCOPED_TRACE(testing::Message() << g.rows << "×" << g.depth << "×" << g.columns);
+    ExpectClose(run, "product", c, expected);
+  }
+}
+
+void CheckTranspose(Trial& run) {
+  Random random(2);
+  for (int i = 0; i < 80; ++i) {
+    const int rows = random.Between(1, 40), columns = random.Between(1, 40);
+    const int stride = columns + random.Between(0, 5);
+    const std::vector<float> from = random.Floats((rows - 1) * stride + columns);
+    Matrix to(columns, rows, rows + random.Between(0, 5));
+    to.floats.resize(static_cast<size_t>((columns - 1) * to.stride + rows));
+    to.floats.shrink_to_fit();
+    Doubles expected;
+    for (int c = 0; c < columns; ++c) {
+      for (int r = 0; r < rows; ++r) {
+        expected.push_back(from[static_cast<size_t>(r * stride + c)]);
+      }
+    }
+    run.kernels.transpose(from.data(), stride, rows, columns, to.data(), to.stride);
+    ExpectClose(run, "transposed", to, expected, 0);
+  }
+}
+
+void CheckRowSums(Trial& run) {
+  Random random(3);
+  for (const auto [rows, columns] : kSizes) {
+    Matrix x = random.Fill(Matrix(rows, columns, columns + random.Between(0, 5), kNan));
+    std::vector<float> to = random.Floats(rows);
+    Doubles expected(to.begin(), to.end());
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) expected[static_cast<size_t>(r)] += x.at(r, c);
+    }
+    run.kernels.add_row_sums(x.data(), x.stride, rows, columns, to.data());
+    ExpectClose(run, "sums of rows", to, expected);
+  }
+}
+
+struct NormFormula {
+  NormKind kind;
+  NormDeviation deviation;
+};
+constexpr NormFormula kNormFormulas[] = {
+    {NormKind::kLayer, NormDeviation::kPopulation},
+    {NormKind::kLayer, NormDeviation::kUnbiasedEpsOutside},
+    {NormKind::kRms, NormDeviation::kPopulation},
+    {NormKind::kL2, NormDeviation::kPopulation},
+};
+constexpr NormBackward kModes[] = {NormBackward::kExact, NormBackward::kCenterScale,
+                                   NormBackward::kProjected, NormBackward::kIdentity};
+
+void CheckNorm(Trial& run) {
+  Random random(4);
+  for (const auto [features, columns] : kSizes) {
+    for (const auto [kind, deviation] : kNormFormulas) {
+      // A gradient along one or two features is the little that a small eps leaves of it.
+      if (deviation == NormDeviation::kUnbiasedEpsOutside && features < 2) continue;
+      const float eps = features < 3 || random.Coin() ? 0.5f : 1e-5f;
+      SCOPED_TRACE(testing::Message() << features << "×" << columns << ", kind "
+                                      << static_cast<int>(kind) << ", eps " << eps);
+      for (const NormBackward mode : kModes) {
+        Matrix x = random.Rows(features, columns), z(features, columns), y(features, columns);
+        for (int f = 0; f < features && features > 8 && eps == 0.5f; ++f) x.at(f, 0) = 0;
+        const std::vector<float> gain = random.Floats(features), shift = random.Floats(features);
+        Matrix inverse(1, columns), share(1, columns);
+        const bool in_place = random.Coin(), scaled = random.Coin(), shifted = random.Coin();
+        const NormForward forward = {{features, columns},
+                                     kind,
+                                     deviation,
+                                     eps,
+                                     x.data(),
+                                     scaled ? gain.data() : nullptr,
+                                     shifted ? shift.data() : nullptr,
+                                     z.data(),
+                                     in_place ? x.data() : y.data(),
+                                     inverse.data(),
+                                     share.data()};
+        const reference::Norm expected = reference::Normalised(forward);
+        Matrix dy = random.Rows(features, columns), dx = random.Rows(features, columns);
+        const Doubles derivative =
+            features < 8 ? reference::DerivativeOf(forward, dy.data()) : Doubles();
+        run.kernels.norm_forward(forward);
+        ExpectClose(run, "z", z, expected.z);
+        ExpectClose(run, "y", in_place ? x : y, expected.y);
+        ExpectClose(run, "inverse", inverse, expected.inverse);
+        ExpectClose(run, "share", share, expected.share);
+
+        std::vector<float> dgain = random.Floats(features), dshift = random.Floats(features);
+        const bool accumulate = random.Coin(), back_in_place = !accumulate && random.Coin();
+        const NormBack back = {{features, columns},
+                               kind,
+                               mode,
+                               dy.data(),
+                               z.data(),
+                               inverse.data(),
+                               share.data(),
+                               forward.gain,
+                               scaled ? dgain.data() : nullptr,
+                               shifted ? dshift.data() : nullptr,
+                               back_in_place ? dy.data() : dx.data(),
+                               accumulate};
+        const reference::NormGradients gradients = reference::BackThrough(back);
+        run.kernels.norm_back(back);
+        ExpectClose(run, "dx", back_in_place ? dy : dx, gradients.dx);
+        if (scaled) ExpectClose(run, "dgain", dgain, gradients.dgain);
+        if (shifted) ExpectClose(run, "dshift", dshift, gradients.dshift);
+        if (mode == NormBackward::kExact && !accumulate && !derivative.empty()) {
+          ExpectClose(run, "derivative", back_in_place ? dy : dx, derivative, -1, 2e-5);
+        }
+      }
+    }
+  }
+}
+
+void CheckBatchNorm(Trial& run) {
+  Random random(5);
+  for (const auto [features, columns] : kSizes) {
+    for (const NormBackward mode : kModes) {
+      const int count = random.Between(3, columns);
+      std::vector<float> real(static_cast<size_t>(columns), 0.0f);
+      std::fill_n(real.begin(), count, 1.0f);
+      if (random.Coin()) std::reverse(real.begin(), real.end());
+      Matrix x = random.Rows(features, columns), z(features, columns), y(features, columns);
+      const std::vector<float> gain = random.Floats(features), shift = random.Floats(features);
+      std::vector<float> mean(gain.size()), variance(gain.size()), inverse(gain.size());
+      const bool in_place = random.Coin(), scaled = random.Coin(), shifted = random.Coin();
+      const float real_columns = static_cast<float>(count);
+      const BatchNormForward forward = {{features, columns},
+                                        1e-5f,
+                                        real.data(),
+                                        real_columns,
+                                        x.data(),
+                                        scaled ? gain.data() : nullptr,
+                                        shifted ? shift.data() : nullptr,
+                                        z.data(),
+                                        in_place ? x.data() : y.data(),
+                                        mean.data(),
+                                        variance.data(),
+                                        inverse.data()};
+      const reference::BatchNorm expected = reference::Normalised(forward);
+      run.kernels.batch_norm_forward(forward);
+      ExpectClose(run, "z", z, expected.z);
+      ExpectClose(run, "y", in_place ? x : y, expected.y);
+      ExpectClose(run, "mean", mean, expected.mean, std::sqrt(features));
+      ExpectClose(run, "variance", variance, expected.variance);
+      ExpectClose(run, "inverse", inverse, expected.inverse);
+
+      Matrix dy = random.Rows(features, columns), dx = random.Rows(features, columns);
+      std::vector<float> dgain = random.Floats(features), dshift = random.Floats(features);
+      const BatchNormBack back = {{features, columns},
+                                  mode,
+                                  real.data(),
+                                  real_columns,
+                                  dy.data(),
+                                  z.data(),
+                                  inverse.data(),
+                                  forward.gain,
+                                  scaled ? dgain.data() : nullptr,
+                                  shifted ? dshift.data() : nullptr,
+                                  dx.data(),
+                                  random.Coin()};
+      const reference::NormGradients gradients = reference::BackThrough(back);
+      run.kernels.batch_norm_back(back);
+      ExpectClose(run, "dx", dx, gradients.dx);
+      if (scaled) ExpectClose(run, "dgain", dgain, gradients.dgain);
+      if (shifted) ExpectClose(run, "dshift", dshift, gradients.dshift);
+
+      Matrix again = random.Rows(features, columns), standard(features, columns);
+      Doubles by_row;
+      for (int f = 0; f < features; ++f) {
+        const auto at = static_cast<size_t>(f);
+        for (int c = 0; c < columns; ++c) {
+          const double centred = static_cast<double>(again.at(f, c)) - mean[at];
+          by_row.push_back(centred * inverse[at] * (scaled ? gain[at] : 1.0) +
+                           (shifted ? shift[at] : 0.0));
+        }
+      }
+      run.kernels.standardise_rows({{features, columns},
+                                    again.data(),
+                                    mean.data(),
+                                    inverse.data(),
+                                    forward.gain,
+                                    forward.shift,
+                                    in_place ? again.data() : standard.data()});
+      ExpectClose(run, "standardised", in_place ? again : standard, by_row);
+    }
+  }
+}
+
+// One head of one sequence that begins anywhere in a wider matrix.
+struct AttentionCase {
+  AttentionCase(Random& random, int length, int features, bool causal, AttentionKind kind,
+                bool drops)
+      : padded(RoundUp(length)),
+        stride(length + random.Between(0, 40)),
+        // Few queries of which each looks at one key have a gradient of rounding errors.
+        q(random.Fill(Matrix(features, length, stride, kNan), length < 15 ? 1 : 3)),
+        k(random.Fill(Matrix(features, length, stride, kNan))),
+        v(random.Fill(Matrix(features, length, stride, kNan))),
+        weights(length, padded),
+        dropped(length, padded),
+        context(features, length, stride),
+        mask(random.Mask(int64_t{length} * padded)) {
+    a = {kind,
+         causal,
+         length,
+         features,
+         1 / std::sqrt(static_cast<float>(features)),
+         random.Normal(),
+         stride,
+         q.data(),
+         k.data(),
+         v.data(),
+         weights.data(),
+         drops ? mask.data() : nullptr,
+         drops ? dropped.data() : nullptr,
+         context.data()};
+  }
+
+  int padded;
+  int stride;
+  Matrix q, k, v, weights, dropped, context;
+  std::vector<float> mask;
+  Attention a;
+};
+
+template <typename Use>
+void ForEachAttention(Random& random, const Use& use) {
+  for (const int length : kLengths) {
+    for (int option = 0; option < 8; ++option) {
+      const bool causal = option % 2 == 1, drops = option / 2 % 2 == 1;
+      const int features = random.Between(1, 36);
+      AttentionCase attention(random, length, features, causal,
+                              option < 4 ? AttentionKind::kSoftmax : AttentionKind::kSigmoid,
+                              drops);
+      SCOPED_TRACE(testing::Message()
+                   << "length " << length << ", features " << features << ", option " << option);
+      use(attention);
+    }
+  }
+}
+
+void CheckAttention(Trial& run) {
+  Random random(6);
+  ForEachAttention(random, [&](AttentionCase& is) {
+    const reference::Attended expected = reference::Attend(is.a);
+    run.kernels.attention(is.a);
+    const auto of_lookers = [&is](const Doubles& weights) {
+      Doubles padded = Padded(weights, is.a.length, is.padded, kNotSaid);
+      for (int key = 0; is.a.causal && key < is.a.length; ++key) {
+        std::fill_n(padded.begin() + key * is.padded, key, kNotSaid);
+      }
+      return padded;
+    };
+    ExpectClose(run, "weights", is.weights, of_lookers(expected.weights));
+    if (is.a.mask != nullptr) ExpectClose(run, "dropped", is.dropped, of_lookers(expected.dropped));
+    ExpectClose(run, "context", is.context, expected.context);
+
+    const int features = is.a.features, length = is.a.length;
+    Matrix dcontext = random.Fill(Matrix(features, length, is.stride, kNan));
+    Matrix dq(features, length, is.stride), dk = dq, dv = dq;
+    std::vector<float> scratch(static_cast<size_t>(2 * is.padded * is.padded), kNan);
+    const AttentionBack back = {is.a,      dcontext.data(), dq.data(),
+                                dk.data(), dv.data(),       scratch.data()};
+    const reference::AttentionGradients gradients = reference::BackThrough(back);
+    run.kernels.attention_back(back);
+    ExpectClose(run, "dq", dq, gradients.dq);
+    ExpectClose(run, "dk", dk, gradients.dk);
+    ExpectClose(run, "dv", dv, gradients.dv);
+  });
+}
+
+void CheckQueryAttention(Trial& run) {
+  Random random(7);
+  for (const int width : kWidths) {
+    for (const int length : kLengths) {
+      const int heads = random.Between(1, 4), padded = RoundUp(width), tokens = 9;
+      SCOPED_TRACE(testing::Message() << "width " << width << ", length " << length);
+      Matrix table = random.Fill(Matrix(tokens, width, width, /*gap=*/1e3f));
+      std::vector<const float*> rows;
+      for (int u = 0; u < length; ++u) {
+        rows.push_back(&table.at(u == 0 ? tokens - 1 : random.Between(0, tokens - 1), 0));
+      }
+      const auto by_head = [&] { return random.Fill(Matrix(heads, width, padded, 0.0f)); };
+      Matrix queries = by_head(), dseen = by_head(), row_queries = by_head(), row_dseen = by_head();
+      const std::vector<float> offsets = random.Floats(heads), dsums = random.Floats(heads);
+      const std::vector<float> mask = random.Mask(int64_t{heads} * RoundUp(length));
+      Matrix weights(heads, RoundUp(length)), seen(heads, padded), dqueries(heads, padded);
+      std::vector<float> sums(offsets.size()), doffsets(offsets.size());
+      Matrix drows = random.Fill(Matrix(length, width, padded));
+      QueryAttention a;
+      a.kind = random.Coin() ? AttentionKind::kSoftmax : AttentionKind::kSigmoid;
+      a.length = length;
+      a.width = width;
+      a.heads = heads;
+      a.scale = 0.5f;
+      a.rows = rows.data();
+      a.queries = queries.data();
+      a.offsets = offsets.data();
+      a.mask = random.Coin() ? mask.data() : nullptr;
+      a.weights = weights.data();
+      a.seen = seen.data();
+      a.sums = sums.data();
+      const QueryAttentionBack back = {a,
+                                       dseen.data(),
+                                       dsums.data(),
+                                       dqueries.data(),
+                                       doffsets.data(),
+                                       row_queries.data(),
+                                       row_dseen.data(),
+                                       drows.data()};
+      const reference::QueryAttended expected = reference::Attend(a);
+      const reference::QueryAttentionGradients gradients = reference::BackThrough(back);
+      run.kernels.query_attention(a);
+      run.kernels.query_attention_back(back);
+      ExpectClose(run, "weights", weights,
+                  Padded(expected.weights, length, RoundUp(length), kNotSaid));
+      ExpectClose(run, "seen", seen, Padded(expected.seen, width, padded, kNotSaid));
+      ExpectClose(run, "sums", sums, expected.sums);
+      ExpectClose(run, "dqueries", dqueries, Padded(gradients.dqueries, width, padded, kNotSaid));
+      ExpectClose(run, "doffsets", doffsets, gradients.doffsets, NormOf(gradients.dscores));
+      ExpectClose(run, "drows", drows, gradients.drows);
+    }
+  }
+}
+
+void CheckActivate(Trial& run) {
+  Random random(8);
+  const std::vector<float> special = {0, -0.0f, 20, -20, 90, -90, 1e-6f, -1e-6f, 5, -5, 9, -9};
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kSilu, Activation::kSwiglu}) {
+    for (const auto [rows, columns] : kSizes) {
+      SCOPED_TRACE(testing::Message() << "activation " << static_cast<int>(activation));
+      const bool gated = activation == Activation::kSwiglu, in_place = random.Coin();
+      Matrix x = random.Fill(Matrix(gated ? 2 * rows : rows, columns), 3);
+      std::copy(special.begin(), special.end(), x.floats.begin());
+      Matrix y(rows, columns), y_alone(rows, columns), slope(x.rows, columns);
+      const size_t n = y.floats.size();
+      Doubles values(n), slopes(x.floats.size());
+      for (size_t i = 0; i < n; ++i) {
+        const Activation of = gated ? Activation::kSilu : activation;
+        const double through = gated ? x.floats[n + i] : 1;
+        values[i] = reference::ActivationOf(of, x.floats[i]) * through;
+        slopes[i] = reference::SlopeOf(of, x.floats[i]) * through;
+        if (gated) slopes[n + i] = reference::ActivationOf(of, x.floats[i]);
+      }
+      run.kernels.activate({activation, rows, columns, x.data(), y_alone.data(), nullptr});
+      Matrix& slope_at = in_place ? x : slope;
+      run.kernels.activate({activation, rows, columns, x.data(), y.data(), slope_at.data()});
+      ExpectClose(run, "value", y, values);
+      ExpectClose(run, "value without slope", y_alone, values);
+      ExpectClose(run, "slope", slope_at, slopes);
+      for (size_t i = 0; i < n; ++i) {
+        EXPECT_NEAR(y.floats[i], values[i], 1e-6 * std::max(1.0, std::abs(values[i])));
+        // 1 − (1 + tanh y)/2 has few digits where little is left of it.
+        EXPECT_NEAR(slope_at.floats[i], slopes[i], 3e-6 * std::max(1.0, std::abs(slopes[i])));
+      }
+    }
+  }
+}
+
+void CheckLosses(Trial& run) {
+  Random random(9);
+  for (const int vocabulary : {2, 3, 13, 64, 70}) {
+    for (const float smoothing : {0.0f, 0.1f, 0.9f}) {
+      for (const float deviation : {1.0f, 30.0f}) {
+        SCOPED_TRACE(testing::Message() << vocabulary << " tokens, smoothing " << smoothing);
+        const int columns = kColumns * random.Between(1, 4);
+        Matrix scores = random.Fill(Matrix(vocabulary, columns), deviation);
+        // Halves, so that there are equals among the highest.
+        for (float& score : scores.floats) score = std::round(score * 2) / 2;
+        std::vector<int32_t> targets(static_cast<size_t>(columns));
+        for (int32_t& target : targets) target = random.Between(-1, vocabulary - 1);
+        std::vector<float> losses(targets.size()), plain_losses(targets.size());
+        std::vector<int32_t> best(targets.size());
+        CrossEntropy plain = {vocabulary, columns, scores.data(), targets.data()};
+        CrossEntropy smooth = plain;
+        smooth.smoothing = smoothing;
+        smooth.weight = 1.0f / 37;
+        smooth.losses = losses.data();
+        const reference::Losses expected = reference::LossesOf(smooth);
+        const reference::Losses scored = reference::LossesOf(plain);
+        run.kernels.score(
+            {vocabulary, columns, scores.data(), targets.data(), plain_losses.data(), best.data()});
+        ExpectClose(run, "score's losses", plain_losses, scored.losses);
+        EXPECT_EQ(best, scored.best);
+        run.kernels.cross_entropy(smooth);
+        ExpectClose(run, "losses", losses, expected.losses);
+        ExpectClose(run, "gradient", scores, expected.gradient);
+      }
+    }
+  }
+}
+
+void CheckElementwise(Trial& run) {
+  Random random(10);
+  for (const int n : {16, 48, 160}) {
+    const std::vector<float> x = random.Floats(n), y = random.Floats(n);
+    std::vector<float> product = y, sum = y, scaled(y.size(), kNan);
+    Doubles products, sums, scales;
+    for (size_t i = 0; i < y.size(); ++i) {
+      products.push_back(static_cast<double>(x[i]) * y[i]);
+      sums.push_back(0.75 * x[i] - 1.5 * y[i]);
+      scales.push_back(0.75 * x[i]);
+    }
+    run.kernels.multiply(x.data(), product.data(), n);
+    run.kernels.combine(0.75f, x.data(), -1.5f, sum.data(), n);
+    run.kernels.combine(0.75f, x.data(), 0, scaled.data(), n);
+    ExpectClose(run, "product", product, products);
+    ExpectClose(run, "sum", sum, sums);
+    ExpectClose(run, "scaled", scaled, scales);
+  }
+  for (const auto [half, columns] : kSizes) {
+    Matrix x = random.Fill(Matrix(2 * half, columns, columns + random.Between(0, 9)));
+    Matrix cosine(half, columns), sine(half, columns);
+    Doubles turned(static_cast<size_t>(2 * half * columns)), before(turned.size());
+    for (int r = 0; r < half; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        const auto low = static_cast<size_t>(r * columns + c);
+        const size_t high = low + static_cast<size_t>(half * columns);
+        const double angle = random.Normal(3), a = x.at(r, c), b = x.at(r + half, c);
+        cosine.at(r, c) = static_cast<float>(std::cos(angle));
+        sine.at(r, c) = static_cast<float>(std::sin(angle));
+        turned[low] = a * std::cos(angle) - b * std::sin(angle);
+        turned[high] = a * std::sin(angle) + b * std::cos(angle);
+        before[low] = a;
+        before[high] = b;
+      }
+    }
+    run.kernels.rotate(x.data(), x.stride, half, columns, cosine.data(), sine.data(), false);
+    ExpectClose(run, "turned", x, turned);
+    run.kernels.rotate(x.data(), x.stride, half, columns, cosine.data(), sine.data(), true);
+    ExpectClose(run, "turned back", x, before);
+  }
+}
+
+void CheckSteps(Trial& run) {
+  Random random(11);
+  for (const int n : {1, 2, 15, 16, 17, 31, 33, 100, 257}) {
+    const std::vector<float> gradients = random.Floats(n);
+    for (const int64_t step : {1, 2, 1000}) {
+      std::vector<float> values = random.Floats(n), first = random.Floats(n, 0.1f);
+      std::vector<float> second = random.Floats(n, 0.1f);
+      for (float& square : second) square = std::abs(square);
+      // A large rate, so that an error of the step is one of what it leaves.
+      const AdamStep adam = {n,
+                             values.data(),
+                             gradients.data(),
+                             first.data(),
+                             second.data(),
+                             0.3f,
+                             random.Coin(),
+                             0.2,
+                             0.1,
+                             0.9,
+                             0.99,
+                             1e-3,
+                             step};
+      const reference::Stepped expected = reference::StepOf(adam);
+      run.kernels.adam(adam);
+      ExpectClose(run, "adam's values", values, expected.values);
+      ExpectClose(run, "adam's first moments", first, expected.first);
+      ExpectClose(run, "adam's second moments", second, expected.second);
+    }
+    std::vector<float> values = random.Floats(n), momenta = random.Floats(n);
+    const SgdStep sgd = {n,    values.data(), gradients.data(), momenta.data(), 0.3f, 0.4f,
+                         0.1f, 0.9f};
+    const reference::Stepped expected = reference::StepOf(sgd);
+    run.kernels.sgd(sgd);
+    ExpectClose(run, "sgd's values", values, expected.values);
+    ExpectClose(run, "sgd's momenta", momenta, expected.first);
+
+    std::vector<float> y = random.Floats(n);
+    Doubles moved;
+    double squares = 0;
+    std::vector<float> large = random.Floats(n, 1e25f);
+    for (size_t i = 0; i < y.size(); ++i) {
+      moved.push_back(y[i] + 0.3 * (static_cast<double>(gradients[i]) - y[i]));
+      squares += static_cast<double>(large[i]) * large[i];
+    }
+    run.kernels.lerp(gradients.data(), 0.3f, y.data(), n);
+    ExpectClose(run, "lerp", y, moved);
+    const double norm = run.kernels.squared_norm(large.data(), n);
+    EXPECT_NEAR(norm, squares, 1e-13 * squares);
+    run.written.resize(run.written.size() + 2);
+    std::memcpy(&*run.written.end() - 2, &norm, sizeof(norm));
+  }
+}
+
+template <typename Check>
+void OnEveryTarget(const Check& check) {
+  for (const Kernels* kernels : AllKernels()) {
+    SCOPED_TRACE(kernels->target);
+    Trial run = {*kernels};
+    check(run);
+  }
+}
+
+TEST(KernelsTest, MultiplyMatrices) { OnEveryTarget(CheckGemm); }
+TEST(KernelsTest, Transpose) { OnEveryTarget(CheckTranspose); }
+TEST(KernelsTest, SumRows) { OnEveryTarget(CheckRowSums); }
+TEST(KernelsTest, NormaliseColumns) { OnEveryTarget(CheckNorm); }
+TEST(KernelsTest, NormaliseBatches) { OnEveryTarget(CheckBatchNorm); }
+TEST(KernelsTest, Attend) { OnEveryTarget(CheckAttention); }
+TEST(KernelsTest, AttendWithOneQuery) { OnEveryTarget(CheckQueryAttention); }
+TEST(KernelsTest, Activate) { OnEveryTarget(CheckActivate); }
+TEST(KernelsTest, GiveLossesAndTheirGradients) { OnEveryTarget(CheckLosses); }
+TEST(KernelsTest, WorkElementByElement) { OnEveryTarget(CheckElementwise); }
+TEST(KernelsTest, Step) { OnEveryTarget(CheckSteps); }
+
+TEST(KernelsTest, HaveTheSameBitsOnEveryFusedTarget) {
+  for (const auto check :
+       {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckBatchNorm, CheckAttention,
+        CheckQueryAttention, CheckActivate, CheckLosses, CheckElementwise, CheckSteps}) {
+    std::vector<float> first;
+    OnEveryTarget([&](Trial& run) {
+      if (!run.kernels.fused) return;
+      check(run);
+      if (first.empty()) first = run.written;
+      ASSERT_EQ(run.written.size(), first.size());
+      EXPECT_EQ(std::memcmp(run.written.data(), first.data(), first.size() * sizeof(float)), 0);
+    });
+  }
+}
+
+TEST(KernelsTest, GiveAColumnTheSameBitsWhereverItLies) {
+  OnEveryTarget([](Trial& run) {
+    Random random(12);
+    const int rows = 23, depth = 40, columns = 100;
+    Matrix a = random.Rows(rows, depth), c(rows, columns), alone(rows, 1);
+    Matrix b = random.Rows(depth, columns);
+    Gemm g = {rows, columns, depth, a.data(), depth, 1, b.data(), columns, c.data(), columns};
+    run.kernels.gemm(g);
+    g.columns = 1;
+    g.c = alone.data();
+    g.c_row = 1;
+    for (const int column : {0, 15, 16, 63, 64, 99}) {
+      g.b = b.data() + column;
+      run.kernels.gemm(g);
+      for (int r = 0; r < rows; ++r) EXPECT_EQ(alone.at(r, 0), c.at(r, column));
+    }
+  });
+}
+
+TEST(KernelsTest, LeaveWeightsOf0WhereAQueryDoesNotLook) {
+  OnEveryTarget([](Trial& run) {
+    Random random(13);
+    ForEachAttention(random, [&](AttentionCase& is) {
+      run.kernels.attention(is.a);
+      int weights = 0;
+      for (int key = 0; key < is.a.length; ++key) {
+        for (int query = 0; query < is.padded; ++query) {
+          const bool looks = query < is.a.length && (!is.a.causal || key <= query);
+          weights += !looks && is.weights.at(key, query) != 0;
+        }
+      }
+      EXPECT_EQ(weights, 0);
+    });
+  });
+}
+
+TEST(KernelsTest, ActivateAsTheirLimitsFarFrom0) {
+  OnEveryTarget([](Trial& run) {
+    for (const Activation activation :
+         {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+      std::vector<float> x = {20, 90, 1e4f, -20, -90, -1e4f, kNan, kInfinity};
+      x.resize(kColumns);
+      std::vector<float> y(x.size()), slope(x.size());
+      run.kernels.activate({activation, 1, kColumns, x.data(), y.data(), slope.data()});
+      for (const size_t i : {0, 1, 2, 3, 4, 5}) {
+        EXPECT_NEAR(y[i], std::max(x[i], 0.0f), 1e-7 * std::abs(x[i]));
+        EXPECT_NEAR(slope[i], x[i] > 0 ? 1 : 0, 1e-7);
+      }
+      EXPECT_TRUE(std::isnan(y[6]));
+      EXPECT_EQ(y[7], kInfinity);
+    }
+  });
+}
+
+TEST(KernelsTest, GiveNoFiniteLossOfNanOrInfinity) {
+  OnEveryTarget([](Trial& run) {
+    for (const float bad : {kNan, kInfinity}) {
+      Random random(14);
+      const int vocabulary = 13, columns = 32;
+      Matrix scores = random.Rows(vocabulary, columns);
+      const std::vector<int32_t> targets(columns, 3);
+      std::vector<int32_t> best(columns);
+      for (int c = 0; c < columns; ++c) {
+        if (c != 5) scores.at(c % vocabulary, c) = bad;
+      }
+      std::vector<float> scored(columns), losses(columns);
+      run.kernels.score(
+          {vocabulary, columns, scores.data(), targets.data(), scored.data(), best.data()});
+      run.kernels.cross_entropy(
+          {vocabulary, columns, scores.data(), targets.data(), 0.1f, 1, losses.data()});
+      for (size_t c = 0; c < columns; ++c) {
+        EXPECT_EQ(std::isnan(scored[c]), c != 5);
+        EXPECT_EQ(std::isnan(losses[c]), c != 5);
+      }
+    }
+  });
+}
+
+TEST(KernelsTest, LeadNanFromAQueryToItsContextAlone) {
+  OnEveryTarget([](Trial& run) {
+    Random random(15);
+    ForEachAttention(random, [&](AttentionCase& is) {
+      const int bad = is.a.length / 2;
+      is.q.at(is.a.features / 2, bad) = kNan;
+      run.kernels.attention(is.a);
+      for (int f = 0; f < is.a.features; ++f) {
+        for (int query = 0; query < is.a.length; ++query) {
+          ASSERT_EQ(std::isnan(is.context.at(f, query)), query == bad);
+        }
+      }
+    });
+  });
+}
+
+// A softmax of scores that are all −∞ is none.
+TEST(KernelsTest, SoftmaxNoScoresThatAreAllInfinite) {
+  OnEveryTarget([](Trial& run) {
+    for (const float infinite : {kInfinity, -kInfinity}) {
+      SCOPED_TRACE(infinite);
+      Random random(16);
+      AttentionCase is(random, 20, 4, true, AttentionKind::kSoftmax, false);
+      for (int key = 0; key < 20; ++key) is.k.at(0, key) = 1;
+      is.q.at(0, 17) = infinite;
+      run.kernels.attention(is.a);
+      EXPECT_FALSE(std::isfinite(is.context.at(0, 17)));
+
+      std::vector<float> row(kColumns, 1.0f), query(kColumns), weights(kColumns), seen(kColumns);
+      query[0] = infinite;
+      const std::vector<const float*> rows(3, row.data());
+      float offset = 0, sum = 0;
+      run.kernels.query_attention({AttentionKind::kSoftmax, 3, kColumns, 1, 1, rows.data(),
+                                   query.data(), &offset, nullptr, weights.data(), seen.data(),
+                                   &sum});
+      EXPECT_FALSE(std::isfinite(seen[0]));
+    }
+  });
+}
+
+// Others may read at the same time.
+TEST(KernelsTest, WriteNothingThatTheyAreGivenToRead) {
+  const auto step_by_protected = [](const Kernels& kernels) {
+    void* const page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const float* const zeros = static_cast<const float*>(page);
+    std::vector<float> values(17), first(17), second(17);
+    kernels.lerp(zeros, 0.5f, values.data(), 17);
+    kernels.adam({17, values.data(), zeros, first.data(), second.data(), 1, true, 0.1, 0, 0.9, 0.9,
+                  1e-8, 1});
+    kernels.sgd({17, values.data(), zeros, first.data(), 1, 0.1f, 0, 0.9f});
+    std::exit(0);
+  };
+  OnEveryTarget([&](Trial& run) {
+    EXPECT_EXIT(step_by_protected(run.kernels), testing::ExitedWithCode(0), "");
+  });
+}
+
+}  // namespace
+}  // namespace ablate::engine::native
