@@ -126,7 +126,8 @@ int main(int argc, char** argv) {
   using ablate::engine::TrainerKind;
   const auto kind = argc == 3 ? ablate::engine::FindByName<TrainerKind>(argv[2]) : std::nullopt;
   if (!kind.has_value()) {
-    std::cerr << "usage: trainer_vs_eager names|names16|recall|depth|characters|alignment torch|native\n";
+    std::cerr
+        << "usage: trainer_vs_eager names|names16|recall|depth|characters|alignment torch|native\n";
     return 2;
   }
   return ablate::engine::Serve(argv[1], *kind);

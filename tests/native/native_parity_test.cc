@@ -1,12 +1,13 @@
-// The native backend beside the reference backend, over the grid of settings: the first gradient and
-// ten updates, each tensor judged by its own norm against float64.
+// The native backend beside the reference backend, over the grid of settings: the first gradient
+// and ten updates, each tensor judged by its own norm against float64.
 #include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/engine/layout.h"
@@ -18,6 +19,8 @@
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
+#include "server/engine/trainer.h"
+#include "tests/engine/train_configs.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {
@@ -119,41 +122,60 @@ double ErrorOf(const at::Tensor& x, const at::Tensor& exact, const ParameterInfo
   return (a - b).norm().item<double>() / (norm > 0 ? norm : 1);
 }
 
-// In exact arithmetic a key's bias moves every score of a softmax alike: its gradient is 0, and what
-// is computed of it is rounding.
+// In exact arithmetic a key's bias moves every score of a softmax alike: its gradient is 0, and
+// what is computed of it is rounding.
 bool IsRounding(const ModelConfig& model, const ParameterInfo& info) {
   return model.attention.kind == AttentionKind::kSoftmax && info.module == Module::kQkv &&
          info.role == ParameterRole::kBias;
 }
 
+// How native errors compare with the reference's own.
 struct Tally {
   int tensors = 0;
-  int beyond = 0;
-  int reference_beyond = 0;
-  double log_ratio = 0;
+  int beyond = 0;            // native errors of more than twice the reference's
+  int reference_beyond = 0;  // the other way round
+  double log_ratios = 0;
   double worst = 0;
   std::string where;
-};
 
-// Counts tensors of which the native error is more than twice the reference's own, given a floor
-// beneath which both are rounding.
-void Compare(const std::string& name, const at::Tensor& native, const at::Tensor& torch,
-             const at::Tensor& exact, const RunConfig& config, const ParameterLayout& layout,
-             Tally& tally) {
-  constexpr double kFloor = 3e-7;
-  for (const ParameterInfo& info : layout.parameters) {
-    if (IsRounding(config.model, info)) continue;
-    const double error = ErrorOf(native, exact, info);
-    const double reference = std::max(ErrorOf(torch, exact, info), kFloor);
-    ++tally.tensors;
-    if (error > 2 * reference) ++tally.beyond;
-    if (reference > 2 * std::max(error, kFloor)) ++tally.reference_beyond;
-    tally.log_ratio += std::log(std::max(error, kFloor) / reference);
-    if (!(error / reference <= tally.worst)) {
-      tally.worst = error / reference;
-      tally.where = name + " " + info.name + " " + std::to_string(error);
+  void Add(const Tally& other) {
+    tensors += other.tensors;
+    beyond += other.beyond;
+    reference_beyond += other.reference_beyond;
+    log_ratios += other.log_ratios;
+    if (other.worst > worst) {
+      worst = other.worst;
+      where = other.where;
     }
   }
+  double MeanRatio() const { return std::exp(log_ratios / tensors); }
+};
+
+struct Compared {
+  const at::Tensor& native;
+  const at::Tensor& reference;
+  const at::Tensor& exact;
+};
+
+// Errors below `floor` of a tensor's norm are as good as none.
+Tally Compare(const Compared& of, const RunConfig& config, const ParameterLayout& layout,
+              double floor) {
+  Tally tally;
+  for (const ParameterInfo& info : layout.parameters) {
+    if (IsRounding(config.model, info)) continue;
+    const double native = std::max(ErrorOf(of.native, of.exact, info), floor);
+    const double reference = std::max(ErrorOf(of.reference, of.exact, info), floor);
+    const double ratio = native / reference;
+    ++tally.tensors;
+    tally.beyond += ratio > 2 ? 1 : 0;
+    tally.reference_beyond += ratio < 0.5 ? 1 : 0;
+    tally.log_ratios += std::log(ratio);
+    if (!(ratio <= tally.worst)) {
+      tally.worst = ratio;
+      tally.where = info.name;
+    }
+  }
+  return tally;
 }
 
 RunConfig ConfigOf(const GridCase& grid) {
@@ -174,36 +196,165 @@ RunConfig ForGradient(RunConfig config) {
   return config;
 }
 
+struct ThreeWays {
+  Trained exact;
+  Trained reference;
+  Trained native;
+};
+
+ThreeWays TrainThreeWays(const RunConfig& config, const ParameterLayout& layout,
+                         const std::vector<TokenBatch>& batches) {
+  const Start start = StartOf(config, layout);
+  return {Train(*TorchOf(config, Precision::kFloat64, start), config, batches),
+          Train(*TorchOf(config, Precision::kFloat32, start), config, batches),
+          Train(*NativeOf(config, start, native::BestKernels()), config, batches)};
+}
+
+std::string Describe(const GridCase& grid, const RunConfig& config) {
+  return grid.name + " " + ModelJson(config.model) + " " +
+         std::string(NameOf(config.training.rule));
+}
+
 TEST(NativeParityTest, HasTheGradientsOfTheReferenceBackend) {
-  Tally tally;
+  PrepareLaneThread();
+  Tally all;
   int cases = 0;
   for (const GridCase& grid : MakeGrid()) {
     const RunConfig config = ForGradient(ConfigOf(grid));
     if (!WhyNotNative(config).empty()) continue;
+    SCOPED_TRACE(Describe(grid, config));
     const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-    const Start start = StartOf(config, layout);
-    const std::vector<TokenBatch> batches = {grid.batches[grid.compared].front()};
-    const Trained exact = Train(*TorchOf(config, Precision::kFloat64, start), config, batches);
-    const Trained torch = Train(*TorchOf(config, Precision::kFloat32, start), config, batches);
-    const Trained native =
-        Train(*NativeOf(config, start, native::BestKernels()), config, batches);
-    const std::string name = grid.name + " " + ModelJson(config.model) + " " +
-                             std::string(NameOf(config.training.rule));
-    EXPECT_NEAR(native.losses[0], exact.losses[0], 2e-6 * std::max(1.0, exact.losses[0])) << name;
-    EXPECT_NEAR(native.evaluation, exact.evaluation, 2e-5 * std::max(1.0, exact.evaluation))
-        << name;
-    EXPECT_NEAR(native.norms[0], exact.norms[0], 1e-5 * exact.norms[0]) << name;
-    Tally own;
-    Compare(grid.name, native.first_slot, torch.first_slot, exact.first_slot, config, layout, own);
-    EXPECT_LE(own.worst, 4) << name << ": " << own.where;
-    Compare(grid.name, native.first_slot, torch.first_slot, exact.first_slot, config, layout,
-            tally);
+    const auto [exact, reference, native] =
+        TrainThreeWays(config, layout, {grid.batches[grid.compared].front()});
+    EXPECT_NEAR(native.losses[0], exact.losses[0], 2e-6 * std::max(1.0, exact.losses[0]));
+    EXPECT_NEAR(native.evaluation, exact.evaluation, 2e-5 * std::max(1.0, exact.evaluation));
+    EXPECT_NEAR(native.norms[0], exact.norms[0], 1e-5 * exact.norms[0]);
+    const Tally tally =
+        Compare({native.first_slot, reference.first_slot, exact.first_slot}, config, layout, 3e-7);
+    EXPECT_LE(tally.worst, 10) << tally.where;
+    all.Add(tally);
     ++cases;
   }
+  RecordProperty("tensors", all.tensors);
+  RecordProperty("beyond_twice", all.beyond);
+  RecordProperty("reference_beyond_twice", all.reference_beyond);
   EXPECT_GE(cases, 400);
-  EXPECT_LE(tally.beyond, tally.tensors / 200) << tally.tensors << ", worst " << tally.where;
-  std::cout << cases << " cases, " << tally.tensors << " tensors, " << tally.beyond
-            << " beyond twice, " << tally.reference_beyond << " the other way, mean ratio " << std::exp(tally.log_ratio / tally.tensors) << ", worst " << tally.worst << " at " << tally.where << "\n";
+  // Within a case all tensors share what was rounded upstream, and either backend may have the
+  // better luck: some are beyond twice the other's error, one way and the other. On the whole
+  // neither is worse.
+  EXPECT_LE(all.beyond, all.tensors / 25) << all.reference_beyond << " the other way";
+  EXPECT_LE(all.MeanRatio(), 1.1);
+}
+
+TEST(NativeParityTest, MakesTheUpdatesOfTheReferenceBackend) {
+  PrepareLaneThread();
+  Tally all;
+  const std::vector<GridCase> grid = MakeGrid();
+  for (size_t i = 1; i < grid.size(); i += 4) {
+    const RunConfig config = ConfigOf(grid[i]);
+    if (!WhyNotNative(config).empty()) continue;
+    SCOPED_TRACE(Describe(grid[i], config));
+    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+    const auto [exact, reference, native] =
+        TrainThreeWays(config, layout, grid[i].batches[grid[i].compared]);
+    for (size_t step = 0; step < exact.losses.size(); ++step) {
+      EXPECT_NEAR(native.losses[step], exact.losses[step],
+                  1e-4 * std::max(1.0, exact.losses[step]));
+    }
+    all.Add(Compare({native.values, reference.values, exact.values}, config, layout, 1e-6));
+  }
+  EXPECT_GE(all.tensors, 1000);
+  EXPECT_LE(all.beyond, all.tensors / 25) << all.reference_beyond << " the other way";
+  EXPECT_LE(all.MeanRatio(), 1.1);
+}
+
+TEST(NativeParityTest, HasTheSameBitsOnEveryFusedTarget) {
+  std::vector<const native::Kernels*> fused;
+  for (const native::Kernels* kernels : native::AllKernels()) {
+    if (kernels->fused) fused.push_back(kernels);
+  }
+  if (fused.size() < 2) GTEST_SKIP() << "skipped: this machine has fewer than two of them";
+  const std::vector<GridCase> grid = MakeGrid();
+  for (size_t i = 0; i < grid.size(); i += 9) {
+    const RunConfig config = ConfigOf(grid[i]);
+    if (!WhyNotNative(config).empty()) continue;
+    SCOPED_TRACE(Describe(grid[i], config));
+    const Start start = StartOf(config, MakeLayout(config.model, config.training.rule));
+    const std::vector<TokenBatch>& batches = grid[i].batches[grid[i].compared];
+    const Trained first = Train(*NativeOf(config, start, *fused[0]), config, batches);
+    const Trained second = Train(*NativeOf(config, start, *fused[1]), config, batches);
+    EXPECT_EQ(first.losses, second.losses);
+    EXPECT_EQ(first.evaluation, second.evaluation);
+    EXPECT_TRUE(first.values.equal(second.values));
+  }
+}
+
+// The source's names, one document a step.
+RunConfig NativeNames(NormPlacement placement, bool final) {
+  RunConfig run = NamesRun(42, placement, final);
+  run.training.trainer = TrainerKind::kNative;
+  return run;
+}
+
+std::vector<double> LossesOf(const RunConfig& config, uint32_t steps) {
+  const auto trainer = MakeTrainer({config});
+  EXPECT_TRUE(trainer.ok()) << trainer.status();
+  const auto progress = (*trainer)->Advance(steps, [] { return false; });
+  EXPECT_TRUE(progress.ok());
+  std::vector<double> losses;
+  for (const Point& point : progress->front().points) {
+    if (point.key == "train/loss") losses.push_back(point.value);
+  }
+  return losses;
+}
+
+TEST(NativeTrainerTest, LearnsNamesAsTheReferenceTrainer) {
+  PrepareLaneThread();
+  for (const auto& [placement, final] :
+       {std::pair(NormPlacement::kPre, true), std::pair(NormPlacement::kPost, false),
+        std::pair(NormPlacement::kNone, false)}) {
+    RunConfig run = NativeNames(placement, final);
+    const std::vector<double> native = LossesOf(run, 100);
+    run.training.trainer = TrainerKind::kTorch;
+    const std::vector<double> torch = LossesOf(run, 100);
+    ASSERT_EQ(native.size(), 100u);
+    for (size_t step = 0; step < native.size(); ++step) {
+      EXPECT_NEAR(native[step], torch[step], step < 3 ? 1e-5 : 2e-3) << step;
+    }
+  }
+}
+
+TEST(NativeTrainerTest, ResumesBitForBit) {
+  PrepareLaneThread();
+  RunConfig run = NativeNames(NormPlacement::kPre, true);
+  run.model.dropout = 0.1;
+  run.training.ema = 0.9;
+  const auto whole = MakeTrainer({run}), begun = MakeTrainer({run}), resumed = MakeTrainer({run});
+  const auto endless = [] { return false; };
+  ASSERT_TRUE((*whole)->Advance(40, endless).ok());
+  ASSERT_TRUE((*begun)->Advance(17, endless).ok());
+  const auto state = (*begun)->ExportState(0);
+  ASSERT_TRUE(state.ok()) << state.status();
+  ASSERT_TRUE((*resumed)->ImportState(0, *state).ok());
+  ASSERT_TRUE((*resumed)->Advance(23, endless).ok());
+  EXPECT_EQ(*(*whole)->ExportState(0), *(*resumed)->ExportState(0));
+}
+
+TEST(NativeTrainerTest, RefusesAStateOfTheReferenceTrainer) {
+  PrepareLaneThread();
+  RunConfig run = NativeNames(NormPlacement::kPre, true);
+  const auto native = MakeTrainer({run});
+  run.training.trainer = TrainerKind::kTorch;
+  const auto torch = MakeTrainer({run});
+  EXPECT_EQ((*native)->ImportState(0, *(*torch)->ExportState(0)).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(NativeTrainerTest, SaysWhatItDoesNotTrain) {
+  RunConfig run = NativeNames(NormPlacement::kPre, true);
+  run.precision = Precision::kFloat64;
+  EXPECT_EQ(MakeTrainer({run}).status().message(),
+            "training.trainer is native, but the native trainer computes in float32");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #endif
 
 #include <algorithm>
+#include <limits>
 
 #include "server/engine/native/gemm-inl.h"
 #include "server/engine/native/kernels.h"
@@ -99,7 +100,8 @@ HWY_INLINE void SumOverQueries(const Attention& a, const float* of, const float*
 HWY_INLINE void Softmax(const Attention& a, int query) {
   const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
   float* const w = a.weights + query;
-  const V16 scale = Set(a.scale), lowest = Set(-3e38f);
+  // Scores that are all −∞ give no number, and neither would the weights be one.
+  const V16 scale = Set(a.scale), lowest = Set(-std::numeric_limits<float>::infinity());
   V16 largest = lowest;
   for (int key = 0; key < keys; ++key) {
     const V16 score = IfThenElse(Looks(a, query, key), Mul(Load(w + key * padded), scale), lowest);
@@ -167,9 +169,8 @@ HWY_INLINE void BackThroughWeights(const Attention& a, int query, float* d) {
   for (int key = 0; key < keys; ++key) {
     float* const at = d + query + key * padded;
     const V16 weight = Load(w + key * padded);
-    const V16 slope = a.kind == AttentionKind::kSoftmax
-                          ? weight
-                          : Mul(weight, Sub(Set(1.0f), weight));
+    const V16 slope =
+        a.kind == AttentionKind::kSoftmax ? weight : Mul(weight, Sub(Set(1.0f), weight));
     const V16 ds = Mul(Mul(slope, scale), Sub(Load(at), mean));
     Store(IfThenElseZero(Looks(a, query, key), ds), at);
   }
@@ -187,7 +188,7 @@ HWY_INLINE void TransposeWeights(const Attention& a, const float* from, float* t
 HWY_NOINLINE void AttentionBackward(const AttentionBack& b) {
   const Attention& a = b.forward;
   const int padded = RoundUp(a.length);
-  float* const d = b.scratch;                           // [keys][queries]
+  float* const d = b.scratch;                             // [keys][queries]
   float* const transposed = b.scratch + padded * padded;  // [queries][keys]
   TransposeWeights(a, a.mask != nullptr ? a.dropped : a.weights, transposed);
   SumOverQueries(a, b.dcontext, transposed, b.dv);

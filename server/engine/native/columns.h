@@ -17,12 +17,12 @@ struct Sequence {
   int length = 0;
 };
 
-// Columns from the last sequence's end on are no tokens: they repeat its last one, so that they hold
-// numbers wherever it does, and have no target.
+// Columns from the last sequence's end on are no tokens: they repeat its last one, so that they
+// hold numbers wherever it does, and have no target.
 struct Columns {
   std::vector<Sequence> sequences;
-  int tokens = 0;  // columns that are tokens
-  int count = 0;   // columns, a multiple of kColumns
+  int tokens = 0;                 // columns that are tokens
+  int count = 0;                  // columns, a multiple of kColumns
   std::vector<int32_t> token;     // [count]
   std::vector<int32_t> position;  // [count]
   std::vector<int64_t> row;       // [count]
@@ -30,8 +30,8 @@ struct Columns {
   std::vector<int32_t> target;
 };
 
-// Cuts rows [first, first + count) of a batch into groups of at most `together` tokens, but at least
-// one row each; the rows in their order.
+// Cuts rows [first, first + count) of a batch into groups of at most `together` tokens, but at
+// least one row each; the rows in their order.
 std::vector<Columns> CutIntoColumns(const TokenBatch& batch, int64_t first, int64_t count,
                                     LossPositions loss, int64_t together);
 
@@ -40,10 +40,10 @@ std::vector<Columns> CutIntoColumns(const TokenBatch& batch, int64_t first, int6
 struct QueryColumns {
   int64_t first_row = 0;
   int rows = 0;
-  int count = 0;                         // RoundUp(rows)
-  std::vector<const int64_t*> tokens;    // [rows], where a row's tokens begin
-  std::vector<int> lengths;              // [rows]
-  std::vector<int32_t> target;           // [count]; −1 for none
+  int count = 0;                       // RoundUp(rows)
+  std::vector<const int64_t*> tokens;  // [rows], where a row's tokens begin
+  std::vector<int> lengths;            // [rows]
+  std::vector<int32_t> target;         // [count]; −1 for none
 };
 
 std::vector<QueryColumns> CutIntoQueries(const TokenBatch& batch, int64_t first, int64_t count,

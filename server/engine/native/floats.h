@@ -36,7 +36,9 @@ class Floats {
  private:
   static constexpr size_t kAlignment = 64;
   struct Free {
-    void operator()(float* floats) const { ::operator delete[](floats, std::align_val_t(kAlignment)); }
+    void operator()(float* floats) const {
+      ::operator delete[](floats, std::align_val_t(kAlignment));
+    }
   };
 
   std::unique_ptr<float[], Free> data_;

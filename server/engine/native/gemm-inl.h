@@ -98,7 +98,8 @@ HWY_INLINE void TransposeQuad(const float* from, ptrdiff_t from_row, float* to, 
   const hn::FixedTag<float, 4> quad;
   const hn::RepartitionToWide<decltype(quad)> pairs;
   const auto row0 = hn::LoadU(quad, from), row1 = hn::LoadU(quad, from + from_row);
-  const auto row2 = hn::LoadU(quad, from + 2 * from_row), row3 = hn::LoadU(quad, from + 3 * from_row);
+  const auto row2 = hn::LoadU(quad, from + 2 * from_row),
+             row3 = hn::LoadU(quad, from + 3 * from_row);
   const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(quad, row0, row1));
   const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(quad, row2, row3));
   const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(quad, row0, row1));

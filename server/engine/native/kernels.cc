@@ -1,7 +1,7 @@
 #include "server/engine/native/kernels.h"
 
-// AVX-512, AVX2 with fused multiply-add, and what every machine has: more targets would cost time to
-// compile and gain nothing here.
+// AVX-512, AVX2 with fused multiply-add, and what every machine has: more targets would cost time
+// to compile and gain nothing here.
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "server/engine/native/kernels.cc"

@@ -1,5 +1,5 @@
-// The loops that a native step is made of, compiled for several instruction sets and chosen when the
-// program runs. An activation is a matrix [features][columns]: a column is a token, and sixteen
+// The loops that a native step is made of, compiled for several instruction sets and chosen when
+// the program runs. An activation is a matrix [features][columns]: a column is a token, and sixteen
 // columns lie side by side in a vector. Weights stay [out, in]. Plain C++; all are thread-safe.
 //
 // Matrices of floats are read and written in whole vectors: their columns are a multiple of
@@ -20,7 +20,8 @@ inline constexpr int kColumns = 16;
 
 constexpr int RoundUp(int n) { return (n + kColumns - 1) / kColumns * kColumns; }
 
-// C ← start + A·B, each element a sum over k in ascending order, where A(i, k) is a[i·a_row + k·a_k].
+// C ← start + A·B, each element a sum over k in ascending order, where A(i, k) is a[i·a_row +
+// k·a_k].
 struct Gemm {
   int rows = 0;     // of A and C
   int columns = 0;  // of B and C; so many of C are written, all others left as they are
@@ -126,7 +127,8 @@ struct Attention {
   const float* q = nullptr;
   const float* k = nullptr;
   const float* v = nullptr;
-  // [length][RoundUp(length)]: a row a key, a column a query; 0 where a query does not look.
+  // RoundUp(length)² floats, a row a key, a column a query: written where any query of a vector of
+  // them looks, and 0 there for those that do not.
   float* weights = nullptr;
   const float* mask = nullptr;  // of dropout, laid out as the weights; null: none
   float* dropped = nullptr;     // weights·mask; where there is a mask
@@ -144,32 +146,34 @@ struct AttentionBack {
 
 // Attention of one query of each head to the rows of one sequence, with the keys' and values'
 // linears absorbed into the query and into what comes out: a query p (of `width` features, W_kᵀq)
-// looks at the rows x themselves, score(u) = scale·(p·x_u) + offset, and what it sees is Σ_u w_u·x_u.
+// looks at the rows x themselves, score(u) = scale·(p·x_u) + offset, and what it sees is Σ_u
+// w_u·x_u.
 struct QueryAttention {
   AttentionKind kind = AttentionKind::kSoftmax;
   int length = 0;
   int width = 0;
   int heads = 0;
   float scale = 1;
-  const float* const* rows = nullptr;  // [length] of [width]
-  const float* queries = nullptr;      // [heads][RoundUp(width)]
-  const float* offsets = nullptr;      // [heads], added to scaled scores
-  const float* mask = nullptr;         // [heads][RoundUp(length)]; null: none
-  float* weights = nullptr;            // [heads][RoundUp(length)]
-  float* seen = nullptr;               // [heads][RoundUp(width)]
-  float* sums = nullptr;               // [heads], Σ_u w_u
+  // [length] of [width]; what lies behind a row up to RoundUp(width) must be numbers.
+  const float* const* rows = nullptr;
+  const float* queries = nullptr;  // [heads][RoundUp(width)]
+  const float* offsets = nullptr;  // [heads], added to scaled scores
+  const float* mask = nullptr;     // [heads][RoundUp(length)]; null: none
+  float* weights = nullptr;        // [heads][RoundUp(length)]
+  float* seen = nullptr;           // [heads][RoundUp(width)]
+  float* sums = nullptr;           // [heads], Σ_u w_u
 };
 
 struct QueryAttentionBack {
   QueryAttention forward;
-  const float* dseen = nullptr;         // [heads][RoundUp(width)]
-  const float* dsums = nullptr;         // [heads]
-  float* dqueries = nullptr;            // [heads][RoundUp(width)]
-  float* doffsets = nullptr;            // [heads]
+  const float* dseen = nullptr;  // [heads][RoundUp(width)]
+  const float* dsums = nullptr;  // [heads]
+  float* dqueries = nullptr;     // [heads][RoundUp(width)]
+  float* doffsets = nullptr;     // [heads]
   // What the gradient of a row is formed with: those of the forward pass, or feedback's.
-  const float* row_queries = nullptr;   // [heads][RoundUp(width)]
-  const float* row_dseen = nullptr;     // [heads][RoundUp(width)]
-  float* drows = nullptr;               // [length][RoundUp(width)], added to
+  const float* row_queries = nullptr;  // [heads][RoundUp(width)]
+  const float* row_dseen = nullptr;    // [heads][RoundUp(width)]
+  float* drows = nullptr;              // [length][RoundUp(width)], added to
 };
 
 // An activation's value, and what a gradient is multiplied by on its way back. For kSwiglu `x` has
@@ -190,7 +194,7 @@ struct CrossEntropy {
   float* scores = nullptr;           // become their gradient
   const int32_t* targets = nullptr;  // [columns]; below 0: counts nowhere, its gradient is 0
   float smoothing = 0;
-  float weight = 1;  // of a column in the gradient
+  float weight = 1;         // of a column in the gradient
   float* losses = nullptr;  // [columns], unweighted; 0 where there is no target
 };
 
@@ -235,7 +239,8 @@ struct SgdStep {
 
 struct Kernels {
   const char* target = "";  // "AVX3"
-  // Whether a product and a sum are rounded once: such targets give the same bits, others their own.
+  // Whether a product and a sum are rounded once: such targets give the same bits, others their
+  // own.
   bool fused = false;
 
   void (*gemm)(const Gemm&);

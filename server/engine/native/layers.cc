@@ -105,8 +105,7 @@ void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& grou
     for (int f = 0; f < config_.width; ++f) {
       inverse[f] = 1 / std::sqrt(norm.running_variance[f] + eps);
     }
-    kernels_.standardise_rows(
-        {size, x, norm.running_mean, inverse, norm.gain, norm.shift, y});
+    kernels_.standardise_rows({size, x, norm.running_mean, inverse, norm.gain, norm.shift, y});
     return;
   }
   // The batch's mean and variance, side by side.
@@ -213,8 +212,8 @@ void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group
   float* const up = memory.slope.Reserve(int64_t{block.up.out} * group.count);
   float* const hidden = memory.hidden.Reserve(int64_t{config_.hidden} * group.count);
   Apply(block.up, memory.sublayer.in.data(), group.count, up);
-  kernels_.activate({config_.activation, config_.hidden, group.count, up, hidden,
-                     pass_.training ? up : nullptr});
+  kernels_.activate(
+      {config_.activation, config_.hidden, group.count, up, hidden, pass_.training ? up : nullptr});
   End(norms, block.down, hidden, absl::StrCat("block.", index, ".feed_forward.output"), group,
       memory.sublayer, stream);
 }
@@ -243,8 +242,8 @@ void Layers::Drop(const std::string& site, const ColumnGroup& group, Floats& mas
   if (!drops()) return;
   const int64_t elements = int64_t{config_.width} * group.count;
   float* const to = mask.Reserve(elements);
-  FillMask(pass_, config_.dropout, site, {group.element, group.count, config_.width, 1, group.count},
-           to);
+  FillMask(pass_, config_.dropout, site,
+           {group.element, group.count, config_.width, 1, group.count}, to);
   kernels_.multiply(to, x, elements);
 }
 

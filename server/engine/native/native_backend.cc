@@ -20,8 +20,8 @@
 namespace ablate::engine::native {
 namespace {
 
-// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest tile
-// of a matrix product.
+// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest
+// tile of a matrix product.
 constexpr int64_t kTogether = 64;
 
 absl::Span<const float> SpanOf(const Floats& floats) {
@@ -85,9 +85,8 @@ class BatchPass {
   }
 
   LossSums Score(const Model& model, const TokenBatch& batch) {
-    return ForEach(batch, 0, batch.rows, kTogether, [&](auto& pass, const auto& columns) {
-      return pass.Score(model, columns);
-    });
+    return ForEach(batch, 0, batch.rows, kTogether,
+                   [&](auto& pass, const auto& columns) { return pass.Score(model, columns); });
   }
 
  private:
@@ -103,8 +102,7 @@ class BatchPass {
         add(function(*query_, columns));
       }
     } else {
-      for (const Columns& columns :
-           CutIntoColumns(batch, first, count, config_.loss, together)) {
+      for (const Columns& columns : CutIntoColumns(batch, first, count, config_.loss, together)) {
         add(function(*sequence_, columns));
       }
     }

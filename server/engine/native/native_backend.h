@@ -1,5 +1,5 @@
-// The backend of small models on a CPU: explicit forward and backward passes over columns of tokens,
-// by kernels that are chosen for the machine. Torch-free.
+// The backend of small models on a CPU: explicit forward and backward passes over columns of
+// tokens, by kernels that are chosen for the machine. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_NATIVE_BACKEND_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_NATIVE_BACKEND_H_
 
@@ -21,7 +21,7 @@ using GradientRecorder = absl::AnyInvocable<absl::StatusOr<std::vector<RecordedV
     absl::Span<const float> values, absl::Span<const float> buffers, const TokenBatch& batch)>;
 
 struct NativeStart {
-  std::vector<float> values;   // as the layout orders them
+  std::vector<float> values;  // as the layout orders them
   std::vector<float> buffers;
   GradientRecorder record;
 };

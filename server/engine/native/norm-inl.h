@@ -111,7 +111,8 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
     const V16 inverse = Load(n.inverse + c);
     for (int f = 0; f < features; ++f) {
       const int at = f * columns + c;
-      const V16 dx = BackThroughZ(n.backward, gradient(f, at), Load(n.z + at), level, along, inverse);
+      const V16 dx =
+          BackThroughZ(n.backward, gradient(f, at), Load(n.z + at), level, along, inverse);
       Store(n.accumulate ? Add(Load(n.dx + at), dx) : dx, n.dx + at);
     }
   }
@@ -166,9 +167,9 @@ HWY_NOINLINE void BackBatchNorm(const BatchNormBack& n) {
     if (n.dshift != nullptr) n.dshift[f] += level;
     const float gain = n.gain != nullptr ? n.gain[f] : 1.0f;
     for (int c = 0; c < columns; c += kLanes) {
-      const V16 dx = BackThroughZ(n.backward, Mul(Load(dy + c), Set(gain)), Load(z + c),
-                                  Set(level * gain / n.count), Set(along * gain / n.count),
-                                  Set(n.inverse[f]));
+      const V16 dx =
+          BackThroughZ(n.backward, Mul(Load(dy + c), Set(gain)), Load(z + c),
+                       Set(level * gain / n.count), Set(along * gain / n.count), Set(n.inverse[f]));
       const V16 real = Mul(dx, Load(n.real + c));
       float* const to = n.dx + f * columns + c;
       Store(n.accumulate ? Add(Load(to), real) : real, to);

@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// Calls step(at) for each vector of n elements, and then for what is left with copies that are whole
-// vectors: `copies` are the buffers' places, of which all but the gradient are written back.
+// Calls step(at) for each vector of n elements, and then for what is left with copies that are
+// whole vectors, of which all but the first, which is only read, are written back.
 template <int kBuffers, typename Step>
 HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], const Step& step) {
   int64_t i = 0;
@@ -33,14 +33,14 @@ HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], cons
     for (int64_t j = i; j < n; ++j) copies[b][j - i] = buffers[b][j];
   }
   step(at);
-  for (int b = 0; b < kBuffers; ++b) {
+  for (int b = 1; b < kBuffers; ++b) {
     for (int64_t j = i; j < n; ++j) buffers[b][j] = copies[b][j - i];
   }
 }
 
 // PyTorch's formulas: θ ← (1 − ηλ)θ or g ← g + λθ; m ← m + (1 − β₁)(g − m); v ← β₂v + (1 − β₂)g²;
-// θ ← θ − (η/c₁)·m/(√v/√c₂ + ε), of which both sides of the fraction are taken √c₂ times: a division
-// less, and divisions are half of a step's time.
+// θ ← θ − (η/c₁)·m/(√v/√c₂ + ε), of which both sides of the fraction are taken √c₂ times: a
+// division less, and divisions are half of a step's time.
 HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const double steps = static_cast<double>(s.step);
   const double first_correction = 1 - std::pow(s.beta1, steps);
@@ -55,16 +55,16 @@ HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const V16 eps = Set(static_cast<float>(s.eps * root));
   const V16 rate = Set(static_cast<float>(s.learning_rate / first_correction * root));
   const auto step = [&](float* const(&at)[4]) HWY_ATTR {
-    const V16 value = Load(at[0]);
-    const V16 g = MulAdd(decay, value, Mul(Load(at[1]), clip));
+    const V16 value = Load(at[1]);
+    const V16 g = MulAdd(decay, value, Mul(Load(at[0]), clip));
     const V16 first = MulAdd(first_weight, Sub(g, Load(at[2])), Load(at[2]));
     const V16 second = MulAdd(second_decay, Load(at[3]), Mul(Mul(g, g), second_weight));
     const V16 denominator = Add(Sqrt(second), eps);
     Store(first, at[2]);
     Store(second, at[3]);
-    Store(NegMulAdd(rate, Div(first, denominator), Mul(value, shrink)), at[0]);
+    Store(NegMulAdd(rate, Div(first, denominator), Mul(value, shrink)), at[1]);
   };
-  float* const buffers[] = {s.values, const_cast<float*>(s.gradients), s.first, s.second};
+  float* const buffers[] = {const_cast<float*>(s.gradients), s.values, s.first, s.second};
   ForEachVector(s.n, buffers, step);
 }
 
@@ -73,13 +73,13 @@ HWY_NOINLINE void StepSgd(const SgdStep& s) {
   const V16 clip = Set(s.clip), decay = Set(s.decay), momentum = Set(s.momentum);
   const V16 rate = Set(s.learning_rate);
   const auto step = [&](float* const(&at)[3]) HWY_ATTR {
-    const V16 value = Load(at[0]);
-    const V16 g = MulAdd(decay, value, Mul(Load(at[1]), clip));
+    const V16 value = Load(at[1]);
+    const V16 g = MulAdd(decay, value, Mul(Load(at[0]), clip));
     const V16 moved = MulAdd(momentum, Load(at[2]), g);
     Store(moved, at[2]);
-    Store(NegMulAdd(rate, moved, value), at[0]);
+    Store(NegMulAdd(rate, moved, value), at[1]);
   };
-  float* const buffers[] = {s.values, const_cast<float*>(s.gradients), s.momenta};
+  float* const buffers[] = {const_cast<float*>(s.gradients), s.values, s.momenta};
   ForEachVector(s.n, buffers, step);
 }
 

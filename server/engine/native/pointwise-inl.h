@@ -1,5 +1,5 @@
-// What acts on each element by itself: activations with their slopes, products, sums, rotations; and
-// the loss, which acts on each column. Included once a target.
+// What acts on each element by itself: activations with their slopes, products, sums, rotations;
+// and the loss, which acts on each column. Included once a target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
@@ -31,7 +31,8 @@ struct Relu {
 };
 
 // u·Φ(u), with one exponential for value and slope: ½·erfc(x)·e^(x²) is t·p(t), t = 1/(1 + .45x),
-// with a polynomial p fitted on x ≥ 0 to a relative error of 4e-8, and u·φ(u) needs the same e^(−x²).
+// with a polynomial p fitted on x ≥ 0 to a relative error of 4e-8, and u·φ(u) needs the same
+// e^(−x²).
 struct Gelu {
   static HWY_INLINE Activated Of(V16 u) {
     const V16 one = Set(1.0f);
@@ -217,8 +218,8 @@ HWY_NOINLINE void Score(const Scored& s) {
     for (int i = 0; i < kLanes; ++i) {
       const int32_t target = s.targets[c + i];
       s.best[c + i] = static_cast<int32_t>(best[i]);
-      s.losses[c + i] = target < 0 ? 0.0f
-                                   : largest[i] + std::log(sum[i]) - scores[target * s.columns + i];
+      s.losses[c + i] =
+          target < 0 ? 0.0f : largest[i] + std::log(sum[i]) - scores[target * s.columns + i];
     }
   }
 }

@@ -8,6 +8,7 @@
 #endif
 
 #include <cstddef>
+#include <limits>
 
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/vector-inl.h"
@@ -28,9 +29,10 @@ HWY_INLINE void AddScaled(float a, const float* x, int n, float* to) {
 }
 
 HWY_INLINE void QuerySoftmax(int length, float* scores) {
-  V16 largest = Set(-3e38f);
+  const V16 lowest = Set(-std::numeric_limits<float>::infinity());
+  V16 largest = lowest;
   for (int u = 0; u < length; u += kLanes) {
-    largest = Max(largest, IfThenElse(FirstLanes(length - u), Load(scores + u), Set(-3e38f)));
+    largest = Max(largest, IfThenElse(FirstLanes(length - u), Load(scores + u), lowest));
   }
   HWY_ALIGN float lanes[kLanes];
   Store(largest, lanes);
@@ -38,8 +40,7 @@ HWY_INLINE void QuerySoftmax(int length, float* scores) {
   for (const float lane : lanes) highest = lane > highest ? lane : highest;
   V16 sum = Zero();
   for (int u = 0; u < length; u += kLanes) {
-    const V16 e =
-        IfThenElseZero(FirstLanes(length - u), Exp(Sub(Load(scores + u), Set(highest))));
+    const V16 e = IfThenElseZero(FirstLanes(length - u), Exp(Sub(Load(scores + u), Set(highest))));
     sum = Add(sum, e);
     Store(e, scores + u);
   }

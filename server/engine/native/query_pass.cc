@@ -364,7 +364,8 @@ void QueryPass::AttendBack(const Model& model, const QueryColumns& columns) {
     kernels_.query_attention_back(
         {AttentionOf(columns, s), dseen_.data() + at * row_, dsums + at,
          dqueries_.data() + at * row_, doffsets_.data() + at, row_queries + at * row_,
-         row_dseen + at * row_, drows_.data() + int64_t{first_row_[static_cast<size_t>(s)]} * row_});
+         row_dseen + at * row_,
+         drows_.data() + int64_t{first_row_[static_cast<size_t>(s)]} * row_});
   }
   // Columns that are no sequence.
   const int64_t real = int64_t{columns.rows} * heads;
@@ -407,8 +408,7 @@ void QueryPass::Run(const Model& model, const QueryColumns& columns) {
 LossSums QueryPass::AddGradient(const Model& model, const QueryColumns& columns,
                                 const Objective& objective) {
   Run(model, columns);
-  const LossSums sums =
-      head_.Forward(model, stream_.data(), last_, columns.target, objective);
+  const LossSums sums = head_.Forward(model, stream_.data(), last_, columns.target, objective);
   float* const d = d_.Reserve(int64_t{config_.width} * columns_);
   const int64_t rows = int64_t{RoundUp(count_)} * row_;
   std::fill_n(drows_.Reserve(rows), rows, 0.0f);

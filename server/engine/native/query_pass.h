@@ -82,10 +82,10 @@ class QueryPass {
   Floats stream_;   // [width][columns]
   Floats in_last_;  // what queries are formed of
   Floats q_;
-  Floats absorbed_;         // [heads][width][columns]
-  Floats queries_;          // [columns][heads][row]
-  Floats offsets_;          // [columns][heads]
-  Floats weights_;          // by sequence
+  Floats absorbed_;  // [heads][width][columns]
+  Floats queries_;   // [columns][heads][row]
+  Floats offsets_;   // [columns][heads]
+  Floats weights_;   // by sequence
   std::vector<int64_t> weights_at_;
   Floats weights_mask_;
   Floats seen_;             // [columns][heads][row]

@@ -124,7 +124,8 @@ Attention SequencePass::HeadOf(const Columns& columns, size_t sequence, int head
   return a;
 }
 
-// As if every row had all of the model's positions: neither padding nor what is left out moves them.
+// As if every row had all of the model's positions: neither padding nor what is left out moves
+// them.
 void SequencePass::FillWeightsMask(const Columns& columns, int index, BlockMemory& memory) const {
   if (!layers_.drops()) return;
   const std::string site = absl::StrCat("block.", index, ".attention.weights");
@@ -193,8 +194,8 @@ void SequencePass::AttendBack(const Block& block, const Columns& columns, BlockM
     for (int head = 0; head < config_.heads; ++head) {
       const Attention forward = HeadOf(columns, s, head, memory);
       const int64_t at = forward.q - memory.qkv.data();
-      kernels_.attention_back({forward, dcontext + at, dqkv + at, dqkv + part + at,
-                               dqkv + 2 * part + at, scratch});
+      kernels_.attention_back(
+          {forward, dcontext + at, dqkv + at, dqkv + part + at, dqkv + 2 * part + at, scratch});
     }
   }
   // What is written of a sequence ends with it.
@@ -253,8 +254,7 @@ LossSums SequencePass::AddGradient(const Model& model, const Columns& columns,
                                    const Objective& objective) {
   RunBlocks(model, columns);
   const ColumnGroup kept = KeptGroup(columns);
-  const LossSums sums =
-      head_.Forward(model, Kept(columns), kept, columns.target, objective);
+  const LossSums sums = head_.Forward(model, Kept(columns), kept, columns.target, objective);
   float* const d = d_.Reserve(int64_t{config_.width} * columns.count);
   const bool all = config_.loss == LossPositions::kAll;
   const bool direct = rule_ == LearningRule::kDirectFeedbackAlignment;

@@ -1,6 +1,6 @@
 // Sixteen floats as one value, whatever the width of the machine's vectors: all kernels are written
-// in them, so that each of their numbers is formed by the same operations in the same order on every
-// target. Included once a target (Highway's foreach_target.h).
+// in them, so that each of their numbers is formed by the same operations in the same order on
+// every target. Included once a target (Highway's foreach_target.h).
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
@@ -33,11 +33,11 @@ struct M16 {
 };
 
 // Applies `op` to each part of its arguments.
-#define ABLATE_BY_PART(type, expression)            \
-  type result;                                      \
-  for (int i = 0; i < kParts; ++i) {                \
-    result.part[i] = expression;                    \
-  }                                                 \
+#define ABLATE_BY_PART(type, expression) \
+  type result;                           \
+  for (int i = 0; i < kParts; ++i) {     \
+    result.part[i] = expression;         \
+  }                                      \
   return result
 
 HWY_INLINE V16 Set(float x) { ABLATE_BY_PART(V16, hn::Set(D(), x)); }
