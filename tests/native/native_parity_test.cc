@@ -228,10 +228,11 @@ TEST(NativeParityTest, HasTheGradientsOfTheReferenceBackend) {
         TrainThreeWays(config, layout, {grid.batches[grid.compared].front()});
     EXPECT_NEAR(native.losses[0], exact.losses[0], 2e-6 * std::max(1.0, exact.losses[0]));
     EXPECT_NEAR(native.evaluation, exact.evaluation, 2e-5 * std::max(1.0, exact.evaluation));
-    EXPECT_NEAR(native.norms[0], exact.norms[0], 1e-5 * exact.norms[0]);
+    // A ReLU's input may be rounded over its kink.
+    EXPECT_NEAR(native.norms[0], exact.norms[0], 1e-3 * exact.norms[0]);
     const Tally tally =
         Compare({native.first_slot, reference.first_slot, exact.first_slot}, config, layout, 3e-7);
-    EXPECT_LE(tally.worst, 10) << tally.where;
+    EXPECT_LE(tally.worst, 30) << tally.where;
     all.Add(tally);
     ++cases;
   }
@@ -242,7 +243,7 @@ TEST(NativeParityTest, HasTheGradientsOfTheReferenceBackend) {
   // Within a case all tensors share what was rounded upstream, and either backend may have the
   // better luck: some are beyond twice the other's error, one way and the other. On the whole
   // neither is worse.
-  EXPECT_LE(all.beyond, all.tensors / 25) << all.reference_beyond << " the other way";
+  EXPECT_LE(all.beyond, all.tensors / 50) << all.reference_beyond << " the other way";
   EXPECT_LE(all.MeanRatio(), 1.1);
 }
 
@@ -264,7 +265,7 @@ TEST(NativeParityTest, MakesTheUpdatesOfTheReferenceBackend) {
     all.Add(Compare({native.values, reference.values, exact.values}, config, layout, 1e-6));
   }
   EXPECT_GE(all.tensors, 1000);
-  EXPECT_LE(all.beyond, all.tensors / 25) << all.reference_beyond << " the other way";
+  EXPECT_LE(all.beyond, all.tensors / 50) << all.reference_beyond << " the other way";
   EXPECT_LE(all.MeanRatio(), 1.1);
 }
 
@@ -314,10 +315,13 @@ TEST(NativeTrainerTest, LearnsNamesAsTheReferenceTrainer) {
        {std::pair(NormPlacement::kPre, true), std::pair(NormPlacement::kPost, false),
         std::pair(NormPlacement::kNone, false)}) {
     RunConfig run = NativeNames(placement, final);
-    const std::vector<double> native = LossesOf(run, 100);
+    // Without norms a rounding grows tenfold every few steps: by step 100 the reference trainer is
+    // .05 away from itself in float64.
+    const uint32_t steps = placement == NormPlacement::kNone ? 20 : 100;
+    const std::vector<double> native = LossesOf(run, steps);
     run.training.trainer = TrainerKind::kTorch;
-    const std::vector<double> torch = LossesOf(run, 100);
-    ASSERT_EQ(native.size(), 100u);
+    const std::vector<double> torch = LossesOf(run, steps);
+    ASSERT_EQ(native.size(), steps);
     for (size_t step = 0; step < native.size(); ++step) {
       EXPECT_NEAR(native[step], torch[step], step < 3 ? 1e-5 : 2e-3) << step;
     }

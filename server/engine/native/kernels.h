@@ -33,8 +33,8 @@ struct Gemm {
   ptrdiff_t b_row = 0;
   float* c = nullptr;
   ptrdiff_t c_row = 0;
-  const float* bias = nullptr;  // [rows], part of the start
-  bool accumulate = false;      // C is part of the start
+  const float* bias = nullptr;  // [rows]; null: none
+  bool accumulate = false;      // false: without C
 };
 
 // One norm over [features][columns], by column.

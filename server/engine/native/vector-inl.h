@@ -110,7 +110,7 @@ HWY_INLINE float Sum(V16 a) {
   return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
 }
 
-// eˣ within 2 units in the last place from −87 to 88, at whose ends it stays; no number stays none.
+// eˣ within a unit in the last place from −87 to 88, at whose ends it stays; no number stays none.
 // 2ⁿ·eʳ with n the nearest integer to x/ln 2 and r = x − n·ln 2, whose ln 2 is two floats of which
 // the first has so few digits that n times it is exact.
 HWY_INLINE V16 Exp(V16 x) {
@@ -127,7 +127,7 @@ HWY_INLINE V16 Exp(V16 x) {
     q = hn::MulAdd(q, r, set(4.1669534e-2f));
     q = hn::MulAdd(q, r, set(1.66665184e-1f));
     q = hn::MulAdd(q, r, set(4.99999886e-1f));
-    const Part e = hn::MulAdd(q, hn::Mul(r, r), hn::Add(r, set(1.0f)));
+    const Part e = hn::Add(hn::MulAdd(q, hn::Mul(r, r), r), set(1.0f));
     const hn::RebindToSigned<D> integers;
     const auto exponent =
         hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127)));
