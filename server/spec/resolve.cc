@@ -1,6 +1,7 @@
 #include "server/spec/resolve.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -113,8 +114,10 @@ class Resolver {
   }
 
   void CheckRecorded(const std::string& field, const std::string& key) {
+    const std::optional<MetricNeeds> needs = FindMetric(key);
+    if (!needs.has_value() || !needs->any()) return;
     for (const ResolvedCell& cell : resolution_.cells) {
-      const std::string setting = SettingLackedFor(key, cell.run.spec());
+      const std::string setting = SettingLacked(*needs, cell.run.spec());
       if (setting.empty()) continue;
       problems_.Add(field, key, absl::StrCat(key, " is not recorded by ", cell.name),
                     absl::StrCat("eval/loss, or ", setting, " in every cell"));
