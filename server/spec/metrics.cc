@@ -10,11 +10,11 @@
 #include "absl/strings/strip.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
+#include "server/spec/fields.h"
 
 namespace ablate::spec {
 namespace {
 
-constexpr uint32_t kMaxLayers = 200;
 constexpr absl::string_view kAverageLoss = "eval/ema_loss";
 constexpr absl::string_view kEmbeddingGradient = "gradient/embedding";
 
