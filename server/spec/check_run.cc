@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
@@ -22,6 +22,16 @@ struct Party {
   std::string value;
   std::string complaint;
   std::string allowed;
+};
+
+// A field that is set and that something else leaves without a use.
+struct Unused {
+  std::string path;
+  std::string value;
+  std::string where;        // it means nothing, such as "to adamw"
+  std::string switch_path;  // of what has no use for it
+  std::string switch_value;
+  std::string users;  // values of the switch that have one
 };
 
 // A task whose sequences draw distinct ones of a whole, a position each, and have one more.
@@ -79,31 +89,22 @@ class RunChecker {
     const v1::ModelSpec& model = run_.merged.model();
     const bool scaled = model.has_residual_scale() && !run_.filled.model().residual();
     if (scaled && !IsMoreParticular("model.residual", "model.residual_scale")) {
-      const std::string scale = Decimal(model.residual_scale());
-      Report(
-          {{"model.residual_scale", scale,
-            absl::StrCat(scale, " means nothing where residual is false"),
-            "absent, or residual true"},
-           {"model.residual", "false", absl::StrCat("false has no use for residual_scale ", scale),
-            "true, or no residual_scale"}});
+      ReportUnused({"model.residual_scale", Decimal(model.residual_scale()),
+                    "where residual is false", "model.residual", "false", "true"});
     }
     const auto kind = run_.filled.model().attention().kind();
     const bool biased = model.attention().has_score_bias() && kind != v1::AttentionKind::sigmoid;
     if (biased && !IsMoreParticular("model.attention.kind", "model.attention.score_bias")) {
-      const std::string bias = Decimal(model.attention().score_bias());
       const std::string name = v1::AttentionKind::Value_Name(kind);
-      Report(
-          {{"model.attention.score_bias", bias,
-            absl::StrCat(bias, " means nothing to ", name, " attention"),
-            "absent, or attention kind sigmoid"},
-           {"model.attention.kind", name, absl::StrCat(name, " has no use for score_bias ", bias),
-            "sigmoid, or no score_bias"}});
+      ReportUnused({"model.attention.score_bias", Decimal(model.attention().score_bias()),
+                    absl::StrCat("to ", name, " attention"), "model.attention.kind", name,
+                    "sigmoid"});
     }
   }
 
   void CheckNorm() {
     const v1::NormSpec& norm = run_.filled.model().norm();
-    if (norm.placement() == v1::NormPlacement::none && !norm.final()) return;  // there is none
+    if (!HasNorm()) return;
     const std::string kind = v1::NormKind::Value_Name(norm.kind());
     const std::string deviation = v1::NormDeviation::Value_Name(norm.deviation());
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
@@ -135,7 +136,7 @@ class RunChecker {
   // What a norm divides by has to exist.
   void CheckNormSizes() {
     const v1::ModelSpec& model = run_.filled.model();
-    if (model.norm().placement() == v1::NormPlacement::none && !model.norm().final()) return;
+    if (!HasNorm()) return;
     const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
     if (unbiased && model.width() == 1) {
       Report({{"model.width", "1", "1 feature has no unbiased deviation", "2 to 8,192"},
@@ -212,21 +213,16 @@ class RunChecker {
     const v1::TrainingSpec& training = run_.merged.training();
     const auto optimizer = run_.filled.training().optimizer();
     const std::string name = v1::Optimizer::Value_Name(optimizer);
-    const auto unused = [&](const char* field, const std::string& value, const char* users) {
-      Report(
-          {{absl::StrCat("training.", field), value,
-            absl::StrCat(field, " ", value, " means nothing to ", name),
-            absl::StrCat("absent, or optimizer ", users)},
-           {"training.optimizer", name, absl::StrCat(name, " has no use for ", field, " ", value),
-            absl::StrCat(users, ", or no ", field)}});
+    const auto unused = [&](const char* path, const std::string& value, const char* users) {
+      ReportUnused({path, value, absl::StrCat("to ", name), "training.optimizer", name, users});
     };
     if (optimizer != v1::Optimizer::sgd) {
-      if (training.has_momentum()) unused("momentum", Decimal(training.momentum()), "sgd");
+      if (training.has_momentum()) unused("training.momentum", Decimal(training.momentum()), "sgd");
       return;
     }
-    if (training.has_eps()) unused("eps", Decimal(training.eps()), "adamw or adam");
+    if (training.has_eps()) unused("training.eps", Decimal(training.eps()), "adamw or adam");
     if (training.betas_size() == 2) {
-      unused("betas",
+      unused("training.betas",
              absl::StrCat("[", Decimal(training.betas(0)), ", ", Decimal(training.betas(1)), "]"),
              "adamw or adam");
     }
@@ -282,6 +278,11 @@ class RunChecker {
   // Whether `path` was written in a setting or an override, and `other` more generally.
   bool IsMoreParticular(const std::string& path, const std::string& other) const {
     return run_.sources.Find(path, run_.merged).rank > run_.sources.Find(other, run_.merged).rank;
+  }
+
+  bool HasNorm() const {
+    const v1::NormSpec& norm = run_.filled.model().norm();
+    return norm.placement() != v1::NormPlacement::none || norm.final();
   }
 
   bool Attends() const { return run_.filled.model().attention().kind() != v1::AttentionKind::none; }
@@ -351,6 +352,18 @@ class RunChecker {
             {path, name,
              absl::StrCat(name, " has ", parts, ", and context ", context, " needs ", needs),
              "a longer text, or a smaller context"}});
+  }
+
+  void ReportUnused(const Unused& unused) {
+    const std::string field = unused.path.substr(unused.path.rfind('.') + 1);
+    // model.attention.kind is called attention kind.
+    const std::string switched = absl::StrReplaceAll(
+        unused.switch_path.substr(unused.switch_path.find('.') + 1), {{".", " "}});
+    Report({{unused.path, unused.value, absl::StrCat(unused.value, " means nothing ", unused.where),
+             absl::StrCat("absent, or ", switched, " ", unused.users)},
+            {unused.switch_path, unused.switch_value,
+             absl::StrCat(unused.switch_value, " has no use for ", field, " ", unused.value),
+             absl::StrCat(unused.users, ", or no ", field)}});
   }
 
   // Reports the party that was written most particularly; the first of equals.
