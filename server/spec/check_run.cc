@@ -24,6 +24,8 @@ struct Party {
   std::string allowed;
 };
 
+constexpr char kShare[] = "task.text.validation";
+
 // A field that is set and that something else leaves without a use.
 struct Unused {
   std::string path;
@@ -310,7 +312,7 @@ class RunChecker {
       const std::string why = reflect::ShortText(absl::StripSuffix(facts.status().message(), "."));
       Report({{dataset.path, name, why, "the name of an uploaded data set"}});
     } else if (run_.filled.task().has_text()) {
-      CheckParts(dataset.path, name, facts->text().tokens);
+      CheckText(dataset.path, name, facts->text().tokens);
     } else {
       CheckHeldOut(dataset.path, name, facts->documents);
     }
@@ -329,14 +331,47 @@ class RunChecker {
              "a data set of more documents, or a smaller held_out"}});
   }
 
-  // Both parts of a text must hold a window and the token behind it.
-  void CheckParts(const std::string& path, const std::string& name, uint64_t tokens) {
+  void CheckText(const std::string& path, const std::string& name, uint64_t tokens) {
     const double validation = run_.filled.task().text().validation();
     const uint32_t context = run_.filled.model().context();
-    const char* const share = "task.text.validation";
-    if (run_.bad.count(share) > 0 || run_.bad.count("model.context") > 0) return;
+    if (run_.bad.count(kShare) > 0 || run_.bad.count("model.context") > 0) return;
     const engine::TextSplit split = engine::SplitText(tokens, validation, context);
-    if (split.starts > 0 && split.windows > 0) return;
+    if (split.starts == 0 || split.windows == 0) {
+      ReportShortParts(path, name, split);
+    } else {
+      CheckBatches(path, name, split);
+    }
+  }
+
+  // No more batches are asked for than there are: with fewer, a run would be another one by its
+  // spec, and the same by its numbers.
+  void CheckBatches(const std::string& path, const std::string& name,
+                    const engine::TextSplit& split) {
+    const uint32_t wanted = run_.filled.evaluation().batches();
+    const uint64_t together = engine::kEvaluatedTogether;
+    const uint64_t most = (split.windows + together - 1) / together;
+    if (wanted <= most) return;
+    const uint32_t context = run_.filled.model().context();
+    const std::string share = Decimal(run_.filled.task().text().validation());
+    const std::string batches = absl::StrCat(text::Grouped(most), most == 1 ? " batch" : " batches",
+                                             " of ", together, " windows to evaluate");
+    const std::string fewer = absl::StrCat(batches, ", fewer than evaluation.batches ", wanted);
+    Report({{"evaluation.batches", Text(wanted),
+             absl::StrCat(wanted, " is more than ", name, " has: with context ", context,
+                          " and validation ", share, ", ", batches),
+             most == 1 ? "1, or absent" : absl::StrCat("1 to ", most, ", or absent for all")},
+            {"model.context", Text(context), absl::StrCat(context, " leaves ", name, " ", fewer),
+             "a smaller context, or fewer batches"},
+            {kShare, share, absl::StrCat(share, " leaves ", name, " ", fewer),
+             "a larger share, or fewer batches"},
+            {path, name, absl::StrCat(name, " has ", fewer), "a longer text, or fewer batches"}});
+  }
+
+  // Both parts of a text must hold a window and the token behind it.
+  void ReportShortParts(const std::string& path, const std::string& name,
+                        const engine::TextSplit& split) {
+    const double validation = run_.filled.task().text().validation();
+    const uint32_t context = run_.filled.model().context();
     const std::string needs = absl::StrCat("at least ", context + 1, " of each");
     const std::string parts =
         absl::StrCat(text::Grouped(split.training), " tokens to train on and ",
@@ -345,7 +380,7 @@ class RunChecker {
     Report({{"model.context", Text(context),
              absl::StrCat(context, " needs ", needs, ", and ", name, " has ", parts),
              least > 1 ? absl::StrCat("1 to ", least - 1) : "a longer text"},
-            {share, Decimal(validation),
+            {kShare, Decimal(validation),
              absl::StrCat(Decimal(validation), " leaves ", parts, ", and context ", context,
                           " needs ", needs),
              "a share that leaves enough of both, or a smaller context"},
