@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
 #include "server/engine/task.h"
+#include "server/spec/estimate.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -65,14 +66,14 @@ struct ResolvedCell {
   // Of runs that differ in their steps alone, and of which a longer one goes on where a shorter one
   // ended; empty if a run of this spec can't.
   std::string growth;
-  std::string
-      shape;  // key of runs that cost the same a step: task shape, model, batch, trainer, device
+  std::string shape;           // key of runs that cost the same a step, their evaluations included
   std::string device_kind;     // cpu or cuda
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of what it will store for good
   uint64_t resume_bytes = 0;  // estimate of a resume state, which it has while it trains
   double flops_per_step = 0;  // forward and backward, for a guess of its time
+  EvaluationCost evaluation;  // of each, for the same
 };
 
 struct Resolution {
