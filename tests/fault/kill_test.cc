@@ -149,9 +149,7 @@ TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
 TEST(KillTest, ReplacesAWorkerThatIsStopped) {
   PersonalServer server;
   server.Up({"--lanes", "1", "--worker-silence", "2"});
-  const std::string experiment =
-      server.Json({"submit", "-", "--json"},
-                  SmallNames("stopped", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const std::string experiment = SubmitEndlessRun(server, "stopped");
   ASSERT_TRUE(Eventually([&] { return StepsStored(server, experiment) > 0; }));
   const int stopped = server.WorkerPid();
   ASSERT_EQ(::kill(stopped, SIGSTOP), 0);
@@ -170,9 +168,7 @@ TEST(KillTest, ReplacesAWorkerThatIsStopped) {
 TEST(KillTest, FailsARunWhoseWorkerKeepsCrashing) {
   PersonalServer server;
   server.Up({"--lanes", "1"});
-  const std::string experiment =
-      server.Json({"submit", "-", "--json"},
-                  SmallNames("crash", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const std::string experiment = SubmitEndlessRun(server, "crash");
   const auto state = [&] {
     return std::string(server.Json({"runs", experiment, "--json"})["rows"][0]["state"]);
   };
