@@ -58,10 +58,11 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   return devices;
 }
 
-absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
+absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name,
+                                                 bool as_text) {
   const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(store, name, "dataset");
   if (!record.ok()) return record.status();
-  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(store, *record);
+  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(store, *record, as_text);
   if (!facts.ok()) return facts.status();
   return spec::DatasetFacts{record->id,         record->sha256,  facts->documents,
                             facts->characters,  facts->longest,  std::move(facts->lengths),
@@ -261,8 +262,8 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
   surroundings.memory = devices.memory;
-  surroundings.find_dataset = [&backend](absl::string_view name) {
-    return LookUpDataset(backend.store, name);
+  surroundings.find_dataset = [&backend](absl::string_view name, bool as_text) {
+    return LookUpDataset(backend.store, name, as_text);
   };
   Plan plan;
   plan.resolution =

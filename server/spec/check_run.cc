@@ -306,7 +306,8 @@ class RunChecker {
   static std::string Decimal(double value) { return text::ShortestDecimal(value); }
 
   void CheckDataset(const NamedDataset& dataset, Datasets* datasets) {
-    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(*dataset.name);
+    const absl::StatusOr<DatasetFacts>& facts =
+        datasets->Find(*dataset.name, run_.filled.task().has_text());
     const std::string name = reflect::ShortText(*dataset.name);
     if (!facts.ok()) {
       const std::string why = reflect::ShortText(absl::StripSuffix(facts.status().message(), "."));

@@ -175,7 +175,7 @@ class Expander {
       cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
     }
     if (std::string* name = MutableDatasetOf(filled.mutable_task()); name != nullptr) {
-      *facts = &*datasets_->Find(*name);
+      *facts = &*datasets_->Find(*name, filled.task().has_text());
       *name = absl::StrCat("datasets/", (*facts)->id);
     }
     cell.dataset_sha256 = (*facts)->sha256;

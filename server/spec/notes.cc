@@ -199,7 +199,8 @@ std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
   }
   std::vector<std::string> notes;
   for (const auto& [name, validation, context, batches] : places) {
-    const DatasetFacts* facts = datasets.Known(absl::StripPrefix(name, "datasets/"));
+    const DatasetFacts* facts =
+        datasets.Known(absl::StripPrefix(name, "datasets/"), /*as_text=*/true);
     if (facts == nullptr) continue;
     const engine::TextSplit split = engine::SplitText(facts->text().tokens, validation, context);
     const uint64_t windows = engine::EvaluatedWindows(split, batches);

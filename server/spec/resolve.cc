@@ -144,7 +144,7 @@ class Resolver {
   bool LacksLineFeed(const v1::TaskSpec& task) const {
     if (!task.has_text()) return false;
     const DatasetFacts* facts =
-        datasets_.Known(absl::StripPrefix(task.text().dataset(), "datasets/"));
+        datasets_.Known(absl::StripPrefix(task.text().dataset(), "datasets/"), /*as_text=*/true);
     return facts != nullptr && facts->code_points > 0 && facts->line_ends == 0;
   }
 

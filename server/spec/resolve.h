@@ -49,8 +49,8 @@ struct DeviceMemory {
 // The world that a spec is resolved in.
 struct Surroundings {
   // By id or display name, with or without "datasets/". NOT_FOUND or FAILED_PRECONDITION with a
-  // sentence.
-  std::function<absl::StatusOr<DatasetFacts>(absl::string_view)> find_dataset;
+  // sentence. `as_text`: code_points and line_ends are needed, too, which may take a while to know.
+  std::function<absl::StatusOr<DatasetFacts>(absl::string_view name, bool as_text)> find_dataset;
   bool cuda = false;  // a GPU worker is known: what `auto` becomes, and whether `cuda` is allowed
   // By kind, that of the device with the most; absent where not known.
   std::map<std::string, DeviceMemory> memory = {};
@@ -90,7 +90,8 @@ inline constexpr size_t kMaxOverrides = 100;
 Problem TooManyOverrides(size_t count);
 
 // Every problem at once, each with its path; limits on runs are checked before anything is
-// expanded. Pure but for find_dataset, which is called once for each distinct name.
+// expanded. Pure but for find_dataset, which is called once for each distinct name, and as text
+// only where a task reads it so.
 Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);

@@ -25,7 +25,7 @@ using Overrides = std::map<std::string, google::protobuf::Value>;
 // datasets/shakespeare-86c4e6 and datasets/line-000000 (10,000 characters without a line end).
 inline Surroundings TestSurroundings() {
   Surroundings surroundings;
-  surroundings.find_dataset = [](absl::string_view name) -> absl::StatusOr<DatasetFacts> {
+  surroundings.find_dataset = [](absl::string_view name, bool) -> absl::StatusOr<DatasetFacts> {
     if (name == "names" || name == "names.txt" || name == "names-0a30b5" ||
         name == "datasets/names-0a30b5") {
       return DatasetFacts{"names-0a30b5", std::string(63, '0') + "1", 32'033, 26};
