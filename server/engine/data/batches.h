@@ -3,12 +3,14 @@
 #ifndef ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 #define ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/config.h"
 
 namespace ablate::engine {
@@ -58,6 +60,11 @@ class BatchSource {
 
 // INVALID_ARGUMENT if the task's data was not read or cannot be used (nothing left to train on).
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config);
+
+// INVALID_ARGUMENT unless a cursor has so many words and begins with a task's own, `tag`; `task` is
+// as errors have it.
+absl::Status CheckCursor(const std::vector<uint64_t>& cursor, size_t words, uint64_t tag,
+                         absl::string_view task);
 
 // The same for a run whose task is known; `training.batch` must be checked. Documents come in a
 // seeded order, its end held out, the rest cycled over; sequences of recall are generated; windows

@@ -109,9 +109,8 @@ class DocumentBatches : public BatchSource {
   }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    if (cursor.size() != 3 || cursor[0] != kDocumentsCursor) {
-      return absl::InvalidArgumentError("the data cursor is not one of a documents task");
-    }
+    absl::Status ours = CheckCursor(cursor, 3, kDocumentsCursor, "documents");
+    if (!ours.ok()) return ours;
     if (cursor[1] != order_.size() || cursor[2] >= order_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("the data cursor is at document ", cursor[2],
                                                      " of ", cursor[1], ", but this run trains on ",

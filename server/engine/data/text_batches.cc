@@ -48,9 +48,8 @@ class TextBatches : public BatchSource {
   }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    if (cursor.size() != 3 || cursor[0] != kTextCursor) {
-      return absl::InvalidArgumentError("the data cursor is not one of a text task");
-    }
+    absl::Status ours = CheckCursor(cursor, 3, kTextCursor, "text");
+    if (!ours.ok()) return ours;
     if (cursor[1] != starts_) {
       return absl::InvalidArgumentError(
           absl::StrCat("the data cursor is of a text with ", cursor[1],
