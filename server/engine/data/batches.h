@@ -45,10 +45,13 @@ class BatchSource {
   // The next training batch.
   virtual TokenBatch Next() = 0;
 
-  // The held-out batches, the same at every call: for documents grouped by length so that none is
-  // padded (at most `kMaxEvaluationBatch` rows each), for generated tasks `evaluation.batches`
-  // of them, for a text its EvaluatedWindows (task.h), `kEvaluatedTogether` a batch.
-  virtual const std::vector<TokenBatch>& HeldOut() = 0;
+  // How many batches are held out, and the one of an index below that, the same at every call: for
+  // documents grouped by length so that none is padded (at most `kMaxEvaluationBatch` rows each),
+  // for generated tasks `evaluation.batches` of them, for a text its EvaluatedWindows (task.h),
+  // `kEvaluatedTogether` a batch. Made when they are asked for, since as batches a data set's
+  // tokens take several times their memory.
+  virtual size_t HeldOutBatches() const = 0;
+  virtual TokenBatch HeldOut(size_t index) const = 0;
 
   // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are
   // not ours.

@@ -63,7 +63,9 @@ class GeneratedBatches : public BatchSource {
 
   TokenBatch Next() override { return Generate(generator_); }
 
-  const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
+  size_t HeldOutBatches() const override { return held_out_.size(); }
+
+  TokenBatch HeldOut(size_t index) const override { return held_out_[index]; }
 
   std::vector<uint64_t> Cursor() const override { return {task_.cursor, generator_.state()}; }
 

@@ -68,6 +68,17 @@ Outcome Verdict(const StackRun& run, std::optional<double> final_loss) {
   return converged ? Outcome::kDone : Outcome::kDiverged;
 }
 
+// The held-out batch with the most tokens, the first of equals: the same at every evaluation. Of at
+// least one.
+TokenBatch LargestHeldOut(const BatchSource& source) {
+  TokenBatch largest = source.HeldOut(0);
+  for (size_t i = 1; i < source.HeldOutBatches(); ++i) {
+    TokenBatch batch = source.HeldOut(i);
+    if (batch.tokens() > largest.tokens()) largest = std::move(batch);
+  }
+  return largest;
+}
+
 // From `from` at 0 to `to` at 1, along a cosine.
 double Anneal(double from, double to, double t) {
   return to + (from - to) / 2 * (1 + std::cos(M_PI * t));
@@ -167,7 +178,7 @@ absl::StatusOr<bool> RunLoop::Visit(bool ends_only, absl::FunctionRef<bool()> st
 // True when the evaluation that is due, if one is, is complete. Goes on by a batch at least.
 absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
   StackRun& run = runs_[index];
-  if (!EvaluationDue(run) || run.source->HeldOut().empty()) return true;
+  if (!EvaluationDue(run) || run.source->HeldOutBatches() == 0) return true;
   const uint32_t before = run.progress.evaluated;
   const auto stopped = [&] { return run.progress.evaluated > before && stop(); };
   if (!run.evaluation.has_value()) run.evaluation.emplace();
@@ -184,14 +195,10 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool
   return true;
 }
 
-// Of the held-out batch with the most tokens, the first of equals: the same at every evaluation.
 absl::Status RunLoop::RecordGradients(int index) {
   StackRun& run = runs_[index];
-  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
-  const auto largest = std::max_element(
-      held_out.begin(), held_out.end(),
-      [](const TokenBatch& a, const TokenBatch& b) { return a.tokens() < b.tokens(); });
-  absl::StatusOr<std::vector<RecordedValue>> recorded = backend_->RecordGradients(index, *largest);
+  absl::StatusOr<std::vector<RecordedValue>> recorded =
+      backend_->RecordGradients(index, LargestHeldOut(*run.source));
   if (!recorded.ok()) return recorded.status();
   run.recorded = *std::move(recorded);
   ++run.progress.evaluated;
@@ -202,10 +209,10 @@ absl::Status RunLoop::RecordGradients(int index) {
 absl::StatusOr<bool> RunLoop::FinishPass(int index, Evaluated what, EvaluationSums* sums,
                                          absl::FunctionRef<bool()> stopped) {
   StackRun& run = runs_[index];
-  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
-  while (sums->batches < held_out.size()) {
+  while (sums->batches < run.source->HeldOutBatches()) {
     if (stopped()) return false;
-    absl::Status added = backend_->Evaluate(index, what, held_out[sums->batches], sums);
+    const TokenBatch batch = run.source->HeldOut(sums->batches);
+    absl::Status added = backend_->Evaluate(index, what, batch, sums);
     if (!added.ok()) return added;
     ++run.progress.evaluated;
   }
