@@ -181,14 +181,14 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool
   if (!EvaluationDue(run) || run.source->HeldOutBatches() == 0) return true;
   const uint32_t before = run.progress.evaluated;
   const auto stopped = [&] { return run.progress.evaluated > before && stop(); };
-  if (!run.evaluation.has_value()) run.evaluation.emplace();
-  absl::StatusOr<bool> finished = FinishPass(index, Evaluated::kCurrent, &*run.evaluation, stopped);
-  if (finished.ok() && *finished && run.config.training.ema > 0) {
-    if (!run.average_evaluation.has_value()) run.average_evaluation.emplace();
-    finished = FinishPass(index, Evaluated::kAverage, &*run.average_evaluation, stopped);
+  std::vector<std::pair<Evaluated, EvaluationSums*>> passes = {
+      {Evaluated::kCurrent, &run.results.current}};
+  if (run.config.training.ema > 0) passes.emplace_back(Evaluated::kAverage, &run.results.average);
+  for (const auto& [what, sums] : passes) {
+    const absl::StatusOr<bool> finished = FinishPass(index, what, sums, stopped);
+    if (!finished.ok() || !*finished) return finished;
   }
-  const bool records = !run.config.evaluation.record.empty() && !run.recorded.has_value();
-  if (!finished.ok() || !*finished || !records) return finished;
+  if (run.config.evaluation.record.empty() || run.results.recorded.has_value()) return true;
   if (stopped()) return false;
   absl::Status recorded = RecordGradients(index);
   if (!recorded.ok()) return recorded;
@@ -200,7 +200,7 @@ absl::Status RunLoop::RecordGradients(int index) {
   absl::StatusOr<std::vector<RecordedValue>> recorded =
       backend_->RecordGradients(index, LargestHeldOut(*run.source));
   if (!recorded.ok()) return recorded.status();
-  run.recorded = *std::move(recorded);
+  run.results.recorded = *std::move(recorded);
   ++run.progress.evaluated;
   return absl::OkStatus();
 }
@@ -228,24 +228,21 @@ absl::Status RunLoop::Report(int index) {
     if (!file.ok()) return file.status();
     run.progress.checkpoints.push_back({step, *std::move(file)});
   }
+  VisitResults results = std::exchange(run.results, {});
   std::optional<double> loss;
-  if (run.evaluation.has_value()) {
-    const Evaluation evaluation = ResultOf(*run.evaluation);
+  if (results.current.batches > 0) {
+    const Evaluation evaluation = ResultOf(results.current);
     run.progress.points.push_back({"eval/loss", step, evaluation.loss});
     run.progress.points.push_back({"eval/accuracy", step, evaluation.accuracy});
     loss = evaluation.loss;
-    run.evaluation.reset();
   }
-  if (run.average_evaluation.has_value()) {
-    const double average_loss = ResultOf(*run.average_evaluation).loss;
-    run.progress.points.push_back({"eval/ema_loss", step, average_loss});
-    run.average_evaluation.reset();
+  if (results.average.batches > 0) {
+    run.progress.points.push_back({"eval/ema_loss", step, ResultOf(results.average).loss});
   }
-  if (run.recorded.has_value()) {
-    for (RecordedValue& value : *run.recorded) {
+  if (results.recorded.has_value()) {
+    for (RecordedValue& value : *results.recorded) {
       run.progress.points.push_back({std::move(value.key), step, value.value});
     }
-    run.recorded.reset();
   }
   if (step == 0 && !run.diverging) run.first_evaluation = loss;
   if (EndDue(run)) run.progress.outcome = run.diverging ? Outcome::kDiverged : Verdict(run, loss);
@@ -336,9 +333,7 @@ absl::Status RunLoop::ImportState(int index, absl::string_view file) {
   run.progress = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
   run.first_evaluation = state->first_evaluation;
   run.visited = false;
-  run.evaluation.reset();
-  run.average_evaluation.reset();
-  run.recorded.reset();
+  run.results = {};
   run.diverging = false;
   run.last_points.clear();
   run.batch.reset();
