@@ -14,6 +14,7 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
@@ -66,8 +67,20 @@ std::string MessageOf(const grpc::Status& status) {
   return message;
 }
 
-// With the server's message and field violations. UNAVAILABLE, if the server gave no answer, names
-// its `address` and what to do.
+// The payload of a status that is the server's reason.
+constexpr absl::string_view kReason = "reason";
+
+std::string ReasonIn(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return "";
+  for (const google::protobuf::Any& any : details.details()) {
+    if (google::rpc::ErrorInfo info; any.UnpackTo(&info)) return info.reason();
+  }
+  return "";
+}
+
+// With the server's message, field violations and reason. UNAVAILABLE, if the server gave no
+// answer, names its `address` and what to do.
 absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return absl::OkStatus();
   // Our server gives details with every error, the transport none.
@@ -85,10 +98,19 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
     return absl::DeadlineExceededError(
         absl::StrCat("the server at ", address, " did not answer in time"));
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), MessageOf(status));
+  absl::Status answer(static_cast<absl::StatusCode>(status.error_code()), MessageOf(status));
+  if (const std::string reason = ReasonIn(status); !reason.empty()) {
+    answer.SetPayload(kReason, absl::Cord(reason));
+  }
+  return answer;
 }
 
 }  // namespace
+
+std::string ReasonOf(const absl::Status& status) {
+  const auto reason = status.GetPayload(kReason);
+  return reason.has_value() ? std::string(*reason) : "";
+}
 
 // The server's stubs, and the two shapes that nearly all its methods have.
 class Connection::Caller {

@@ -31,6 +31,10 @@ using Sleep = std::function<void(absl::Duration)>;
 template <typename Message>
 using OnMessage = std::function<absl::Status(const Message&)>;
 
+// What kind of error it is that the server answered, such as RUN_NOT_FOUND; empty where it did not
+// say.
+std::string ReasonOf(const absl::Status& status);
+
 // Unary calls have a deadline of 30 s (5 min where a large grid is expanded or compared); those
 // that may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams
 // have no deadline and are not repeated. Errors carry the server's message; UNAVAILABLE, if the

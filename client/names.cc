@@ -95,8 +95,7 @@ absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view te
 absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
                              absl::string_view text) {
   // Not of a run that is there and lacks something else, such as a checkpoint.
-  const bool no_run =
-      absl::IsNotFound(status) && absl::StartsWith(status.message(), "there is no run ");
+  const bool no_run = ReasonOf(status) == "RUN_NOT_FOUND";
   if (!no_run || absl::StrContains(text, '/')) return status;
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
   if (absl::IsNotFound(experiment.status())) {

@@ -2,6 +2,7 @@
 #ifndef ABLATE_PROCESS_FILE_H_
 #define ABLATE_PROCESS_FILE_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,10 @@
 #include "absl/strings/string_view.h"
 
 namespace ablate::process {
+
+// A disk that has fewer bytes left counts as full: a start of the server writes about so many, the
+// index of the database's log, a schema, an address and logs.
+inline constexpr uint64_t kLeastRoom = 1 << 20;
 
 // A descriptor that is closed with its owner.
 class FileDescriptor {

@@ -114,7 +114,8 @@ absl::Status DiskRoom::Keep() {
   if (!available.ok()) return available.status();
   MutexLock lock(&mutex_);
   if (ballast_ == 0 || kept_) return absl::OkStatus();
-  const int error = *available < ballast_ + kSlack ? ENOSPC : Allocate(File(), ballast_);
+  const int error =
+      *available < ballast_ + process::kLeastRoom ? ENOSPC : Allocate(File(), ballast_);
   kept_ = error == 0;
   impossible_ = !kept_ && !IsFull(error);
   if (kept_) return absl::OkStatus();

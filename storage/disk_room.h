@@ -31,9 +31,6 @@ absl::Status SyncFile(const std::string& file);
 // time would have that room before the deletes. Thread-safe.
 class DiskRoom {
  public:
-  // What has to be left beside the ballast for the disk not to count as full.
-  static constexpr uint64_t kSlack = 1 << 20;
-
   using FreeBytes = std::function<absl::StatusOr<uint64_t>()>;
 
   // `ballast` is its size in bytes; 0: there is none. `folder` is this process's alone.

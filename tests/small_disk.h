@@ -1,14 +1,19 @@
-// A disk that is easily filled, for a process that a test forks.
+// A disk that is easily filled, for a process of a test's own.
 #ifndef ABLATE_TESTS_SMALL_DISK_H_
 #define ABLATE_TESTS_SMALL_DISK_H_
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <string>
+
+#include "tests/test_folder.h"
 
 namespace ablate {
 
@@ -35,6 +40,26 @@ inline void Fill(const std::string& file) {
     }
   }
   close(descriptor);
+}
+
+// Runs `live` in a process that has a disk of 24 MB of its own: it returns the line at which
+// something was not as it should be, or 0. Skips the test where no disk may be mounted.
+inline void RunOnASmallDisk(int (*live)(const std::string& disk)) {
+  constexpr int kFailed = 1, kNoDisk = 77;  // exit codes
+  const TestFolder folder;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!MountDisk(folder.path())) _exit(kNoDisk);
+    const int line = live(folder.path());
+    if (line > 0) fprintf(stderr, "line %d is not as it should be\n", line);
+    _exit(line > 0 ? kFailed : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoDisk) GTEST_SKIP() << "no disk may be mounted here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace ablate

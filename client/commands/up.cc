@@ -19,6 +19,7 @@
 #include "client/command_table.h"
 #include "client/output/format.h"
 #include "client/personal_server.h"
+#include "process/file.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
 #include "process/spawn.h"
@@ -34,7 +35,6 @@ constexpr absl::Duration kGrace = absl::Seconds(1);  // for another one that sta
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 constexpr size_t kMaxLogLines = 15;
-constexpr uintmax_t kLeastRoom = 1 << 20;  // a disk with less is full
 
 struct Options {
   std::string home;
@@ -101,7 +101,8 @@ absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::s
   return Child(pid);
 }
 
-absl::StatusOr<Child> Start(const Home& home, const Options& options, const Context& context) {
+absl::StatusOr<Child> StartServer(const Home& home, const Options& options,
+                                  const Context& context) {
   const absl::StatusOr<std::string> program = FindServerProgram(context.environment);
   if (!program.ok()) return program.status();
   std::vector<std::string> arguments = {"--home", home.folder};
@@ -155,73 +156,97 @@ void ShowFullDisk(const Home& home, const Context& context) {
   fs::path folder = home.folder;
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   const fs::space_info space = fs::space(folder, error);
-  if (error || space.available >= kLeastRoom) return;
+  if (error || space.available >= process::kLeastRoom) return;
   context.console.Info(absl::StrCat("the disk of ", home.folder, " is full: it has ",
                                     Bytes(space.available), " left"));
 }
 
-// `log_start` becomes the byte of the log at which the new server's begins.
-absl::StatusOr<Child> PrepareAndStart(const Home& home, const Options& options,
-                                      const Context& context, uint64_t* log_start) {
-  if (absl::Status prepared = PrepareFolders(home); !prepared.ok()) return prepared;
-  process::BoundLog(home.log_file);
-  *log_start = process::FileSize(home.log_file);
-  return Start(home, options, context);
-}
+// Brings a server up: starts one unless there is one, and waits until it answers.
+class Starter {
+ public:
+  Starter(const Home& home, const Options& options, const Context& context)
+      : home_(home),
+        options_(options),
+        context_(context),
+        log_start_(process::FileSize(home.log_file)) {}
 
-// Waits until the server answers; `child` is empty if someone else started it. That one may be
-// about to end: then another is started after it.
-absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer(const Home& home, const Options& options,
-                                                      const Context& context,
-                                                      std::optional<Child> child,
-                                                      uint64_t* log_start) {
-  absl::Time since = context.now();
-  absl::Duration patience = kTimeout;
-  std::optional<std::string> end;
-  while (true) {
-    absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home, context);
-    if (answer.ok()) return answer;
-    if (!child && !ServerProcess::Find(home).ok()) {
-      absl::StatusOr<Child> started = PrepareAndStart(home, options, context, log_start);
-      if (!started.ok()) return started.status();
-      child = *started;
-      since = context.now();
-      patience = kTimeout;
-    } else if (!child && !ReadAddress(home).ok()) {
-      patience = kEndTimeout;  // it has taken its address away
-    } else if (child && !end) {
-      end = child->Ended();
-      // Two that start at once: one gets the folder, the other ends, and both callers are served.
-      if (end) patience = std::min(patience, context.now() - since + kGrace);
-    }
-    if (context.now() - since >= patience) {
-      if (end) return absl::FailedPreconditionError("ablated ended with " + *end);
-      return absl::DeadlineExceededError(absl::StrCat(
-          "ablated has not answered for ", absl::FormatDuration(patience), "; it still runs"));
-    }
-    context.sleep(kPollInterval);
+  // Where another one is there already, it is taken to be starting just now.
+  absl::Status StartUnlessThere() {
+    since_ = context_.now();
+    return ServerProcess::Find(home_).ok() ? absl::OkStatus() : Start();
   }
-}
+
+  absl::StatusOr<v1::ListWorkersResponse> WaitForAnswer() {
+    while (true) {
+      absl::StatusOr<v1::ListWorkersResponse> answer = Ask(home_, context_);
+      if (answer.ok()) return answer;
+      if (absl::Status looked = LookAfter(); !looked.ok()) return looked;
+      if (context_.now() - since_ >= patience_) return Explanation();
+      context_.sleep(kPollInterval);
+    }
+  }
+
+  // The byte of the log at which the new server's begins.
+  uint64_t log_start() const { return log_start_; }
+
+ private:
+  absl::Status Start() {
+    if (absl::Status prepared = PrepareFolders(home_); !prepared.ok()) return prepared;
+    process::BoundLog(home_.log_file);
+    log_start_ = process::FileSize(home_.log_file);
+    absl::StatusOr<Child> child = StartServer(home_, options_, context_);
+    if (!child.ok()) return child.status();
+    child_ = *child;
+    since_ = context_.now();
+    patience_ = kTimeout;
+    return absl::OkStatus();
+  }
+
+  // The server that someone else started may be about to end: then ours is started after it. An
+  // error if it can't be.
+  absl::Status LookAfter() {
+    if (!child_ && !ServerProcess::Find(home_).ok()) return Start();
+    if (!child_ && !ReadAddress(home_).ok()) patience_ = kEndTimeout;  // it has taken it away
+    if (child_ && !end_) {
+      end_ = child_->Ended();
+      // Two that start at once: one gets the folder, the other ends, and both callers are served.
+      if (end_) patience_ = std::min(patience_, context_.now() - since_ + kGrace);
+    }
+    return absl::OkStatus();
+  }
+
+  // Why there is no answer.
+  absl::Status Explanation() const {
+    if (end_) return absl::FailedPreconditionError("ablated ended with " + *end_);
+    return absl::DeadlineExceededError(absl::StrCat(
+        "ablated has not answered for ", absl::FormatDuration(patience_), "; it still runs"));
+  }
+
+  const Home& home_;
+  const Options& options_;
+  const Context& context_;
+  uint64_t log_start_;
+  absl::Time since_;  // of the server that is waited for
+  absl::Duration patience_ = kTimeout;
+  std::optional<Child> child_;      // ours; empty if someone else started it
+  std::optional<std::string> end_;  // of ours
+};
 
 int Up(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return Fail(context, home.status());
-  uint64_t log_start = process::FileSize(home->log_file);
+  Starter starter(*home, options, context);
   absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
   const bool was_up = answer.ok();
   if (!was_up) {
-    std::optional<Child> child;
-    if (!ServerProcess::Find(*home).ok()) {
-      const absl::StatusOr<Child> started = PrepareAndStart(*home, options, context, &log_start);
-      if (!started.ok()) return Fail(context, started.status());
-      child = *started;
-    }
-    answer = WaitForAnswer(*home, options, context, child, &log_start);
+    const absl::Status started = starter.StartUnlessThere();
+    if (!started.ok()) return Fail(context, started);
+    answer = starter.WaitForAnswer();
   }
   if (!answer.ok()) {
     const int code = Fail(context, answer.status());
     ShowFullDisk(*home, context);
-    ShowLog(*home, log_start, context);
+    ShowLog(*home, starter.log_start(), context);
     return code;
   }
   if (options.json) PrintJson(context, *answer);

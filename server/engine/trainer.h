@@ -25,12 +25,14 @@ struct BlockMetrics {
   Record record;
 };
 
-inline constexpr BlockMetrics kBlockMetrics[] = {
-    {"gradient", Record::kGradientByBlock},
-    {"parameter_gradient", Record::kGradientByBlock},
-    {"alignment", Record::kRuleAlignment},
-    {"alignment_ratio", Record::kRuleAlignment},
-};
+inline constexpr BlockMetrics kGradientMetrics = {"gradient", Record::kGradientByBlock};
+inline constexpr BlockMetrics kParameterGradientMetrics = {"parameter_gradient",
+                                                           Record::kGradientByBlock};
+inline constexpr BlockMetrics kAlignmentMetrics = {"alignment", Record::kRuleAlignment};
+inline constexpr BlockMetrics kAlignmentRatioMetrics = {"alignment_ratio", Record::kRuleAlignment};
+
+inline constexpr BlockMetrics kBlockMetrics[] = {kGradientMetrics, kParameterGradientMetrics,
+                                                 kAlignmentMetrics, kAlignmentRatioMetrics};
 
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
 // eval/accuracy, eval/ema_loss (of the averaged parameters), and what is recorded by block

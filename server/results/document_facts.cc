@@ -98,14 +98,14 @@ storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
 
 absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
                                           const storage::DatasetRecord& dataset) {
-  auto facts = KnownOrCounted(store, dataset, HasLengths);
+  auto facts = FactsOf(store, dataset, /*as_text=*/false);
   if (!facts.ok()) return facts.status();
   return DocumentLengths{facts->longest, std::move(facts->lengths)};
 }
 
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
-                                              const storage::DatasetRecord& dataset) {
-  return KnownOrCounted(store, dataset, HasAll);
+                                              const storage::DatasetRecord& dataset, bool as_text) {
+  return KnownOrCounted(store, dataset, as_text ? HasAll : HasLengths);
 }
 
 }  // namespace ablate::results

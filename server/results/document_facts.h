@@ -32,9 +32,10 @@ DocumentLengths ReadLengths(const std::string& text);
 absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
                                           const storage::DatasetRecord& dataset);
 
-// The same of all facts; those of the record are always known.
+// The same of all facts; those of the record are always known. What the data set has as one text
+// is 0 where it is not known and not asked for `as_text`: counting takes a pass over the file.
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
-                                              const storage::DatasetRecord& dataset);
+                                              const storage::DatasetRecord& dataset, bool as_text);
 
 // What the store keeps of the facts of a data set.
 storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts);

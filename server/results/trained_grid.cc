@@ -15,7 +15,6 @@
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
-#include "server/spec/writes.h"
 #include "text/utf8.h"
 
 namespace ablate::results {
@@ -23,19 +22,11 @@ namespace {
 
 using google::protobuf::Value;
 
-spec::FieldValues Filled(v1::BaseSpec base, bool cuda) {
-  spec::FillDefaults(cuda, &base);
-  return spec::ValuesOf(base);
-}
-
 // The label whose writes leave the base as it is.
 std::optional<std::string> BaseLabel(const spec::AxisPlan& axis, const v1::BaseSpec& base,
                                      const spec::FieldValues& filled, bool cuda) {
   for (const spec::Point& point : axis.points) {
-    v1::BaseSpec written = base;
-    std::vector<spec::Problem> problems;
-    spec::Apply(point.writes, &written, &problems);
-    if (problems.empty() && Filled(std::move(written), cuda) == filled) return point.label;
+    if (spec::FilledValues(base, point.writes, cuda) == filled) return point.label;
   }
   return std::nullopt;
 }
@@ -71,7 +62,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 std::vector<report::Axis> AxesOf(const v1::ExperimentSpec& spec, bool cuda) {
   spec::Problems problems;
   const std::vector<spec::AxisPlan> plans = spec::ReadAxes(spec, &problems);
-  const spec::FieldValues filled = Filled(spec.base(), cuda);
+  const spec::FieldValues filled = spec::FilledValues(spec.base(), {}, cuda);
   std::vector<report::Axis> axes;
   for (size_t i = 0; i < plans.size(); ++i) {
     report::Axis axis;
@@ -349,9 +340,7 @@ class Loader {
 
   // The base resolved on the device kind of the first cell: all that was `auto` is one kind.
   void FillBase(bool cuda) {
-    v1::BaseSpec base = grid_.spec.base();
-    spec::FillDefaults(cuda, &base);
-    grid_.base = spec::ValuesOf(base);
+    grid_.base = spec::FilledValues(grid_.spec.base(), {}, cuda);
     if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
   }
 

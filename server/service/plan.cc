@@ -1,6 +1,7 @@
 #include "server/service/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <queue>
@@ -57,10 +58,11 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   return devices;
 }
 
-absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name) {
+absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name,
+                                                 bool as_text) {
   const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(store, name, "dataset");
   if (!record.ok()) return record.status();
-  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(store, *record);
+  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(store, *record, as_text);
   if (!facts.ok()) return facts.status();
   return spec::DatasetFacts{record->id,         record->sha256,  facts->documents,
                             facts->characters,  facts->longest,  std::move(facts->lengths),
@@ -77,7 +79,8 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     if (!is_new) continue;
     plan->runs.push_back(ToRun(cell));
     costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
-                     cell.resume_bytes, !cell.growth.empty()});
+                     cell.resume_bytes, !cell.growth.empty(), cell.run.spec().evaluation().every(),
+                     cell.evaluation});
   }
   return costs;
 }
@@ -172,6 +175,21 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
 constexpr double kStepOverheadMicros = 8'000;
 constexpr double kFlopsPerMicro = 50e3;
 
+// Before its first step, every so many and at its end.
+double EvaluationsOf(const RunCost& run) {
+  const uint32_t every = std::max<uint32_t>(run.every, 1);
+  return 1 + std::ceil(static_cast<double>(run.steps) / every);
+}
+
+// Of a run whose shape was not measured, in microseconds.
+double GuessedTime(const RunCost& run) {
+  const double step = kStepOverheadMicros + run.flops_per_step / kFlopsPerMicro;
+  // A step is one pass forward and one backward.
+  const double evaluation =
+      kStepOverheadMicros / 2 * run.evaluation.passes + run.evaluation.flops / kFlopsPerMicro;
+  return run.steps * step + EvaluationsOf(run) * evaluation;
+}
+
 // Resume states that a lane has at once: the newest, and the one that it takes the place of or that
 // of the run before.
 constexpr uint64_t kResumeStatesALane = 2;
@@ -209,9 +227,8 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
       shape = known.emplace(run.shape, *micros).first;
       cost.measured = cost.measured && micros->has_value();
     }
-    const double micros =
-        shape->second.value_or(kStepOverheadMicros + run.flops_per_step / kFlopsPerMicro);
-    seconds.push_back(micros * run.steps / 1e6);
+    const double micros = shape->second.has_value() ? *shape->second * run.steps : GuessedTime(run);
+    seconds.push_back(micros / 1e6);
     total += seconds.back();
     cost.bytes += run.bytes;
     largest_state = std::max(largest_state, run.resume_bytes);
@@ -245,8 +262,8 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
   surroundings.memory = devices.memory;
-  surroundings.find_dataset = [&backend](absl::string_view name) {
-    return LookUpDataset(backend.store, name);
+  surroundings.find_dataset = [&backend](absl::string_view name, bool as_text) {
+    return LookUpDataset(backend.store, name, as_text);
   };
   Plan plan;
   plan.resolution =

@@ -15,18 +15,21 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/service/services.h"
+#include "server/spec/estimate.h"
 #include "server/spec/resolve.h"
 #include "storage/store.h"
 
 namespace ablate::service {
 
 struct RunCost {
-  std::string shape;   // runs of equal shape cost the same a step
+  std::string shape;   // runs of equal shape cost the same a step, their evaluations included
   uint32_t steps = 0;  // to be trained
   double flops_per_step = 0;
   uint64_t bytes = 0;         // stored for good
   uint64_t resume_bytes = 0;  // of a resume state
   bool grows = false;         // its last state is kept when it ends
+  uint32_t every = 1;         // steps between its evaluations
+  spec::EvaluationCost evaluation = {};
 };
 
 struct Cost {

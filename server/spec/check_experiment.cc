@@ -22,7 +22,7 @@ constexpr size_t kMaxQuestionBytes = 2000;
 constexpr int kMaxSummaries = 50;
 
 void CheckMetric(const std::string& field, const std::string& key, Problems* problems) {
-  if (IsMetric(key)) return;
+  if (FindMetric(key).has_value()) return;
   const std::string complaint = key.empty()
                                     ? "there is no metric"
                                     : absl::StrCat(reflect::Quoted(key), " is no metric",

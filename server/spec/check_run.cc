@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
@@ -22,6 +22,18 @@ struct Party {
   std::string value;
   std::string complaint;
   std::string allowed;
+};
+
+constexpr char kShare[] = "task.text.validation";
+
+// A field that is set and that something else leaves without a use.
+struct Unused {
+  std::string path;
+  std::string value;
+  std::string where;        // it means nothing, such as "to adamw"
+  std::string switch_path;  // of what has no use for it
+  std::string switch_value;
+  std::string users;  // values of the switch that have one
 };
 
 // A task whose sequences draw distinct ones of a whole, a position each, and have one more.
@@ -79,31 +91,22 @@ class RunChecker {
     const v1::ModelSpec& model = run_.merged.model();
     const bool scaled = model.has_residual_scale() && !run_.filled.model().residual();
     if (scaled && !IsMoreParticular("model.residual", "model.residual_scale")) {
-      const std::string scale = Decimal(model.residual_scale());
-      Report(
-          {{"model.residual_scale", scale,
-            absl::StrCat(scale, " means nothing where residual is false"),
-            "absent, or residual true"},
-           {"model.residual", "false", absl::StrCat("false has no use for residual_scale ", scale),
-            "true, or no residual_scale"}});
+      ReportUnused({"model.residual_scale", Decimal(model.residual_scale()),
+                    "where residual is false", "model.residual", "false", "true"});
     }
     const auto kind = run_.filled.model().attention().kind();
     const bool biased = model.attention().has_score_bias() && kind != v1::AttentionKind::sigmoid;
     if (biased && !IsMoreParticular("model.attention.kind", "model.attention.score_bias")) {
-      const std::string bias = Decimal(model.attention().score_bias());
       const std::string name = v1::AttentionKind::Value_Name(kind);
-      Report(
-          {{"model.attention.score_bias", bias,
-            absl::StrCat(bias, " means nothing to ", name, " attention"),
-            "absent, or attention kind sigmoid"},
-           {"model.attention.kind", name, absl::StrCat(name, " has no use for score_bias ", bias),
-            "sigmoid, or no score_bias"}});
+      ReportUnused({"model.attention.score_bias", Decimal(model.attention().score_bias()),
+                    absl::StrCat("to ", name, " attention"), "model.attention.kind", name,
+                    "sigmoid"});
     }
   }
 
   void CheckNorm() {
     const v1::NormSpec& norm = run_.filled.model().norm();
-    if (norm.placement() == v1::NormPlacement::none && !norm.final()) return;  // there is none
+    if (!HasNorm()) return;
     const std::string kind = v1::NormKind::Value_Name(norm.kind());
     const std::string deviation = v1::NormDeviation::Value_Name(norm.deviation());
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
@@ -135,7 +138,7 @@ class RunChecker {
   // What a norm divides by has to exist.
   void CheckNormSizes() {
     const v1::ModelSpec& model = run_.filled.model();
-    if (model.norm().placement() == v1::NormPlacement::none && !model.norm().final()) return;
+    if (!HasNorm()) return;
     const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
     if (unbiased && model.width() == 1) {
       Report({{"model.width", "1", "1 feature has no unbiased deviation", "2 to 8,192"},
@@ -212,21 +215,16 @@ class RunChecker {
     const v1::TrainingSpec& training = run_.merged.training();
     const auto optimizer = run_.filled.training().optimizer();
     const std::string name = v1::Optimizer::Value_Name(optimizer);
-    const auto unused = [&](const char* field, const std::string& value, const char* users) {
-      Report(
-          {{absl::StrCat("training.", field), value,
-            absl::StrCat(field, " ", value, " means nothing to ", name),
-            absl::StrCat("absent, or optimizer ", users)},
-           {"training.optimizer", name, absl::StrCat(name, " has no use for ", field, " ", value),
-            absl::StrCat(users, ", or no ", field)}});
+    const auto unused = [&](const char* path, const std::string& value, const char* users) {
+      ReportUnused({path, value, absl::StrCat("to ", name), "training.optimizer", name, users});
     };
     if (optimizer != v1::Optimizer::sgd) {
-      if (training.has_momentum()) unused("momentum", Decimal(training.momentum()), "sgd");
+      if (training.has_momentum()) unused("training.momentum", Decimal(training.momentum()), "sgd");
       return;
     }
-    if (training.has_eps()) unused("eps", Decimal(training.eps()), "adamw or adam");
+    if (training.has_eps()) unused("training.eps", Decimal(training.eps()), "adamw or adam");
     if (training.betas_size() == 2) {
-      unused("betas",
+      unused("training.betas",
              absl::StrCat("[", Decimal(training.betas(0)), ", ", Decimal(training.betas(1)), "]"),
              "adamw or adam");
     }
@@ -284,6 +282,11 @@ class RunChecker {
     return run_.sources.Find(path, run_.merged).rank > run_.sources.Find(other, run_.merged).rank;
   }
 
+  bool HasNorm() const {
+    const v1::NormSpec& norm = run_.filled.model().norm();
+    return norm.placement() != v1::NormPlacement::none || norm.final();
+  }
+
   bool Attends() const { return run_.filled.model().attention().kind() != v1::AttentionKind::none; }
 
   void CheckRotary() {
@@ -303,13 +306,14 @@ class RunChecker {
   static std::string Decimal(double value) { return text::ShortestDecimal(value); }
 
   void CheckDataset(const NamedDataset& dataset, Datasets* datasets) {
-    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(*dataset.name);
+    const absl::StatusOr<DatasetFacts>& facts =
+        datasets->Find(*dataset.name, run_.filled.task().has_text());
     const std::string name = reflect::ShortText(*dataset.name);
     if (!facts.ok()) {
       const std::string why = reflect::ShortText(absl::StripSuffix(facts.status().message(), "."));
       Report({{dataset.path, name, why, "the name of an uploaded data set"}});
     } else if (run_.filled.task().has_text()) {
-      CheckParts(dataset.path, name, facts->text().tokens);
+      CheckText(dataset.path, name, facts->text().tokens);
     } else {
       CheckHeldOut(dataset.path, name, facts->documents);
     }
@@ -328,14 +332,47 @@ class RunChecker {
              "a data set of more documents, or a smaller held_out"}});
   }
 
-  // Both parts of a text must hold a window and the token behind it.
-  void CheckParts(const std::string& path, const std::string& name, uint64_t tokens) {
+  void CheckText(const std::string& path, const std::string& name, uint64_t tokens) {
     const double validation = run_.filled.task().text().validation();
     const uint32_t context = run_.filled.model().context();
-    const char* const share = "task.text.validation";
-    if (run_.bad.count(share) > 0 || run_.bad.count("model.context") > 0) return;
+    if (run_.bad.count(kShare) > 0 || run_.bad.count("model.context") > 0) return;
     const engine::TextSplit split = engine::SplitText(tokens, validation, context);
-    if (split.starts > 0 && split.windows > 0) return;
+    if (split.starts == 0 || split.windows == 0) {
+      ReportShortParts(path, name, split);
+    } else {
+      CheckBatches(path, name, split);
+    }
+  }
+
+  // No more batches are asked for than there are: with fewer, a run would be another one by its
+  // spec, and the same by its numbers.
+  void CheckBatches(const std::string& path, const std::string& name,
+                    const engine::TextSplit& split) {
+    const uint32_t wanted = run_.filled.evaluation().batches();
+    const uint64_t together = engine::kEvaluatedTogether;
+    const uint64_t most = (split.windows + together - 1) / together;
+    if (wanted <= most) return;
+    const uint32_t context = run_.filled.model().context();
+    const std::string share = Decimal(run_.filled.task().text().validation());
+    const std::string batches = absl::StrCat(text::Grouped(most), most == 1 ? " batch" : " batches",
+                                             " of ", together, " windows to evaluate");
+    const std::string fewer = absl::StrCat(batches, ", fewer than evaluation.batches ", wanted);
+    Report({{"evaluation.batches", Text(wanted),
+             absl::StrCat(wanted, " is more than ", name, " has: with context ", context,
+                          " and validation ", share, ", ", batches),
+             most == 1 ? "1, or absent" : absl::StrCat("1 to ", most, ", or absent for all")},
+            {"model.context", Text(context), absl::StrCat(context, " leaves ", name, " ", fewer),
+             "a smaller context, or fewer batches"},
+            {kShare, share, absl::StrCat(share, " leaves ", name, " ", fewer),
+             "a larger share, or fewer batches"},
+            {path, name, absl::StrCat(name, " has ", fewer), "a longer text, or fewer batches"}});
+  }
+
+  // Both parts of a text must hold a window and the token behind it.
+  void ReportShortParts(const std::string& path, const std::string& name,
+                        const engine::TextSplit& split) {
+    const double validation = run_.filled.task().text().validation();
+    const uint32_t context = run_.filled.model().context();
     const std::string needs = absl::StrCat("at least ", context + 1, " of each");
     const std::string parts =
         absl::StrCat(text::Grouped(split.training), " tokens to train on and ",
@@ -344,13 +381,25 @@ class RunChecker {
     Report({{"model.context", Text(context),
              absl::StrCat(context, " needs ", needs, ", and ", name, " has ", parts),
              least > 1 ? absl::StrCat("1 to ", least - 1) : "a longer text"},
-            {share, Decimal(validation),
+            {kShare, Decimal(validation),
              absl::StrCat(Decimal(validation), " leaves ", parts, ", and context ", context,
                           " needs ", needs),
              "a share that leaves enough of both, or a smaller context"},
             {path, name,
              absl::StrCat(name, " has ", parts, ", and context ", context, " needs ", needs),
              "a longer text, or a smaller context"}});
+  }
+
+  void ReportUnused(const Unused& unused) {
+    const std::string field = unused.path.substr(unused.path.rfind('.') + 1);
+    // model.attention.kind is called attention kind.
+    const std::string switched = absl::StrReplaceAll(
+        unused.switch_path.substr(unused.switch_path.find('.') + 1), {{".", " "}});
+    Report({{unused.path, unused.value, absl::StrCat(unused.value, " means nothing ", unused.where),
+             absl::StrCat("absent, or ", switched, " ", unused.users)},
+            {unused.switch_path, unused.switch_value,
+             absl::StrCat(unused.switch_value, " has no use for ", field, " ", unused.value),
+             absl::StrCat(unused.users, ", or no ", field)}});
   }
 
   // Reports the party that was written most particularly; the first of equals.

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,23 +17,32 @@ class Datasets {
   // `surroundings` must outlive it.
   explicit Datasets(const Surroundings& surroundings) : surroundings_(surroundings) {}
 
-  const absl::StatusOr<DatasetFacts>& Find(const std::string& name) {
+  // `as_text`: code points and line ends are needed, too.
+  const absl::StatusOr<DatasetFacts>& Find(const std::string& name, bool as_text = false) {
     const auto known = found_.find(name);
-    if (known != found_.end()) return known->second;
-    return found_.emplace(name, surroundings_.find_dataset(name)).first->second;
+    const bool enough = known != found_.end() && (known->second.as_text || !as_text);
+    if (enough) return known->second.facts;
+    Found found{surroundings_.find_dataset(name, as_text), as_text};
+    return found_.insert_or_assign(name, std::move(found)).first->second.facts;
   }
 
   // The one of that id among those found so far; null if there is none.
-  const DatasetFacts* Known(absl::string_view id) const {
-    for (const auto& [name, facts] : found_) {
-      if (facts.ok() && facts->id == id) return &*facts;
+  const DatasetFacts* Known(absl::string_view id, bool as_text = false) const {
+    for (const auto& [name, found] : found_) {
+      const bool enough = found.facts.ok() && (found.as_text || !as_text);
+      if (enough && found.facts->id == id) return &*found.facts;
     }
     return nullptr;
   }
 
  private:
+  struct Found {
+    absl::StatusOr<DatasetFacts> facts;
+    bool as_text = false;
+  };
+
   const Surroundings& surroundings_;
-  std::map<std::string, absl::StatusOr<DatasetFacts>> found_;
+  std::map<std::string, Found> found_;
 };
 
 }  // namespace ablate::spec

@@ -53,6 +53,26 @@ double NumbersASequence(const engine::ModelConfig& model, double length) {
   return (model.layers - 1) * block + last;
 }
 
+// A sequence as long as the model's context, forward and backward.
+double FlopsPerSequence(const engine::ModelConfig& model, uint64_t parameters) {
+  const double width = model.width, context = model.context;
+  double multiplying = static_cast<double>(parameters);
+  if (!model.tied_head) multiplying -= model.vocabulary * width;  // the embedding is looked up
+  if (model.positions == engine::Positions::kLearned) multiplying -= context * width;
+  const bool attends = model.attention.kind != engine::AttentionKind::kNone;
+  const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
+  return 6 * multiplying * context + attention;
+}
+
+double ScoredPositions(const engine::ModelConfig& model, const Sequences& data) {
+  return model.loss == engine::LossPositions::kAll ? data.mean : 1;
+}
+
+// Sequences of the largest batch of an evaluation.
+double EvaluatedTogether(const engine::ModelConfig& model, const Sequences& data) {
+  return data.evaluated / ScoredPositions(model, data);
+}
+
 }  // namespace
 
 uint64_t ResumeBytes(const engine::TrainingConfig& training, const ModelSize& size) {
@@ -77,16 +97,15 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
                       2 * static_cast<double>(size.buffers);
   // The parts of a batch are computed one after the other.
   const double batch = config.training.batch / config.training.accumulation;
-  const double read = model.loss == engine::LossPositions::kAll ? data.mean : 1;
+  const double read = ScoredPositions(model, data);
   // Scores, their logarithms, and the gradient of those.
   const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);
   // Keeps nothing of a block but what the next one reads.
   double evaluation = data.evaluated * 2.0 * model.vocabulary;
   // But for what is recorded of gradients, which takes a backward pass over one of its batches.
   if (!config.evaluation.record.empty()) {
-    const double sequences = data.evaluated / read;
-    evaluation +=
-        sequences * NumbersASequence(model, data.mean) + static_cast<double>(size.parameters);
+    evaluation += EvaluatedTogether(model, data) * NumbersASequence(model, data.mean) +
+                  static_cast<double>(size.parameters);
   }
   return kFloat * (held + std::max(step, evaluation));
 }
@@ -102,15 +121,23 @@ std::string BytesText(double bytes) {
 }
 
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
-  const engine::ModelConfig& model = config.model;
-  const double width = model.width, context = model.context;
-  double multiplying = static_cast<double>(parameters);
-  if (!model.tied_head) multiplying -= model.vocabulary * width;  // the embedding is looked up
-  if (model.positions == engine::Positions::kLearned) multiplying -= context * width;
-  const double sequences = config.training.batch;
-  const bool attends = model.attention.kind != engine::AttentionKind::kNone;
-  const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
-  return sequences * (6 * multiplying * context + attention);
+  return config.training.batch * FlopsPerSequence(config.model, parameters);
+}
+
+EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
+                                const Sequences& data) {
+  const double sequence = FlopsPerSequence(config.model, parameters);
+  const double times = config.training.ema > 0 ? 2 : 1;
+  EvaluationCost cost{times * data.batches, times * data.held_out * sequence / 3};
+  if (config.evaluation.record.empty()) return cost;
+  // The exact gradient of the largest batch, and beside it the one that is learnt by.
+  const auto& record = config.evaluation.record;
+  const bool aligned =
+      std::find(record.begin(), record.end(), engine::Record::kRuleAlignment) != record.end();
+  const double gradients = aligned ? 2 : 1;
+  cost.passes += 2 * gradients;
+  cost.flops += gradients * EvaluatedTogether(config.model, data) * sequence;
+  return cost;
 }
 
 }  // namespace ablate::spec

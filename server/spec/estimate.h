@@ -28,6 +28,8 @@ uint64_t StoredBytes(const engine::RunConfig& config, const ModelSize& size);
 struct Sequences {
   double mean = 1;       // of a sequence of training
   double evaluated = 1;  // scored positions of the largest batch of an evaluation
+  double held_out = 1;   // sequences of an evaluation
+  double batches = 1;    // that they are in
 };
 
 // Memory that training takes at least, in bytes, while it steps, evaluates and writes a resume
@@ -41,6 +43,16 @@ std::string BytesText(double bytes);
 // multiplies, and 12 · width · context² for the products of a layer's attention over a sequence.
 // Sequences count as long as the model's context.
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters);
+
+// What an evaluation computes, of the parameters' average and for what is recorded, too.
+struct EvaluationCost {
+  double passes = 0;  // through the model, forward or backward: a step makes one of each
+  double flops = 0;
+};
+
+// Sequences count as in FlopsPerStep.
+EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
+                                const Sequences& data);
 
 }  // namespace ablate::spec
 

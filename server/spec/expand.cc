@@ -45,31 +45,42 @@ Sequences SequencesOfDocuments(const v1::BaseSpec& spec, const DatasetFacts& fac
     documents[cut] += count;
     positions += count * static_cast<double>(cut);
   }
+  constexpr auto kMaxRows = static_cast<double>(engine::BatchSource::kMaxEvaluationBatch);
   Sequences sequences;
+  sequences.held_out = spec.task().documents().held_out();
+  sequences.batches = std::ceil(sequences.held_out / kMaxRows);
   if (documents.empty()) return sequences;
   const double all = static_cast<double>(facts.documents);
   sequences.mean = positions / all;
+  sequences.batches = 0;
   // Documents of one length are evaluated together.
   for (const auto& [length, count] : documents) {
-    const double rows =
-        std::min<double>(engine::BatchSource::kMaxEvaluationBatch,
-                         std::floor(spec.task().documents().held_out() * count / all));
-    sequences.evaluated = std::max(sequences.evaluated, rows * static_cast<double>(length));
+    const double held_out = std::floor(sequences.held_out * count / all);
+    sequences.evaluated =
+        std::max(sequences.evaluated, std::min(kMaxRows, held_out) * static_cast<double>(length));
+    sequences.batches += std::ceil(held_out / kMaxRows);
   }
+  sequences.batches = std::max(sequences.batches, 1.0);
   return sequences;
+}
+
+Sequences SequencesOfText(const v1::BaseSpec& spec, const DatasetFacts& facts) {
+  const uint64_t context = spec.model().context();
+  const engine::TextSplit split =
+      engine::SplitText(facts.text().tokens, spec.task().text().validation(), context);
+  const uint64_t windows = engine::EvaluatedWindows(split, spec.evaluation().batches());
+  const uint64_t together = std::min<uint64_t>(engine::kEvaluatedTogether, windows);
+  return {static_cast<double>(context), static_cast<double>(together * context),
+          static_cast<double>(windows),
+          std::ceil(static_cast<double>(windows) / engine::kEvaluatedTogether)};
 }
 
 Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
                       const DatasetFacts& facts) {
   if (spec.task().has_documents()) return SequencesOfDocuments(spec, facts);
-  if (!spec.task().has_text()) {
-    return {static_cast<double>(shape.sequence), static_cast<double>(spec.training().batch())};
-  }
-  const uint64_t context = spec.model().context();
-  const engine::TextSplit split =
-      engine::SplitText(facts.text().tokens, spec.task().text().validation(), context);
-  const uint64_t rows = std::min<uint64_t>(engine::kEvaluatedTogether, split.windows);
-  return {static_cast<double>(context), static_cast<double>(rows * context)};
+  if (spec.task().has_text()) return SequencesOfText(spec, facts);
+  const double batch = spec.training().batch(), batches = spec.evaluation().batches();
+  return {static_cast<double>(shape.sequence), batch, batch * batches, batches};
 }
 
 class Expander {
@@ -164,7 +175,7 @@ class Expander {
       cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
     }
     if (std::string* name = MutableDatasetOf(filled.mutable_task()); name != nullptr) {
-      *facts = &*datasets_->Find(*name);
+      *facts = &*datasets_->Find(*name, filled.task().has_text());
       *name = absl::StrCat("datasets/", (*facts)->id);
     }
     cell.dataset_sha256 = (*facts)->sha256;
@@ -207,6 +218,7 @@ class Expander {
     cell->bytes = StoredBytes(config, size);
     cell->resume_bytes = ResumeBytes(config.training, size);
     cell->flops_per_step = FlopsPerStep(config, size.parameters);
+    cell->evaluation = CostOfEvaluation(config, size.parameters, sequences);
     cell->shape = ShortHash(canonical.ShapeText());
     return true;
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/read.h"
+#include "server/spec/fields.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
@@ -45,6 +46,14 @@ FieldValues ValuesOf(const v1::BaseSpec& base) {
   FieldValues values;
   Collect(base, "", &values);
   return values;
+}
+
+FieldValues FilledValues(v1::BaseSpec base, const std::vector<Write>& writes, bool cuda) {
+  std::vector<Problem> problems;
+  Apply(writes, &base, &problems);
+  if (!problems.empty()) return {};
+  FillDefaults(cuda, &base);
+  return ValuesOf(base);
 }
 
 FieldValues Difference(const FieldValues& spec, const FieldValues& base) {

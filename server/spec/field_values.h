@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "server/spec/writes.h"
 
 namespace ablate::spec {
 
@@ -14,6 +16,10 @@ namespace ablate::spec {
 // training.betas → [0.9, 0.999]. Numbers are shortest decimals.
 using FieldValues = std::map<std::string, std::string>;
 FieldValues ValuesOf(const v1::BaseSpec& base);
+
+// Those of `base` with `writes` applied and its defaults filled in; `cuda` as FillDefaults'. Empty
+// if a write can't be applied.
+FieldValues FilledValues(v1::BaseSpec base, const std::vector<Write>& writes, bool cuda);
 
 // What `spec` has at each path where it differs from `base`; "" where it is not set and `base` is.
 FieldValues Difference(const FieldValues& spec, const FieldValues& base);

@@ -108,7 +108,7 @@ void AddTask(std::vector<FieldRule>* rules) {
 }
 
 void AddModel(std::vector<FieldRule>* rules) {
-  rules->push_back(Number("model.layers", Always<4>, 1, 200, "1 to 200"));
+  rules->push_back(Number("model.layers", Always<4>, 1, kMaxLayers, "1 to 200"));
   rules->push_back(Number("model.width", Always<128>, 1, 8192, "1 to 8,192, divisible by heads"));
   rules->push_back(Switch("model.attention.kind", Always<v1::AttentionKind::softmax>));
   rules->push_back(

@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_SPEC_FIELDS_H_
 #define ABLATE_SERVER_SPEC_FIELDS_H_
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <set>
@@ -33,6 +34,8 @@ class ScalarField {
  private:
   reflect::FieldPath path_;
 };
+
+inline constexpr uint32_t kMaxLayers = 200;  // of a model
 
 inline constexpr double kNoDefault = std::numeric_limits<double>::quiet_NaN();
 

@@ -61,7 +61,8 @@ bool InModel(absl::string_view key) {
 }
 
 bool InShape(absl::string_view key) {
-  return InModel(key) || key == "device" || key == "trainer" || key == "training.batch" ||
+  return InModel(key) || absl::StartsWith(key, "task.") || absl::StartsWith(key, "evaluation.") ||
+         key == "device" || key == "trainer" || key == "training.batch" ||
          key == "training.optimizer" || key == "training.accumulation" || key == "training.ema" ||
          key == "training.rule";
 }

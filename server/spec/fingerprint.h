@@ -18,10 +18,10 @@
 // likewise, ascending with -1 last, left out if -1 alone; evaluation.record by names in the order
 // of their numbers, left out if empty.
 // A growth is a run without training.steps: those of equal ones are the same training, ended sooner
-// or later. A trajectory is the same without evaluation.* and training.checkpoints. A shape has
-// device, trainer, task, data, the fields of the task but held_out and validation, of the model but
-// init, training.batch, optimizer, accumulation, ema and rule. The hash is the first 60 bits of the
-// text's SHA-256 in base 32, digits a-z and 2-7.
+// or later. A trajectory is the same without evaluation.* and training.checkpoints. A shape, whose
+// runs take as long a step with their evaluations, has device, trainer, task, data, the fields of
+// the task, of the model but init, training.batch, optimizer, accumulation, ema and rule, and
+// evaluation.*. The hash is the first 60 bits of the text's SHA-256 in base 32, digits a-z and 2-7.
 #ifndef ABLATE_SERVER_SPEC_FINGERPRINT_H_
 #define ABLATE_SERVER_SPEC_FINGERPRINT_H_
 

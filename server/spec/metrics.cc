@@ -10,31 +10,27 @@
 #include "absl/strings/strip.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
+#include "server/spec/fields.h"
 
 namespace ablate::spec {
 namespace {
 
-constexpr uint32_t kMaxLayers = 200;
 constexpr absl::string_view kAverageLoss = "eval/ema_loss";
 constexpr absl::string_view kEmbeddingGradient = "gradient/embedding";
 
-// One that is recorded by block.
-struct ByBlock {
-  engine::Record record;
-  uint32_t blocks = 0;  // that a model must have
-};
+v1::Record::Value RecordOf(engine::Record record) {
+  v1::Record::Value value = v1::Record::unspecified;
+  v1::Record::Value_Parse(std::string(engine::NameOf(record)), &value);
+  return value;
+}
 
-std::optional<ByBlock> FindByBlock(absl::string_view key) {
-  if (key == kEmbeddingGradient) return ByBlock{engine::Record::kGradientByBlock, 1};
-  for (const engine::BlockMetrics& metrics : engine::kBlockMetrics) {
-    absl::string_view number = key;
-    uint32_t block = 0;
-    const bool by_block = absl::ConsumePrefix(&number, absl::StrCat(metrics.family, "/block.")) &&
-                          absl::SimpleAtoi(number, &block) && absl::StrCat(block) == number &&
-                          block < kMaxLayers;
-    if (by_block) return ByBlock{metrics.record, block + 1};
-  }
-  return std::nullopt;
+// The block of a key such as gradient/block.3.
+std::optional<uint32_t> BlockOf(absl::string_view family, absl::string_view key) {
+  uint32_t block = 0;
+  const bool by_block = absl::ConsumePrefix(&key, family) && absl::ConsumePrefix(&key, "/block.") &&
+                        absl::SimpleAtoi(key, &block) && absl::StrCat(block) == key &&
+                        block < kMaxLayers;
+  return by_block ? std::optional<uint32_t>(block) : std::nullopt;
 }
 
 }  // namespace
@@ -45,11 +41,6 @@ const std::vector<std::string>& Metrics() {
   return *kMetrics;
 }
 
-bool IsMetric(absl::string_view key) {
-  return std::find(Metrics().begin(), Metrics().end(), key) != Metrics().end() ||
-         FindByBlock(key).has_value();
-}
-
 std::string MetricNames() {
   std::string names = absl::StrCat(absl::StrJoin(Metrics(), ", "), ", ", kEmbeddingGradient);
   for (const engine::BlockMetrics& metrics : engine::kBlockMetrics) {
@@ -58,20 +49,35 @@ std::string MetricNames() {
   return names;
 }
 
-std::string SettingLackedFor(absl::string_view key, const v1::BaseSpec& spec) {
-  if (key == kAverageLoss && spec.training().ema() == 0) return "training.ema above 0";
-  const std::optional<ByBlock> metric = FindByBlock(key);
-  if (!metric.has_value()) return "";
-  const absl::string_view name = engine::NameOf(metric->record);
-  const auto& records = spec.evaluation().record();
-  const auto is_asked = [name](int record) {
-    return v1::Record::Value_Name(static_cast<v1::Record::Value>(record)) == name;
-  };
-  if (std::none_of(records.begin(), records.end(), is_asked)) {
-    return absl::StrCat("evaluation.record with ", name);
+std::optional<MetricNeeds> FindMetric(absl::string_view key) {
+  MetricNeeds needs;
+  if (std::find(Metrics().begin(), Metrics().end(), key) != Metrics().end()) {
+    needs.average = key == kAverageLoss;
+    return needs;
   }
-  if (spec.model().layers() >= metric->blocks) return "";
-  return absl::StrCat("at least ", metric->blocks, " layers");
+  if (key == kEmbeddingGradient) {
+    needs.record = RecordOf(engine::Record::kGradientByBlock);
+    return needs;
+  }
+  for (const engine::BlockMetrics& metrics : engine::kBlockMetrics) {
+    const std::optional<uint32_t> block = BlockOf(metrics.family, key);
+    if (!block.has_value()) continue;
+    needs.record = RecordOf(metrics.record);
+    needs.blocks = *block + 1;
+    return needs;
+  }
+  return std::nullopt;
+}
+
+std::string SettingLacked(const MetricNeeds& needs, const v1::BaseSpec& spec) {
+  if (needs.average && spec.training().ema() == 0) return "training.ema above 0";
+  if (needs.record == v1::Record::unspecified) return "";
+  const auto& records = spec.evaluation().record();
+  if (std::find(records.begin(), records.end(), needs.record) == records.end()) {
+    return absl::StrCat("evaluation.record with ", v1::Record::Value_Name(needs.record));
+  }
+  if (spec.model().layers() >= needs.blocks) return "";
+  return absl::StrCat("at least ", needs.blocks, " layers");
 }
 
 }  // namespace ablate::spec

@@ -2,6 +2,8 @@
 #ifndef ABLATE_SERVER_SPEC_METRICS_H_
 #define ABLATE_SERVER_SPEC_METRICS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +15,24 @@ namespace ablate::spec {
 // Those that have one name; such as gradient/block.3 exist beside them.
 const std::vector<std::string>& Metrics();
 
-bool IsMetric(absl::string_view key);
-
 // All there are, as a sentence lists them.
 std::string MetricNames();
 
-// What a run of this resolved spec lacks to record a metric, such as "training.ema above 0"; empty
-// if it records it.
-std::string SettingLackedFor(absl::string_view key, const v1::BaseSpec& spec);
+// What a run's spec must ask for so that the run records a metric.
+struct MetricNeeds {
+  bool average = false;                                // of the parameters
+  v1::Record::Value record = v1::Record::unspecified;  // unspecified: none
+  uint32_t blocks = 0;                                 // that its model must have
+
+  bool any() const { return average || record != v1::Record::unspecified; }
+};
+
+// Absent if `key` is no metric.
+std::optional<MetricNeeds> FindMetric(absl::string_view key);
+
+// What a run of this resolved spec lacks of them, such as "training.ema above 0"; empty if it
+// records the metric.
+std::string SettingLacked(const MetricNeeds& needs, const v1::BaseSpec& spec);
 
 }  // namespace ablate::spec
 

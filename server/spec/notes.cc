@@ -14,7 +14,6 @@
 #include "absl/strings/strip.h"
 #include "server/engine/task.h"
 #include "server/spec/field_values.h"
-#include "server/spec/fields.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
@@ -29,13 +28,6 @@ std::string ValueAt(const FieldValues& values, const std::string& path) {
     if (inside) absl::StrAppend(&text, at->first, "=", at->second, ";");
   }
   return text;
-}
-
-FieldValues Filled(v1::BaseSpec base, const Point& point) {
-  std::vector<Problem> problems;
-  Apply(point.writes, &base, &problems);
-  FillDefaults(false, &base);
-  return ValuesOf(base);
 }
 
 // For each path that some setting changes: setting index → value.
@@ -54,10 +46,10 @@ Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
   for (const Point& point : axis.points) {
     for (const Write& write : point.writes) paths.insert(write.path);
   }
-  const FieldValues baseline = Filled(base, axis.points.front());
+  const FieldValues baseline = FilledValues(base, axis.points.front().writes, false);
   Changes changes;
   for (size_t i = 1; i < axis.points.size(); ++i) {
-    const FieldValues changed = Filled(base, axis.points[i]);
+    const FieldValues changed = FilledValues(base, axis.points[i].writes, false);
     for (const std::string& path : paths) {
       if (WritesAround(axis.points[i], path)) continue;
       const std::string value = ValueAt(changed, path);
@@ -207,7 +199,8 @@ std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
   }
   std::vector<std::string> notes;
   for (const auto& [name, validation, context, batches] : places) {
-    const DatasetFacts* facts = datasets.Known(absl::StripPrefix(name, "datasets/"));
+    const DatasetFacts* facts =
+        datasets.Known(absl::StripPrefix(name, "datasets/"), /*as_text=*/true);
     if (facts == nullptr) continue;
     const engine::TextSplit split = engine::SplitText(facts->text().tokens, validation, context);
     const uint64_t windows = engine::EvaluatedWindows(split, batches);

@@ -1,6 +1,7 @@
 #include "server/spec/resolve.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -46,6 +47,7 @@ class Resolver {
              &problems_, &resolution_);
     }
     CheckRecorded();
+    CheckSampled();
     Finish();
     return std::move(resolution_);
   }
@@ -113,13 +115,37 @@ class Resolver {
   }
 
   void CheckRecorded(const std::string& field, const std::string& key) {
+    const std::optional<MetricNeeds> needs = FindMetric(key);
+    if (!needs.has_value() || !needs->any()) return;
     for (const ResolvedCell& cell : resolution_.cells) {
-      const std::string setting = SettingLackedFor(key, cell.run.spec());
+      const std::string setting = SettingLacked(*needs, cell.run.spec());
       if (setting.empty()) continue;
       problems_.Add(field, key, absl::StrCat(key, " is not recorded by ", cell.name),
                     absl::StrCat("eval/loss, or ", setting, " in every cell"));
       return;
     }
+  }
+
+  // A report gives no prompt, and without one a sample of a text begins behind a line feed.
+  void CheckSampled() {
+    for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
+      if (!resolution_.spec.analyses(i).has_samples()) continue;
+      for (const ResolvedCell& cell : resolution_.cells) {
+        if (!LacksLineFeed(cell.run.spec().task())) continue;
+        problems_.Add(absl::StrCat("analyses[", i, "].samples"), "",
+                      absl::StrCat("a sample begins behind a line feed, and the text of ",
+                                   cell.name, " has none"),
+                      "only with texts that have line feeds");
+        break;
+      }
+    }
+  }
+
+  bool LacksLineFeed(const v1::TaskSpec& task) const {
+    if (!task.has_text()) return false;
+    const DatasetFacts* facts =
+        datasets_.Known(absl::StripPrefix(task.text().dataset(), "datasets/"), /*as_text=*/true);
+    return facts != nullptr && facts->code_points > 0 && facts->line_ends == 0;
   }
 
   void Finish() {

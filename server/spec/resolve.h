@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
 #include "server/engine/task.h"
+#include "server/spec/estimate.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -48,8 +49,8 @@ struct DeviceMemory {
 // The world that a spec is resolved in.
 struct Surroundings {
   // By id or display name, with or without "datasets/". NOT_FOUND or FAILED_PRECONDITION with a
-  // sentence.
-  std::function<absl::StatusOr<DatasetFacts>(absl::string_view)> find_dataset;
+  // sentence. `as_text`: code_points and line_ends are needed, too, which may take a while to know.
+  std::function<absl::StatusOr<DatasetFacts>(absl::string_view name, bool as_text)> find_dataset;
   bool cuda = false;  // a GPU worker is known: what `auto` becomes, and whether `cuda` is allowed
   // By kind, that of the device with the most; absent where not known.
   std::map<std::string, DeviceMemory> memory = {};
@@ -65,14 +66,14 @@ struct ResolvedCell {
   // Of runs that differ in their steps alone, and of which a longer one goes on where a shorter one
   // ended; empty if a run of this spec can't.
   std::string growth;
-  std::string
-      shape;  // key of runs that cost the same a step: task shape, model, batch, trainer, device
+  std::string shape;           // key of runs that cost the same a step, their evaluations included
   std::string device_kind;     // cpu or cuda
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of what it will store for good
   uint64_t resume_bytes = 0;  // estimate of a resume state, which it has while it trains
   double flops_per_step = 0;  // forward and backward, for a guess of its time
+  EvaluationCost evaluation;  // of each, for the same
 };
 
 struct Resolution {
@@ -89,7 +90,8 @@ inline constexpr size_t kMaxOverrides = 100;
 Problem TooManyOverrides(size_t count);
 
 // Every problem at once, each with its path; limits on runs are checked before anything is
-// expanded. Pure but for find_dataset, which is called once for each distinct name.
+// expanded. Pure but for find_dataset, which is called once for each distinct name, and as text
+// only where a task reads it so.
 Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);

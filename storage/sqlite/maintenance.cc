@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "process/file.h"
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/leases.h"
 
@@ -95,7 +96,7 @@ absl::Status Maintenance::KeepRoom() {
   }
   // A page finds room where a row group does not: with so little left nothing is known to fit.
   const auto free = options_.room->Free();
-  if (!options_.room->full() || !free.ok() || *free < DiskRoom::kSlack) return free.status();
+  if (!options_.room->full() || !free.ok() || *free < process::kLeastRoom) return free.status();
   return db_->Write([](Transaction& t) {
     Statement(t.db, "UPDATE store SET change = change").Run();
     return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "process/file.h"
 #include "storage/disk_room.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
@@ -150,9 +151,6 @@ absl::Status TakeBackFromTrash(Connection& db, Blobs* blobs,
   return db.error();
 }
 
-// A start writes: the index of the log, a schema, and outside the store an address and logs.
-constexpr uint64_t kStartBytes = 1 << 20;
-
 absl::Status OpenFiles(const StoreOptions& options, OpenedFiles* files) {
   files->db.reset();  // of an earlier try
   const std::string path = absl::StrCat(options.folder, "/ablate.db");
@@ -178,7 +176,7 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
   files->room =
       std::make_unique<DiskRoom>(options.folder, options.ballast_bytes, options.free_bytes);
   const auto free = files->room->Free();
-  if (free.ok() && *free < kStartBytes) files->room->Release();
+  if (free.ok() && *free < process::kLeastRoom) files->room->Release();
   const absl::Status opened = files->room->Try([&] { return OpenFiles(options, files); });
   // For want of room, as a rule: the upkeep tries again.
   if (opened.ok()) files->room->Keep().IgnoreError();

@@ -11,6 +11,9 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
+#include "absl/strings/cord.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace ablate::client {
 namespace {
@@ -176,6 +179,16 @@ struct WorkersService : v1::Workers::Service {
 };
 
 }  // namespace
+
+absl::Status NotFound(const std::string& message, const std::string& reason) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  google::rpc::Status details;
+  details.add_details()->PackFrom(info);
+  absl::Status status = absl::NotFoundError(message);
+  status.SetPayload(kDetails, absl::Cord(details.SerializeAsString()));
+  return status;
+}
 
 struct FakeServer::Services {
   explicit Services(Answers* answers)

@@ -33,6 +33,9 @@ using StreamAnswer =
 // a google.rpc.Status as its payload kDetails.
 inline constexpr const char* kDetails = "details";
 
+// NOT_FOUND with such a payload, as our server answers.
+absl::Status NotFound(const std::string& message, const std::string& reason);
+
 struct Answers {
   Answer<v1::CreateExperimentRequest, v1::CreateExperimentResponse> create;
   Answer<v1::GetExperimentRequest, v1::Experiment> get;

@@ -176,4 +176,9 @@ std::string SmallNames(const std::string& name, int steps, const std::string& re
          rest;
 }
 
+std::string SubmitEndlessRun(const PersonalServer& server, const std::string& name) {
+  const std::string yaml = SmallNames(name, 10'000'000, "seeds: {count: 1}\n");
+  return server.Json({"submit", "-", "--json"}, yaml)["experiment"]["name"];
+}
+
 }  // namespace ablate::e2e

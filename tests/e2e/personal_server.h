@@ -64,6 +64,9 @@ void WriteFile(const std::string& path, const std::string& text);
 // A small names experiment as YAML: `body` is added below `base` as it is.
 std::string SmallNames(const std::string& name, int steps, const std::string& rest);
 
+// Submits one run of it that ends in no test; returns experiments/ID.
+std::string SubmitEndlessRun(const PersonalServer& server, const std::string& name);
+
 }  // namespace ablate::e2e
 
 #endif  // ABLATE_TESTS_E2E_PERSONAL_SERVER_H_

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/task.h"
+#include "tests/engine/held_out.h"
 
 namespace ablate::engine {
 namespace {
@@ -113,9 +114,9 @@ std::vector<uint32_t> Decode(const TokenBatch& batch) {
   return numbers;
 }
 
-std::vector<uint32_t> DecodeHeldOut(BatchSource& source) {
+std::vector<uint32_t> DecodeHeldOut(const BatchSource& source) {
   std::vector<uint32_t> numbers;
-  for (const TokenBatch& batch : source.HeldOut()) {
+  for (const TokenBatch& batch : HeldOutOf(source)) {
     EXPECT_TRUE(batch.uniform());
     for (const uint32_t number : Decode(batch)) numbers.push_back(number);
   }
@@ -170,10 +171,10 @@ TEST(BatchSourcePropertyTest, HeldOutIsTheSameBeforeAndAfterTraining) {
   runs.push_back(DocumentsRun({1000, 400, 7, 42}));
   for (const RunConfig& run : runs) {
     const auto source = Make(run);
-    const std::vector<TokenBatch> before = source->HeldOut();
+    const std::vector<TokenBatch> before = HeldOutOf(*source);
     ASSERT_FALSE(before.empty());
     for (int i = 0; i < 10; ++i) source->Next();
-    const std::vector<TokenBatch>& after = source->HeldOut();
+    const std::vector<TokenBatch> after = HeldOutOf(*source);
     ASSERT_EQ(before.size(), after.size());
     for (size_t i = 0; i < before.size(); ++i) ExpectEqual(before[i], after[i]);
   }

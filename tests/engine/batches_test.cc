@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cmath>
 #include <fstream>
@@ -16,6 +17,7 @@
 
 #include "server/engine/data/whole_text.h"
 #include "server/engine/task.h"
+#include "tests/engine/held_out.h"
 
 namespace ablate::engine {
 namespace {
@@ -145,7 +147,7 @@ TEST(DocumentBatchesTest, CyclesWithinABatchWhenDocumentsAreFew) {
 TEST(DocumentBatchesTest, HeldOutIsTheEndOfTheOrderByLength) {
   // Seed 42 orders five documents 3 1 2 4 0: the held-out ones are ccc, e, aa.
   const auto source = Make(DocumentsRun("aa\nb\nccc\nd\ne", 3, 1));
-  const std::vector<TokenBatch>& held_out = source->HeldOut();
+  const std::vector<TokenBatch> held_out = HeldOutOf(*source);
   ASSERT_EQ(held_out.size(), 3u);
   EXPECT_THAT(held_out[0].targets, ElementsAre(4, 5));
   EXPECT_THAT(held_out[1].targets, ElementsAre(0, 0, 5));
@@ -156,7 +158,7 @@ TEST(DocumentBatchesTest, HeldOutBatchesAreUniformAndBounded) {
   const auto source = Make(DocumentsRun(Names(), 2000, 1));
   int64_t rows = 0;
   int64_t last_length = 0;
-  for (const TokenBatch& batch : source->HeldOut()) {
+  for (const TokenBatch& batch : HeldOutOf(*source)) {
     EXPECT_TRUE(batch.uniform());
     EXPECT_LE(batch.rows, BatchSource::kMaxEvaluationBatch);
     EXPECT_GE(batch.length, last_length);
@@ -168,7 +170,7 @@ TEST(DocumentBatchesTest, HeldOutBatchesAreUniformAndBounded) {
 }
 
 TEST(DocumentBatchesTest, HasNoHeldOutBatchWhenNothingIsHeldOut) {
-  EXPECT_TRUE(Make(DocumentsRun("a\nb", 0, 1))->HeldOut().empty());
+  EXPECT_TRUE(HeldOutOf(*Make(DocumentsRun("a\nb", 0, 1))).empty());
 }
 
 TEST(LegacyRecallBatchesTest, RowIsContextThenZeroThenQuery) {
@@ -223,12 +225,12 @@ TEST(LegacyRecallBatchesTest, HasNoContextWhenOneKeyIsDrawn) {
 
 TEST(LegacyRecallBatchesTest, HeldOutHasItsOwnStream) {
   const auto source = Make(RecallRun(400, 40, 4));
-  const std::vector<TokenBatch> before = source->HeldOut();
+  const std::vector<TokenBatch> before = HeldOutOf(*source);
   const TokenBatch first = source->Next();
   ASSERT_EQ(before.size(), 3u);
   for (size_t i = 0; i < before.size(); ++i) {
     EXPECT_NE(before[i].inputs, first.inputs);
-    EXPECT_THAT(source->HeldOut()[i].inputs, ElementsAreArray(before[i].inputs));
+    EXPECT_THAT(source->HeldOut(i).inputs, ElementsAreArray(before[i].inputs));
   }
 }
 
@@ -289,8 +291,8 @@ TEST(RecallBatchesTest, QueryAloneTellsNothingOfTheLabel) {
 TEST(RecallBatchesTest, HeldOutHasItsOwnStream) {
   const auto source = Make(PairsRun({20, 20, 20}, 4));
   const TokenBatch first = source->Next();
-  ASSERT_EQ(source->HeldOut().size(), 3u);
-  for (const TokenBatch& batch : source->HeldOut()) EXPECT_NE(batch.inputs, first.inputs);
+  ASSERT_EQ(source->HeldOutBatches(), 3u);
+  for (const TokenBatch& batch : HeldOutOf(*source)) EXPECT_NE(batch.inputs, first.inputs);
 }
 
 // 20 tokens, of which the last 8 are validated on.
@@ -319,13 +321,13 @@ TEST(TextBatchesTest, TrainsOnEveryWindowOfTheFirstPartAlike) {
 
 TEST(TextBatchesTest, EvaluatesConsecutiveWholeWindowsOfTheEnd) {
   const auto source = Make(TextRun(kTwenty, 0.4, 3, 7));
-  const std::vector<TokenBatch>& held_out = source->HeldOut();
+  const std::vector<TokenBatch> held_out = HeldOutOf(*source);
   ASSERT_EQ(held_out.size(), 1u);
   EXPECT_EQ(held_out[0].rows, 2);
   EXPECT_THAT(held_out[0].inputs, ElementsAre(12, 13, 14, 15, 16, 17));
   EXPECT_THAT(held_out[0].targets, ElementsAre(13, 14, 15, 16, 17, 18));
   // Of context 4 a second one would lack its last target.
-  EXPECT_EQ(Make(TextRun(kTwenty, 0.4, 4, 7))->HeldOut()[0].rows, 1);
+  EXPECT_EQ(Make(TextRun(kTwenty, 0.4, 4, 7))->HeldOut(0).rows, 1);
 }
 
 TEST(TextBatchesTest, EvaluatesTinyshakespeareByThe90To10Split) {
@@ -339,7 +341,7 @@ TEST(TextBatchesTest, EvaluatesTinyshakespeareByThe90To10Split) {
   EXPECT_EQ(split.starts, 1'003'790u);
   EXPECT_EQ(split.windows, 1'742u);
   const auto source = Make(run);
-  const std::vector<TokenBatch>& all = source->HeldOut();
+  const std::vector<TokenBatch> all = HeldOutOf(*source);
   ASSERT_EQ(all.size(), 55u);
   EXPECT_EQ(all.front().rows, 32);
   EXPECT_EQ(all.back().rows, 14);
@@ -347,14 +349,29 @@ TEST(TextBatchesTest, EvaluatesTinyshakespeareByThe90To10Split) {
   EXPECT_EQ(all.back().targets.back(), text.tokens[1'003'854 + 1'742 * 64]);
   run.training.batch = 128;
   const auto other = Make(run);
-  ASSERT_EQ(other->HeldOut().size(), all.size()) << "whatever the training batch";
-  EXPECT_EQ(other->HeldOut()[7].inputs, all[7].inputs);
+  ASSERT_EQ(other->HeldOutBatches(), all.size()) << "whatever the training batch";
+  EXPECT_EQ(other->HeldOut(7).inputs, all[7].inputs);
   run.evaluation.batches = 3;
   const auto three = Make(run);
-  ASSERT_EQ(three->HeldOut().size(), 3u);
-  EXPECT_EQ(three->HeldOut()[2].inputs, all[2].inputs);
+  ASSERT_EQ(three->HeldOutBatches(), 3u);
+  EXPECT_EQ(three->HeldOut(2).inputs, all[2].inputs);
   run.evaluation.batches = 1000;
-  EXPECT_EQ(Make(run)->HeldOut().size(), all.size()) << "at most what there is";
+  EXPECT_EQ(Make(run)->HeldOutBatches(), all.size()) << "at most what there is";
+}
+
+size_t HeapInUse() {
+  const struct mallinfo2 heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+// The tokens are the data set's, which all lanes share.
+TEST(TextBatchesTest, TakesNoMemoryForWhatItHoldsOut) {
+  const RunConfig run = TextRun(ExampleData("tinyshakespeare.txt"), 0.5, 64, 1);
+  const size_t before = HeapInUse();
+  const auto source = Make(run);
+  EXPECT_EQ(source->HeldOutBatches(), 273u);
+  EXPECT_EQ(source->HeldOut(272).rows, 10);
+  EXPECT_LT(HeapInUse() - before, 10'000u);
 }
 
 TEST(MakeBatchSourceTest, RefusesWhatCannotBeTrainedOn) {

@@ -1,7 +1,9 @@
 // Norms by closed forms: what they give, what they hand back, and the statistics they track.
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <functional>
 
 #include "server/engine/model/norm.h"
 
@@ -22,8 +24,12 @@ NormConfig Config(NormKind kind) {
   return config;
 }
 
-NormPass PassOf(NormBackward backward, Statistics statistics = Statistics::kRunning) {
-  return {backward, statistics, {}};
+NormPass PassOf(NormBackward backward) { return {backward, Statistics::kRunning, {}, {}}; }
+
+// By the statistics of x.
+NormPass BatchPassOf(const at::Tensor& x, NormBackward backward,
+                     Statistics statistics = Statistics::kBatch, const at::Tensor& real = {}) {
+  return BatchPass(backward, statistics, real, x.size(1), x.options());
 }
 
 // The gradient of x, given g of the norm's output.
@@ -107,8 +113,8 @@ TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
 TEST(NormBackwardTest, ModesNeverChangeWhatComesOut) {
   const at::Tensor x = RandomTokens(1, 5);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
-    const NormPass exact = PassOf(NormBackward::kExact, Statistics::kBatch);
-    const NormPass identity = PassOf(NormBackward::kIdentity, Statistics::kBatch);
+    const NormPass exact = BatchPassOf(x, NormBackward::kExact);
+    const NormPass identity = BatchPassOf(x, NormBackward::kIdentity);
     EXPECT_TRUE(at::equal(Norm(x, {}, Config(kind), exact), Norm(x, {}, Config(kind), identity)));
   }
 }
@@ -119,6 +125,33 @@ TEST(NormBackwardTest, ProjectedHasThePartAlongZTakenAway) {
     const at::Tensor z = Norm(x, {}, Config(kind), {});
     const at::Tensor dx = HandedBack(x, g, Config(kind), PassOf(NormBackward::kProjected));
     EXPECT_TRUE(Near((dx * z).sum(-1), at::zeros({1, 5}, at::kDouble)));
+  }
+}
+
+// Of a sum that weighs the norm's outputs by g, the gradient of the sum of its squared gradient.
+at::Tensor SecondGradient(const at::Tensor& x, const at::Tensor& g,
+                          const std::function<at::Tensor(const at::Tensor&)>& norm) {
+  const at::Tensor leaf = x.clone().requires_grad_();
+  const at::Tensor first = torch::autograd::grad({(norm(leaf) * g).sum()}, {leaf}, {},
+                                                 /*retain_graph=*/true, /*create_graph=*/true)[0];
+  return torch::autograd::grad({first.square().sum()}, {leaf})[0];
+}
+
+TEST(NormBackwardTest, TheExactOneIsDifferentiableTwice) {
+  const at::Tensor x = RandomTokens(2, 5), g = RandomTokens(2, 5, 2);
+  const NormPass pass = BatchPassOf(x, NormBackward::kExact);
+  for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
+    const auto ours = [&](const at::Tensor& in) { return Norm(in, {}, Config(kind), pass); };
+    const auto composed = [&](const at::Tensor& in) {
+      const int64_t over = kind == NormKind::kBatch ? 1 : 2;
+      const bool centres = kind == NormKind::kBatch || kind == NormKind::kLayer;
+      const at::Tensor centred = centres ? in - in.mean(over, true) : in;
+      const at::Tensor squares = centred.square();
+      return centred /
+             (kind == NormKind::kL2 ? squares.sum(over, true) : squares.mean(over, true)).sqrt();
+    };
+    EXPECT_TRUE(Near(SecondGradient(x, g, ours), SecondGradient(x, g, composed)))
+        << static_cast<int>(kind);
   }
 }
 
@@ -135,7 +168,7 @@ TEST(BatchNormTest, StandardisesEachFeatureOverRealPositionsOnly) {
   real[0][5].zero_();
   at::Tensor padded = x.clone();
   padded[0][5].fill_(1e6);
-  const NormPass pass = {NormBackward::kExact, Statistics::kBatch, real};
+  const NormPass pass = BatchPassOf(x, NormBackward::kExact, Statistics::kBatch, real);
   const at::Tensor y = Norm(padded, {}, Config(NormKind::kBatch), pass).narrow(1, 0, 5);
   EXPECT_TRUE(Near(y.mean(1), at::zeros({1, kWidth}, at::kDouble)));
   EXPECT_TRUE(Near(y.var(1, false), at::ones({1, kWidth}, at::kDouble)));
@@ -145,15 +178,15 @@ TEST(BatchNormTest, TracksATenthOfTheBatchWithUnbiasedVariance) {
   const at::Tensor x = RandomTokens(2, 6);
   const NormParameters parameters = Running(2);
   Norm(x, parameters, Config(NormKind::kBatch),
-       PassOf(NormBackward::kExact, Statistics::kBatchAndTrack));
+       BatchPassOf(x, NormBackward::kExact, Statistics::kBatchAndTrack));
   EXPECT_TRUE(Near(parameters.running_mean, .1 * x.mean(1)));
   EXPECT_TRUE(Near(parameters.running_variance, .9 + .1 * x.var(1, true)));
 }
 
 TEST(BatchNormTest, TracksNothingUnlessAsked) {
+  const at::Tensor x = RandomTokens(1, 6);
   const NormParameters parameters = Running(1);
-  Norm(RandomTokens(1, 6), parameters, Config(NormKind::kBatch),
-       PassOf(NormBackward::kExact, Statistics::kBatch));
+  Norm(x, parameters, Config(NormKind::kBatch), BatchPassOf(x, NormBackward::kExact));
   EXPECT_TRUE(at::equal(parameters.running_mean, at::zeros({1, kWidth}, at::kDouble)));
 }
 
@@ -165,10 +198,17 @@ TEST(BatchNormTest, EvaluatesByRunningStatistics) {
   EXPECT_TRUE(Near(Norm(x, parameters, Config(NormKind::kBatch), {}), (x - 2) / 2));
 }
 
-TEST(BatchNormTest, RefusesOnePosition) {
-  EXPECT_THROW(Norm(RandomTokens(1, 1), Running(1), Config(NormKind::kBatch),
-                    PassOf(NormBackward::kExact, Statistics::kBatchAndTrack)),
-               c10::Error);
+TEST(BatchNormTest, RefusesToTrackOnePosition) {
+  const at::Tensor x = RandomTokens(2, 2);
+  at::Tensor real = at::ones({2, 2, 1}, at::kDouble);
+  const auto track = [&](const at::Tensor& of, const at::Tensor& mask) {
+    return BatchPassOf(of, NormBackward::kExact, Statistics::kBatchAndTrack, mask);
+  };
+  EXPECT_THROW(track(x.narrow(1, 0, 1), {}), c10::Error);
+  EXPECT_NO_THROW(track(x, real));
+  real[1][1].zero_();
+  EXPECT_THROW(track(x, real), c10::Error);
+  EXPECT_NO_THROW(BatchPassOf(x, NormBackward::kExact, Statistics::kBatch, real));
 }
 
 }  // namespace

@@ -133,6 +133,18 @@ double ValueOf(const RunProgress& progress, const std::string& key, uint32_t ste
   return 0;
 }
 
+TEST(RecordTest, RecordsTheFamiliesOfWhatIsAsked) {
+  for (const Record record : {Record::kGradientByBlock, Record::kRuleAlignment}) {
+    RunConfig run = SmallDocumentsRun(3);
+    run.evaluation.record = {record};
+    const RunProgress progress = AdvanceOne(*MakeTrainer({run}), 1);
+    for (const BlockMetrics& metrics : kBlockMetrics) {
+      const std::string key = std::string(metrics.family) + "/block.1";
+      EXPECT_EQ(ValuesOf(progress.points, key).size(), metrics.record == record ? 1u : 0u) << key;
+    }
+  }
+}
+
 TEST(RecordTest, BackpropIsAlignedWithItself) {
   RunConfig run = SmallDocumentsRun(3);
   run.evaluation.record = {Record::kRuleAlignment};

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <regex>
+#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -30,6 +31,29 @@ std::string Grid(int round) {
                     "seeds: {first: " +
                         std::to_string(7 + round * kGridSeeds) +
                         ", count: " + std::to_string(kGridSeeds) + "}\n");
+}
+
+// One run of each rule and part of a model that has a state of its own (feedback matrices, running
+// statistics, drawn masks) and of each task.
+constexpr char kKinds[] =
+    "axes:\n"
+    "  - name: kind\n"
+    "    settings:\n"
+    "      - {label: documents}\n"
+    "      - {label: feedback, set: {training.rule: feedback_alignment}}\n"
+    "      - {label: direct, set: {training.rule: direct_feedback_alignment}}\n"
+    "      - {label: batch-norm, set: {model.norm.kind: batch}}\n"
+    "      - {label: dropout, set: {model.dropout: 0.2}}\n"
+    "      - {label: recall, set: {task: {recall: {pairs: 15}}}}\n"
+    "      - {label: legacy, set: {task: {legacy_recall: {keys: 30, draw: 15}}}}\n"
+    "      - label: text\n"
+    "        set: {task: {text: {dataset: " ABLATE_SOURCE
+    "/examples/data/names.txt}}, evaluation.batches: 4}\n";
+constexpr int kKindsInAll = 8;
+
+std::string EveryKind(int round) {
+  return SmallNames("kinds", 800,
+                    kKinds + ("seeds: {first: " + std::to_string(7 + round)) + ", count: 1}\n");
 }
 
 // Why a test gives up.
@@ -93,21 +117,41 @@ bool Advance(const PersonalServer& server, const std::string& experiment, uint64
   return !ended;
 }
 
-TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
+// Labels of the cells whose run went on from a state of a later step than 0.
+std::set<std::string> Resumed(const PersonalServer& server, const std::string& experiment) {
+  std::set<std::string> resumed;
+  const nlohmann::json runs = server.Json({"runs", experiment, "--json"});
+  for (const nlohmann::json& row : runs["rows"]) {
+    const std::string cell = row["cell"];
+    const std::string history = server.Ablate({"logs", experiment + "/" + cell}).out;
+    if (std::regex_search(history, std::regex(" resumed +[1-9]"))) {
+      resumed.insert(row["labels"].dump());
+    }
+  }
+  return resumed;
+}
+
+// Kills server or worker, or both, at random moments until the grids were disturbed often enough
+// and `settings` of them have gone on from a state; all that they leave must be what they leave
+// undisturbed.
+void ExpectKillsToLoseNothing(std::string (*grid)(int round), const std::string& lanes,
+                              size_t settings) {
+  const std::vector<std::string> up = {"--lanes", lanes, "--resume-every", "0.1"};
   PersonalServer server;
-  server.Up({"--lanes", "2", "--resume-every", "0.1"});
+  server.Up(up);
   std::mt19937 random(20261121);
   int kills = 0;
-  for (int round = 0; kills < kMinKills; ++round) {
+  std::set<std::string> resumed;
+  for (int round = 0; kills < kMinKills || resumed.size() < settings; ++round) {
     ASSERT_LT(round, kMaxRounds) << TooFast(kills);
-    const Results expected = Undisturbed(Grid(round));
+    const Results expected = Undisturbed(grid(round));
     const std::string experiment =
-        server.Json({"submit", "-", "--json"}, Grid(round))["experiment"]["name"];
+        server.Json({"submit", "-", "--json"}, grid(round))["experiment"]["name"];
     while (Advance(server, experiment, 100 + random() % 700)) {
       const bool kill_server = random() % 2 == 0;
       PersonalServer::Kill(kill_server ? server.ServerPid() : server.WorkerPid());
       if (!kill_server && random() % 3 == 0) PersonalServer::Kill(server.ServerPid());
-      if (server.ServerPid() == 0) server.Up({"--lanes", "2", "--resume-every", "0.1"});
+      if (server.ServerPid() == 0) server.Up(up);
       ++kills;
     }
     EXPECT_EQ(server.Ablate({"wait", experiment}).exit_code, 0);
@@ -115,8 +159,18 @@ TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
     EXPECT_EQ(results.points == expected.points, true)
         << "points differ after " << kills << " kills";
     EXPECT_EQ(results.parameters == expected.parameters, true) << "parameters differ";
+    resumed.merge(Resumed(server, experiment));
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
+  ExpectKillsToLoseNothing(Grid, "2", 2);
+}
+
+// All of them train at once: a worker that is killed is killed in the middle of each.
+TEST(KillTest, LosesNothingOfAnyRuleNormOrTask) {
+  ExpectKillsToLoseNothing(EveryKind, std::to_string(kKindsInAll), kKindsInAll);
 }
 
 TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
@@ -149,9 +203,7 @@ TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
 TEST(KillTest, ReplacesAWorkerThatIsStopped) {
   PersonalServer server;
   server.Up({"--lanes", "1", "--worker-silence", "2"});
-  const std::string experiment =
-      server.Json({"submit", "-", "--json"},
-                  SmallNames("stopped", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const std::string experiment = SubmitEndlessRun(server, "stopped");
   ASSERT_TRUE(Eventually([&] { return StepsStored(server, experiment) > 0; }));
   const int stopped = server.WorkerPid();
   ASSERT_EQ(::kill(stopped, SIGSTOP), 0);
@@ -170,9 +222,7 @@ TEST(KillTest, ReplacesAWorkerThatIsStopped) {
 TEST(KillTest, FailsARunWhoseWorkerKeepsCrashing) {
   PersonalServer server;
   server.Up({"--lanes", "1"});
-  const std::string experiment =
-      server.Json({"submit", "-", "--json"},
-                  SmallNames("crash", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const std::string experiment = SubmitEndlessRun(server, "crash");
   const auto state = [&] {
     return std::string(server.Json({"runs", experiment, "--json"})["rows"][0]["state"]);
   };

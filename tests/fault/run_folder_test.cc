@@ -41,9 +41,7 @@ void ExpectToServe(const PersonalServer& server) {
 TEST(RunFolderTest, EndsTheServerWhenItIsRemoved) {
   PersonalServer server;
   server.Up({"--lanes", "1"});
-  const std::string experiment =
-      server.Json({"submit", "-", "--json"},
-                  SmallNames("hidden", 10000000, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const std::string experiment = SubmitEndlessRun(server, "hidden");
   const auto step = [&] {
     return server.Json({"runs", experiment, "--json"})["rows"][0]["step"].get<uint64_t>();
   };

@@ -58,7 +58,7 @@ StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
   v1::ExperimentSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   const spec::Surroundings surroundings{
-      [](absl::string_view) -> absl::StatusOr<spec::DatasetFacts> {
+      [](absl::string_view, bool) -> absl::StatusOr<spec::DatasetFacts> {
         return absl::NotFoundError("there are no data sets here");
       },
       false};

@@ -481,6 +481,19 @@ TEST_F(CreateTest, CountsWhatATextHasInAHomeMadeBefore) {
   EXPECT_EQ(store().Counts(id)->code_points, 8u) << "counted once";
 }
 
+TEST_F(CreateTest, ReadsNoDataSetAgainWhoseDocumentsAreCounted) {
+  const v1::Dataset dataset = Upload("names.txt", "ada\ngrace\nedsger\nbarbara\n");
+  const std::string id = dataset.name().substr(std::string("datasets/").size());
+  const storage::DatasetCounts counts = *store().Counts(id);
+  // A version that had no texts has counted documents only.
+  ASSERT_TRUE(store().KeepCounts(id, {counts.document_lengths, 0, 0}).ok());
+  const v1::ExperimentSpec spec = SpecOf(R"(
+    name: "names"
+    base { task { documents { dataset: "names.txt" held_out: 1 } } model { context: 6 } })");
+  EXPECT_EQ(Preview(spec).problems_size(), 0);
+  EXPECT_EQ(store().Counts(id)->code_points, 0u);
+}
+
 TEST_F(CreateTest, RefusesATextThatIsTooShort) {
   Upload("text.txt", kText);
   v1::ExperimentSpec spec = TextSpec();

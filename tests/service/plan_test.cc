@@ -57,6 +57,29 @@ TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
   EXPECT_GT(large->device_time, 10 * small->device_time);
 }
 
+TEST(EstimateCostTest, GuessesEvaluationsToo) {
+  RunCost run{"a", 1'000, 1e8, 0};
+  const auto time = [&run] { return EstimateCost({run}, Unknown, {1})->device_time; };
+  const absl::Duration alone = time();
+  run.every = 300;
+  run.evaluation = {20, 1e9};
+  const absl::Duration evaluated = time() - alone;
+  EXPECT_GT(evaluated, absl::ZeroDuration());
+  run.every = 100;
+  EXPECT_EQ(time() - alone, 11 * (evaluated / 5)) << "also at the first step and the last";
+  run.evaluation = {20, 2e9};
+  EXPECT_GT(time() - alone, 11 * (evaluated / 5));
+  run.evaluation = {2, 1e8 / 3 * 2};
+  run.every = 1;
+  EXPECT_LT(time(), 3 * alone) << "a batch without a backward pass costs less than a step";
+}
+
+TEST(EstimateCostTest, HasEvaluationsInMeasuredTimes) {
+  RunCost run{"a", 1'000, 0, 0};
+  run.evaluation = {20, 1e12};
+  EXPECT_EQ(EstimateCost({run}, Measured(1'000), {1})->device_time, absl::Seconds(1));
+}
+
 TEST(EstimateCostTest, AsksOnceForEachShape) {
   int asked = 0;
   const auto cost = EstimateCost({{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},

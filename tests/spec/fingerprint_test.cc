@@ -28,7 +28,7 @@ TEST(FingerprintTest, IsPinned) {
   const Resolution names = Resolved(NamesNorm());
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "dbems2u3el72");
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "a3gltiw3hg7o");
-  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").shape, "cjdodnh2cqke");
+  EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").shape, "m7ropqry6yxp");
   EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "46mg24ra573w");
   EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "bsvfac3nsb45");
   EXPECT_EQ(Only(SmallSpec()).fingerprint, "pmhmya7eqnik");
@@ -229,14 +229,18 @@ TEST(FingerprintTest, AShapeIsWhatAStepCosts) {
   const auto shape_with = [](const std::string& path, const std::string& json) {
     return Resolved(NamesNorm(), {{path, Json(json)}}).cells.at(0).shape;
   };
-  for (const char* path : {"training.steps", "training.warmup", "evaluation.every"}) {
+  for (const char* path : {"training.steps", "training.warmup"}) {
     EXPECT_EQ(shape_with(path, "500"), before) << path;
   }
   EXPECT_EQ(shape_with("model.init.kind", "\"gpt2\""), before);
-  EXPECT_EQ(shape_with("task.documents.held_out", "7"), before);
+  // A run's time includes its evaluations.
+  EXPECT_NE(shape_with("evaluation.every", "500"), before);
+  EXPECT_NE(shape_with("evaluation.record", R"(["gradient_by_block"])"), before);
+  EXPECT_NE(shape_with("task.documents.held_out", "7"), before);
   const std::string of_text = Only(TextSpec()).shape;
-  EXPECT_EQ(Resolved(TextSpec(), {{"task.text.validation", Json("0.2")}}).cells.at(0).shape,
+  EXPECT_NE(Resolved(TextSpec(), {{"task.text.validation", Json("0.2")}}).cells.at(0).shape,
             of_text);
+  EXPECT_NE(Resolved(TextSpec(), {{"evaluation.batches", Json("2")}}).cells.at(0).shape, of_text);
   EXPECT_NE(Resolved(TextSpec(), {{"model.context", Json("32")}}).cells.at(0).shape, of_text);
   EXPECT_NE(shape_with("model.width", "32"), before);
   EXPECT_NE(shape_with("training.batch", "2"), before);

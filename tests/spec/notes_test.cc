@@ -132,8 +132,8 @@ TEST(NotesTest, CountsCellsThatAreOneRun) {
 // A server with one data set: so many documents of `lengths`, by characters.
 Surroundings WithLengths(std::vector<uint64_t> lengths, uint64_t documents = 100) {
   Surroundings surroundings;
-  surroundings.find_dataset = [lengths,
-                               documents](absl::string_view) -> absl::StatusOr<DatasetFacts> {
+  surroundings.find_dataset = [lengths, documents](absl::string_view,
+                                                   bool) -> absl::StatusOr<DatasetFacts> {
     return DatasetFacts{"texts-000000",
                         std::string(64, '0'),
                         documents,

@@ -206,13 +206,38 @@ TEST(ResolveTest, NamesTheDataSetsOfTextsToo) {
 
 TEST(ResolveTest, LooksEachDataSetUpOnce) {
   Surroundings surroundings = TestSurroundings();
-  int calls = 0;
-  surroundings.find_dataset = [&calls](absl::string_view name) {
-    ++calls;
-    return TestSurroundings().find_dataset(name);
+  std::vector<bool> calls;  // whether as text
+  surroundings.find_dataset = [&calls](absl::string_view name, bool as_text) {
+    calls.push_back(as_text);
+    return TestSurroundings().find_dataset(name, as_text);
   };
   EXPECT_THAT(Resolve(NamesNorm(), {}, surroundings).cells, SizeIs(180));
-  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(calls, ElementsAre(false));
+  calls.clear();
+  EXPECT_THAT(Resolve(TextSpec(), {}, surroundings).cells, SizeIs(1));
+  EXPECT_THAT(calls, ElementsAre(true));
+}
+
+TEST(ResolveTest, LooksADataSetUpAsATextOnceATaskReadsItSo) {
+  Surroundings surroundings;
+  surroundings.find_dataset = [](absl::string_view name, bool as_text) {
+    auto facts = TestSurroundings().find_dataset(name, as_text);
+    if (!as_text) facts->code_points = facts->line_ends = 0;
+    return facts;
+  };
+  v1::ExperimentSpec spec =
+      FromText(R"(name: "both" base { task { documents { dataset: "shakespeare" } } })");
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("task");
+  axis->add_settings()->set_label("documents");
+  v1::Setting* text = axis->add_settings();
+  text->set_label("text");
+  (*text->mutable_set())["task"] = Json(R"({"text": {"dataset": "datasets/shakespeare-86c4e6"}})");
+  const Resolution resolution = Resolve(spec, {}, surroundings);
+  EXPECT_THAT(Messages(resolution), IsEmpty());
+  EXPECT_THAT(resolution.cells, SizeIs(2));
+  EXPECT_THAT(resolution.notes,
+              ::testing::Contains(::testing::HasSubstr("evaluation scores 111,488 tokens")));
 }
 
 TEST(ResolveTest, EqualCellsAreOneRun) {

@@ -265,6 +265,38 @@ TEST(EstimateTest, ModelSizesDoNotOverflow) {
   EXPECT_GT(cell.resume_bytes, 12 * cell.parameters);
 }
 
+TEST(EstimateTest, CountsWhatAnEvaluationComputes) {
+  engine::RunConfig config;
+  config.model.vocabulary = 100;
+  const Sequences data{64, 32 * 64, 100, 4};
+  const EvaluationCost plain = CostOfEvaluation(config, 1'000'000, data);
+  const double sequence = FlopsPerStep(config, 1'000'000) / config.training.batch;
+  EXPECT_EQ(plain.passes, 4);
+  EXPECT_DOUBLE_EQ(plain.flops, 100 * sequence / 3) << "forward only";
+  config.training.ema = 0.9;
+  EXPECT_EQ(CostOfEvaluation(config, 1'000'000, data).passes, 8);
+  EXPECT_DOUBLE_EQ(CostOfEvaluation(config, 1'000'000, data).flops, 2 * plain.flops);
+  config.training.ema = 0;
+  config.evaluation.record = {engine::Record::kGradientByBlock};
+  EXPECT_EQ(CostOfEvaluation(config, 1'000'000, data).passes, 4 + 2);
+  EXPECT_DOUBLE_EQ(CostOfEvaluation(config, 1'000'000, data).flops, plain.flops + 32 * sequence);
+  config.evaluation.record.push_back(engine::Record::kRuleAlignment);
+  EXPECT_EQ(CostOfEvaluation(config, 1'000'000, data).passes, 4 + 2 * 2);
+}
+
+TEST(EstimateTest, CountsEvaluationsOfEveryTask) {
+  const auto passes = [](const v1::ExperimentSpec& spec) {
+    return Resolved(spec).cells.at(0).evaluation.passes;
+  };
+  EXPECT_EQ(passes(SmallSpec()), 8);
+  EXPECT_EQ(passes(RecallSpec()), 8);
+  EXPECT_EQ(passes(TextSpec()), 55) << "1,742 windows, 32 at once";
+  v1::ExperimentSpec text = TextSpec();
+  text.mutable_base()->mutable_evaluation()->set_batches(20);
+  EXPECT_EQ(passes(text), 20);
+  EXPECT_EQ(passes(NamesNorm()), 8) << "2,000 documents, 256 at once";
+}
+
 TEST(EstimateTest, CountsMemory) {
   engine::RunConfig config;
   config.model.vocabulary = 100;

@@ -21,11 +21,11 @@ namespace ablate::spec {
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
 // A server that has the data set datasets/names-0a30b5 (32,033 names, also known as names and
-// names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text) and
-// datasets/shakespeare-86c4e6.
+// names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text),
+// datasets/shakespeare-86c4e6 and datasets/line-000000 (10,000 characters without a line end).
 inline Surroundings TestSurroundings() {
   Surroundings surroundings;
-  surroundings.find_dataset = [](absl::string_view name) -> absl::StatusOr<DatasetFacts> {
+  surroundings.find_dataset = [](absl::string_view name, bool) -> absl::StatusOr<DatasetFacts> {
     if (name == "names" || name == "names.txt" || name == "names-0a30b5" ||
         name == "datasets/names-0a30b5") {
       return DatasetFacts{"names-0a30b5", std::string(63, '0') + "1", 32'033, 26};
@@ -36,6 +36,9 @@ inline Surroundings TestSurroundings() {
     if (name == "shakespeare" || name == "datasets/shakespeare-86c4e6") {
       return DatasetFacts{
           "shakespeare-86c4e6", std::string(63, '0') + "3", 32'777, 64, 0, {}, 1'075'394, 40'000};
+    }
+    if (name == "line") {
+      return DatasetFacts{"line-000000", std::string(63, '0') + "4", 1, 5, 0, {}, 10'000, 0};
     }
     return absl::NotFoundError("there is no data set of that name.");
   };

@@ -1,9 +1,6 @@
 // The ballast, and a whole store on a disk that is really full.
 #include "storage/disk_room.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -121,7 +118,6 @@ TEST_F(DiskRoomTest, IsFullUntilSomethingWasStored) {
   EXPECT_FALSE(room.full());
 }
 
-constexpr int kNoDisk = 77;  // exit code of a child that may not mount one
 constexpr uint64_t kStoreBallast = 4 << 20;
 
 constexpr uint64_t kForgotten = 8 << 20;
@@ -233,27 +229,9 @@ int LoseALastState(const std::string& disk) {
   return (*store)->CreateExperiment(MakeExperiment({"c"})).ok() ? 0 : __LINE__;
 }
 
-// Runs `live` in a process that has a small disk of its own.
-void RunOnADisk(int (*live)(const std::string& disk)) {
-  TemporaryFolder folder;
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (!MountDisk(folder.path())) _exit(kNoDisk);
-    const int line = live(folder.path());
-    if (line > 0) fprintf(stderr, "disk_room_test.cc:%d\n", line);
-    _exit(line > 0 ? 1 : 0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNoDisk) GTEST_SKIP() << "no disk may be mounted here";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-}
+TEST(RealFullDiskTest, DeletesAndStarts) { RunOnASmallDisk(LiveOnAFullDisk); }
 
-TEST(RealFullDiskTest, DeletesAndStarts) { RunOnADisk(LiveOnAFullDisk); }
-
-TEST(RealFullDiskTest, LetsLastStatesGo) { RunOnADisk(LoseALastState); }
+TEST(RealFullDiskTest, LetsLastStatesGo) { RunOnASmallDisk(LoseALastState); }
 
 }  // namespace
 }  // namespace ablate::storage

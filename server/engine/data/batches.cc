@@ -1,6 +1,7 @@
 #include "server/engine/data/batches.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -36,6 +37,13 @@ TokenBatch TokenBatch::Rows(int64_t first, int64_t count) const {
   copy(inputs, &part.inputs);
   copy(targets, &part.targets);
   return part;
+}
+
+absl::Status CheckCursor(const std::vector<uint64_t>& cursor, size_t words, uint64_t tag,
+                         absl::string_view task) {
+  if (cursor.size() == words && cursor[0] == tag) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the data cursor is not one of a ", task, " task"));
 }
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config) {

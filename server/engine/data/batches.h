@@ -3,12 +3,14 @@
 #ifndef ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 #define ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/config.h"
 
 namespace ablate::engine {
@@ -43,10 +45,13 @@ class BatchSource {
   // The next training batch.
   virtual TokenBatch Next() = 0;
 
-  // The held-out batches, the same at every call: for documents grouped by length so that none is
-  // padded (at most `kMaxEvaluationBatch` rows each), for generated tasks `evaluation.batches`
-  // of them, for a text its EvaluatedWindows (task.h), `kEvaluatedTogether` a batch.
-  virtual const std::vector<TokenBatch>& HeldOut() = 0;
+  // How many batches are held out, and the one of an index below that, the same at every call: for
+  // documents grouped by length so that none is padded (at most `kMaxEvaluationBatch` rows each),
+  // for generated tasks `evaluation.batches` of them, for a text its EvaluatedWindows (task.h),
+  // `kEvaluatedTogether` a batch. Made when they are asked for, since as batches a data set's
+  // tokens take several times their memory.
+  virtual size_t HeldOutBatches() const = 0;
+  virtual TokenBatch HeldOut(size_t index) const = 0;
 
   // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are
   // not ours.
@@ -58,6 +63,11 @@ class BatchSource {
 
 // INVALID_ARGUMENT if the task's data was not read or cannot be used (nothing left to train on).
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config);
+
+// INVALID_ARGUMENT unless a cursor has so many words and begins with a task's own, `tag`; `task` is
+// as errors have it.
+absl::Status CheckCursor(const std::vector<uint64_t>& cursor, size_t words, uint64_t tag,
+                         absl::string_view task);
 
 // The same for a run whose task is known; `training.batch` must be checked. Documents come in a
 // seeded order, its end held out, the rest cycled over; sequences of recall are generated; windows

@@ -67,16 +67,17 @@ class DocumentRows {
   int64_t context_;
 };
 
-// Held-out batches by ascending length; within a length in the shuffled order.
-std::vector<TokenBatch> GroupByLength(const DocumentRows& rows,
-                                      absl::Span<const uint32_t> documents) {
+// The documents of each held-out batch, by ascending length; within a length in the shuffled order.
+std::vector<std::vector<uint32_t>> GroupByLength(const DocumentRows& rows,
+                                                 absl::Span<const uint32_t> documents) {
   std::map<int64_t, std::vector<uint32_t>> groups;
   for (const uint32_t document : documents) groups[rows.Length(document)].push_back(document);
   constexpr size_t kMaxRows = static_cast<size_t>(BatchSource::kMaxEvaluationBatch);
-  std::vector<TokenBatch> batches;
+  std::vector<std::vector<uint32_t>> batches;
   for (const auto& [length, group] : groups) {
     for (size_t begin = 0; begin < group.size(); begin += kMaxRows) {
-      batches.push_back(rows.Batch(absl::MakeConstSpan(group).subspan(begin, kMaxRows)));
+      const auto batch = absl::MakeConstSpan(group).subspan(begin, kMaxRows);
+      batches.emplace_back(batch.begin(), batch.end());
     }
   }
   return batches;
@@ -102,16 +103,17 @@ class DocumentBatches : public BatchSource {
     return rows_.Batch(documents);
   }
 
-  const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
+  size_t HeldOutBatches() const override { return held_out_.size(); }
+
+  TokenBatch HeldOut(size_t index) const override { return rows_.Batch(held_out_[index]); }
 
   std::vector<uint64_t> Cursor() const override {
     return {kDocumentsCursor, order_.size(), position_};
   }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    if (cursor.size() != 3 || cursor[0] != kDocumentsCursor) {
-      return absl::InvalidArgumentError("the data cursor is not one of a documents task");
-    }
+    absl::Status ours = CheckCursor(cursor, 3, kDocumentsCursor, "documents");
+    if (!ours.ok()) return ours;
     if (cursor[1] != order_.size() || cursor[2] >= order_.size()) {
       return absl::InvalidArgumentError(absl::StrCat("the data cursor is at document ", cursor[2],
                                                      " of ", cursor[1], ", but this run trains on ",
@@ -125,8 +127,8 @@ class DocumentBatches : public BatchSource {
   DocumentRows rows_;
   std::vector<uint32_t> order_;  // the documents to train on
   uint32_t batch_;
-  size_t position_ = 0;  // of the next document in `order_`
-  std::vector<TokenBatch> held_out_;
+  size_t position_ = 0;                          // of the next document in `order_`
+  std::vector<std::vector<uint32_t>> held_out_;  // documents of each batch
 };
 
 }  // namespace

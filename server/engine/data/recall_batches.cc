@@ -63,17 +63,16 @@ class GeneratedBatches : public BatchSource {
 
   TokenBatch Next() override { return Generate(generator_); }
 
-  const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
+  size_t HeldOutBatches() const override { return held_out_.size(); }
+
+  TokenBatch HeldOut(size_t index) const override { return held_out_[index]; }
 
   std::vector<uint64_t> Cursor() const override { return {task_.cursor, generator_.state()}; }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    if (cursor.size() != 2 || cursor[0] != task_.cursor) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the data cursor is not one of a ", task_.name, " task"));
-    }
-    generator_ = SplitMix64(cursor[1]);
-    return absl::OkStatus();
+    const absl::Status ours = CheckCursor(cursor, 2, task_.cursor, task_.name);
+    if (ours.ok()) generator_ = SplitMix64(cursor[1]);
+    return ours;
   }
 
  private:

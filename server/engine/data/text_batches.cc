@@ -24,16 +24,9 @@ class TextBatches : public BatchSource {
         context_(static_cast<uint64_t>(config.model.context)),
         batch_(config.training.batch),
         starts_(split.starts),
-        generator_(StreamSeed(config.seed, "data/train")) {
-    const uint64_t windows = EvaluatedWindows(split, config.evaluation.batches);
-    for (uint64_t first = 0; first < windows; first += kEvaluatedTogether) {
-      std::vector<uint64_t> starts(std::min<uint64_t>(kEvaluatedTogether, windows - first));
-      for (size_t i = 0; i < starts.size(); ++i) {
-        starts[i] = split.training + (first + i) * context_;
-      }
-      held_out_.push_back(Batch(starts));
-    }
-  }
+        held_out_(split.training),
+        windows_(EvaluatedWindows(split, config.evaluation.batches)),
+        generator_(StreamSeed(config.seed, "data/train")) {}
 
   TokenBatch Next() override {
     std::vector<uint64_t> starts(batch_);
@@ -41,16 +34,24 @@ class TextBatches : public BatchSource {
     return Batch(starts);
   }
 
-  const std::vector<TokenBatch>& HeldOut() override { return held_out_; }
+  size_t HeldOutBatches() const override {
+    return static_cast<size_t>((windows_ + kEvaluatedTogether - 1) / kEvaluatedTogether);
+  }
+
+  TokenBatch HeldOut(size_t index) const override {
+    const uint64_t first = index * kEvaluatedTogether;
+    std::vector<uint64_t> starts(std::min(kEvaluatedTogether, windows_ - first));
+    for (size_t i = 0; i < starts.size(); ++i) starts[i] = held_out_ + (first + i) * context_;
+    return Batch(starts);
+  }
 
   std::vector<uint64_t> Cursor() const override {
     return {kTextCursor, starts_, generator_.state()};
   }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
-    if (cursor.size() != 3 || cursor[0] != kTextCursor) {
-      return absl::InvalidArgumentError("the data cursor is not one of a text task");
-    }
+    absl::Status ours = CheckCursor(cursor, 3, kTextCursor, "text");
+    if (!ours.ok()) return ours;
     if (cursor[1] != starts_) {
       return absl::InvalidArgumentError(
           absl::StrCat("the data cursor is of a text with ", cursor[1],
@@ -81,8 +82,9 @@ class TextBatches : public BatchSource {
   uint64_t context_;
   uint32_t batch_;
   uint64_t starts_;
+  uint64_t held_out_;  // first token that is evaluated
+  uint64_t windows_;   // evaluated in all
   SplitMix64 generator_;
-  std::vector<TokenBatch> held_out_;
 };
 
 }  // namespace

@@ -199,8 +199,8 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
 
 // Of a batch, by feature over its real positions.
 struct BatchMoments {
-  at::Tensor count;     // [R, 1, 1], or [1, 1, 1] if every position is real
   at::Tensor mean;      // [R, 1, d]
+  at::Tensor centred;   // what is left without it, [R, N, d]
   at::Tensor variance;  // population, [R, 1, d]
 };
 
@@ -208,59 +208,18 @@ at::Tensor RealOnly(const at::Tensor& x, const at::Tensor& real) {
   return real.defined() ? x * real : x;
 }
 
-BatchMoments MomentsOf(const at::Tensor& x, const at::Tensor& real) {
+BatchMoments MomentsOf(const at::Tensor& x, const at::Tensor& real, const at::Tensor& count) {
   BatchMoments moments;
-  moments.count = real.defined() ? real.sum(1, true)
-                                 : at::full({1, 1, 1}, static_cast<double>(x.size(1)), x.options());
-  moments.mean = RealOnly(x, real).sum(1, true) / moments.count;
-  const at::Tensor squares = (x - moments.mean).square();
-  moments.variance = RealOnly(squares, real).sum(1, true) / moments.count;
+  moments.mean = RealOnly(x, real).sum(1, true) / count;
+  moments.centred = x - moments.mean;
+  moments.variance = RealOnly(moments.centred.square(), real).sum(1, true) / count;
   return moments;
 }
 
-// A norm over the positions of a run, by feature. `real` may be undefined.
-class PositionNorm : public torch::autograd::Function<PositionNorm> {
- public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
-                            const std::optional<at::Tensor>& gain,
-                            const std::optional<at::Tensor>& shift,
-                            const std::optional<at::Tensor>& real, const NormFormula& formula) {
-    const NormParameters parameters = {
-        gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
-    ctx->save_for_backward({x, parameters.gain, real.value_or(at::Tensor())});
-    Keep(ctx, formula);
-    ctx->saved_data["has_shift"] = shift.has_value();
-    const BatchMoments moments = MomentsOf(x, real.value_or(at::Tensor()));
-    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();
-    return Scaled((x - moments.mean) * inverse, parameters);
-  }
-
-  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
-    const variable_list saved = ctx->get_saved_variables();
-    const NormFormula formula = Kept(ctx);
-    const at::Tensor& x = saved[0];
-    const at::Tensor& real = saved[2];
-    const BatchMoments moments = MomentsOf(x, real);
-    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();  // [R, 1, d]
-    const at::Tensor z = RealOnly((x - moments.mean) * inverse, real);    // [R, N, d]
-    const at::Tensor g = RealOnly(gradients[0], real);                    // [R, N, d]
-    const auto [dz, dgain, dshift] =
-        BackThroughAffine(g, z, saved[1], ctx->saved_data["has_shift"].toBool());
-    const at::Tensor level = dz.sum(1, true) / moments.count;              // [R, 1, d]
-    const at::Tensor along = z * ((dz * z).sum(1, true) / moments.count);  // [R, N, d]
-    const at::Tensor dx = BackThroughZ(formula.backward, dz, level, along, inverse);
-    return {RealOnly(dx, real), dgain, dshift, {}, {}};
-  }
-};
-
 // As torch.nn.BatchNorm1d's momentum of .1.
-void Track(const at::Tensor& x, const at::Tensor& real, const NormParameters& parameters) {
+void Track(const BatchMoments& moments, const at::Tensor& count, const NormParameters& parameters) {
   constexpr double kMomentum = 0.1;
-  const at::NoGradGuard no_grad;
-  const BatchMoments moments = MomentsOf(x.detach(), real);
-  TORCH_CHECK(moments.count.min().item<double>() > 1,
-              "a batch of one position in all has no variance that BatchNorm could divide by");
-  const at::Tensor unbiased = moments.variance * (moments.count / (moments.count - 1));
+  const at::Tensor unbiased = moments.variance * (count / (count - 1));
   const auto move = [&](const at::Tensor& running, const at::Tensor& value) {
     running.mul_(1 - kMomentum).add_(value.squeeze(1), kMomentum);
   };
@@ -268,18 +227,84 @@ void Track(const at::Tensor& x, const at::Tensor& real, const NormParameters& pa
   move(parameters.running_variance, unbiased);
 }
 
+// A norm over the positions of a run, by feature.
+class PositionNorm : public torch::autograd::Function<PositionNorm> {
+ public:
+  // `x`, `gain` and `shift` for autograd, which sees neither those in `parameters` nor the running
+  // statistics.
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const std::optional<at::Tensor>& gain,
+                            const std::optional<at::Tensor>& shift,
+                            const NormParameters& parameters, const NormPass& pass,
+                            const NormFormula& formula) {
+    const BatchMoments moments = MomentsOf(x, pass.real, pass.count);
+    if (pass.statistics == Statistics::kBatchAndTrack) Track(moments, pass.count, parameters);
+    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();  // [R, 1, d]
+    ctx->save_for_backward(
+        {x, gain.value_or(at::Tensor()), pass.real, pass.count, moments.mean, inverse});
+    Keep(ctx, formula);
+    ctx->saved_data["has_shift"] = shift.has_value();
+    return Scaled(moments.centred * inverse, parameters);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    const NormFormula formula = Kept(ctx);
+    const at::Tensor& x = saved[0];
+    const at::Tensor& real = saved[2];
+    const at::Tensor& count = saved[3];
+    const auto [centred, inverse] = Standardising(x, real, count, saved[4], saved[5], formula.eps);
+    const at::Tensor z = RealOnly(centred * inverse, real);  // [R, N, d]
+    const at::Tensor g = RealOnly(gradients[0], real);       // [R, N, d]
+    const auto [dz, dgain, dshift] =
+        BackThroughAffine(g, z, saved[1], ctx->saved_data["has_shift"].toBool());
+    const at::Tensor level = dz.sum(1, true) / count;              // [R, 1, d]
+    const at::Tensor along = z * ((dz * z).sum(1, true) / count);  // [R, N, d]
+    const at::Tensor dx = BackThroughZ(formula.backward, dz, level, along, inverse);
+    return {RealOnly(dx, real), dgain, dshift, {}, {}, {}};
+  }
+
+ private:
+  struct Factors {
+    at::Tensor centred;  // x − μ
+    at::Tensor inverse;  // 1/σ
+  };
+
+  // By the forward pass's mean and 1/σ, unless the backward pass is differentiated itself: to that
+  // they are functions of x, too.
+  static Factors Standardising(const at::Tensor& x, const at::Tensor& real, const at::Tensor& count,
+                               const at::Tensor& mean, const at::Tensor& inverse, double eps) {
+    if (!at::GradMode::is_enabled()) return {x - mean, inverse};
+    const BatchMoments moments = MomentsOf(x, real, count);
+    return {moments.centred, (moments.variance + eps).rsqrt()};
+  }
+};
+
 at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters,
                      const NormFormula& formula, const NormPass& pass) {
   if (pass.statistics == Statistics::kRunning) {
     const at::Tensor inverse = (parameters.running_variance + formula.eps).rsqrt().unsqueeze(1);
     return Scaled((x - parameters.running_mean.unsqueeze(1)) * inverse, parameters);
   }
-  if (pass.statistics == Statistics::kBatchAndTrack) Track(x, pass.real, parameters);
-  return PositionNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift),
-                             IfDefined(pass.real), formula);
+  return PositionNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), parameters,
+                             pass, formula);
 }
 
 }  // namespace
+
+NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tensor& real,
+                   int64_t positions, at::TensorOptions options) {
+  const at::Tensor count = real.defined()
+                               ? real.sum(1, true)
+                               : at::full({1, 1, 1}, static_cast<double>(positions), options);
+  if (statistics == Statistics::kBatchAndTrack) {
+    // Where nothing is padded no device has to be waited for.
+    const bool several = real.defined() ? count.min().item<double>() > 1 : positions > 1;
+    TORCH_CHECK(several,
+                "a batch of one position in all has no variance that BatchNorm could divide by");
+  }
+  return {backward, statistics, real, count};
+}
 
 at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config,
                 const NormPass& pass) {

@@ -10,12 +10,18 @@
 
 namespace ablate::engine {
 
-// How a pass applies its norms.
+// How a pass applies its norms. One by the statistics of its batch is made by BatchPass.
 struct NormPass {
   NormBackward backward = NormBackward::kExact;
   Statistics statistics = Statistics::kRunning;
-  at::Tensor real;  // [R, N, 1], 1 where a position is no padding, else 0; undefined: none is
+  at::Tensor real;   // [R, N, 1], 1 where a position is no padding, else 0; undefined: none is
+  at::Tensor count;  // of real positions, [R or 1, 1, 1]; undefined by running statistics
 };
+
+// A pass by the statistics of a batch of N `positions` a run; `real` as in NormPass, `options` the
+// model's. Throws c10::Error if it is to track them and a run has one real position only.
+NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tensor& real,
+                   int64_t positions, at::TensorOptions options);
 
 // x [R, N, d] → z·gain + shift [R, N, d], with z = (x − μ)/σ:
 //
@@ -36,7 +42,7 @@ struct NormPass {
 // because saved z and σ would be constants to the second differentiation.
 //
 // kBatchAndTrack moves `running_mean` and `running_variance` a tenth of the way to the batch's mean
-// and unbiased variance. Throws c10::Error if a run has one real position only.
+// and unbiased variance.
 at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config,
                 const NormPass& pass);
 

@@ -70,14 +70,21 @@ at::Tensor Embed(const ModelConfig& config, const ModelParameters& parameters,
   return (sequences + table.unsqueeze(1)).view(x.sizes());  // [R, B·T, d]
 }
 
-// 1 where a position is no padding, for norms that read more than one; undefined if nothing asks.
-at::Tensor RealPositions(const ModelConfig& config, const SequenceShape& shape, const Pass& pass,
-                         at::TensorOptions options) {
-  const bool asked =
-      config.norm.kind == NormKind::kBatch && pass.statistics != Statistics::kRunning;
-  if (!asked || !shape.lengths.defined()) return {};
-  const at::Tensor position = at::arange(shape.length, shape.lengths.options());
-  return position.lt(shape.lengths.unsqueeze(2)).to(options).view({shape.runs, -1, 1});
+// Whether the norms read more than one position.
+bool NormsReadBatch(const ModelConfig& config, const Pass& pass) {
+  return config.norm.kind == NormKind::kBatch && pass.statistics != Statistics::kRunning;
+}
+
+// How the pass over sequences of a shape applies its norms.
+NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pass& pass,
+                 at::TensorOptions options) {
+  if (!NormsReadBatch(config, pass)) return {pass.norm_backward, Statistics::kRunning, {}, {}};
+  at::Tensor real;  // [R, B·T, 1]
+  if (shape.lengths.defined()) {
+    const at::Tensor position = at::arange(shape.length, shape.lengths.options());
+    real = position.lt(shape.lengths.unsqueeze(2)).to(options).view({shape.runs, -1, 1});
+  }
+  return BatchPass(pass.norm_backward, pass.statistics, real, shape.rows * shape.length, options);
 }
 
 // How one sublayer f meets the residual stream x, with s the residual scale: x + s·f(norm x),
@@ -152,8 +159,7 @@ class Forward {
         options_(parameters.token_embedding.options().requires_grad(false)),
         setting_(MakeAttentionSetting(config, {batch.runs, batch.rows, batch.length, batch.lengths},
                                       options_)),
-        norms_{pass.norm_backward, pass.statistics,
-               RealPositions(config, setting_.shape, pass, options_)} {}
+        norms_(NormsOf(config, setting_.shape, pass, options_)) {}
 
   at::Tensor Logits() {
     const BlockPass whole{pass_};
@@ -174,9 +180,7 @@ class Forward {
   // Whether the last block goes on with the last positions alone: not where a norm has to see the
   // others, too.
   bool Trims() const {
-    const bool reads_all =
-        config_.norm.kind == NormKind::kBatch && pass_.statistics != Statistics::kRunning;
-    return config_.loss == LossPositions::kLast && !reads_all;
+    return config_.loss == LossPositions::kLast && !NormsReadBatch(config_, pass_);
   }
 
   at::Tensor Block(int i, const BlockParameters& block, const at::Tensor& x) const {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/trainer.h"
 
 namespace ablate::engine {
 namespace {
@@ -73,6 +74,10 @@ bool Asks(const RunConfig& config, Record record) {
   return std::find(all.begin(), all.end(), record) != all.end();
 }
 
+std::string KeyOf(const BlockMetrics& metrics, int block) {
+  return absl::StrCat(metrics.family, "/block.", block);
+}
+
 }  // namespace
 
 std::vector<RecordedValue> RecordGradients(const RunConfig& config, const ParameterLayout& layout,
@@ -89,11 +94,11 @@ std::vector<RecordedValue> RecordGradients(const RunConfig& config, const Parame
   };
   std::vector<RecordedValue> recorded;
   if (Asks(config, Record::kGradientByBlock)) {
-    recorded.push_back({"gradient/embedding", exact.OutputNorm(0)});
+    recorded.push_back({absl::StrCat(kGradientMetrics.family, "/embedding"), exact.OutputNorm(0)});
     for (int i = 0; i < blocks; ++i) {
       const auto output = static_cast<size_t>(i) + 1;
-      recorded.push_back({absl::StrCat("gradient/block.", i), exact.OutputNorm(output)});
-      recorded.push_back({absl::StrCat("parameter_gradient/block.", i), norm(exact, i)});
+      recorded.push_back({KeyOf(kGradientMetrics, i), exact.OutputNorm(output)});
+      recorded.push_back({KeyOf(kParameterGradientMetrics, i), norm(exact, i)});
     }
   }
   if (Asks(config, Record::kRuleAlignment)) {
@@ -105,9 +110,8 @@ std::vector<RecordedValue> RecordGradients(const RunConfig& config, const Parame
                batch, {});
     for (int i = 0; i < blocks; ++i) {
       const double ours = norm(learnt, i), theirs = norm(exact, i);
-      recorded.push_back(
-          {absl::StrCat("alignment/block.", i), learnt.Product(exact, i) / (ours * theirs)});
-      recorded.push_back({absl::StrCat("alignment_ratio/block.", i), ours / theirs});
+      recorded.push_back({KeyOf(kAlignmentMetrics, i), learnt.Product(exact, i) / (ours * theirs)});
+      recorded.push_back({KeyOf(kAlignmentRatioMetrics, i), ours / theirs});
     }
   }
   return recorded;

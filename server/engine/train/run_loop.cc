@@ -68,6 +68,17 @@ Outcome Verdict(const StackRun& run, std::optional<double> final_loss) {
   return converged ? Outcome::kDone : Outcome::kDiverged;
 }
 
+// The held-out batch with the most tokens, the first of equals: the same at every evaluation. Of at
+// least one.
+TokenBatch LargestHeldOut(const BatchSource& source) {
+  TokenBatch largest = source.HeldOut(0);
+  for (size_t i = 1; i < source.HeldOutBatches(); ++i) {
+    TokenBatch batch = source.HeldOut(i);
+    if (batch.tokens() > largest.tokens()) largest = std::move(batch);
+  }
+  return largest;
+}
+
 // From `from` at 0 to `to` at 1, along a cosine.
 double Anneal(double from, double to, double t) {
   return to + (from - to) / 2 * (1 + std::cos(M_PI * t));
@@ -167,33 +178,29 @@ absl::StatusOr<bool> RunLoop::Visit(bool ends_only, absl::FunctionRef<bool()> st
 // True when the evaluation that is due, if one is, is complete. Goes on by a batch at least.
 absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
   StackRun& run = runs_[index];
-  if (!EvaluationDue(run) || run.source->HeldOut().empty()) return true;
+  if (!EvaluationDue(run) || run.source->HeldOutBatches() == 0) return true;
   const uint32_t before = run.progress.evaluated;
   const auto stopped = [&] { return run.progress.evaluated > before && stop(); };
-  if (!run.evaluation.has_value()) run.evaluation.emplace();
-  absl::StatusOr<bool> finished = FinishPass(index, Evaluated::kCurrent, &*run.evaluation, stopped);
-  if (finished.ok() && *finished && run.config.training.ema > 0) {
-    if (!run.average_evaluation.has_value()) run.average_evaluation.emplace();
-    finished = FinishPass(index, Evaluated::kAverage, &*run.average_evaluation, stopped);
+  std::vector<std::pair<Evaluated, EvaluationSums*>> passes = {
+      {Evaluated::kCurrent, &run.results.current}};
+  if (run.config.training.ema > 0) passes.emplace_back(Evaluated::kAverage, &run.results.average);
+  for (const auto& [what, sums] : passes) {
+    const absl::StatusOr<bool> finished = FinishPass(index, what, sums, stopped);
+    if (!finished.ok() || !*finished) return finished;
   }
-  const bool records = !run.config.evaluation.record.empty() && !run.recorded.has_value();
-  if (!finished.ok() || !*finished || !records) return finished;
+  if (run.config.evaluation.record.empty() || run.results.recorded.has_value()) return true;
   if (stopped()) return false;
   absl::Status recorded = RecordGradients(index);
   if (!recorded.ok()) return recorded;
   return true;
 }
 
-// Of the held-out batch with the most tokens, the first of equals: the same at every evaluation.
 absl::Status RunLoop::RecordGradients(int index) {
   StackRun& run = runs_[index];
-  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
-  const auto largest = std::max_element(
-      held_out.begin(), held_out.end(),
-      [](const TokenBatch& a, const TokenBatch& b) { return a.tokens() < b.tokens(); });
-  absl::StatusOr<std::vector<RecordedValue>> recorded = backend_->RecordGradients(index, *largest);
+  absl::StatusOr<std::vector<RecordedValue>> recorded =
+      backend_->RecordGradients(index, LargestHeldOut(*run.source));
   if (!recorded.ok()) return recorded.status();
-  run.recorded = *std::move(recorded);
+  run.results.recorded = *std::move(recorded);
   ++run.progress.evaluated;
   return absl::OkStatus();
 }
@@ -202,10 +209,10 @@ absl::Status RunLoop::RecordGradients(int index) {
 absl::StatusOr<bool> RunLoop::FinishPass(int index, Evaluated what, EvaluationSums* sums,
                                          absl::FunctionRef<bool()> stopped) {
   StackRun& run = runs_[index];
-  const std::vector<TokenBatch>& held_out = run.source->HeldOut();
-  while (sums->batches < held_out.size()) {
+  while (sums->batches < run.source->HeldOutBatches()) {
     if (stopped()) return false;
-    absl::Status added = backend_->Evaluate(index, what, held_out[sums->batches], sums);
+    const TokenBatch batch = run.source->HeldOut(sums->batches);
+    absl::Status added = backend_->Evaluate(index, what, batch, sums);
     if (!added.ok()) return added;
     ++run.progress.evaluated;
   }
@@ -221,24 +228,21 @@ absl::Status RunLoop::Report(int index) {
     if (!file.ok()) return file.status();
     run.progress.checkpoints.push_back({step, *std::move(file)});
   }
+  VisitResults results = std::exchange(run.results, {});
   std::optional<double> loss;
-  if (run.evaluation.has_value()) {
-    const Evaluation evaluation = ResultOf(*run.evaluation);
+  if (results.current.batches > 0) {
+    const Evaluation evaluation = ResultOf(results.current);
     run.progress.points.push_back({"eval/loss", step, evaluation.loss});
     run.progress.points.push_back({"eval/accuracy", step, evaluation.accuracy});
     loss = evaluation.loss;
-    run.evaluation.reset();
   }
-  if (run.average_evaluation.has_value()) {
-    const double average_loss = ResultOf(*run.average_evaluation).loss;
-    run.progress.points.push_back({"eval/ema_loss", step, average_loss});
-    run.average_evaluation.reset();
+  if (results.average.batches > 0) {
+    run.progress.points.push_back({"eval/ema_loss", step, ResultOf(results.average).loss});
   }
-  if (run.recorded.has_value()) {
-    for (RecordedValue& value : *run.recorded) {
+  if (results.recorded.has_value()) {
+    for (RecordedValue& value : *results.recorded) {
       run.progress.points.push_back({std::move(value.key), step, value.value});
     }
-    run.recorded.reset();
   }
   if (step == 0 && !run.diverging) run.first_evaluation = loss;
   if (EndDue(run)) run.progress.outcome = run.diverging ? Outcome::kDiverged : Verdict(run, loss);
@@ -329,9 +333,7 @@ absl::Status RunLoop::ImportState(int index, absl::string_view file) {
   run.progress = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
   run.first_evaluation = state->first_evaluation;
   run.visited = false;
-  run.evaluation.reset();
-  run.average_evaluation.reset();
-  run.recorded.reset();
+  run.results = {};
   run.diverging = false;
   run.last_points.clear();
   run.batch.reset();

@@ -33,6 +33,13 @@ namespace ablate::engine {
 // with `rate`.
 double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps);
 
+// What a visit of a step has computed so far, until it is reported.
+struct VisitResults {
+  EvaluationSums current;  // of no batch where nothing is evaluated
+  EvaluationSums average;  // of the averaged parameters, likewise
+  std::optional<std::vector<RecordedValue>> recorded;
+};
+
 // One run of a stack beside its tensors. What has been produced waits in `progress` until it is
 // taken, so that a step that runs out of memory loses nothing of the steps before it.
 struct StackRun {
@@ -43,11 +50,7 @@ struct StackRun {
   RunProgress progress;
   std::optional<double> first_evaluation;  // held-out loss at step 0
   bool visited = false;                    // evaluation and checkpoint of progress.step are made
-  // Of progress.step, from its first batch until it is reported; of the average after all of it.
-  std::optional<EvaluationSums> evaluation;
-  std::optional<EvaluationSums> average_evaluation;
-  // What is recorded beside it, if anything is.
-  std::optional<std::vector<RecordedValue>> recorded;
+  VisitResults results;                    // of progress.step
   // The update of progress.step can't be made: its points, reported when the run's end is visited.
   bool diverging = false;
   std::vector<Point> last_points;

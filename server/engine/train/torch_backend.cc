@@ -149,8 +149,7 @@ class TorchBackend : public Backend {
       : configs_(configs),
         options_(TensorOptionsOf(configs.front().device, configs.front().precision)),
         parameters_(StartOf(configs, options_)),
-        optimizer_(configs.front().training, parameters_.layout(), parameters_.values()),
-        held_out_(configs.size()) {
+        optimizer_(configs.front().training, parameters_.layout(), parameters_.values()) {
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < configs_.size(); ++i) {
       const auto bound = [&](const at::Tensor& values) {
@@ -270,10 +269,7 @@ class TorchBackend : public Backend {
                 EvaluationSums* sums) {
     const at::NoGradGuard no_grad;
     const ModelConfig& model = configs_[static_cast<size_t>(run)].model;
-    std::vector<StackBatch>& made = held_out_[static_cast<size_t>(run)];
-    if (sums->batches == made.size())
-      made.push_back(MakeStackBatch({&tokens}, model.loss, options_));
-    const StackBatch& batch = made.at(sums->batches);
+    const StackBatch batch = MakeStackBatch({&tokens}, model.loss, options_);
     const at::Tensor logits =
         Logits(model, models.at(static_cast<size_t>(run)), batch, Pass());  // [1, N, V]
     const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
@@ -314,10 +310,9 @@ class TorchBackend : public Backend {
                                      "torch_version", TorchVersion()};
   FlatParameters parameters_;
   Optimizer optimizer_;
-  std::vector<ModelParameters> models_;            // views of one run each
-  std::vector<ModelParameters> averages_;          // the same of the average, if there is one
-  std::vector<std::vector<StackBatch>> held_out_;  // by run, made at the first evaluation
-  std::vector<at::Tensor> host_;                   // what the last Tensors() lent
+  std::vector<ModelParameters> models_;    // views of one run each
+  std::vector<ModelParameters> averages_;  // the same of the average, if there is one
+  std::vector<at::Tensor> host_;           // what the last Tensors() lent
 };
 
 }  // namespace

@@ -262,7 +262,7 @@ TEST_F(ExperimentsTest, SuggestsTheCellThatWasMeant) {
 
 TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
   answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
-    return absl::NotFoundError("there is no run \"small\"");
+    return NotFound("there is no run \"small\"", "RUN_NOT_FOUND");
   };
   EXPECT_EQ(Run({"logs", "small"}).err,
             "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s0; "
@@ -271,6 +271,17 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
       Run({"logs", "x"}).err,
       "error: there is no run \"small\"; it is no experiment either; a cell is written EXP/CELL\n");
   EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: there is no run \"small\"\n");
+}
+
+TEST_F(ExperimentsTest, TellsAMissingRunByTheServersReasonAndNotByItsWords) {
+  answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
+    return NotFound("there is no run left", "ARTIFACT_NOT_FOUND");
+  };
+  EXPECT_EQ(Run({"logs", "small"}).err, "error: there is no run left\n");
+  answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
+    return NotFound("nothing of that name", "RUN_NOT_FOUND");
+  };
+  EXPECT_THAT(Run({"logs", "small"}).err, HasSubstr("small is an experiment: name one of"));
 }
 
 TEST_F(ExperimentsTest, SaysWhatStalls) {

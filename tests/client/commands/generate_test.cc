@@ -127,7 +127,7 @@ TEST_F(GenerateTest, RefusesWhatIsNoNumber) {
 
 TEST_F(GenerateTest, SaysHowACellIsNamed) {
   answers_.generate = [](const v1::GenerateRequest&, const Write&) {
-    return absl::NotFoundError("there is no run \"small\"");
+    return NotFound("there is no run \"small\"", "RUN_NOT_FOUND");
   };
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
     return absl::NotFoundError("there is no experiment \"small\"");
