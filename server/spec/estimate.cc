@@ -113,4 +113,10 @@ double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
   return sequences * (6 * multiplying * context + attention);
 }
 
+double GuessedSpeed(const engine::RunConfig& config) {
+  if (config.training.trainer == engine::TrainerKind::kTorch) return 1;
+  if (config.model.width < 64) return 10;
+  return config.model.width <= 256 ? 3 : 1.5;
+}
+
 }  // namespace ablate::spec

@@ -42,6 +42,9 @@ std::string BytesText(double bytes);
 // Sequences count as long as the model's context.
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters);
 
+// How many times as fast as eager, about, a run's trainer is on a core: 1 for torch.
+double GuessedSpeed(const engine::RunConfig& config);
+
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_ESTIMATE_H_
