@@ -27,6 +27,7 @@ struct RunCost {
   uint64_t bytes = 0;         // stored for good
   uint64_t resume_bytes = 0;  // of a resume state
   bool grows = false;         // its last state is kept when it ends
+  double guessed_speed = 1;   // as spec::ResolvedCell's
 };
 
 struct Cost {
