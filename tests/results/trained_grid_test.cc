@@ -144,7 +144,7 @@ TEST(TrainedGridTest, GivesCostsAndProvenance) {
   EXPECT_THAT(cell.device_seconds, Optional(1.));
   EXPECT_EQ(cell.contended_seconds, .05);
   EXPECT_THAT(cell.tokens_per_second, Optional(100.));
-  EXPECT_EQ(cell.trainer, "torch");
+  EXPECT_EQ(cell.trainer, "native");
   EXPECT_EQ(cell.version, "0.1");
   EXPECT_EQ(cell.device, "2 cores");
   ASSERT_TRUE(cell.parameters.has_value());
