@@ -27,14 +27,15 @@ void Scheduler::Dispatch() {
 }
 
 absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
-  Takers takers;
+  Takers all;
   uint32_t lanes = 0;
   for (auto& [name, worker] : workers_) {
     if (worker.device_kind != device_kind || !TakesNewRuns(worker)) continue;
-    takers[name] = &worker;
+    all[name] = &worker;
     lanes += worker.lanes;
   }
   const uint32_t page = std::max(kPage, lanes * options_.runs_per_lane);
+  Takers takers = all;
   while (!takers.empty()) {
     std::set<std::string> trainers;
     for (const auto& [name, worker] : takers) {
@@ -44,15 +45,14 @@ absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
     if (!queue.ok()) return queue.status();
     const size_t asked = takers.size();
     const std::vector<storage::NewLease> leases = Assign(*queue, &takers);
-    size_t granted = 0;
-    if (!leases.empty()) {
-      const absl::StatusOr<size_t> handed_out = Grant(leases);
-      if (!handed_out.ok()) return handed_out.status();
-      granted = *handed_out;
+    const absl::StatusOr<size_t> granted = leases.empty() ? 0 : Grant(leases);
+    if (!granted.ok()) return granted.status();
+    if (*granted < leases.size()) {
+      // Those that were not handed out have left the queue, and their places are free.
+      takers = all;
+    } else if (leases.size() < page && takers.size() == asked) {
+      break;
     }
-    // Those that were not handed out have left the queue, and their places are free.
-    const bool more = leases.size() == page || granted < leases.size() || takers.size() < asked;
-    if (!more) break;
   }
   return absl::OkStatus();
 }
