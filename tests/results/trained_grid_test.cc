@@ -164,6 +164,20 @@ TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
   EXPECT_EQ(grid.base.at("training.betas"), "[0.9, 0.999]");
 }
 
+// What was auto is what the first cell has.
+TEST(TrainedGridTest, CountsATrainerAsAChangeFromTheFirst) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes {
+      field: "training.trainer"
+      values { string_value: "torch" } values { string_value: "native" }
+    })"));
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.cells.size(), 6u);
+  EXPECT_THAT(grid.input.cells[0].changed, testing::IsEmpty());
+  EXPECT_THAT(grid.input.cells[3].changed, ElementsAre(Pair("training.trainer", "native")));
+  EXPECT_EQ(grid.input.cells[3].trainer, "") << "nothing has trained it yet";
+}
+
 TEST(TrainedGridTest, CountsASwitchAsOneChange) {
   StoredGrid stored(absl::StrCat(kBase, R"(
     axes {
