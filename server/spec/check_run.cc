@@ -259,7 +259,8 @@ class RunChecker {
   }
 
   void ReportNative(absl::string_view why_not) {
-    Report({{"training.trainer", "native", std::string(why_not), "auto or torch"}});
+    Report({{"training.trainer", "native",
+             absl::StrCat("native does not train this run: ", why_not), "auto or torch"}});
   }
 
   void ReportMemory(const MemoryNeed& need) {

@@ -273,9 +273,10 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
   surroundings.cuda = true;
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
-  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
-              ElementsAre("base.training.trainer: the native trainer runs on a CPU; allowed: auto "
-                          "or torch"));
+  EXPECT_THAT(
+      Messages(Resolve(spec, {}, surroundings)),
+      ElementsAre("base.training.trainer: native does not train this run: the native trainer "
+                  "runs on a CPU; allowed: auto or torch"));
 }
 
 TEST(TrainerTest, IsResolvedInEachCell) {
