@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,6 +23,7 @@ struct QueuedRun {
   std::string run;
   std::string shape;
   std::string device_kind;
+  std::string trainer;
   int priority = 1;  // the best of its live experiments'
   uint32_t steps = 0;
 };
@@ -138,8 +140,9 @@ class LeaseStore {
 
   // Null in memory.
   virtual Blobs* blobs() = 0;
-  // Queued runs for a device kind, best priority first, then oldest.
+  // Queued runs for a device kind and any of some trainers, best priority first, then oldest.
   virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
+                                                       const std::set<std::string>& trainers,
                                                        uint32_t limit) = 0;
   // Mean lane microseconds a step of finished runs of this shape; nothing if there is none.
   virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;

@@ -49,6 +49,7 @@ struct NewRun {
   uint32_t steps = 0;
   uint64_t parameters = 0;
   std::string device_kind;        // "cpu" or "cuda"
+  std::string trainer;            // of those that workers have
   std::string shape;              // runs of equal shape cost the same: key of measured step times
   std::string spec;               // serialized RunSpec
   uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker trains it
@@ -129,7 +130,8 @@ struct RunRecord {
   uint32_t failures = 0;  // in a row without progress
   uint32_t losses = 0;    // lost workers in a row without progress
   std::string failure;    // why it FAILED
-  std::string trainer, device, build, worker, environment;
+  std::string trainer;
+  std::string device, build, worker, environment;  // empty before its first lease
   // The shorter run whose last state it began from, or will if it is queued, and the step of that;
   // empty: it begins at step 0. That run may be gone.
   std::string origin;

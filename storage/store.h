@@ -167,6 +167,7 @@ class Store final : public LeaseStore {
   // --- Queue and leases: see LeaseStore
   Blobs* blobs() override { return blobs_.get(); }
   absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
+                                               const std::set<std::string>& trainers,
                                                uint32_t limit) override;
   absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) override;
   absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(

@@ -39,7 +39,8 @@ int ShowDryRun(const Context& context, const SubmitOptions& options, const Submi
     return ReportProblems(context, submission.file.name, Locate(response.problems(), submission));
   }
   if (options.json) return kSuccess;
-  *context.console.out << Headline(response) << "\n\n"
+  *context.console.out << Headline(response) << "\n"
+                       << TrainersText(response) << "\n"
                        << GridTable(response, context.console.table_width());
   return kSuccess;
 }
@@ -105,8 +106,8 @@ Action DefineSubmit(Command* command) {
   command->Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
   command->Flag(
       &options->dry_run, "--dry-run",
-      "create nothing: print the grid, what is reused, an estimate and all problems; data "
-      "sets are uploaded, for the server checks against them");
+      "create nothing: print the grid, what trains it, what is reused, an estimate and all "
+      "problems; data sets are uploaded, for the server checks against them");
   command->Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(

@@ -217,6 +217,15 @@ std::string Headline(const v1::CreateExperimentResponse& response) {
                       EstimateText(response.estimate()));
 }
 
+std::string TrainersText(const v1::CreateExperimentResponse& response) {
+  std::vector<std::string> uses;
+  for (const v1::TrainerUse& use : response.trainers()) {
+    uses.push_back(absl::StrCat(use.trainer(), " ", Count(use.runs(), "run"),
+                                use.why_not_native().empty() ? "" : ": ", use.why_not_native()));
+  }
+  return uses.empty() ? "" : absl::StrCat("trainer: ", absl::StrJoin(uses, ";\n         "), "\n");
+}
+
 std::string GridTable(const v1::CreateExperimentResponse& response, int width) {
   struct CellCounts {
     uint64_t cells = 0;

@@ -306,7 +306,7 @@ class Loader {
     if (!spec::ReadStoredRun(run.spec, &spec)) {
       return absl::DataLossError("the spec of a run can't be read");
     }
-    if (grid_.cells.empty()) FillBase(spec.spec().training().device() == v1::Device::cuda);
+    if (grid_.cells.empty()) FillBase(spec.spec().training());
     labels_ = labels;
     changed_ = ChangedFrom(grid_.base, spec.spec());
     // Where the store has no data sets their names have to do.
@@ -338,14 +338,22 @@ class Loader {
     return 0;
   }
 
-  // The base resolved on the device kind of the first cell: all that was `auto` is one kind.
-  void FillBase(bool cuda) {
-    grid_.base = spec::FilledValues(grid_.spec.base(), {}, cuda);
+  // The base resolved on the device kind of the first cell, on which all that was `auto` is one
+  // kind, and with its trainer.
+  void FillBase(const v1::TrainingSpec& first) {
+    const bool cuda = first.device() == v1::Device::cuda;
+    v1::BaseSpec base = grid_.spec.base();
+    v1::TrainingSpec* training = base.mutable_training();
+    const bool resolved =
+        training->trainer() == v1::Trainer::torch || training->trainer() == v1::Trainer::native;
+    if (!resolved) training->set_trainer(first.trainer());
+    grid_.base = spec::FilledValues(base, {}, cuda);
     if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
   }
 
   void Describe(const storage::RunRecord& run, report::Cell* cell) const {
     cell->parameters = static_cast<int64_t>(run.parameters);
+    if (run.worker.empty()) return;  // nothing has trained it yet
     cell->trainer = run.trainer;
     cell->version = run.build;
     cell->device = run.device;

@@ -1,6 +1,8 @@
 // Grants queued runs to the workers with the least to do.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "server/schedule/scheduler.h"
@@ -25,37 +27,56 @@ void Scheduler::Dispatch() {
 }
 
 absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
+  Takers all;
   uint32_t lanes = 0;
-  for (const auto& [name, worker] : workers_) {
-    if (worker.device_kind == device_kind && TakesNewRuns(worker)) lanes += worker.lanes;
+  for (auto& [name, worker] : workers_) {
+    if (worker.device_kind != device_kind || !TakesNewRuns(worker)) continue;
+    all[name] = &worker;
+    lanes += worker.lanes;
   }
-  if (lanes == 0) return absl::OkStatus();
   const uint32_t page = std::max(kPage, lanes * options_.runs_per_lane);
-  bool more = true;
-  while (more) {
-    absl::StatusOr<std::vector<storage::QueuedRun>> queue = store_->Queue(device_kind, page);
+  Takers takers = all;
+  while (!takers.empty()) {
+    std::set<std::string> trainers;
+    for (const auto& [name, worker] : takers) {
+      for (const auto& [trainer, environment] : worker->trainers) trainers.insert(trainer);
+    }
+    const auto queue = store_->Queue(device_kind, trainers, page);
     if (!queue.ok()) return queue.status();
-    const std::vector<storage::NewLease> leases = Assign(*queue);
-    if (leases.empty()) return absl::OkStatus();
-    const absl::StatusOr<size_t> granted = Grant(leases);
+    const size_t asked = takers.size();
+    const std::vector<storage::NewLease> leases = Assign(*queue, &takers);
+    const absl::StatusOr<size_t> granted = leases.empty() ? 0 : Grant(leases);
     if (!granted.ok()) return granted.status();
-    // Those that were not handed out have left the queue, and their places are free.
-    more = leases.size() == page || *granted < leases.size();
+    if (*granted < leases.size()) {
+      // Those that were not handed out have left the queue, and their places are free.
+      takers = all;
+    } else if (leases.size() < page && takers.size() == asked) {
+      break;
+    }
   }
   return absl::OkStatus();
 }
 
-std::vector<storage::NewLease> Scheduler::Assign(const std::vector<storage::QueuedRun>& queue) {
+// A run that has to wait makes all who could train it wait for it, whatever shorter ones they could
+// have in between: or it would never have its turn.
+std::vector<storage::NewLease> Scheduler::Assign(const std::vector<storage::QueuedRun>& queue,
+                                                 Takers* takers) {
   std::vector<storage::NewLease> leases;
   std::map<std::string, uint64_t> assigned;
   for (const storage::QueuedRun& run : queue) {
-    std::string name;
-    const WorkerState* worker = LeastLoaded(run, assigned, &name);
-    if (worker == nullptr) break;
+    if (takers->empty()) break;
+    const auto taker = LeastLoaded(run, *takers, assigned);
+    if (taker == takers->end()) {
+      for (auto it = takers->begin(); it != takers->end();) {
+        it = it->second->trainers.count(run.trainer) > 0 ? takers->erase(it) : std::next(it);
+      }
+      continue;
+    }
+    const auto& [name, worker] = *taker;
     ++assigned[name];
     leases.push_back({new_lease_id_(),
-                      {name, worker->incarnation, worker->device, worker->build, worker->trainer,
-                       worker->environment, worker->numerics_version},
+                      {name, worker->incarnation, worker->device, worker->build, run.trainer,
+                       worker->trainers.at(run.trainer), worker->numerics_version},
                       {run.run}});
   }
   return leases;
@@ -103,27 +124,26 @@ void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::Gran
 }
 
 // Compared by runs per lane.
-WorkerState* Scheduler::LeastLoaded(const storage::QueuedRun& run,
-                                    const std::map<std::string, uint64_t>& assigned,
-                                    std::string* name) {
-  WorkerState* best = nullptr;
+Scheduler::Takers::const_iterator Scheduler::LeastLoaded(
+    const storage::QueuedRun& run, const Takers& takers,
+    const std::map<std::string, uint64_t>& assigned) {
+  auto best = takers.end();
   uint64_t best_load = 0;
-  for (auto& [candidate, worker] : workers_) {
-    if (worker.device_kind != run.device_kind || !TakesNewRuns(worker)) continue;
-    const auto ahead = assigned.find(candidate);
+  for (auto taker = takers.begin(); taker != takers.end(); ++taker) {
+    const WorkerState& worker = *taker->second;
+    if (worker.trainers.count(run.trainer) == 0) continue;
+    const auto ahead = assigned.find(taker->first);
     const uint64_t load = worker.load() + (ahead == assigned.end() ? 0 : ahead->second);
     if (load >= uint64_t{worker.lanes} * RunsPerLane(run)) continue;
-    if (best != nullptr && load * best->lanes >= best_load * worker.lanes) continue;
-    best = &worker;
+    if (best != takers.end() && load * best->second->lanes >= best_load * worker.lanes) continue;
+    best = taker;
     best_load = load;
-    *name = candidate;
   }
   return best;
 }
 
 bool Scheduler::TakesNewRuns(const WorkerState& worker) const {
   return worker.session != 0 && !worker.leaving && !worker.analysis &&
-         (options_.trainer.empty() || worker.trainer == options_.trainer) &&
          (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version) &&
          worker.config_version >= options_.config_version;
 }

@@ -25,6 +25,7 @@ constexpr uint64_t kMaxBusy = uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of 
 constexpr uint64_t kMaxTokens = 1'000'000'000'000'000;               // likewise
 constexpr uint32_t kMaxLanes = 4096;
 constexpr int kMaxHeld = 100'000;
+constexpr int kMaxTrainers = 16;
 constexpr int kMaxColumns = 100'000;
 
 absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_view allowed) {
@@ -149,6 +150,15 @@ absl::Status CheckHello(const v1::Hello& hello) {
         CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build()),
         CheckWords("hello.trainer", hello.trainer()),
         CheckWords("hello.environment", hello.environment())}) {
+    if (!status.ok()) return status;
+  }
+  if (hello.trainers_size() > kMaxTrainers) {
+    return Bad("hello.trainers", absl::StrCat(hello.trainers_size(), " trainers"),
+               absl::StrCat("at most ", kMaxTrainers));
+  }
+  for (const v1::TrainerInfo& trainer : hello.trainers()) {
+    absl::Status status = CheckName("hello.trainers.name", trainer.name());
+    if (status.ok()) status = CheckWords("hello.trainers.environment", trainer.environment());
     if (!status.ok()) return status;
   }
   if (hello.device_kind() != "cpu" && hello.device_kind() != "cuda") {

@@ -42,7 +42,6 @@ absl::Status Scheduler::Start() {
     worker.incarnation = record.holder.incarnation;
     worker.device = record.holder.device;
     worker.build = record.holder.build;
-    worker.trainer = record.holder.trainer;
     worker.detached_at = start_;
     HeldLease& lease = worker.leases[record.lease];
     lease.incarnation = record.holder.incarnation;
@@ -62,7 +61,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.device = worker.device;
     info.device_kind = worker.device_kind;
     info.build = worker.build;
-    info.environment = worker.environment;
+    info.trainers = worker.trainers;
     info.analysis = worker.analysis;
     info.lanes = worker.lanes;
     info.memory_bytes = worker.memory_bytes;

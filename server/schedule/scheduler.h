@@ -46,8 +46,7 @@ struct SchedulerOptions {
   // Short runs are granted further ahead, until a lane has about this much to do.
   absl::Duration work_per_lane = absl::Seconds(2);
   // Workers that compute other numbers than fingerprints promise, such as one that outlived an
-  // upgrade of the server, keep what they hold and get nothing new. Empty, 0: any.
-  std::string trainer{engine::TorchTrainerName()};
+  // upgrade of the server, keep what they hold and get nothing new. 0: any.
   uint32_t numerics_version = engine::kNumericsVersion;
   // The same holds of workers that know less than runs may ask for.
   uint32_t config_version = engine::kConfigVersion;
@@ -65,8 +64,8 @@ struct WorkerInfo {
   std::string device;
   std::string device_kind;
   std::string build;
-  std::string environment;  // what its bits depend on; empty if it doesn't say
-  bool analysis = false;    // its role: it is asked analyses and never granted a run
+  std::map<std::string, std::string> trainers;  // as WorkerState's
+  bool analysis = false;  // its role: it is asked analyses and never granted a run
   uint32_t lanes = 0;
   uint64_t memory_bytes = 0;  // for all lanes together; 0: not known
   bool attached = false;
@@ -170,15 +169,19 @@ class Scheduler {
 
   // dispatch.cc
   absl::Status DispatchKind(absl::string_view device_kind);
-  // A lease for each run at the front of the queue that a worker has a place for.
-  std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue);
+  // Workers by name that are granted runs.
+  using Takers = std::map<std::string, WorkerState*>;
+  // A lease for each run at the front of the queue that a worker has a place for. Takes away those
+  // that a run has to wait for.
+  std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue,
+                                        Takers* takers);
   // Makes them in one transaction, for a commit each is what granting short runs costs. None of
   // their runs is queued afterwards. How many of them were handed out.
   absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);
   void HandOut(const storage::NewLease& lease, std::vector<storage::GrantedRun> runs);
-  // The worker for a run; null if none has a place beside what it has and `assigned`.
-  WorkerState* LeastLoaded(const storage::QueuedRun& run,
-                           const std::map<std::string, uint64_t>& assigned, std::string* name);
+  // The worker for a run; the end if none has a place beside what it has and `assigned`.
+  Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers,
+                                     const std::map<std::string, uint64_t>& assigned);
   bool TakesNewRuns(const WorkerState& worker) const;
   uint32_t RunsPerLane(const storage::QueuedRun& run);
   std::optional<double> StepMicros(const std::string& shape);

@@ -12,6 +12,18 @@ namespace ablate::schedule {
 
 namespace v1 = worker::v1;
 
+namespace {
+
+// Of a worker from before there were several, the one that it names.
+std::map<std::string, std::string> TrainersOf(const v1::Hello& hello) {
+  if (hello.trainers().empty()) return {{hello.trainer(), hello.environment()}};
+  std::map<std::string, std::string> trainers;
+  for (const v1::TrainerInfo& info : hello.trainers()) trainers[info.name()] = info.environment();
+  return trainers;
+}
+
+}  // namespace
+
 Scheduler::Session Scheduler::Open(std::shared_ptr<WorkerStream> stream) {
   const Session id = ++last_session_;
   Attachment& attachment = sessions_[id];
@@ -115,8 +127,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.device = hello.device();
   worker.device_kind = hello.device_kind();
   worker.build = hello.build();
-  worker.trainer = hello.trainer();
-  worker.environment = hello.environment();
+  worker.trainers = TrainersOf(hello);
   worker.numerics_version = hello.numerics_version();
   worker.config_version = hello.config_version();
   worker.lanes = hello.lanes();

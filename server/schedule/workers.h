@@ -63,8 +63,8 @@ struct WorkerState {
   std::string device;
   std::string device_kind;
   std::string build;
-  std::string trainer;
-  std::string environment;
+  // What it trains runs with, and what their bits depend on beside that; empty if it doesn't say.
+  std::map<std::string, std::string> trainers;
   uint32_t numerics_version = 0;
   uint32_t config_version = 0;
   uint32_t lanes = 0;

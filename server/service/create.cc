@@ -1,7 +1,9 @@
 // CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,8 +130,25 @@ void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
   }
 }
 
+std::vector<v1::TrainerUse> TrainersOf(const Plan& plan) {
+  std::map<std::pair<std::string, std::string>, std::set<size_t>> runs;  // by trainer and reason
+  for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
+    const spec::ResolvedCell& cell = plan.resolution.cells[i];
+    runs[{cell.trainer, cell.why_not_native}].insert(plan.run_of_cell[i]);
+  }
+  std::vector<v1::TrainerUse> uses;
+  for (const auto& [key, trained] : runs) {
+    v1::TrainerUse& use = uses.emplace_back();
+    use.set_trainer(key.first);
+    use.set_why_not_native(key.second);
+    use.set_runs(static_cast<uint32_t>(trained.size()));
+  }
+  return uses;
+}
+
 void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentResponse* response) {
   AddNotes(plan.resolution.notes, room, response);
+  AddRows(TrainersOf(plan), "trainers' uses", room, response->mutable_trainers(), response);
   AddRows(plan.resolution.parameters, "settings' parameters", room, response->mutable_parameters(),
           response);
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {

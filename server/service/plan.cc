@@ -27,8 +27,8 @@ struct Devices {
   bool cuda = false;                                 // a GPU worker is known
   uint32_t lanes = 0;                                // of all workers that train
   std::map<std::string, spec::DeviceMemory> memory;  // as spec::Surroundings'
-  // By kind, of its workers that are here to train; of one that doesn't say, "".
-  std::map<std::string, std::set<std::string>> environments;
+  // By kind and trainer, of the workers that are here to train; of one that doesn't say, "".
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> environments;
 };
 
 Devices KnownDevices(schedule::SchedulerThread* scheduler) {
@@ -39,8 +39,9 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
       if (worker.analysis) continue;
       devices.cuda = devices.cuda || worker.device_kind == "cuda";
       devices.lanes += worker.lanes;
-      if (worker.attached) {
-        devices.environments[worker.device_kind].insert(worker.environment);
+      for (const auto& [trainer, environment] : worker.trainers) {
+        if (!worker.attached) break;
+        devices.environments[{worker.device_kind, trainer}].insert(environment);
       }
       // Workers of older versions do not say; then nothing is known of their kind.
       spec::DeviceMemory& largest = devices.memory[worker.device_kind];
@@ -80,7 +81,7 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->runs.push_back(ToRun(cell));
     costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
                      cell.resume_bytes, !cell.growth.empty(), cell.run.spec().evaluation().every(),
-                     cell.evaluation});
+                     cell.evaluation, cell.guessed_speed});
   }
   return costs;
 }
@@ -92,9 +93,9 @@ bool IsReusable(const storage::KnownRun& known) {
 
 // Whether one of the workers that may train the run goes on from a state that was made there, as
 // far as is known.
-bool MayContinue(const Devices& devices, const std::string& device_kind,
+bool MayContinue(const Devices& devices, const storage::NewRun& run,
                  const std::string& environment) {
-  const auto known = devices.environments.find(device_kind);
+  const auto known = devices.environments.find({run.device_kind, run.trainer});
   if (environment.empty() || known == devices.environments.end()) return true;
   return known->second.count(environment) > 0 || known->second.count("") > 0;
 }
@@ -104,7 +105,7 @@ bool MayContinue(const Devices& devices, const std::string& device_kind,
 uint32_t ChooseOrigin(const Devices& devices, const storage::KnownRun& known,
                       storage::NewRun* run) {
   for (const storage::ShorterRun& shorter : known.shorter) {
-    if (!MayContinue(devices, run->device_kind, shorter.environment)) continue;
+    if (!MayContinue(devices, *run, shorter.environment)) continue;
     run->origin = shorter.run;
     return shorter.steps;
   }
@@ -187,7 +188,7 @@ double GuessedTime(const RunCost& run) {
   // A step is one pass forward and one backward.
   const double evaluation =
       kStepOverheadMicros / 2 * run.evaluation.passes + run.evaluation.flops / kFlopsPerMicro;
-  return run.steps * step + EvaluationsOf(run) * evaluation;
+  return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
 // Resume states that a lane has at once: the newest, and the one that it takes the place of or that
@@ -250,6 +251,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.steps = cell.run.spec().training().steps();
   run.parameters = cell.parameters;
   run.device_kind = cell.device_kind;
+  run.trainer = cell.trainer;
   run.shape = cell.shape;
   run.spec = cell.run.SerializeAsString();
   run.dataset_blob = cell.dataset_sha256;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
 #include "server/spec/datasets.h"
 #include "server/spec/problems.h"
 #include "server/spec/writes.h"
@@ -50,6 +51,9 @@ struct MemoryNeed {
 
 // For a run that takes more than there is: reported like CheckRun's.
 void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems);
+
+// For a run that asks for the native trainer, which `why_not` says does not train it: likewise.
+void ReportNative(const RunToCheck& run, absl::string_view why_not, Problems* problems);
 
 }  // namespace ablate::spec
 

@@ -94,6 +94,8 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
            &to.attention.kind),
       Read(v1::LearningRule::Value_descriptor(), training.rule(), "training.rule",
            &config->training.rule),
+      Read(v1::Trainer::Value_descriptor(), training.trainer(), "training.trainer",
+           &config->training.trainer),
       Read(v1::NormPlacement::Value_descriptor(), model.norm().placement(), "model.norm.placement",
            &to.norm.placement),
       Read(v1::Activation::Value_descriptor(), model.feed_forward().activation(),

@@ -140,4 +140,10 @@ EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parame
   return cost;
 }
 
+double GuessedSpeed(const engine::RunConfig& config) {
+  if (config.training.trainer == engine::TrainerKind::kTorch) return 1;
+  if (config.model.width < 64) return 10;
+  return config.model.width <= 256 ? 3 : 1.5;
+}
+
 }  // namespace ablate::spec

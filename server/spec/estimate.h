@@ -54,6 +54,9 @@ struct EvaluationCost {
 EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
                                 const Sequences& data);
 
+// How many times as fast as eager, about, a run's trainer is on a core: 1 for torch.
+double GuessedSpeed(const engine::RunConfig& config);
+
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_ESTIMATE_H_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
+#include "server/engine/native/supports.h"
 #include "server/spec/checks.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
@@ -201,24 +203,43 @@ class Expander {
     return false;
   }
 
-  // False, and reported, if a device that is known has not the memory to train it.
-  bool AddCosts(const RunToCheck& run, const DatasetFacts& facts, const Canonical& canonical,
-                ResolvedCell* cell) {
-    const engine::TaskShape shape = ShapeOf(cell->run.spec().task(), facts);
-    const absl::StatusOr<engine::RunConfig> known = ToEngineConfig(cell->run, shape);
-    if (!known.ok()) {
-      problems_->Add("base", "", known.status().message(), "what the engine trains");
-      return false;
+  // The cell as the engine has it, with its trainer resolved in both; nothing, and reported, if no
+  // trainer that it may have trains it.
+  std::optional<engine::RunConfig> ResolveTrainer(const RunToCheck& run,
+                                                  const engine::TaskShape& shape,
+                                                  ResolvedCell* cell) {
+    v1::TrainingSpec* training = cell->run.mutable_spec()->mutable_training();
+    const auto wanted = training->trainer();
+    if (wanted == v1::Trainer::auto_) training->set_trainer(v1::Trainer::native);
+    absl::StatusOr<engine::RunConfig> config = ToEngineConfig(cell->run, shape);
+    if (!config.ok()) {
+      problems_->Add("base", "", config.status().message(), "what the engine trains");
+      return std::nullopt;
     }
-    const engine::RunConfig& config = *known;
+    if (wanted == v1::Trainer::torch) return *std::move(config);
+    std::string why_not = engine::WhyNotNative(*config);
+    if (why_not.empty()) return *std::move(config);
+    if (wanted == v1::Trainer::native) {
+      ReportNative(run, why_not, problems_);
+      return std::nullopt;
+    }
+    training->set_trainer(v1::Trainer::torch);
+    config->training.trainer = engine::TrainerKind::kTorch;
+    cell->why_not_native = std::move(why_not);
+    return *std::move(config);
+  }
+
+  // False, and reported, if a device that is known has not the memory to train it.
+  bool AddCosts(const RunToCheck& run, const Sequences& sequences, const engine::RunConfig& config,
+                const Canonical& canonical, ResolvedCell* cell) {
     const ModelSize& size = SizeOf(config, canonical.ModelText());
-    const Sequences sequences = SequencesOf(run.filled, shape, facts);
     if (!FitsMemory(run, config, sequences, size)) return false;
     cell->parameters = size.parameters;
     cell->bytes = StoredBytes(config, size);
     cell->resume_bytes = ResumeBytes(config.training, size);
     cell->flops_per_step = FlopsPerStep(config, size.parameters);
     cell->evaluation = CostOfEvaluation(config, size.parameters, sequences);
+    cell->guessed_speed = GuessedSpeed(config);
     cell->shape = ShortHash(canonical.ShapeText());
     return true;
   }
@@ -247,8 +268,13 @@ class Expander {
     const DatasetFacts* facts = &none;
     ResolvedCell pattern = MakeCell(indexes, run.filled, &facts);
     CheckTunedAxes(indexes, ScoredData(pattern.run.spec(), facts->sha256, facts->longest));
+    const engine::TaskShape shape = ShapeOf(pattern.run.spec().task(), *facts);
+    const std::optional<engine::RunConfig> config = ResolveTrainer(run, shape, &pattern);
+    if (!config.has_value()) return;
+    pattern.trainer = std::string(engine::NameOf(config->training.trainer));
     const Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
-    if (!AddCosts(run, *facts, canonical, &pattern)) return;
+    const Sequences sequences = SequencesOf(run.filled, shape, *facts);
+    if (!AddCosts(run, sequences, *config, canonical, &pattern)) return;
     const std::string name = NameOf(indexes);
     for (const uint32_t seed : input_.grid.seeds) {
       ResolvedCell cell = pattern;

@@ -157,6 +157,8 @@ void AddTraining(std::vector<FieldRule>* rules) {
   rules->push_back(Switch("training.weight_decay_on", Always<v1::WeightDecayOn::all>));
   rules->push_back(OpenHigh(Number("training.ema", Always<0>, 0, 1, "0 to below 1")));
   rules->push_back(OpenHigh(Number("training.label_smoothing", Always<0>, 0, 1, "0 to below 1")));
+  // Of runs that were stored before there was another: new ones have it resolved (FillDefaults).
+  rules->push_back(Switch("training.trainer", Always<v1::Trainer::torch>));
   rules->push_back(Number("evaluation.every", Always<100>, 1, 1e7, "1 to 10,000,000"));
   rules->push_back(Number("evaluation.batches", Batches, 1, 10'000, "1 to 10,000", HasBatches));
 }
@@ -364,8 +366,9 @@ void FillFields(v1::BaseSpec* base) {
 }
 
 void FillDefaults(bool cuda, v1::BaseSpec* base) {
-  FillFields(base);
   v1::TrainingSpec* training = base->mutable_training();
+  if (!training->has_trainer()) training->set_trainer(v1::Trainer::auto_);
+  FillFields(base);
   if (!training->has_device() || training->device() == v1::Device::auto_) {
     training->set_device(cuda ? v1::Device::cuda : v1::Device::cpu);
   }

@@ -89,12 +89,13 @@ std::string* MutableDatasetOf(v1::TaskSpec* task);
 // once; records likewise. Does so again without effect.
 void FillFields(v1::BaseSpec* base);
 
-// All that, and the device, whose default depends on the machine: absent or auto becomes cuda or
-// cpu.
+// All that, but an absent trainer is auto, which depends on the whole run (expand.h); and the
+// device, whose default depends on the machine: absent or auto becomes cuda or cpu.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
 
 // A run's spec as it was stored. A field that the server of that time did not have yet has its
-// default, as it would have if the run were made today. False if `bytes` are no spec of a run.
+// default, as it would have if the run were made today; but training.trainer has torch, which
+// trained all of them. False if `bytes` are no spec of a run.
 [[nodiscard]] bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run);
 
 // Where a path below BaseSpec is to be reported.

@@ -79,12 +79,13 @@ bool DependsOnSteps(const v1::TrainingSpec& training) {
 Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256)
     : grows_(!DependsOnSteps(filled.training())) {
   lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
-  lines_["trainer"] = std::string(engine::TorchTrainerName());
+  lines_["trainer"] = v1::Trainer::Value_Name(filled.training().trainer());
   lines_["device"] = v1::Device::Value_Name(filled.training().device());
   lines_["task"] = TaskName(filled.task());
   if (!dataset_sha256.empty()) lines_["data"] = dataset_sha256;
   for (const FieldRule& rule : FieldRules()) {
     if (!rule.Applies(filled) || !rule.field.Has(filled)) continue;
+    if (rule.path == "training.trainer") continue;  // the line `trainer`
     const double value = rule.field.Get(filled);
     if (value != rule.default_value(filled)) lines_[rule.path] = rule.field.Text(value);
   }

@@ -5,14 +5,14 @@
 // line that says what it is: "ablate run 1", "ablate growth 1", "ablate trajectory 1" or "ablate
 // shape 1". The keys of a run:
 //   numerics      engine::kNumericsVersion
-//   trainer       engine::TorchTrainerName()
+//   trainer       training.trainer as resolved: native or torch
 //   device        cpu or cuda
 //   seed          the run's seed
 //   task          documents, legacy_recall, recall or text
 //   data          SHA-256 of the data set, 64 hex digits, if the task has one; its name is left out
-//   and every field of the resolved spec by its path below BaseSpec (model.norm.eps), unless it is
-//   equal to its default given the others, means nothing in this spec, or is absent for a meaning
-//   of its own (fields.h).
+//   and every other field of the resolved spec by its path below BaseSpec (model.norm.eps), unless
+//   it is equal to its default given the others, means nothing in this spec, or is absent for a
+//   meaning of its own (fields.h).
 // Numbers are shortest decimals (text::ShortestDecimal), booleans true or false, enums their
 // names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
 // likewise, ascending with -1 last, left out if -1 alone; evaluation.record by names in the order
@@ -37,7 +37,8 @@ namespace ablate::spec {
 // The canonical lines of one combination, ready for its seeds.
 class Canonical {
  public:
-  // `filled` as FillDefaults leaves it; `dataset_sha256` is empty if the task has no data set.
+  // `filled` as FillDefaults leaves it, with its trainer resolved; `dataset_sha256` is empty if the
+  // task has no data set.
   Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256);
 
   std::string RunText(uint32_t seed) const;

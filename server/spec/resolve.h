@@ -68,12 +68,15 @@ struct ResolvedCell {
   std::string growth;
   std::string shape;           // key of runs that cost the same a step, their evaluations included
   std::string device_kind;     // cpu or cuda
+  std::string trainer;         // torch or native
+  std::string why_not_native;  // where its trainer was auto and is torch; else empty
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of what it will store for good
   uint64_t resume_bytes = 0;  // estimate of a resume state, which it has while it trains
   double flops_per_step = 0;  // forward and backward, for a guess of its time
   EvaluationCost evaluation;  // of each, for the same
+  double guessed_speed = 1;   // how many times as fast as eager it is guessed to train
 };
 
 struct Resolution {

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "process/log_file.h"
 #include "process/machine.h"
+#include "server/engine/names.h"
 #include "server/engine/samples.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
@@ -108,8 +109,13 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_lanes(static_cast<uint32_t>(lanes));
   hello.set_memory_bytes(process::UsableMemory());
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
-  hello.set_trainer(std::string(engine::TorchTrainerName()));
-  hello.set_environment(engine::Environment());
+  hello.set_trainer(std::string(engine::NameOf(engine::TrainerKind::kTorch)));
+  hello.set_environment(engine::Environment(engine::TrainerKind::kTorch));
+  for (const auto& trainer : engine::kNames<engine::TrainerKind>) {
+    v1::TrainerInfo* info = hello.add_trainers();
+    info->set_name(std::string(trainer.name));
+    info->set_environment(engine::Environment(trainer.value));
+  }
   hello.set_numerics_version(engine::kNumericsVersion);
   hello.set_config_version(engine::kConfigVersion);
   return hello;
@@ -139,11 +145,11 @@ absl::StatusOr<engine::RunConfig> TinyRun() {
 }
 
 // Work before there is work: what a process does slowly once is done before its first grant. Trains
-// a tiny model for a few steps on the calling thread, and takes its state. An error says that this
-// device can't train.
-absl::Status WarmUp() {
+// a tiny model for a few steps on the calling thread, and takes its state.
+absl::Status WarmUpTrainer(engine::TrainerKind kind) {
   absl::StatusOr<engine::RunConfig> config = TinyRun();
   if (!config.ok()) return config.status();
+  config->training.trainer = kind;
   const uint32_t steps = config->training.steps;
   const auto trainer = engine::MakeTrainer({*std::move(config)});
   if (!trainer.ok()) return trainer.status();
@@ -151,6 +157,14 @@ absl::Status WarmUp() {
     return advanced.status();
   }
   return (*trainer)->ExportState(0).status();
+}
+
+// All that the worker declares. An error says that this device can't train.
+absl::Status WarmUp() {
+  for (const auto& trainer : engine::kNames<engine::TrainerKind>) {
+    if (absl::Status status = WarmUpTrainer(trainer.value); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 // The same for analyses: takes a checkpoint of the untrained tiny model and draws samples from it.
@@ -231,7 +245,8 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app(
-      "Trains the runs that an ablate server grants, or makes analyses, on this machine's cores.");
+      "Trains the runs that an ablate server grants, each by its trainer (LibTorch or native), or "
+      "makes analyses, on this machine's cores.");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
   CLI11_PARSE(app, argc, argv);

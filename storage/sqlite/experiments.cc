@@ -85,13 +85,14 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
   Statement insert(
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-      "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth) "
+      "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
+      "trainer) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, "
-      "?15) "
+      "?15, ?16) "
       "RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
       run.device_kind, run.shape, dataset->value_or(0), priority, change, t.now,
-      run.numerics_version, run.growth);
+      run.numerics_version, run.growth, run.trainer);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();

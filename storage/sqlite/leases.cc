@@ -145,7 +145,6 @@ void MarkLeased(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow
   run->worker = holder.worker;
   run->device = holder.device;
   run->build = holder.build;
-  run->trainer = holder.trainer;
   run->environment = holder.environment;
   SaveRun(t, *run, before);
   RecordEvent(t, *run, "granted");
@@ -237,16 +236,20 @@ bool PruneLeases(Transaction& t, Micros before) {
   return any;
 }
 
-absl::StatusOr<std::vector<QueuedRun>> Store::Queue(absl::string_view device_kind, uint32_t limit) {
+absl::StatusOr<std::vector<QueuedRun>> Store::Queue(absl::string_view device_kind,
+                                                    const std::set<std::string>& trainers,
+                                                    uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<QueuedRun> queue;
     Statement row(db,
-                  "SELECT name, shape, priority, steps FROM runs WHERE state = 0 AND "
-                  "device_kind = ?1 ORDER BY priority, place LIMIT ?2",
-                  device_kind, limit);
-    while (row.Row()) {
-      queue.push_back({row.Text(0), row.Text(1), std::string(device_kind), row.As<int>(2),
-                       row.As<uint32_t>(3)});
+                  "SELECT name, shape, trainer, priority, steps FROM runs WHERE state = 0 AND "
+                  "device_kind = ?1 ORDER BY priority, place",
+                  device_kind);
+    while (queue.size() < limit && row.Row()) {
+      std::string trainer = row.Text(2);
+      if (trainers.count(trainer) == 0) continue;
+      queue.push_back({row.Text(0), row.Text(1), std::string(device_kind), std::move(trainer),
+                       row.As<int>(3), row.As<uint32_t>(4)});
     }
     return queue;
   });

@@ -254,8 +254,13 @@ CREATE TABLE origins (
 CREATE INDEX origins_origin ON origins (origin) WHERE taken = 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
-                                       kVersion4, kVersion5, kVersion6};
+// From here on a run has its trainer when it is created. Before there was one.
+constexpr char kVersion7[] = R"sql(
+UPDATE runs SET trainer = 'torch' WHERE trainer = '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
+                                       kVersion5, kVersion6, kVersion7};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

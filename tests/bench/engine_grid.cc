@@ -15,9 +15,10 @@
 namespace ablate::engine {
 namespace {
 
-// examples/names-norm.yaml, setting `pre`, at its base learning rate.
+// examples/names-norm.yaml, setting `pre`, at its base learning rate, by the trainer that it gets.
 RunConfig GridRun(uint32_t seed) {
   RunConfig run = NamesRun(seed, NormPlacement::kPre, true);
+  run.training.trainer = TrainerKind::kNative;
   run.training.checkpoints = {0, 100, 500};
   return run;
 }

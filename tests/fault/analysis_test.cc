@@ -23,7 +23,7 @@ class AnalysisFaultTest : public ::testing::TestWithParam<int> {
     cell_ = trained + "/s0";
     training_ =
         server_.Json({"submit", "-", "--json"},
-                     SmallNames("training", 3000, "seeds: {count: 1}\n"))["experiment"]["name"];
+                     SmallNames("training", 60000, "seeds: {count: 1}\n"))["experiment"]["name"];
     ASSERT_EQ(server_.Ablate({"generate", cell_}).exit_code, 0) << "its worker is attached";
   }
 

@@ -24,7 +24,7 @@ constexpr int kMaxRounds = 20;
 // Another one each round, so that no run is known yet. How often a grid can be disturbed before it
 // ends is a matter of the machine: rounds follow until there were enough kills.
 std::string Grid(int round) {
-  return SmallNames("grid", 1500,
+  return SmallNames("grid", 20000,
                     "axes:\n"
                     "  - {name: norm, settings: [{label: pre}, {label: post, set: "
                     "{model.norm.placement: post}}]}\n"

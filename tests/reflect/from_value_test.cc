@@ -81,7 +81,8 @@ TEST(FromValueTest, SuggestsTheNearestField) {
       ElementsAre(
           "base.training.batchs: there is no such field (did you mean batch?); allowed: steps, "
           "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
-          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing"));
+          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing, "
+          "trainer"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {

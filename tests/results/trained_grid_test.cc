@@ -144,7 +144,7 @@ TEST(TrainedGridTest, GivesCostsAndProvenance) {
   EXPECT_THAT(cell.device_seconds, Optional(1.));
   EXPECT_EQ(cell.contended_seconds, .05);
   EXPECT_THAT(cell.tokens_per_second, Optional(100.));
-  EXPECT_EQ(cell.trainer, "torch");
+  EXPECT_EQ(cell.trainer, "native");
   EXPECT_EQ(cell.version, "0.1");
   EXPECT_EQ(cell.device, "2 cores");
   ASSERT_TRUE(cell.parameters.has_value());
@@ -162,6 +162,20 @@ TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
   EXPECT_THAT(grid.input.cells[9].changed, ElementsAre(Pair("model.norm.placement", "post")));
   EXPECT_EQ(grid.base.at("model.norm.placement"), "pre");
   EXPECT_EQ(grid.base.at("training.betas"), "[0.9, 0.999]");
+}
+
+// What was auto is what the first cell has.
+TEST(TrainedGridTest, CountsATrainerAsAChangeFromTheFirst) {
+  StoredGrid stored(absl::StrCat(kBase, R"(
+    axes {
+      field: "training.trainer"
+      values { string_value: "torch" } values { string_value: "native" }
+    })"));
+  const TrainedGrid grid = Loaded(stored);
+  ASSERT_EQ(grid.input.cells.size(), 6u);
+  EXPECT_THAT(grid.input.cells[0].changed, testing::IsEmpty());
+  EXPECT_THAT(grid.input.cells[3].changed, ElementsAre(Pair("training.trainer", "native")));
+  EXPECT_EQ(grid.input.cells[3].trainer, "") << "nothing has trained it yet";
 }
 
 TEST(TrainedGridTest, CountsASwitchAsOneChange) {

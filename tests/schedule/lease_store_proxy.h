@@ -29,8 +29,9 @@ class LeaseStoreProxy : public storage::LeaseStore {
   void SetTarget(storage::Store* target) { target_ = target; }
 
   storage::Blobs* blobs() override { return target_->blobs(); }
-  Or<std::vector<storage::QueuedRun>> Queue(Text device_kind, uint32_t limit) override {
-    return target_->Queue(device_kind, limit);
+  Or<std::vector<storage::QueuedRun>> Queue(Text device_kind, const std::set<std::string>& trainers,
+                                            uint32_t limit) override {
+    return target_->Queue(device_kind, trainers, limit);
   }
   Or<std::optional<double>> MeasuredStepTime(Text shape) override {
     return target_->MeasuredStepTime(shape);

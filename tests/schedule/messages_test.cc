@@ -53,6 +53,16 @@ TEST(MessagesTest, RefusesMalformedHellosByField) {
       {[](auto* h) { h->set_device(std::string(1025, 'x')); }, "hello.device is 1025 bytes"},
       {[](auto* h) { h->set_build(std::string(1025, 'x')); }, "hello.build is 1025 bytes"},
       {[](auto* h) { h->set_trainer(std::string(1025, 'x')); }, "hello.trainer is 1025 bytes"},
+      {[](auto* h) { h->add_trainers(); }, "hello.trainers.name is 0 bytes; allowed: 1 to 128"},
+      {[](auto* h) {
+         h->add_trainers()->set_name("torch");
+         h->mutable_trainers(0)->set_environment(std::string(1025, 'x'));
+       },
+       "hello.trainers.environment is 1025 bytes"},
+      {[](auto* h) {
+         for (int i = 0; i < 17; ++i) h->add_trainers()->set_name("torch");
+       },
+       "hello.trainers is 17 trainers; allowed: at most 16"},
       {[](auto* h) { h->set_device_kind("t\npu"); },
        "hello.device_kind is \"t\\npu\"; allowed: cpu or cuda"},
       {[](auto* h) { h->set_lanes(0); }, "hello.lanes is 0; allowed: 1 to 4096"},

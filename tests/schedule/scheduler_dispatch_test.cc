@@ -73,7 +73,6 @@ TEST_F(SchedulerDispatchTest, GrantsOnlyRunsOfTheWorkersDeviceKind) {
 
 TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatComputeOtherNumbers) {
   SchedulerOptions options;
-  options.trainer = "torch";
   options.numerics_version = engine::kNumericsVersion + 1;
   Restart(options);
   Queue("a", 1);
@@ -102,6 +101,60 @@ TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatKnowLessThanSpecsSay) {
   hello = Hello("later", "l#1");
   hello.mutable_hello()->set_config_version(engine::kConfigVersion + 1);
   EXPECT_THAT(Attach(hello).grants(), SizeIs(1));
+}
+
+// A worker that has both.
+wire::FromWorker Trains(wire::FromWorker hello, const std::string& native_environment) {
+  wire::TrainerInfo* torch = hello.mutable_hello()->add_trainers();
+  torch->set_name("torch");
+  torch->set_environment("torch 1");
+  wire::TrainerInfo* native = hello.mutable_hello()->add_trainers();
+  native->set_name("native");
+  native->set_environment(native_environment);
+  return hello;
+}
+
+TEST_F(SchedulerDispatchTest, GrantsARunOnlyToAWorkerThatHasItsTrainer) {
+  Queue("n", 2, 10, 0, "native");
+  Queue("t", 2);
+  const Peer old = Attach("old", "o#1");  // says nothing of its trainers
+  ASSERT_THAT(old.grants(), SizeIs(2)) << "runs of torch do not wait for those before them";
+  EXPECT_EQ(old.grants()[0].runs(0).run(), "t-0");
+  EXPECT_EQ(Run("n-0").state, RunState::kQueued);
+  const Peer both = Attach(Trains(Hello("both", "b#1"), "native, fused"));
+  ASSERT_THAT(both.grants(), SizeIs(2));
+  EXPECT_EQ(both.grants()[0].runs(0).run(), "n-0");
+  EXPECT_EQ(Run("n-0").trainer, "native");
+  EXPECT_EQ(Run("n-0").environment, "native, fused");
+  EXPECT_EQ(Run("t-0").trainer, "torch");
+  EXPECT_EQ(Run("t-0").environment, "");
+}
+
+// Or a stream of short runs would go before it for ever.
+TEST_F(SchedulerDispatchTest, GrantsNothingPastARunThatWaitsForThoseWhoTrainIt) {
+  Queue("t", 3);
+  Queue("n", 1, 10, 0, "native");
+  const Peer both = Attach(Trains(Hello("both", "b#1"), ""));
+  ASSERT_THAT(both.grants(), SizeIs(2));
+  SendStarted(both, both.grants()[0], 1);
+  SendFinished(both, both.grants()[0], 2, 10);
+  ASSERT_THAT(both.grants(), SizeIs(3));
+  EXPECT_EQ(both.grants()[2].runs(0).run(), "t-2");
+}
+
+TEST_F(SchedulerDispatchTest, GoesOnInTheEnvironmentOfTheRunsTrainer) {
+  Queue("n", 1, 10, 0, "native");
+  const Peer first = Attach(Trains(Hello("w", "w#1"), "native, fused"));
+  const wire::Grant grant = first.grants().at(0);
+  SendStarted(first, grant, 1);
+  SendPoints(first, grant, 2, 1);
+  SendResumeState(first, grant, 3, std::string(64, 'a'));
+  wire::FromWorker upgraded = Trains(Hello("w", "w#2"), "native, fused");
+  upgraded.mutable_hello()->mutable_trainers(0)->set_environment("torch 2");
+  EXPECT_EQ(Attach(upgraded).grants().at(0).runs(0).resume_blob(), std::string(64, 'a'));
+  const Peer other = Attach(Trains(Hello("w", "w#3"), "native, baseline"));
+  EXPECT_EQ(other.grants().at(0).runs(0).resume_blob(), "");
+  EXPECT_THAT(HistoryOf("n-0"), testing::Contains("rewound"));
 }
 
 TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
@@ -199,6 +252,7 @@ TEST_F(SchedulerDispatchTest, FailsARunWhoseSpecCannotBeRead) {
   run.fingerprint = run.trajectory = "broken-0";
   run.steps = 1;
   run.device_kind = "cpu";
+  run.trainer = "torch";
   run.spec = "\xff\xff";
   experiment.cells.push_back({"broken-0", {}, 0, "broken-0"});
   experiment.runs.push_back(run);

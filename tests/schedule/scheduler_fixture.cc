@@ -125,7 +125,7 @@ ablate::v1::RunSpec RecallSpec(uint32_t seed, uint32_t steps) {
 }
 
 std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_t steps,
-                                 uint32_t numerics_version) {
+                                 uint32_t numerics_version, const std::string& trainer) {
   storage::NewExperiment experiment;
   experiment.name = name;
   experiment.request_id = name;
@@ -136,6 +136,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
     run.steps = steps;
     run.numerics_version = numerics_version;
     run.device_kind = "cpu";
+    run.trainer = trainer;
     run.shape = name;
     run.spec = RecallSpec(run.seed, steps).SerializeAsString();
     experiment.cells.push_back({run.fingerprint, {}, i, run.fingerprint});
@@ -156,7 +157,7 @@ wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string
   hello.set_device_kind("cpu");
   hello.set_lanes(lanes);
   hello.set_build("test");
-  hello.set_trainer(std::string(engine::TorchTrainerName()));
+  hello.set_trainer("torch");
   hello.set_numerics_version(engine::kNumericsVersion);
   hello.set_config_version(engine::kConfigVersion);
   return message;

@@ -93,7 +93,7 @@ class SchedulerTest : public ::testing::Test {
   void Restart(SchedulerOptions options);
   // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,
-                    uint32_t numerics_version = 0);
+                    uint32_t numerics_version = 0, const std::string& trainer = "torch");
 
   static worker::v1::FromWorker Hello(const std::string& name, const std::string& incarnation,
                                       uint32_t lanes = 1);

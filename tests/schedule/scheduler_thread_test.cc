@@ -77,6 +77,7 @@ class SchedulerThreadTest : public ::testing::Test {
     run.fingerprint = run.trajectory = name;
     run.steps = steps;
     run.device_kind = "cpu";
+    run.trainer = "torch";
     run.spec = RecallSpec(0, steps).SerializeAsString();
     storage::NewExperiment experiment;
     experiment.name = name;
@@ -92,7 +93,7 @@ class SchedulerThreadTest : public ::testing::Test {
     message.mutable_hello()->set_incarnation(name + "#1");
     message.mutable_hello()->set_device_kind("cpu");
     message.mutable_hello()->set_lanes(1);
-    message.mutable_hello()->set_trainer(std::string(engine::TorchTrainerName()));
+    message.mutable_hello()->set_trainer("torch");
     message.mutable_hello()->set_numerics_version(engine::kNumericsVersion);
     message.mutable_hello()->set_config_version(engine::kConfigVersion);
     return message;

@@ -114,6 +114,10 @@ TEST_F(CreateTest, QueuesTheGridInItsOrder) {
   EXPECT_THAT(response.cells(0).run(), testing::StartsWith("runs/"));
   EXPECT_EQ(response.cells(0).state(), v1::RunState::QUEUED);
   EXPECT_EQ(response.reused(), 0u);
+  ASSERT_EQ(response.trainers_size(), 1);
+  EXPECT_EQ(response.trainers(0).trainer(), "native");
+  EXPECT_EQ(response.trainers(0).runs(), 4u);
+  EXPECT_EQ(response.trainers(0).why_not_native(), "");
   ASSERT_EQ(response.parameters_size(), 2);
   EXPECT_GT(response.parameters(0).parameters(), 0u);
   EXPECT_GT(response.estimate().device_time().nanos() + response.estimate().device_time().seconds(),

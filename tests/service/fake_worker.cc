@@ -37,8 +37,11 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_memory_bytes(4'000'000'000);
   hello->set_role(role);
   hello->set_build("test");
-  hello->set_trainer("torch");
-  hello->set_environment(environment);
+  for (const char* kind : {"torch", "native"}) {
+    worker::v1::TrainerInfo* trainer = hello->add_trainers();
+    trainer->set_name(kind);
+    trainer->set_environment(environment);
+  }
   hello->set_numerics_version(engine::kNumericsVersion);
   hello->set_config_version(engine::kConfigVersion);
   stream_->Write(message);

@@ -80,6 +80,15 @@ TEST(EstimateCostTest, HasEvaluationsInMeasuredTimes) {
   EXPECT_EQ(EstimateCost({run}, Measured(1'000), {1})->device_time, absl::Seconds(1));
 }
 
+TEST(EstimateCostTest, GuessesByTheTrainersSpeedUnlessItIsMeasured) {
+  RunCost fast{"a", 1'000, 1e6, 0};
+  fast.guessed_speed = 10;
+  const auto eager = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, {1});
+  EXPECT_EQ(EstimateCost({fast}, Unknown, {1})->device_time, eager->device_time / 10);
+  EXPECT_FALSE(EstimateCost({fast}, Unknown, {1})->measured);
+  EXPECT_EQ(EstimateCost({fast}, Measured(2'000), {1})->device_time, absl::Seconds(2));
+}
+
 TEST(EstimateCostTest, AsksOnceForEachShape) {
   int asked = 0;
   const auto cost = EstimateCost({{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},

@@ -47,7 +47,7 @@ TEST_F(RunsTest, TellsWhatARunIsAndDid) {
   EXPECT_EQ(run.resolved_spec().seed(), 0u);
   EXPECT_TRUE(run.resolved_spec().spec().model().has_bias());  // a default, written out
   EXPECT_EQ(run.provenance().worker(), "workers/cpu-train");
-  EXPECT_EQ(run.provenance().trainer(), "torch");
+  EXPECT_EQ(run.provenance().trainer(), "native");
   EXPECT_EQ(run.provenance().device(), "an abacus, 2 lanes");
   EXPECT_EQ(run.provenance().build(), "test");
   EXPECT_EQ(run.provenance().device_time().nanos(), 1'000'000);

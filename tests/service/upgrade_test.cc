@@ -7,6 +7,12 @@ namespace {
 
 using testing::SizeIs;
 
+// As every run was.
+v1::ExperimentSpec ByTorch(v1::ExperimentSpec spec) {
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  return spec;
+}
+
 class UpgradeTest : public ServiceTest {
  protected:
   // Creates an experiment, then takes fields out of its first run as it is stored, as if they had
@@ -24,6 +30,7 @@ class UpgradeTest : public ServiceTest {
     model->clear_init();
     model->mutable_norm()->clear_gain();
     older.mutable_spec()->mutable_training()->clear_clip();
+    older.mutable_spec()->mutable_training()->clear_trainer();
     before_ = older.SerializeAsString();
     ASSERT_LT(before_.size(), StoredSpec().size());
     auto db = OpenStore();
@@ -64,7 +71,7 @@ class UpgradeTest : public ServiceTest {
 };
 
 TEST_F(UpgradeTest, GrantsAndShowsARunWithTheDefaultsOfFieldsThatCameLater) {
-  v1::ExperimentSpec spec = SmallSpec(1);
+  v1::ExperimentSpec spec = ByTorch(SmallSpec(1));
   spec.clear_axes();
   CreateBefore(spec);
   EXPECT_EQ(GetRun().resolved_spec().DebugString(), resolved_.DebugString());
@@ -73,10 +80,12 @@ TEST_F(UpgradeTest, GrantsAndShowsARunWithTheDefaultsOfFieldsThatCameLater) {
   EXPECT_EQ(StoredSpec(), before_) << "what is stored stays";
   // It is the same run as one that is written today.
   EXPECT_EQ(Create(spec).cells(0).run(), run_);
+  spec.mutable_base()->mutable_training()->clear_trainer();
+  EXPECT_NE(Create(spec).cells(0).run(), run_) << "auto takes another trainer";
 }
 
 TEST_F(UpgradeTest, ComparesARunAsOneWithTheDefaults) {
-  CreateBefore(SmallSpec(1));
+  CreateBefore(ByTorch(SmallSpec(1)));
   const auto worker = MakeWorker();
   for (int i = 0; i < 2; ++i) {
     const FakeWorker::Leased run = worker->NextRun();
@@ -98,13 +107,13 @@ TEST_F(UpgradeTest, ComparesARunAsOneWithTheDefaults) {
 
 TEST_F(UpgradeTest, AsksARunForTextWithTheDefaults) {
   Upload("words", "anna\nbob\ncleo\ndora\n");
-  CreateBefore(SpecOf(R"(
+  CreateBefore(ByTorch(SpecOf(R"(
     name: "words"
     base {
       task { documents { dataset: "words" held_out: 1 } }
       model { layers: 1 width: 8 heads: 2 context: 8 }
       training { steps: 10 batch: 2 }
-    })"));
+    })")));
   const auto trainer = MakeWorker();
   const FakeWorker::Leased run = trainer->NextRun();
   trainer->Started(run);

@@ -62,7 +62,7 @@ TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
     ++enums;
     std::vector<std::string> names;
     for (int i = 1; i < type->value_count(); ++i) {
-      // The device of a run is never auto.
+      // The device and the trainer of a run are never auto.
       if (type->value(i)->name() != "auto") names.push_back(type->value(i)->name());
     }
     v1::RunSpec run = ResolvedRun();
@@ -89,6 +89,10 @@ TEST(EngineConfigTest, SaysWhatIsAllowedInstead) {
   run.mutable_spec()->mutable_training()->set_device(v1::Device::auto_);
   EXPECT_EQ(Convert(run).status().message(),
             "training.device: auto is unknown; allowed: cpu, cuda");
+  run = ResolvedRun();
+  run.mutable_spec()->mutable_training()->set_trainer(v1::Trainer::auto_);
+  EXPECT_EQ(Convert(run).status().message(),
+            "training.trainer: auto is unknown; allowed: torch, native");
 }
 
 TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
@@ -143,8 +147,8 @@ void Describe(const google::protobuf::Descriptor* type, const std::string& path,
 TEST(ConfigVersionTest, RisesWithTheSpec) {
   std::string text;
   Describe(v1::RunSpec::descriptor(), "", &text);
-  EXPECT_EQ(engine::kConfigVersion, 2u);
-  EXPECT_EQ(ShortHash(text), "kvsgtc7ff32t")
+  EXPECT_EQ(engine::kConfigVersion, 3u);
+  EXPECT_EQ(ShortHash(text), "dyrssvauncaj")
       << "A spec can say something else than before. Raise engine::kConfigVersion, so that workers "
          "which don't know it are not granted runs that say it, and note both here.";
 }

@@ -78,6 +78,13 @@ TEST(StoredRunTest, KeepsWhatIsStored) {
               testing::HasSubstr("field number 4711"));
 }
 
+TEST(StoredRunTest, WasTrainedByTorchIfItDoesNotSay) {
+  v1::RunSpec run = Resolved(SmallSpec()).cells.at(0).run;
+  EXPECT_EQ(ReadBack(run).spec().training().trainer(), v1::Trainer::native);
+  run.mutable_spec()->mutable_training()->clear_trainer();
+  EXPECT_EQ(ReadBack(run).spec().training().trainer(), v1::Trainer::torch);
+}
+
 // Absence says something of its own: all batches.
 TEST(StoredRunTest, KeepsAbsentWhatHasNoDefault) {
   v1::RunSpec run;

@@ -22,20 +22,20 @@ ResolvedCell CellNamed(const Resolution& resolution, const std::string& name) {
 
 ResolvedCell Only(const v1::ExperimentSpec& spec) { return Resolved(spec).cells.at(0); }
 
-// These may only ever change together with engine::kNumericsVersion: every stored run is found by
-// them.
+// Those of torch are as they were before there was another trainer. These may only ever change
+// together with engine::kNumericsVersion: every stored run is found by them.
 TEST(FingerprintTest, IsPinned) {
-  const Resolution names = Resolved(NamesNorm());
+  const Resolution names = Resolved(ByTorch(NamesNorm()));
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "dbems2u3el72");
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").trajectory, "a3gltiw3hg7o");
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").shape, "m7ropqry6yxp");
   EXPECT_EQ(CellNamed(names, "post-lr0.01-s42").fingerprint, "46mg24ra573w");
   EXPECT_EQ(CellNamed(names, "none-lr0.01-s43").fingerprint, "bsvfac3nsb45");
-  EXPECT_EQ(Only(SmallSpec()).fingerprint, "pmhmya7eqnik");
+  EXPECT_EQ(Only(ByTorch(SmallSpec())).fingerprint, "pmhmya7eqnik");
 }
 
 TEST(FingerprintTest, IsTheHashOfACanonicalText) {
-  const ResolvedCell cell = CellNamed(Resolved(NamesNorm()), "post-lr0.002-s43");
+  const ResolvedCell cell = CellNamed(Resolved(ByTorch(NamesNorm())), "post-lr0.002-s43");
   const Canonical canonical(cell.run.spec(), cell.dataset_sha256);
   EXPECT_EQ(canonical.RunText(43), R"(ablate run 1
 data=0000000000000000000000000000000000000000000000000000000000000001
@@ -66,17 +66,28 @@ training.schedule=linear
 }
 
 TEST(FingerprintTest, ADefaultSpecSaysAlmostNothing) {
-  const ResolvedCell cell = Only(SmallSpec());
+  const ResolvedCell cell = Only(ByTorch(SmallSpec()));
   EXPECT_EQ(Canonical(cell.run.spec(), "").RunText(0),
             "ablate run 1\ndevice=cpu\nnumerics=3\nseed=0\ntask=legacy_recall\ntrainer=torch\n");
 }
 
+TEST(FingerprintTest, HasTheTrainerInEveryKey) {
+  const ResolvedCell native = Only(SmallSpec());
+  const ResolvedCell torch = Only(ByTorch(SmallSpec()));
+  EXPECT_EQ(Canonical(native.run.spec(), "").RunText(0),
+            "ablate run 1\ndevice=cpu\nnumerics=3\nseed=0\ntask=legacy_recall\ntrainer=native\n");
+  EXPECT_NE(native.fingerprint, torch.fingerprint);
+  EXPECT_NE(native.trajectory, torch.trajectory);
+  EXPECT_NE(native.growth, torch.growth);
+  EXPECT_NE(native.shape, torch.shape);
+}
+
 TEST(FingerprintTest, NamesTheTask) {
-  EXPECT_EQ(Canonical(Only(RecallSpec()).run.spec(), "").RunText(0),
+  EXPECT_EQ(Canonical(Only(ByTorch(RecallSpec())).run.spec(), "").RunText(0),
             "ablate run 1\ndevice=cpu\nnumerics=3\nseed=0\ntask=recall\ntrainer=torch\n");
   const std::string text =
       "ablate run 1\ndata=x\ndevice=cpu\nnumerics=3\nseed=0\ntask=text\ntrainer=torch\n";
-  v1::BaseSpec base = Only(TextSpec()).run.spec();
+  v1::BaseSpec base = Only(ByTorch(TextSpec())).run.spec();
   EXPECT_EQ(Canonical(base, "x").RunText(0), text);
   // That it is read as characters goes without saying; how much is evaluated does not.
   base.mutable_evaluation()->set_batches(8);
@@ -259,12 +270,13 @@ v1::ExperimentSpec WithSteps(v1::ExperimentSpec spec, uint32_t steps) {
 }
 
 TEST(GrowthTest, IsTheRunWithoutItsSteps) {
-  const ResolvedCell cell = Only(WithSteps(SmallSpec(), 300));
+  const ResolvedCell cell = Only(WithSteps(ByTorch(SmallSpec()), 300));
   EXPECT_EQ(Canonical(cell.run.spec(), "").GrowthText(4),
             "ablate growth 1\ndevice=cpu\nnumerics=3\nseed=4\ntask=legacy_recall\ntrainer=torch\n");
-  EXPECT_EQ(cell.growth, Only(WithSteps(SmallSpec(), 7)).growth);
-  EXPECT_EQ(cell.growth, Only(SmallSpec()).growth);  // where steps are not written
-  EXPECT_NE(cell.fingerprint, Only(SmallSpec()).fingerprint);
+  EXPECT_EQ(cell.growth, Only(WithSteps(ByTorch(SmallSpec()), 7)).growth);
+  // Where steps are not written.
+  EXPECT_EQ(cell.growth, Only(ByTorch(SmallSpec())).growth);
+  EXPECT_NE(cell.fingerprint, Only(ByTorch(SmallSpec())).fingerprint);
 }
 
 TEST(GrowthTest, ChangesWithEverythingElse) {

@@ -263,5 +263,75 @@ TEST(ResolveTest, AutoBecomesTheDeviceThatThereIs) {
   EXPECT_EQ(resolution.cells[0].run.spec().training().device(), v1::Device::cuda);
 }
 
+struct TrainerCase {
+  const char* asked;  // JSON; null: absent
+  bool cuda;          // which native does not train on
+  const char* resolved;
+  const char* why_not;
+};
+
+TEST(TrainerTest, IsNativeWhereThatTrainsAndNobodyAskedForTorch) {
+  Surroundings surroundings = TestSurroundings();
+  surroundings.cuda = true;
+  constexpr char kWhyNot[] = "the native trainer runs on a CPU";
+  for (const TrainerCase& wanted :
+       {TrainerCase{"null", false, "native", ""}, TrainerCase{"\"auto\"", false, "native", ""},
+        TrainerCase{"\"torch\"", false, "torch", ""},
+        TrainerCase{"\"native\"", false, "native", ""}, TrainerCase{"null", true, "torch", kWhyNot},
+        TrainerCase{"\"auto\"", true, "torch", kWhyNot},
+        TrainerCase{"\"torch\"", true, "torch", ""}}) {
+    const std::string device = wanted.cuda ? "cuda" : "cpu";
+    const Resolution resolution = Resolve(
+        SmallSpec(),
+        {{"training.trainer", Json(wanted.asked)}, {"training.device", Json("\"" + device + "\"")}},
+        surroundings);
+    ASSERT_THAT(Messages(resolution), IsEmpty()) << wanted.asked << " on " << device;
+    const ResolvedCell& cell = resolution.cells.at(0);
+    EXPECT_EQ(cell.trainer, wanted.resolved) << wanted.asked << " on " << device;
+    EXPECT_EQ(v1::Trainer::Value_Name(cell.run.spec().training().trainer()), wanted.resolved);
+    EXPECT_EQ(cell.why_not_native, wanted.why_not) << wanted.asked << " on " << device;
+  }
+}
+
+TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
+  Surroundings surroundings = TestSurroundings();
+  surroundings.cuda = true;
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
+  EXPECT_THAT(
+      Messages(Resolve(spec, {}, surroundings)),
+      ElementsAre("base.training.trainer: native does not train this run: the native trainer "
+                  "runs on a CPU; allowed: auto or torch"));
+}
+
+TEST(TrainerTest, IsResolvedInEachCell) {
+  Surroundings surroundings = TestSurroundings();
+  surroundings.cuda = true;
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.add_axes()->set_field("training.device");
+  for (const char* device : {"\"cpu\"", "\"cuda\""}) {
+    *spec.mutable_axes(0)->add_values() = Json(device);
+  }
+  const Resolution mixed = Resolve(spec, {}, surroundings);
+  ASSERT_THAT(mixed.cells, SizeIs(2));
+  EXPECT_EQ(mixed.cells[0].trainer, "native");
+  EXPECT_EQ(mixed.cells[1].trainer, "torch");
+}
+
+TEST(TrainerTest, MayBeAnAxis) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.add_axes()->set_field("training.trainer");
+  for (const char* trainer : {"\"torch\"", "\"native\"", "\"auto\""}) {
+    *spec.mutable_axes(0)->add_values() = Json(trainer);
+  }
+  const Resolution resolution = Resolved(spec);
+  ASSERT_THAT(resolution.cells, SizeIs(3));
+  EXPECT_EQ(resolution.cells[0].name, "trainertorch-s0");
+  EXPECT_EQ(resolution.cells[0].trainer, "torch");
+  EXPECT_EQ(resolution.cells[1].trainer, "native");
+  EXPECT_NE(resolution.cells[0].fingerprint, resolution.cells[1].fingerprint);
+  EXPECT_EQ(resolution.cells[2].fingerprint, resolution.cells[1].fingerprint);
+}
+
 }  // namespace
 }  // namespace ablate::spec

@@ -38,7 +38,7 @@ TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
     training {
       steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
       weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
-      rule: backprop accumulation: 1 weight_decay_on: all ema: 0 label_smoothing: 0
+      rule: backprop accumulation: 1 weight_decay_on: all ema: 0 label_smoothing: 0 trainer: native
     }
     evaluation { every: 100 batches: 8 })",
                                                             &expected));
@@ -228,6 +228,18 @@ TEST(EstimateTest, CountsOperations) {
   // Sixteen positions; all but the embeddings (27 + 16 rows of 16) multiply.
   EXPECT_EQ(Resolved(NamesNorm()).cells.at(0).flops_per_step,
             6.0 * (25'968 - 43 * 16) * 16 + 12.0 * 8 * 16 * 16 * 16);
+}
+
+TEST(EstimateTest, GuessesTheSpeedOfTheTrainer) {
+  engine::RunConfig config;
+  config.model.width = 16;
+  EXPECT_EQ(GuessedSpeed(config), 1) << "by torch";
+  config.training.trainer = engine::TrainerKind::kNative;
+  EXPECT_EQ(GuessedSpeed(config), 10);
+  config.model.width = 128;
+  EXPECT_EQ(GuessedSpeed(config), 3);
+  config.model.width = 512;
+  EXPECT_EQ(GuessedSpeed(config), 1.5);
 }
 
 TEST(EstimateTest, GrowsWithWhatIsAskedFor) {

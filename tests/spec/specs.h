@@ -138,9 +138,15 @@ inline std::vector<std::string> Leaves(
   return leaves;
 }
 
+// The same trained by torch, as every run was once.
+inline v1::ExperimentSpec ByTorch(v1::ExperimentSpec spec) {
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  return spec;
+}
+
 // Resolved bases between which every field applies.
 inline std::vector<v1::BaseSpec> FilledBases() {
-  v1::ExperimentSpec sgd = SmallSpec();
+  v1::ExperimentSpec sgd = ByTorch(SmallSpec());
   sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
   v1::ExperimentSpec sigmoid = SmallSpec();
   sigmoid.mutable_base()->mutable_model()->mutable_attention()->set_kind(
@@ -159,9 +165,9 @@ inline bool HasOneValue(const FieldRule& rule) { return rule.path == "task.text.
 // Another value than `value` that the rule's field may have by itself.
 inline double OtherValue(const FieldRule& rule, double value) {
   if (rule.field.is_number()) return rule.InRange(value + 1) ? value + 1 : value / 2 + 0.25;
-  for (int number = 2; number >= 0; --number) {
+  for (const int number : {2, 1, 3, 0}) {
     const std::string name = rule.field.Text(number);
-    const bool known = absl::ascii_isalpha(name[0]) && name != "unspecified";
+    const bool known = absl::ascii_isalpha(name[0]) && name != "unspecified" && name != "auto";
     if (known && name != rule.field.Text(value)) return number;
   }
   ADD_FAILURE() << rule.path << " has no other value";

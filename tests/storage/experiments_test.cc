@@ -111,7 +111,7 @@ TEST_P(ExperimentsTest, ChangesNothingWhenTheGridIsInvalid) {
     EXPECT_EQ(CodeOf(store().CreateExperiment(wanted)), code);
   }
   EXPECT_THAT(Value(store().ListExperiments("", 10)), IsEmpty());
-  EXPECT_THAT(Value(store().Queue("cpu", 10)), IsEmpty());
+  EXPECT_THAT(Value(store().Queue("cpu", {"torch"}, 10)), IsEmpty());
   EXPECT_EQ(CodeOf(store().GetRun("a")), absl::StatusCode::kNotFound);
 }
 
@@ -225,16 +225,19 @@ TEST_P(ExperimentsTest, QueuesByBestLivePriorityThenAge) {
   Create(patient);
   const auto names = [&] {
     std::vector<std::string> runs;
-    for (const QueuedRun& run : Value(store().Queue("cpu", 10))) runs.push_back(run.run);
+    for (const QueuedRun& run : Value(store().Queue("cpu", {"torch"}, 10))) runs.push_back(run.run);
     return runs;
   };
   EXPECT_THAT(names(), ElementsAre("shared", "late", "old", "slow"));
-  const QueuedRun first = Value(store().Queue("cpu", 1))[0];
+  const QueuedRun first = Value(store().Queue("cpu", {"torch"}, 1))[0];
   EXPECT_EQ(first.priority, 0);
   EXPECT_EQ(first.shape, "shape");
   EXPECT_EQ(first.device_kind, "cpu");
+  EXPECT_EQ(first.trainer, "torch");
   EXPECT_EQ(first.steps, 100u);
-  EXPECT_THAT(Value(store().Queue("cuda", 10)), IsEmpty());
+  EXPECT_THAT(Value(store().Queue("cuda", {"torch"}, 10)), IsEmpty());
+  EXPECT_THAT(Value(store().Queue("cpu", {"native"}, 10)), IsEmpty());
+  EXPECT_THAT(Value(store().Queue("cpu", {}, 10)), IsEmpty());
   ASSERT_TRUE(store().CancelExperiment(urgent_id).ok());
   EXPECT_THAT(names(), ElementsAre("old", "shared", "slow"));
 }
@@ -243,7 +246,7 @@ TEST_P(ExperimentsTest, KeepsItsPlaceInTheQueueWhenItComesBack) {
   Submit({"a", "b"});
   Lease lease(&store(), "l", {"a"});
   lease.Send("a", ReleasedEvent{});
-  EXPECT_EQ(Value(store().Queue("cpu", 1))[0].run, "a");
+  EXPECT_EQ(Value(store().Queue("cpu", {"torch"}, 1))[0].run, "a");
 }
 
 TEST_P(ExperimentsTest, RemembersEverythingAfterReopening) {
@@ -256,7 +259,7 @@ TEST_P(ExperimentsTest, RemembersEverythingAfterReopening) {
   EXPECT_EQ(store().change_number(), change);
   EXPECT_EQ(store().generation(), generation);
   EXPECT_EQ(StateOf("a"), RunState::kDone);
-  EXPECT_EQ(Value(store().Queue("cpu", 10))[0].run, "b");
+  EXPECT_EQ(Value(store().Queue("cpu", {"torch"}, 10))[0].run, "b");
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(3));
   ExpectConsistent(created.id);
 }

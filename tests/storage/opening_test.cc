@@ -210,6 +210,25 @@ TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheFourthVersion) {
   EXPECT_EQ(Value(store->GetRun("a")).origin, "");
 }
 
+TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheSixthVersionByTorch) {
+  std::filesystem::create_directories(Options().folder);
+  {
+    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 6)).ok());
+    db->Execute(
+        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
+        "device_kind, shape, state, priority, place, create_time, change, numerics) "
+        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 0, 1, 1, 1, 1, 0); "
+        "INSERT INTO run_specs SELECT id, x'' FROM runs");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const auto store = Value(Store::Open(Options()));
+  EXPECT_EQ(Value(store->GetRun("a")).trainer, "torch");
+  const auto queue = Value(store->Queue("cpu", {"torch"}, 10));
+  ASSERT_EQ(queue.size(), 1u);
+  EXPECT_EQ(queue[0].run, "a");
+}
+
 TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
   std::filesystem::create_directories(Options().folder);
   {

@@ -27,6 +27,7 @@ NewRun MakeRun(const std::string& fingerprint, uint32_t steps) {
   run.steps = steps;
   run.parameters = 1234;
   run.device_kind = "cpu";
+  run.trainer = "torch";
   run.shape = "shape";
   run.spec = "spec of " + fingerprint;
   return run;

@@ -57,9 +57,12 @@ class ProgramTest : public WorkerTest {
   pid_t pid_ = 0;
 };
 
-TEST_F(ProgramTest, TrainsWithTheReferenceTrainer) {
+TEST_F(ProgramTest, TrainsWithTheTrainerOfEachRun) {
   StartProgram({"--lanes", "2"});
-  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20)});
+  v1::GrantedRun native = RecallRun(2, 20);
+  native.mutable_spec()->mutable_spec()->mutable_training()->set_trainer(
+      ablate::v1::Trainer::native);
+  server_->Grant("lease", {RecallRun(1, 20), native});
   WaitForRun(1);
   const ServerState state = WaitForRun(2);
   ASSERT_EQ(state.hellos.size(), 1u);
@@ -67,6 +70,11 @@ TEST_F(ProgramTest, TrainsWithTheReferenceTrainer) {
   EXPECT_EQ(state.hellos[0].device_kind(), "cpu");
   EXPECT_EQ(state.hellos[0].lanes(), 2u);
   EXPECT_EQ(state.hellos[0].trainer(), "torch");
+  ASSERT_EQ(state.hellos[0].trainers_size(), 2);
+  EXPECT_EQ(state.hellos[0].trainers(0).name(), "torch");
+  EXPECT_EQ(state.hellos[0].trainers(0).environment(), state.hellos[0].environment());
+  EXPECT_EQ(state.hellos[0].trainers(1).name(), "native");
+  EXPECT_THAT(state.hellos[0].trainers(1).environment(), HasSubstr("native, "));
   EXPECT_EQ(state.hellos[0].config_version(), engine::kConfigVersion);
   EXPECT_THAT(state.hellos[0].build(), HasSubstr("torch 2."));
   EXPECT_EQ(state.hellos[0].incarnation().size(), 32u);

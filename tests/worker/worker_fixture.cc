@@ -31,6 +31,7 @@ v1::GrantedRun RunOf(const api::TaskSpec& task, uint32_t seed, uint32_t steps) {
   spec.mutable_training()->set_steps(steps);
   spec.mutable_training()->set_batch(2);
   spec.mutable_evaluation()->set_batches(1);
+  spec.mutable_training()->set_trainer(api::Trainer::torch);
   spec::FillDefaults(false, &spec);
   return run;
 }

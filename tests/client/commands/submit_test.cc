@@ -137,12 +137,15 @@ TEST_F(SubmitTest, CreatesNothingInADryRun) {
       (*setting->mutable_labels())["batch"] = batch;
       setting->set_parameters(1234);
     }
+    response->add_trainers()->set_trainer("native");
+    response->mutable_trainers(0)->set_runs(6);
     return create(request, response);
   };
   const Outcome outcome = Run({"submit", "-", "--dry-run", "--wait"}, kFile);
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.out,
             "small   2 batch × 3 seeds = 6 runs (0 reused)   about 7 s, 0 B\n"
+            "trainer: native 6 runs\n"
             "\n"
             "batch  parameters  cells  reused\n"
             "1           1,234      0       0\n"

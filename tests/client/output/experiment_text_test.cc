@@ -139,6 +139,26 @@ TEST(HeadlineTest, TakesCellsOfAPreviewAsRunsOfTheirOwn) {
             "40 MB");
 }
 
+TEST(TrainersTextTest, SaysWhatTrainsAndWhyNotNative) {
+  v1::CreateExperimentResponse response;
+  EXPECT_EQ(TrainersText(response), "") << "of an older server";
+  v1::TrainerUse* use = response.add_trainers();
+  use->set_trainer("native");
+  use->set_runs(96);
+  EXPECT_EQ(TrainersText(response), "trainer: native 96 runs\n");
+  for (const char* why :
+       {"the native trainer runs on a CPU", "the native trainer has no such norm"}) {
+    use = response.add_trainers();
+    use->set_trainer("torch");
+    use->set_runs(response.trainers_size() - 1);
+    use->set_why_not_native(why);
+  }
+  EXPECT_EQ(TrainersText(response),
+            "trainer: native 96 runs;\n"
+            "         torch 1 run: the native trainer runs on a CPU;\n"
+            "         torch 2 runs: the native trainer has no such norm\n");
+}
+
 TEST(HeadlineTest, UsesTheSpecsNameBeforeCreation) {
   v1::CreateExperimentResponse response;
   response.mutable_experiment()->mutable_spec()->set_name("one");

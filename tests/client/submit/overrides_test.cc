@@ -55,7 +55,7 @@ TEST(CheckOverridesTest, NamesEveryProblem) {
                  "--set training.stepz: training.stepz: \"stepz\" is no field (did you mean "
                  "steps?); allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, "
                  "weight_decay, schedule, warmup, clip, checkpoints, rule, device, "
-                 "accumulation, weight_decay_on, ema, label_smoothing"));
+                 "accumulation, weight_decay_on, ema, label_smoothing, trainer"));
 }
 
 TEST(ParseSeedsTest, ReadsRangesAndLists) {

@@ -108,6 +108,7 @@ storage::NewRun Simulation::MakeRun(const std::string& name, const std::string& 
   run.growth = growth;
   run.steps = steps;
   run.device_kind = "cpu";
+  run.trainer = "torch";
   run.shape = "shape";
   run.spec = spec.SerializeAsString();
   run.origin = origin;

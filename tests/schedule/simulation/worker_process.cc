@@ -27,7 +27,7 @@ v1::FromWorker WorkerProcess::Hello() const {
   hello.set_device("simulated");
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes_.size()));
-  hello.set_trainer(std::string(engine::TorchTrainerName()));
+  hello.set_trainer("torch");
   hello.set_environment(environment_.said);
   hello.set_numerics_version(engine::kNumericsVersion);
   hello.set_config_version(engine::kConfigVersion);

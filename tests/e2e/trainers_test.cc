@@ -1,0 +1,89 @@
+// The same cells by both trainers, with the real programs.
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int kSteps = 20;
+constexpr char kNorms[] =
+    "axes:\n"
+    "  - {name: norm, settings: [{label: pre}, {label: none, set: {model.norm.placement: none, "
+    "model.norm.final: false}}]}\n";
+
+class TrainersTest : public ::testing::Test {
+ protected:
+  void SetUp() override { server_.Up({"--lanes", "2"}); }
+
+  // Losses by cell, in the order of their steps.
+  std::map<std::string, std::vector<double>> Losses(const std::string& experiment) {
+    const Output csv = server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"});
+    EXPECT_EQ(csv.exit_code, 0) << csv.err;
+    std::map<std::string, std::vector<double>> losses;
+    std::istringstream lines(csv.out);
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) {
+      const std::string value = line.substr(line.rfind(',') + 1);
+      losses[line.substr(0, line.find(','))].push_back(std::strtod(value.c_str(), nullptr));
+    }
+    return losses;
+  }
+
+  PersonalServer server_;
+};
+
+TEST_F(TrainersTest, AgreeOnTheFirstSteps) {
+  const std::string yaml =
+      SmallNames("both", kSteps,
+                 std::string(kNorms) + "  - {field: training.trainer, values: [torch, native]}\n");
+  const Output dry = server_.Ablate({"submit", "-", "--dry-run"}, yaml);
+  EXPECT_THAT(dry.out, HasSubstr("trainer: native 2 runs;\n         torch 2 runs\n"));
+  const std::string experiment =
+      server_.Json({"submit", "-", "--wait", "--json"}, yaml)["experiment"]["name"];
+  auto losses = Losses(experiment);
+  ASSERT_THAT(losses, SizeIs(4));
+  for (const char* norm : {"pre", "none"}) {
+    const std::string cell = std::string(norm) + "-trainer";
+    const std::vector<double>& torch = losses[cell + "torch-s0"];
+    const std::vector<double>& native = losses[cell + "native-s0"];
+    ASSERT_THAT(torch, SizeIs(kSteps)) << norm;
+    ASSERT_THAT(native, SizeIs(kSteps)) << norm;
+    for (size_t i = 0; i < kSteps; ++i) {
+      EXPECT_NEAR(native[i], torch[i], 1e-4) << norm << " at step " << i;
+    }
+    EXPECT_NE(torch, native) << "another order of sums";
+  }
+  const std::string page = server_.home() + "/report.html";
+  EXPECT_EQ(server_.Ablate({"report", experiment, "-o", page}).exit_code, 0);
+  EXPECT_THAT(ReadFile(page), HasSubstr("native (2 cells); torch (2 cells)"));
+  EXPECT_THAT(ReadFile(page), ContainsRegex("native, [a-z0-9]+ \\(2 cells\\); torch 2"));
+}
+
+TEST_F(TrainersTest, ReuseTheirOwnRunsOnly) {
+  const auto reused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"submit", "-", "--dry-run", "--json"};
+    command.insert(command.end(), more.begin(), more.end());
+    return server_.Json(command, SmallNames("reused", kSteps, kNorms))["reused"];
+  };
+  server_.Json({"submit", "-", "--wait", "--json", "--set", "training.trainer=torch"},
+               SmallNames("first", kSteps, kNorms));
+  EXPECT_EQ(reused({"--set", "training.trainer=torch"}), 2);
+  EXPECT_EQ(reused({}), 0) << "native trains them";
+  server_.Json({"submit", "-", "--wait", "--json"}, SmallNames("second", kSteps, kNorms));
+  EXPECT_EQ(reused({}), 2);
+  EXPECT_EQ(reused({"--set", "training.trainer=native"}), 2);
+}
+
+}  // namespace
+}  // namespace ablate::e2e
