@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 // Parameters of a model after some steps.
 std::string CheckpointOf(const RunConfig& run, uint32_t steps) {
-  const std::unique_ptr<Trainer> trainer = MakeTrainer({run});
+  const std::unique_ptr<Trainer> trainer = MustMakeTrainer({run});
   AdvanceOne(*trainer, steps);
   return *trainer->ExportCheckpoint(0);
 }

@@ -19,7 +19,7 @@
 namespace ablate::engine {
 
 // A trainer whose calling thread is a lane.
-inline std::unique_ptr<Trainer> MakeTrainer(const std::vector<RunConfig>& stack) {
+inline std::unique_ptr<Trainer> MustMakeTrainer(const std::vector<RunConfig>& stack) {
   PrepareLaneThread();
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(stack);
   EXPECT_TRUE(trainer.ok()) << trainer.status();

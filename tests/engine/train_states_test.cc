@@ -23,11 +23,11 @@ using testing::HasSubstr;
 void ExpectTheSameWhenMoved(RunConfig run) {
   run.training.clip = 0.5;
   run.training.checkpoints = {0, 14};
-  const auto straight = MakeTrainer({run});
+  const auto straight = MustMakeTrainer({run});
   const RunProgress whole = AdvanceOne(*straight, 1000);
   EXPECT_EQ(whole.outcome, Outcome::kDone);
 
-  auto moving = MakeTrainer({run});
+  auto moving = MustMakeTrainer({run});
   RunProgress parts;
   while (parts.outcome == Outcome::kTraining) {
     RunProgress part = AdvanceOne(*moving, 7);
@@ -38,7 +38,7 @@ void ExpectTheSameWhenMoved(RunConfig run) {
               std::back_inserter(parts.checkpoints));
     const absl::StatusOr<std::string> state = moving->ExportState(0);
     ASSERT_TRUE(state.ok()) << state.status();
-    moving = MakeTrainer({run});
+    moving = MustMakeTrainer({run});
     ASSERT_TRUE(moving->ImportState(0, *state).ok());
   }
   EXPECT_EQ(Exactly(parts.points), Exactly(whole.points));
@@ -112,13 +112,13 @@ std::string WithMetadata(const std::string& state, const std::string& key,
 }
 
 TEST(ImportStateTest, RefusesWhatDoesNotFitAndChangesNothing) {
-  const auto trainer = MakeTrainer({SmallDocumentsRun(1)});
+  const auto trainer = MustMakeTrainer({SmallDocumentsRun(1)});
   AdvanceOne(*trainer, 3);
   const std::string before = *trainer->ExportState(0);
   RunConfig other = SmallDocumentsRun(1);
   other.model.hidden = 24;
-  const std::string wider = *MakeTrainer({other})->ExportState(0);
-  const std::string seed = *MakeTrainer({SmallDocumentsRun(2)})->ExportState(0);
+  const std::string wider = *MustMakeTrainer({other})->ExportState(0);
+  const std::string seed = *MustMakeTrainer({SmallDocumentsRun(2)})->ExportState(0);
 
   const auto import = [&](const std::string& state) { return trainer->ImportState(0, state); };
   const absl::StatusCode kRefused = absl::StatusCode::kFailedPrecondition;
@@ -151,7 +151,7 @@ TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
       run.training.optimizer.kind = kind;
       run.training.optimizer.momentum = share;
       run.training.ema = share;
-      const auto trainer = MakeTrainer({run});
+      const auto trainer = MustMakeTrainer({run});
       AdvanceOne(*trainer, 2);
       const absl::StatusOr<std::string> state = trainer->ExportState(0);
       ASSERT_TRUE(state.ok()) << state.status();
@@ -179,13 +179,13 @@ class GrowTest : public testing::TestWithParam<std::tuple<bool, OptimizerKind, u
 
 TEST_P(GrowTest, HasTheNumbersOfARunThatWasTrainedAtOnce) {
   const auto [documents, optimizer, ended] = GetParam();
-  const auto straight = MakeTrainer({GrowingRun(documents, optimizer, 40)});
+  const auto straight = MustMakeTrainer({GrowingRun(documents, optimizer, 40)});
   const RunProgress whole = AdvanceOne(*straight, 1000);
 
-  const auto shorter = MakeTrainer({GrowingRun(documents, optimizer, ended)});
+  const auto shorter = MustMakeTrainer({GrowingRun(documents, optimizer, ended)});
   RunProgress first = AdvanceOne(*shorter, 1000);
   ASSERT_EQ(first.outcome, Outcome::kDone);
-  const auto longer = MakeTrainer({GrowingRun(documents, optimizer, 40)});
+  const auto longer = MustMakeTrainer({GrowingRun(documents, optimizer, 40)});
   ASSERT_TRUE(longer->ImportState(0, *shorter->ExportState(0)).ok());
   RunProgress rest = AdvanceOne(*longer, 1000);
   EXPECT_EQ(rest.outcome, Outcome::kDone);
@@ -219,15 +219,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ImportStateTest, EndsARunThatDivergedOrIsDoneWhereItIs) {
   const RunConfig run = GrowingRun(false, OptimizerKind::kAdamW, 20);
-  const auto shorter = MakeTrainer({run});
+  const auto shorter = MustMakeTrainer({run});
   AdvanceOne(*shorter, 1000);
   const std::string state = *shorter->ExportState(0);
-  const auto same = MakeTrainer({run});
+  const auto same = MustMakeTrainer({run});
   ASSERT_TRUE(same->ImportState(0, state).ok());
   const RunProgress done = AdvanceOne(*same, 1000);
   EXPECT_EQ(done.outcome, Outcome::kDone);
   EXPECT_TRUE(done.points.empty());
-  const auto longer = MakeTrainer({GrowingRun(false, OptimizerKind::kAdamW, 40)});
+  const auto longer = MustMakeTrainer({GrowingRun(false, OptimizerKind::kAdamW, 40)});
   ASSERT_TRUE(longer->ImportState(0, WithMetadata(state, "outcome", "diverged")).ok());
   const RunProgress diverged = AdvanceOne(*longer, 1000);
   EXPECT_EQ(diverged.outcome, Outcome::kDiverged);
