@@ -52,7 +52,7 @@ constexpr char kKinds[] =
 constexpr int kKindsInAll = 8;
 
 std::string EveryKind(int round) {
-  return SmallNames("kinds", 800,
+  return SmallNames("kinds", 8000,
                     kKinds + ("seeds: {first: " + std::to_string(7 + round)) + ", count: 1}\n");
 }
 

@@ -13,7 +13,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The server's and those of both workers, which a server that has just begun may still be starting.
 std::vector<int> Pids(const PersonalServer& server) {
+  EXPECT_TRUE(Eventually([&] { return server.WorkerPid() > 0 && server.AnalystPid() > 0; }));
   return {server.ServerPid(), server.WorkerPid(), server.AnalystPid()};
 }
 
