@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace ablate::storage {
 namespace {
@@ -81,8 +83,15 @@ absl::Status FolderLock::Add(const std::string& path, int flags) {
   const int descriptor = open(path.c_str(), flags | O_CLOEXEC);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   descriptors_.push_back(descriptor);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-  if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
+  // A server that was killed while it began a worker's process is survived by that process for as
+  // long as this takes to become the worker's program, and with it by the lock.
+  constexpr int kTries = 10;
+  constexpr absl::Duration kBetween = absl::Milliseconds(50);
+  for (int tried = 0; tried < kTries; ++tried) {
+    if (tried > 0) absl::SleepFor(kBetween);
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+    if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
+  }
   return absl::FailedPreconditionError(absl::StrCat(path, " is in use by another server"));
 }
 
