@@ -66,17 +66,17 @@ void BindParameter(const ParameterInfo& info, const Place& at, Model& model) {
 }
 
 void BindBuffer(const BufferInfo& info, float* at, Model& model) {
-  Block* const block = info.block < 0 ? nullptr : &model.blocks[static_cast<size_t>(info.block)];
-  if (info.role != BufferRole::kFeedback) {
-    Norm* const norm = NormOf(info.module, model, block);
+  Block none;
+  Block& block = info.block < 0 ? none : model.blocks[static_cast<size_t>(info.block)];
+  if (Norm* norm = NormOf(info.module, model, &block)) {
     const bool mean = info.role == BufferRole::kRunningMean;
     (mean ? norm->running_mean : norm->running_variance) = at;
+  } else if (Linear* linear = LinearOf(info.module, model, &block)) {
+    linear->back = at;
   } else if (info.module == Module::kTokenEmbedding) {
     model.embedding_feedback = at;
-  } else if (info.module == Module::kBlock) {
-    block->feedback = at;
   } else {
-    LinearOf(info.module, model, block)->back = at;
+    block.feedback = at;
   }
 }
 

@@ -175,14 +175,14 @@ void QueryPass::RowsBack(const Model& model, const QueryColumns& columns) {
 void QueryPass::ToRows(const float* by_feature, float* rows) const {
   for (int h = 0; h < config_.heads; ++h) {
     kernels_.transpose(by_feature + int64_t{h} * config_.width * columns_, columns_, config_.width,
-                       columns_, rows + h * row_, int64_t{config_.heads} * row_);
+                       columns_, rows + int64_t{h} * row_, int64_t{config_.heads} * row_);
   }
 }
 
 void QueryPass::ToFeatures(const float* rows, float* by_feature) const {
   for (int h = 0; h < config_.heads; ++h) {
-    kernels_.transpose(rows + h * row_, int64_t{config_.heads} * row_, columns_, config_.width,
-                       by_feature + int64_t{h} * config_.width * columns_, columns_);
+    kernels_.transpose(rows + int64_t{h} * row_, int64_t{config_.heads} * row_, columns_,
+                       config_.width, by_feature + int64_t{h} * config_.width * columns_, columns_);
   }
 }
 
@@ -213,7 +213,7 @@ void QueryPass::AddHeadGradients(const float* x, const float* rows, float* dweig
     g.depth = columns_;
     g.a = x + int64_t{h} * size * columns_;
     g.a_row = columns_;
-    g.b = rows + h * row_;
+    g.b = rows + int64_t{h} * row_;
     g.b_row = int64_t{config_.heads} * row_;
     g.c = dweight + int64_t{h} * size * config_.width;
     g.c_row = config_.width;
