@@ -4,25 +4,17 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
-#include "server/engine/native/columns.h"
+#include "server/engine/native/batch_pass.h"
 #include "server/engine/native/floats.h"
-#include "server/engine/native/layers.h"
 #include "server/engine/native/model.h"
-#include "server/engine/native/query_pass.h"
-#include "server/engine/native/sequence_pass.h"
 
 namespace ablate::engine::native {
 namespace {
-
-// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest
-// tile of a matrix product.
-constexpr int64_t kTogether = 64;
 
 absl::Span<const float> SpanOf(const Floats& floats) {
   return {floats.data(), static_cast<size_t>(floats.size())};
@@ -59,60 +51,6 @@ std::vector<Range> DecayRanges(const TrainingConfig& training, const ParameterLa
   }
   return ranges;
 }
-
-// A pass over a batch by whichever way the model has.
-class BatchPass {
- public:
-  BatchPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
-            const Kernels& kernels)
-      : config_(config) {
-    if (HasQueryPass(config)) {
-      query_.emplace(config, pass, rule, kernels);
-    } else {
-      sequence_.emplace(config, pass, rule, kernels);
-    }
-  }
-
-  // Adds the gradient of rows [first, first + count).
-  LossSums AddGradient(const Model& model, const TokenBatch& batch, int64_t first, int64_t count,
-                       const Objective& objective) {
-    // A norm that reads a batch needs all of it.
-    const int64_t together =
-        config_.norm.kind == NormKind::kBatch ? batch.rows * batch.length : kTogether;
-    return ForEach(batch, first, count, together, [&](auto& pass, const auto& columns) {
-      return pass.AddGradient(model, columns, objective);
-    });
-  }
-
-  LossSums Score(const Model& model, const TokenBatch& batch) {
-    return ForEach(batch, 0, batch.rows, kTogether,
-                   [&](auto& pass, const auto& columns) { return pass.Score(model, columns); });
-  }
-
- private:
-  template <typename Function>
-  LossSums ForEach(const TokenBatch& batch, int64_t first, int64_t count, int64_t together,
-                   const Function& function) {
-    LossSums all;
-    const auto add = [&all](const LossSums& sums) {
-      all = {all.loss + sums.loss, all.hits + sums.hits, all.tokens + sums.tokens};
-    };
-    if (query_.has_value()) {
-      for (const QueryColumns& columns : CutIntoQueries(batch, first, count, together)) {
-        add(function(*query_, columns));
-      }
-    } else {
-      for (const Columns& columns : CutIntoColumns(batch, first, count, config_.loss, together)) {
-        add(function(*sequence_, columns));
-      }
-    }
-    return all;
-  }
-
-  const ModelConfig& config_;
-  std::optional<SequencePass> sequence_;
-  std::optional<QueryPass> query_;
-};
 
 class NativeBackend : public Backend {
  public:
