@@ -350,7 +350,7 @@ double SlopeOf(Activation activation, double x) {
 }
 
 Losses LossesOf(const CrossEntropy& l) {
-  Losses to = {{}, Zeros(l.vocabulary * l.columns), {}};
+  Losses to = {{}, Zeros(l.vocabulary * l.columns), {}, {}};
   for (int c = 0; c < l.columns; ++c) {
     int32_t best = 0;
     double sum = 0, total = 0;
@@ -361,6 +361,7 @@ Losses LossesOf(const CrossEntropy& l) {
     const double log_sum = score(best) + std::log(sum), smoothing = l.smoothing;
     const int32_t target = l.targets[c];
     to.best.push_back(best);
+    to.log_sum.push_back(log_sum);
     to.losses.push_back(target < 0 ? 0
                                    : (1 - smoothing) * (log_sum - score(target)) +
                                          smoothing * (log_sum - total / l.vocabulary));

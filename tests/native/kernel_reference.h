@@ -72,6 +72,7 @@ struct Losses {
   Doubles losses;             // [columns]
   Doubles gradient;           // [vocabulary][columns]
   std::vector<int32_t> best;  // [columns]
+  Doubles log_sum;            // [columns], log Σ exp of the scores
 };
 Losses LossesOf(const CrossEntropy& l);
 

@@ -449,6 +449,120 @@ void CheckAttention(Trial& run) {
   });
 }
 
+// One head of a strip whose columns begin anywhere in a wider matrix. Lanes share beginnings if the
+// model doesn't look ahead.
+struct StripCase {
+  StripCase(Random& random, int length, int features, bool causal, AttentionKind kind) {
+    std::vector<int> common(kColumns);  // positions shared with the lane before
+    for (size_t l = 1; l < kColumns && causal; ++l) common[l] = random.Between(0, length);
+    int column = random.Between(0, 20);
+    before = column;
+    for (int t = 0; t < length; ++t) {
+      first.push_back(column);
+      lane.resize(lane.size() + kColumns);
+      for (size_t l = 0; l < kColumns; ++l) {
+        if (l == 0 || common[l] <= t) {
+          lane[lane.size() - kColumns + static_cast<size_t>(column - first.back())] =
+              static_cast<int32_t>(l);
+          ++column;
+        }
+        node.push_back(column - 1 - first.back());
+      }
+      nodes.push_back(column - first.back());
+    }
+    const int stride = column + random.Between(0, 40);
+    for (Matrix* matrix : {&q, &k, &v}) {
+      *matrix = random.Fill(Matrix(features, column, stride, kNan), 2);
+    }
+    context = Matrix(features, column, stride);
+    scratch.assign(static_cast<size_t>(((2 * length + 1) * features + length) * kColumns), kNan);
+    a = {kind,
+         causal,
+         length,
+         features,
+         1.5f / static_cast<float>(features),
+         random.Normal(),
+         stride,
+         q.data(),
+         k.data(),
+         v.data(),
+         first.data(),
+         nodes.data(),
+         node.data(),
+         lane.data(),
+         scratch.data(),
+         context.data()};
+  }
+
+  int ColumnOf(int l, int t) const {
+    return first[static_cast<size_t>(t)] + node[static_cast<size_t>(t * kColumns + l)];
+  }
+
+  int before = 0;  // columns that are not the strip's
+  std::vector<int32_t> first, nodes, node, lane;
+  Matrix q{0, 0}, k{0, 0}, v{0, 0}, context{0, 0};
+  std::vector<float> scratch;
+  StripAttention a;
+};
+
+// A lane's sequence by itself.
+struct LaneAlone {
+  LaneAlone(StripCase& is, int l)
+      : q(is.a.features, is.a.length, RoundUp(is.a.length), 0.0f), k(q), v(q), context(q) {
+    for (int f = 0; f < is.a.features; ++f) {
+      for (int t = 0; t < is.a.length; ++t) {
+        q.at(f, t) = is.q.at(f, is.ColumnOf(l, t));
+        k.at(f, t) = is.k.at(f, is.ColumnOf(l, t));
+        v.at(f, t) = is.v.at(f, is.ColumnOf(l, t));
+      }
+    }
+    weights.resize(static_cast<size_t>(q.stride * q.stride));
+    a = {is.a.kind,      is.a.causal, is.a.length, is.a.features, is.a.scale,
+         is.a.bias,      q.stride,    q.data(),    k.data(),      v.data(),
+         weights.data(), nullptr,     nullptr,     context.data()};
+  }
+
+  Matrix q, k, v, context;
+  std::vector<float> weights;
+  Attention a;
+};
+
+template <typename Use>
+void ForEachStrip(Random& random, const Use& use) {
+  for (const int length : {1, 2, 3, 4, 7, 8, 15, 16, 23}) {
+    for (int option = 0; option < 4; ++option) {
+      const int features = random.Between(1, 20);
+      StripCase strip(random, length, features, option % 2 == 1,
+                      option < 2 ? AttentionKind::kSoftmax : AttentionKind::kSigmoid);
+      SCOPED_TRACE(testing::Message()
+                   << "length " << length << ", features " << features << ", option " << option);
+      use(strip);
+    }
+  }
+}
+
+void CheckStripAttention(Trial& run) {
+  Random random(16);
+  ForEachStrip(random, [&](StripCase& is) {
+    Doubles expected(static_cast<size_t>(is.context.rows) * static_cast<size_t>(is.context.columns),
+                     kNotSaid);
+    for (int l = 0; l < kColumns; ++l) {
+      const Doubles context = reference::Attend(LaneAlone(is, l).a).context;
+      for (int f = 0; f < is.a.features; ++f) {
+        for (int t = 0; t < is.a.length; ++t) {
+          expected[static_cast<size_t>(f * is.context.columns + is.ColumnOf(l, t))] =
+              context[static_cast<size_t>(f * is.a.length + t)];
+        }
+      }
+    }
+    run.kernels.strip_attention(is.a);
+    ExpectClose(run, "context", is.context, expected);
+    for (int f = 0; f < is.context.rows; ++f) {
+      for (int c = 0; c < is.before; ++c) ASSERT_EQ(is.context.at(f, c), kSentinel);
+    }
+  });
+}
+
 void CheckQueryAttention(Trial& run) {
   Random random(7);
   for (const int width : kWidths) {
@@ -550,19 +664,17 @@ void CheckLosses(Trial& run) {
         for (float& score : scores.floats) score = std::round(score * 2) / 2;
         std::vector<int32_t> targets(static_cast<size_t>(columns));
         for (int32_t& target : targets) target = random.Between(-1, vocabulary - 1);
-        std::vector<float> losses(targets.size()), plain_losses(targets.size());
+        std::vector<float> losses(targets.size()), log_sum(targets.size());
         std::vector<int32_t> best(targets.size());
-        CrossEntropy plain = {vocabulary, columns, scores.data(), targets.data()};
-        CrossEntropy smooth = plain;
+        CrossEntropy smooth = {vocabulary, columns, scores.data(), targets.data()};
         smooth.smoothing = smoothing;
         smooth.weight = 1.0f / 37;
         smooth.losses = losses.data();
         const reference::Losses expected = reference::LossesOf(smooth);
-        const reference::Losses scored = reference::LossesOf(plain);
-        run.kernels.score(
-            {vocabulary, columns, scores.data(), targets.data(), plain_losses.data(), best.data()});
-        ExpectClose(run, "score's losses", plain_losses, scored.losses);
-        EXPECT_EQ(best, scored.best);
+        run.kernels.summarise_scores(
+            {vocabulary, columns, scores.data(), log_sum.data(), best.data()});
+        ExpectClose(run, "log_sum", log_sum, expected.log_sum);
+        EXPECT_EQ(best, expected.best);
         run.kernels.cross_entropy(smooth);
         ExpectClose(run, "losses", losses, expected.losses);
         ExpectClose(run, "gradient", scores, expected.gradient);
@@ -682,15 +794,16 @@ TEST(KernelsTest, NormaliseColumns) { OnEveryTarget(CheckNorm); }
 TEST(KernelsTest, NormaliseBatches) { OnEveryTarget(CheckBatchNorm); }
 TEST(KernelsTest, Attend) { OnEveryTarget(CheckAttention); }
 TEST(KernelsTest, AttendWithOneQuery) { OnEveryTarget(CheckQueryAttention); }
+TEST(KernelsTest, AttendInStrips) { OnEveryTarget(CheckStripAttention); }
 TEST(KernelsTest, Activate) { OnEveryTarget(CheckActivate); }
 TEST(KernelsTest, GiveLossesAndTheirGradients) { OnEveryTarget(CheckLosses); }
 TEST(KernelsTest, WorkElementByElement) { OnEveryTarget(CheckElementwise); }
 TEST(KernelsTest, Step) { OnEveryTarget(CheckSteps); }
 
 TEST(KernelsTest, HaveTheSameBitsOnEveryFusedTarget) {
-  for (const auto check :
-       {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckBatchNorm, CheckAttention,
-        CheckQueryAttention, CheckActivate, CheckLosses, CheckElementwise, CheckSteps}) {
+  for (const auto check : {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckBatchNorm,
+                           CheckAttention, CheckStripAttention, CheckQueryAttention, CheckActivate,
+                           CheckLosses, CheckElementwise, CheckSteps}) {
     std::vector<float> first;
     OnEveryTarget([&](Trial& run) {
       if (!run.kernels.fused) return;
@@ -718,6 +831,24 @@ TEST(KernelsTest, GiveAColumnTheSameBitsWhereverItLies) {
       run.kernels.gemm(g);
       for (int r = 0; r < rows; ++r) EXPECT_EQ(alone.at(r, 0), c.at(r, column));
     }
+  });
+}
+
+TEST(KernelsTest, GiveASequenceInAStripTheBitsThatItHasAlone) {
+  OnEveryTarget([](Trial& run) {
+    Random random(17);
+    ForEachStrip(random, [&](StripCase& is) {
+      run.kernels.strip_attention(is.a);
+      for (int l = 0; l < kColumns; ++l) {
+        LaneAlone alone(is, l);
+        run.kernels.attention(alone.a);
+        for (int f = 0; f < is.a.features; ++f) {
+          for (int t = 0; t < is.a.length; ++t) {
+            ASSERT_EQ(is.context.at(f, is.ColumnOf(l, t)), alone.context.at(f, t));
+          }
+        }
+      }
+    });
   });
 }
 
@@ -768,13 +899,13 @@ TEST(KernelsTest, GiveNoFiniteLossOfNanOrInfinity) {
       for (int c = 0; c < columns; ++c) {
         if (c != 5) scores.at(c % vocabulary, c) = bad;
       }
-      std::vector<float> scored(columns), losses(columns);
-      run.kernels.score(
-          {vocabulary, columns, scores.data(), targets.data(), scored.data(), best.data()});
+      std::vector<float> log_sum(columns), losses(columns);
+      run.kernels.summarise_scores(
+          {vocabulary, columns, scores.data(), log_sum.data(), best.data()});
       run.kernels.cross_entropy(
           {vocabulary, columns, scores.data(), targets.data(), 0.1f, 1, losses.data()});
       for (size_t c = 0; c < columns; ++c) {
-        EXPECT_EQ(std::isnan(scored[c]), c != 5);
+        EXPECT_EQ(std::isnan(log_sum[c]), c != 5);
         EXPECT_EQ(std::isnan(losses[c]), c != 5);
       }
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/engine/data/random.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/init.h"
 #include "server/engine/model/parameters.h"
@@ -267,6 +268,57 @@ TEST(NativeParityTest, MakesTheUpdatesOfTheReferenceBackend) {
   EXPECT_GE(all.tensors, 1000);
   EXPECT_LE(all.beyond, all.tensors / 50) << all.reference_beyond << " the other way";
   EXPECT_LE(all.MeanRatio(), 1.1);
+}
+
+// Rows of one length over so few tokens that many begin alike; a few targets count nowhere.
+TokenBatch ShortRows(const ModelConfig& model, int64_t rows, int64_t length) {
+  TokenBatch batch;
+  batch.rows = rows;
+  batch.length = length;
+  batch.lengths.assign(static_cast<size_t>(rows), length);
+  SplitMix64 generator(static_cast<uint64_t>(rows * length));
+  const auto tokens = static_cast<uint64_t>(std::min(model.vocabulary, 3));
+  for (int64_t i = 0; i < rows * length; ++i) {
+    batch.inputs.push_back(static_cast<int64_t>(generator.Below(tokens)));
+    batch.targets.push_back(generator.Below(9) == 0
+                                ? TokenBatch::kIgnored
+                                : static_cast<int64_t>(generator.Below(tokens)));
+  }
+  return batch;
+}
+
+EvaluationSums Evaluated(Backend& backend, const TokenBatch& batch) {
+  EvaluationSums sums;
+  EXPECT_TRUE(backend.Evaluate(0, Evaluated::kCurrent, batch, &sums).ok());
+  return sums;
+}
+
+TEST(NativeParityTest, EvaluatesManyShortRowsAsEachByItself) {
+  const std::vector<GridCase> grid = MakeGrid();
+  int cases = 0;
+  for (size_t i = 0; i < grid.size(); i += 3) {
+    const RunConfig config = ConfigOf(grid[i]);
+    if (!WhyNotNative(config).empty() || config.model.loss != LossPositions::kAll) continue;
+    SCOPED_TRACE(Describe(grid[i], config));
+    const Start start = StartOf(config, MakeLayout(config.model, config.training.rule));
+    const auto native = NativeOf(config, start, native::BestKernels());
+    const int64_t length = std::min<int64_t>(config.model.context, 1 + cases % 16);
+    const TokenBatch batch = ShortRows(config.model, 35 + cases % 7, length);
+    const EvaluationSums together = Evaluated(*native, batch);
+    EvaluationSums alone;
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const EvaluationSums sums = Evaluated(*native, batch.Rows(row, 1));
+      alone = {1, alone.loss + sums.loss, alone.hits + sums.hits, alone.tokens + sums.tokens};
+    }
+    EXPECT_NEAR(together.loss, alone.loss, 1e-12 * alone.loss);
+    EXPECT_EQ(together.hits, alone.hits);
+    EXPECT_EQ(together.tokens, alone.tokens);
+    const EvaluationSums exact = Evaluated(*TorchOf(config, Precision::kFloat64, start), batch);
+    EXPECT_NEAR(together.loss, exact.loss, 2e-5 * exact.loss);
+    EXPECT_EQ(together.tokens, exact.tokens);
+    ++cases;
+  }
+  EXPECT_GE(cases, 60);
 }
 
 TEST(NativeParityTest, HasTheSameBitsOnEveryFusedTarget) {

@@ -1,6 +1,7 @@
 #include "server/engine/native/batch_pass.h"
 
 #include "server/engine/native/columns.h"
+#include "server/engine/native/strips.h"
 
 namespace ablate::engine::native {
 namespace {
@@ -8,6 +9,12 @@ namespace {
 // Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest
 // tile of a matrix product.
 constexpr int64_t kTogether = 64;
+// Columns of strips that are.
+constexpr int64_t kStripsTogether = 192;
+
+LossSums operator+(const LossSums& a, const LossSums& b) {
+  return {a.loss + b.loss, a.hits + b.hits, a.tokens + b.tokens};
+}
 
 }  // namespace
 
@@ -25,16 +32,13 @@ template <typename Function>
 LossSums BatchPass::ForEach(const TokenBatch& batch, int64_t first, int64_t count, int64_t together,
                             const Function& function) {
   LossSums all;
-  const auto add = [&all](const LossSums& sums) {
-    all = {all.loss + sums.loss, all.hits + sums.hits, all.tokens + sums.tokens};
-  };
   if (query_.has_value()) {
     for (const QueryColumns& columns : CutIntoQueries(batch, first, count, together)) {
-      add(function(*query_, columns));
+      all = all + function(*query_, columns);
     }
   } else {
     for (const Columns& columns : CutIntoColumns(batch, first, count, config_.loss, together)) {
-      add(function(*sequence_, columns));
+      all = all + function(*sequence_, columns);
     }
   }
   return all;
@@ -51,6 +55,13 @@ LossSums BatchPass::AddGradient(const Model& model, const TokenBatch& batch, int
 }
 
 LossSums BatchPass::Score(const Model& model, const TokenBatch& batch) {
+  if (sequence_.has_value() && FitsStrips(config_, batch)) {
+    LossSums all;
+    for (const Columns& columns : CutIntoStrips(config_, batch, kStripsTogether)) {
+      all = all + sequence_->Score(model, columns);
+    }
+    return all;
+  }
   return ForEach(batch, 0, batch.rows, kTogether,
                  [&](auto& pass, const auto& columns) { return pass.Score(model, columns); });
 }

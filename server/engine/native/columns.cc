@@ -29,16 +29,26 @@ void AddSequence(const TokenBatch& batch, int64_t row, LossPositions loss, Colum
   columns.tokens += length;
 }
 
+}  // namespace
+
 void Pad(Columns& columns) {
   columns.count = RoundUp(columns.tokens);
   const auto count = static_cast<size_t>(columns.count);
   columns.token.resize(count, columns.token.back());
   columns.position.resize(count, columns.position.back());
+  if (!columns.strips.empty()) return;
   columns.row.resize(count, columns.row.back());
   columns.target.resize(static_cast<size_t>(RoundUp(static_cast<int>(columns.target.size()))), -1);
 }
 
-}  // namespace
+std::vector<Reading> ReadingsOf(const std::vector<int32_t>& target) {
+  std::vector<Reading> readings;
+  readings.reserve(target.size());
+  for (size_t c = 0; c < target.size(); ++c) {
+    if (target[c] >= 0) readings.push_back({static_cast<int32_t>(c), target[c]});
+  }
+  return readings;
+}
 
 std::vector<Columns> CutIntoColumns(const TokenBatch& batch, int64_t first, int64_t count,
                                     LossPositions loss, int64_t together) {

@@ -17,18 +17,44 @@ struct Sequence {
   int length = 0;
 };
 
+// kColumns sequences of one length, a lane each. Position t has columns first[t], …, first[t] +
+// nodes[t] − 1; lane l's is first[t] + node[t·kColumns + l], and lane[t·kColumns + n] is the first
+// lane of node n.
+struct Strip {
+  int length = 0;
+  std::vector<int32_t> first;  // [length]
+  std::vector<int32_t> nodes;  // [length]
+  std::vector<int32_t> node;   // [length·kColumns]
+  std::vector<int32_t> lane;   // [length·kColumns]
+};
+
+// A token that the scores of a column are held against.
+struct Reading {
+  int32_t column = 0;
+  int32_t target = 0;
+};
+
 // Columns from the last sequence's end on are no tokens: they repeat its last one, so that they
 // hold numbers wherever it does, and have no target.
 struct Columns {
   std::vector<Sequence> sequences;
+  // Where there are any, they are what the columns are of, in place of sequences and targets.
+  std::vector<Strip> strips;
+  std::vector<Reading> readings;
   int tokens = 0;                 // columns that are tokens
   int count = 0;                  // columns, a multiple of kColumns
   std::vector<int32_t> token;     // [count]
   std::vector<int32_t> position;  // [count]
-  std::vector<int64_t> row;       // [count]
+  std::vector<int64_t> row;       // [count]; none of strips, where no mask counts by it
   // [count], or where the loss reads last positions alone [RoundUp(sequences)]; −1 for none.
   std::vector<int32_t> target;
 };
+
+// Fills up columns to a multiple of kColumns.
+void Pad(Columns& columns);
+
+// What columns with a target each are held against.
+std::vector<Reading> ReadingsOf(const std::vector<int32_t>& target);
 
 // Cuts rows [first, first + count) of a batch into groups of at most `together` tokens, but at
 // least one row each; the rows in their order.

@@ -67,19 +67,19 @@ void Head::Back(const Model& model, const ColumnGroup& group, float* d) {
 }
 
 LossSums Head::Score(const Model& model, const float* stream, const ColumnGroup& group,
-                     const std::vector<int32_t>& target) {
+                     absl::Span<const Reading> readings) {
   Scores(model, stream, group);
-  float* const losses = losses_.Reserve(group.count);
+  float* const log_sum = losses_.Reserve(group.count);
   best_.resize(static_cast<size_t>(group.count));
-  layers_.kernels().score({layers_.config().vocabulary, group.count, scores_.data(), target.data(),
-                           losses, best_.data()});
+  layers_.kernels().summarise_scores(
+      {layers_.config().vocabulary, group.count, scores_.data(), log_sum, best_.data()});
   LossSums sums;
-  for (size_t c = 0; c < best_.size(); ++c) {
-    if (target[c] < 0) continue;
-    sums.loss += losses[c];
-    sums.hits += best_[c] == target[c] ? 1 : 0;
-    ++sums.tokens;
+  for (const Reading& reading : readings) {
+    const float score = scores_.data()[int64_t{reading.target} * group.count + reading.column];
+    sums.loss += log_sum[reading.column] - score;
+    sums.hits += best_[static_cast<size_t>(reading.column)] == reading.target ? 1 : 0;
   }
+  sums.tokens = static_cast<double>(readings.size());
   return sums;
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "server/engine/config.h"
+#include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/layers.h"
 #include "server/engine/native/model.h"
@@ -51,7 +53,7 @@ class Head {
 
   // Without gradients.
   LossSums Score(const Model& model, const float* stream, const ColumnGroup& group,
-                 const std::vector<int32_t>& target);
+                 absl::Span<const Reading> readings);
 
   // dL/dscores of the last Forward, [V][columns].
   const float* error() const { return scores_.data(); }

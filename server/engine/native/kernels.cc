@@ -14,6 +14,7 @@
 #include "server/engine/native/optimizer-inl.h"
 #include "server/engine/native/pointwise-inl.h"
 #include "server/engine/native/query_attention-inl.h"
+#include "server/engine/native/strip_attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
@@ -31,11 +32,12 @@ const Kernels kKernels = {
     StandardiseByRow,
     AttentionForward,
     AttentionBackward,
+    ForwardStripAttention,
     ForwardQueryAttention,
     BackQueryAttention,
     ApplyActivation,
     ScoreLoss,
-    Score,
+    SummariseScores,
     Multiply,
     Combine,
     Rotate,

@@ -144,6 +144,29 @@ struct AttentionBack {
   float* scratch = nullptr;  // 2·RoundUp(length)² floats
 };
 
+// Self-attention of one head over kColumns sequences of one length, a lane each, without gradients.
+// Position t has columns first[t], …, first[t] + nodes[t] − 1: lane l's is first[t] +
+// node[t·kColumns + l], and lane[t·kColumns + n] is the first lane of node n. Lanes of one node
+// must agree in all that their queries there look at.
+struct StripAttention {
+  AttentionKind kind = AttentionKind::kSoftmax;
+  bool causal = true;
+  int length = 0;    // positions
+  int features = 0;  // of the head
+  float scale = 1;   // of scores
+  float bias = 0;    // added to scaled scores
+  ptrdiff_t stride = 0;
+  const float* q = nullptr;  // rows of features, as Attention's, from column 0 on
+  const float* k = nullptr;
+  const float* v = nullptr;
+  const int32_t* first = nullptr;
+  const int32_t* nodes = nullptr;
+  const int32_t* node = nullptr;
+  const int32_t* lane = nullptr;
+  float* scratch = nullptr;  // (2·length + 1)·features·kColumns + length·kColumns floats
+  float* context = nullptr;
+};
+
 // Attention of one query of each head to the rows of one sequence, with the keys' and values'
 // linears absorbed into the query and into what comes out: a query p (of `width` features, W_kᵀq)
 // looks at the rows x themselves, score(u) = scale·(p·x_u) + offset, and what it sees is Σ_u
@@ -198,15 +221,14 @@ struct CrossEntropy {
   float* losses = nullptr;  // [columns], unweighted; 0 where there is no target
 };
 
-// Of scores without gradients: as CrossEntropy without smoothing; `best` [columns] is each column's
-// highest score, the first of equals.
-struct Scored {
+// Of columns of scores: log Σ exp, from which a score is subtracted for the loss of a token, and
+// the token with the highest score, the first of equals.
+struct ScoreSummary {
   int vocabulary = 0;
   int columns = 0;
   const float* scores = nullptr;
-  const int32_t* targets = nullptr;
-  float* losses = nullptr;
-  int32_t* best = nullptr;
+  float* log_sum = nullptr;  // [columns]
+  int32_t* best = nullptr;   // [columns]
 };
 
 // θ by its gradient, n elements. `clip` multiplies the gradient, `decay` is the weight decay.
@@ -256,11 +278,12 @@ struct Kernels {
   void (*standardise_rows)(const StandardiseRows&);
   void (*attention)(const Attention&);
   void (*attention_back)(const AttentionBack&);
+  void (*strip_attention)(const StripAttention&);
   void (*query_attention)(const QueryAttention&);
   void (*query_attention_back)(const QueryAttentionBack&);
   void (*activate)(const Activate&);
   void (*cross_entropy)(const CrossEntropy&);
-  void (*score)(const Scored&);
+  void (*summarise_scores)(const ScoreSummary&);
   // y ← y·x and y ← a·x + b·y, which does not read y where b is 0, of n elements, a multiple of
   // kColumns.
   void (*multiply)(const float* x, float* y, int64_t n);

@@ -200,7 +200,7 @@ HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
   }
 }
 
-HWY_NOINLINE void Score(const Scored& s) {
+HWY_NOINLINE void SummariseScores(const ScoreSummary& s) {
   HWY_ALIGN float largest[kLanes], sum[kLanes], best[kLanes];
   for (int c = 0; c < s.columns; c += kLanes) {
     const float* const scores = s.scores + c;
@@ -216,10 +216,8 @@ HWY_NOINLINE void Score(const Scored& s) {
     Store(read.sum, sum);
     Store(which, best);
     for (int i = 0; i < kLanes; ++i) {
-      const int32_t target = s.targets[c + i];
       s.best[c + i] = static_cast<int32_t>(best[i]);
-      s.losses[c + i] =
-          target < 0 ? 0.0f : largest[i] + std::log(sum[i]) - scores[target * s.columns + i];
+      s.log_sum[c + i] = largest[i] + std::log(sum[i]);
     }
   }
 }

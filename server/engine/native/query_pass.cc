@@ -430,7 +430,7 @@ LossSums QueryPass::AddGradient(const Model& model, const QueryColumns& columns,
 
 LossSums QueryPass::Score(const Model& model, const QueryColumns& columns) {
   Run(model, columns);
-  return head_.Score(model, stream_.data(), last_, columns.target);
+  return head_.Score(model, stream_.data(), last_, ReadingsOf(columns.target));
 }
 
 }  // namespace ablate::engine::native

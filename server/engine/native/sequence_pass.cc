@@ -168,6 +168,7 @@ void SequencePass::Attend(const Block& block, int index, const Columns& columns,
   memory.weights.Reserve(weights_size_);
   memory.context.Reserve(int64_t{config_.width} * columns.count);
   FillWeightsMask(columns, index, memory);
+  AttendToStrips(columns, memory);
   for (size_t s = 0; s < columns.sequences.size(); ++s) {
     for (int head = 0; head < config_.heads; ++head) {
       kernels_.attention(HeadOf(columns, s, head, memory));
@@ -176,6 +177,34 @@ void SequencePass::Attend(const Block& block, int index, const Columns& columns,
   layers_.End(norms, block.projection, memory.context.data(),
               absl::StrCat("block.", index, ".attention.output"), group_, memory.attention,
               stream_.data());
+}
+
+void SequencePass::AttendToStrips(const Columns& columns, BlockMemory& memory) {
+  const int size = HeadSize(config_);
+  const int64_t part = int64_t{config_.width} * columns.count;
+  for (const Strip& strip : columns.strips) {
+    StripAttention a;
+    a.kind = config_.attention.kind;
+    a.causal = config_.attention.causal;
+    a.length = strip.length;
+    a.features = size;
+    a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
+    a.bias = static_cast<float>(config_.attention.score_bias);
+    a.stride = columns.count;
+    a.first = strip.first.data();
+    a.nodes = strip.nodes.data();
+    a.node = strip.node.data();
+    a.lane = strip.lane.data();
+    a.scratch = scratch_.Reserve(((2 * strip.length + 1) * size + strip.length) * kColumns);
+    for (int head = 0; head < config_.heads; ++head) {
+      const int64_t first = int64_t{head} * size * columns.count;
+      a.q = memory.qkv.data() + first;
+      a.k = a.q + part;
+      a.v = a.k + part;
+      a.context = memory.context.data() + first;
+      kernels_.strip_attention(a);
+    }
+  }
 }
 
 void SequencePass::AttendBack(const Block& block, const Columns& columns, BlockMemory& memory) {
@@ -279,7 +308,9 @@ LossSums SequencePass::AddGradient(const Model& model, const Columns& columns,
 
 LossSums SequencePass::Score(const Model& model, const Columns& columns) {
   RunBlocks(model, columns);
-  return head_.Score(model, Kept(columns), KeptGroup(columns), columns.target);
+  const std::vector<Reading> readings =
+      columns.strips.empty() ? ReadingsOf(columns.target) : columns.readings;
+  return head_.Score(model, Kept(columns), KeptGroup(columns), readings);
 }
 
 }  // namespace ablate::engine::native

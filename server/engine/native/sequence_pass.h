@@ -26,7 +26,7 @@ class SequencePass {
   // the running ones move.
   LossSums AddGradient(const Model& model, const Columns& columns, const Objective& objective);
 
-  // The loss and what is hit, without gradients.
+  // The loss and what is hit, without gradients; also of strips.
   LossSums Score(const Model& model, const Columns& columns);
 
  private:
@@ -45,6 +45,7 @@ class SequencePass {
   void EmbedBack(const Model& model, const Columns& columns);
   void RunBlocks(const Model& model, const Columns& columns);
   void Attend(const Block& block, int index, const Columns& columns, BlockMemory& memory);
+  void AttendToStrips(const Columns& columns, BlockMemory& memory);
   void AttendBack(const Block& block, const Columns& columns, BlockMemory& memory);
   void RotateHeads(float* qkv, bool back) const;
   void FillWeightsMask(const Columns& columns, int index, BlockMemory& memory) const;

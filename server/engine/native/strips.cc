@@ -1,0 +1,100 @@
+#include "server/engine/native/strips.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "server/engine/native/kernels.h"
+
+namespace ablate::engine::native {
+namespace {
+
+constexpr int kLongest = kColumns;
+
+// Whether what is said at a position depends on the tokens up to it alone.
+bool SharesBeginnings(const ModelConfig& config) {
+  return config.attention.kind == AttentionKind::kNone || config.attention.causal;
+}
+
+absl::Span<const int64_t> RowOf(const TokenBatch& batch, const std::vector<int64_t>& of,
+                                int64_t row) {
+  return absl::MakeConstSpan(of).subspan(static_cast<size_t>(row * batch.length),
+                                         static_cast<size_t>(batch.length));
+}
+
+// Rows in an order that puts equal beginnings beside each other.
+std::vector<int64_t> OrderedRows(const TokenBatch& batch, bool by_beginning) {
+  std::vector<int64_t> rows(static_cast<size_t>(batch.rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (by_beginning) {
+    std::sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
+      return RowOf(batch, batch.inputs, a) < RowOf(batch, batch.inputs, b);
+    });
+  }
+  return rows;
+}
+
+// How many tokens two rows begin alike with.
+int CommonLength(const TokenBatch& batch, int64_t a, int64_t b) {
+  const auto first = RowOf(batch, batch.inputs, a), second = RowOf(batch, batch.inputs, b);
+  return static_cast<int>(std::mismatch(first.begin(), first.end(), second.begin()).first -
+                          first.begin());
+}
+
+// Adds up to kColumns rows as lanes; lanes without a row repeat the last one and read nothing.
+void AddStrip(const TokenBatch& batch, absl::Span<const int64_t> rows, bool share,
+              Columns& columns) {
+  Strip strip;
+  strip.length = static_cast<int>(batch.length);
+  strip.node.resize(static_cast<size_t>(batch.length) * kColumns);
+  strip.lane.resize(strip.node.size());
+  std::vector<int> common(kColumns, strip.length);  // with the lane before
+  common[0] = 0;
+  for (size_t l = 1; l < rows.size(); ++l) {
+    common[l] = share ? CommonLength(batch, rows[l - 1], rows[l]) : 0;
+  }
+  for (int t = 0; t < strip.length; ++t) {
+    strip.first.push_back(columns.tokens);
+    const size_t at = static_cast<size_t>(t) * kColumns;
+    for (size_t l = 0; l < kColumns; ++l) {
+      if (common[l] <= t) {
+        strip.lane[at + static_cast<size_t>(columns.tokens - strip.first.back())] =
+            static_cast<int32_t>(l);
+        columns.token.push_back(
+            static_cast<int32_t>(RowOf(batch, batch.inputs, rows[l])[static_cast<size_t>(t)]));
+        columns.position.push_back(t);
+        ++columns.tokens;
+      }
+      strip.node[at + l] = columns.tokens - 1 - strip.first.back();
+      if (l >= rows.size()) continue;
+      const int64_t target = RowOf(batch, batch.targets, rows[l])[static_cast<size_t>(t)];
+      if (target == TokenBatch::kIgnored) continue;
+      columns.readings.push_back({columns.tokens - 1, static_cast<int32_t>(target)});
+    }
+    strip.nodes.push_back(columns.tokens - strip.first.back());
+  }
+  columns.strips.push_back(std::move(strip));
+}
+
+}  // namespace
+
+bool FitsStrips(const ModelConfig& config, const TokenBatch& batch) {
+  return config.loss == LossPositions::kAll && batch.uniform() && batch.length <= kLongest &&
+         batch.rows > batch.length;
+}
+
+std::vector<Columns> CutIntoStrips(const ModelConfig& config, const TokenBatch& batch,
+                                   int64_t together) {
+  const bool share = SharesBeginnings(config);
+  const std::vector<int64_t> rows = OrderedRows(batch, share);
+  std::vector<Columns> cut;
+  for (size_t first = 0; first < rows.size(); first += kColumns) {
+    if (cut.empty() || cut.back().tokens >= together) cut.emplace_back();
+    AddStrip(batch, absl::MakeConstSpan(rows).subspan(first, kColumns), share, cut.back());
+  }
+  for (Columns& columns : cut) Pad(columns);
+  return cut;
+}
+
+}  // namespace ablate::engine::native
