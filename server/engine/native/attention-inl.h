@@ -9,7 +9,10 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "server/engine/native/gemm-inl.h"
 #include "server/engine/native/kernels.h"
@@ -141,7 +144,133 @@ HWY_INLINE void Mask(const Attention& a, const float* from, float* to) {
   }
 }
 
+// The same for a sequence of kLength positions, no more than lanes: all of a head's weights stay in
+// registers, where the loops above would store and load them between any two steps.
+template <int kLength>
+HWY_NOINLINE void ShortForward(const Attention& a) {
+  const V16 scale = Set(a.scale);
+  V16 w[kLength];
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) w[key] = Zero();
+#pragma GCC unroll 1
+  for (int f = 0; f < a.features; ++f) {
+    const V16 q = Load(a.q + f * a.stride);
+    const float* const k = a.k + f * a.stride;
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) w[key] = MulAdd(Set(k[key]), q, w[key]);
+  }
+  if (a.kind == AttentionKind::kSoftmax) {
+    V16 largest = Set(-std::numeric_limits<float>::infinity());
+    const V16 lowest = largest;
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) {
+      w[key] = Mul(w[key], scale);
+      largest = Max(largest, IfThenElse(Looks(a, 0, key), w[key], lowest));
+    }
+    V16 sum = Zero();
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) {
+      w[key] = IfThenElseZero(Looks(a, 0, key), Exp(Sub(w[key], largest)));
+      sum = Add(sum, w[key]);
+    }
+    const V16 inverse = Div(Set(1.0f), sum);
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) {
+      w[key] = IfThenElseZero(Looks(a, 0, key), Mul(w[key], inverse));
+    }
+  } else {
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) {
+      w[key] = IfThenElseZero(Looks(a, 0, key), Sigmoid(MulAdd(w[key], scale, Set(a.bias))));
+    }
+  }
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) {
+    Store(w[key], a.weights + key * kLanes);
+    if (a.mask == nullptr) continue;
+    w[key] = Mul(w[key], Load(a.mask + key * kLanes));
+    Store(w[key], a.dropped + key * kLanes);
+  }
+#pragma GCC unroll 1
+  for (int f = 0; f < a.features; ++f) {
+    const float* const v = a.v + f * a.stride;
+    V16 sum = Zero();
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) sum = MulAdd(Set(v[key]), w[key], sum);
+    StoreFirst(sum, kLength, a.context + f * a.stride);
+  }
+}
+
+// Σ over positions of [position][lanes] by a row of each feature.
+template <int kLength>
+HWY_INLINE void SumShort(const Attention& a, const float* of, const float* w, float* to) {
+  V16 row[kLength];
+#pragma GCC unroll 16
+  for (int t = 0; t < kLength; ++t) row[t] = Load(w + t * kLanes);
+#pragma GCC unroll 1
+  for (int f = 0; f < a.features; ++f) {
+    const float* const from = of + f * a.stride;
+    V16 sum = Zero();
+#pragma GCC unroll 16
+    for (int t = 0; t < kLength; ++t) sum = MulAdd(Set(from[t]), row[t], sum);
+    StoreFirst(sum, kLength, to + f * a.stride);
+  }
+}
+
+template <int kLength>
+HWY_NOINLINE void ShortBackward(const AttentionBack& b) {
+  const Attention& a = b.forward;
+  float* const ds = b.scratch;                            // [keys][queries]
+  float* const transposed = b.scratch + kLanes * kLanes;  // [queries][keys]
+  V16 d[kLength];
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) d[key] = Zero();
+#pragma GCC unroll 1
+  for (int f = 0; f < a.features; ++f) {
+    const V16 dcontext = Load(b.dcontext + f * a.stride);
+    const float* const v = a.v + f * a.stride;
+#pragma GCC unroll 16
+    for (int key = 0; key < kLength; ++key) d[key] = MulAdd(Set(v[key]), dcontext, d[key]);
+  }
+  const bool softmax = a.kind == AttentionKind::kSoftmax;
+  V16 mean = Zero();
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) {
+    if (a.mask != nullptr) d[key] = Mul(d[key], Load(a.mask + key * kLanes));
+    if (softmax) mean = MulAdd(Load(a.weights + key * kLanes), d[key], mean);
+  }
+  const V16 scale = Set(a.scale), one = Set(1.0f);
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) {
+    const V16 weight = Load(a.weights + key * kLanes);
+    const V16 slope = softmax ? weight : Mul(weight, Sub(one, weight));
+    const V16 product = Mul(Mul(slope, scale), Sub(d[key], mean));
+    Store(IfThenElseZero(Looks(a, 0, key), product), ds + key * kLanes);
+  }
+  SumShort<kLength>(a, a.k, ds, b.dq);
+  TransposeSquare(ds, kLanes, transposed, kLanes);
+  SumShort<kLength>(a, a.q, transposed, b.dk);
+  TransposeSquare(a.mask != nullptr ? a.dropped : a.weights, kLanes, transposed, kLanes);
+  SumShort<kLength>(a, b.dcontext, transposed, b.dv);
+}
+
+// By length.
+template <int... kLengths>
+constexpr std::array<void (*)(const Attention&), sizeof...(kLengths)> ShortForwards(
+    std::integer_sequence<int, kLengths...>) {
+  return {ShortForward<kLengths + 1>...};
+}
+template <int... kLengths>
+constexpr std::array<void (*)(const AttentionBack&), sizeof...(kLengths)> ShortBackwards(
+    std::integer_sequence<int, kLengths...>) {
+  return {ShortBackward<kLengths + 1>...};
+}
+
 HWY_NOINLINE void AttentionForward(const Attention& a) {
+  if constexpr (kParts == 1) {
+    constexpr auto kShort = ShortForwards(std::make_integer_sequence<int, kLanes>());
+    if (a.length <= kLanes) return kShort[static_cast<size_t>(a.length - 1)](a);
+  }
   KeyQueryProducts(a, a.k, a.q, a.weights);
   for (int query = 0; query < a.length; query += kLanes) {
     if (a.kind == AttentionKind::kSoftmax) {
@@ -187,6 +316,10 @@ HWY_INLINE void TransposeWeights(const Attention& a, const float* from, float* t
 
 HWY_NOINLINE void AttentionBackward(const AttentionBack& b) {
   const Attention& a = b.forward;
+  if constexpr (kParts == 1) {
+    constexpr auto kShort = ShortBackwards(std::make_integer_sequence<int, kLanes>());
+    if (a.length <= kLanes) return kShort[static_cast<size_t>(a.length - 1)](b);
+  }
   const int padded = RoundUp(a.length);
   float* const d = b.scratch;                             // [keys][queries]
   float* const transposed = b.scratch + padded * padded;  // [queries][keys]

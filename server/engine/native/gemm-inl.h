@@ -26,73 +26,108 @@ constexpr int TileRows(int vectors) {
   return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 16;
 }
 
+// Element r of a column of A. Four rows share a pointer, since sixteen pointers, or as many
+// multiples of a stride, are more than there are registers.
+template <int kRows>
+struct ColumnOfA {
+  ColumnOfA(const Gemm& g, int i) {
+    for (int q = 0; q < kQuads; ++q) quad[q] = g.a + (i + 4 * q) * g.a_row;
+  }
+  HWY_INLINE float operator()(int r, ptrdiff_t row, ptrdiff_t twice, ptrdiff_t thrice) const {
+    const float* const from = quad[r / 4];
+    return r % 4 == 0 ? *from : from[r % 4 == 1 ? row : r % 4 == 2 ? twice : thrice];
+  }
+  HWY_INLINE void Advance(ptrdiff_t by) {
+#pragma GCC unroll 4
+    for (int q = 0; q < kQuads; ++q) quad[q] += by;
+  }
+
+  static constexpr int kQuads = (kRows + 3) / 4;
+  const float* quad[kQuads];
+};
+
+// How a tile ends: kWhole if all of its columns are written.
+template <bool kBias, bool kAccumulate, bool kWhole>
+struct Ending {};
+
 // Rows i… and columns j… of C. Each element of A is broadcast against a row of B: nothing is
 // transposed or packed, and every sum stays in its register until it is whole.
-template <int kRows, int kVectors>
-HWY_INLINE void GemmTile(const Gemm& g, int i, int j) {
+template <int kRows, int kVectors, bool kBias, bool kAccumulate, bool kWhole>
+HWY_INLINE void GemmTile(const Gemm& g, int i, int j, Ending<kBias, kAccumulate, kWhole>) {
   V16 sum[kRows][kVectors];
-  float* const c = g.c + i * g.c_row + j;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sum[r][v] = Zero();
   }
-  const float* a = g.a + i * g.a_row;
+  ColumnOfA<kRows> a(g, i);
+  const ptrdiff_t a_row = g.a_row, twice = 2 * a_row, thrice = 3 * a_row, a_k = g.a_k;
   const float* b = g.b + j;
 #pragma GCC unroll 1
-  for (int k = 0; k < g.depth; ++k, a += g.a_k, b += g.b_row) {
+  for (int k = 0; k < g.depth; ++k, b += g.b_row) {
     V16 row[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) row[v] = Load(b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const V16 element = Set(a[r * g.a_row]);
+      const V16 element = Set(a(r, a_row, twice, thrice));
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[r][v] = MulAdd(element, row[v], sum[r][v]);
     }
+    a.Advance(a_k);
   }
   // What a sum is added to comes last: a large one would round every product away that follows it.
-  const int columns = g.columns - j;
+  const ptrdiff_t c_row = g.c_row;
+  float* c = g.c + i * c_row + j;
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-    const V16 bias = g.bias != nullptr ? Set(g.bias[i + r]) : Zero();
+  for (int r = 0; r < kRows; ++r, c += c_row) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      float* const to = c + r * g.c_row + v * kLanes;
-      if (g.bias != nullptr) sum[r][v] = Add(sum[r][v], bias);
-      if (g.accumulate) sum[r][v] = Add(Load(to), sum[r][v]);
-      if (columns >= (v + 1) * kLanes) {
+      float* const to = c + v * kLanes;
+      if constexpr (kBias) sum[r][v] = Add(sum[r][v], Set(g.bias[i + r]));
+      if constexpr (kAccumulate) sum[r][v] = Add(Load(to), sum[r][v]);
+      if constexpr (kWhole) {
         Store(sum[r][v], to);
       } else {
-        StoreFirst(sum[r][v], columns - v * kLanes, to);
+        StoreFirst(sum[r][v], std::min(g.columns - j - v * kLanes, kLanes), to);
       }
     }
   }
 }
 
 // Rows from i on: whole tiles first, then smaller ones.
-template <int kRows, int kVectors>
-HWY_INLINE void GemmRows(const Gemm& g, int i, int j) {
-  for (; g.rows - i >= kRows; i += kRows) GemmTile<kRows, kVectors>(g, i, j);
+template <int kRows, int kVectors, typename End>
+HWY_INLINE void GemmRows(const Gemm& g, int i, int j, End end) {
+  for (; g.rows - i >= kRows; i += kRows) GemmTile<kRows, kVectors>(g, i, j, end);
   if constexpr (kRows > 1) {
     constexpr int kFewer = kRows > 8 ? 8 : kRows > 4 ? 4 : kRows > 2 ? 2 : 1;
-    if (i < g.rows) GemmRows<kFewer, kVectors>(g, i, j);
+    if (i < g.rows) GemmRows<kFewer, kVectors>(g, i, j, end);
   }
 }
 
-// Columns from j on: as many tiles of a width as there is room for, then narrower ones.
-template <int kVectors>
+// Columns from j on: as many tiles of a width as there is room for, then narrower ones, and last
+// the vector of which not all is written.
+template <int kVectors, bool kBias, bool kAccumulate>
 HWY_INLINE void GemmColumns(const Gemm& g, int j) {
-  const int vectors = RoundUp(g.columns) / kLanes;
-  for (; vectors - j / kLanes >= kVectors; j += kVectors * kLanes) {
-    GemmRows<TileRows(kVectors), kVectors>(g, 0, j);
+  constexpr int kWidth = kVectors * kLanes;
+  for (; g.columns - j >= kWidth; j += kWidth) {
+    GemmRows<TileRows(kVectors), kVectors>(g, 0, j, Ending<kBias, kAccumulate, true>());
   }
   if constexpr (kVectors > 1) {
-    if (j < g.columns) GemmColumns<kVectors - 1>(g, j);
+    if (j < g.columns) GemmColumns<kVectors - 1, kBias, kAccumulate>(g, j);
+  } else if (j < g.columns) {
+    GemmRows<TileRows(1), 1>(g, 0, j, Ending<kBias, kAccumulate, false>());
   }
 }
 
-HWY_NOINLINE void MultiplyMatrices(const Gemm& g) { GemmColumns<kWidest>(g, 0); }
+HWY_NOINLINE void MultiplyMatrices(const Gemm& g) {
+  if (g.bias == nullptr) {
+    g.accumulate ? GemmColumns<kWidest, false, true>(g, 0)
+                 : GemmColumns<kWidest, false, false>(g, 0);
+  } else {
+    g.accumulate ? GemmColumns<kWidest, true, true>(g, 0) : GemmColumns<kWidest, true, false>(g, 0);
+  }
+}
 
 // Four rows of four columns, by the shuffles that every target has.
 HWY_INLINE void TransposeQuad(const float* from, ptrdiff_t from_row, float* to, ptrdiff_t to_row) {

@@ -50,8 +50,8 @@ HWY_INLINE void Gather(V16 x, const Nodes& at, float* row) {
   if (at.count == kLanes) {
     Store(x, row);
   } else if constexpr (kParts == 1) {
-    const auto gathered = hn::TableLookupLanes(x.part[0], hn::SetTableIndices(D(), at.lane));
-    hn::BlendedStore(gathered, hn::FirstN(D(), static_cast<size_t>(at.count)), D(), row);
+    StoreFirst({{hn::TableLookupLanes(x.part[0], hn::SetTableIndices(D(), at.lane))}}, at.count,
+               row);
   } else {
     HWY_ALIGN float lanes[kLanes];
     Store(x, lanes);

@@ -93,9 +93,13 @@ HWY_INLINE void Store(V16 a, float* to) {
 
 // The first `count` lanes alone.
 HWY_INLINE void StoreFirst(V16 a, int count, float* to) {
-  HWY_ALIGN float lanes[kLanes];
-  Store(a, lanes);
-  for (int i = 0; i < count; ++i) to[i] = lanes[i];
+  if constexpr (kParts == 1) {
+    hn::BlendedStore(a.part[0], hn::FirstN(D(), static_cast<size_t>(count)), D(), to);
+  } else {
+    HWY_ALIGN float lanes[kLanes];
+    Store(a, lanes);
+    for (int i = 0; i < count; ++i) to[i] = lanes[i];
+  }
 }
 
 // Lanes k and k + 8 first, then k and k + 4, k + 2, k + 1: the same tree on every target.
