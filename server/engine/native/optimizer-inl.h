@@ -93,7 +93,8 @@ HWY_NOINLINE void Lerp(const float* x, float a, float* y, int64_t n) {
   ForEachVector(n, buffers, step);
 }
 
-// In sixteen sums of doubles, added up in a fixed order.
+// In sixteen sums of doubles, added up in a fixed order; a float's square is exact in them, so that
+// it does not matter whether a target rounds products.
 HWY_NOINLINE double SquaredNorm(const float* x, int64_t n) {
   const hn::CappedTag<double, kLanes> doubles;
   const hn::Rebind<float, decltype(doubles)> floats;
@@ -104,7 +105,7 @@ HWY_NOINLINE double SquaredNorm(const float* x, int64_t n) {
   const auto add = [&](const float* from) HWY_ATTR {
     for (int v = 0; v < kVectors; ++v) {
       const auto value = hn::PromoteTo(doubles, hn::LoadU(floats, from + v * kDoubles));
-      sum[v] = hn::Add(sum[v], hn::Mul(value, value));
+      sum[v] = hn::MulAdd(value, value, sum[v]);
     }
   };
   int64_t i = 0;
