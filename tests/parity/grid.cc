@@ -133,6 +133,8 @@ TokenBatch DrawBatch(Dice& dice, const ModelConfig& model, int64_t rows, bool pa
   return batch;
 }
 
+}  // namespace
+
 GridCase DrawCase(uint64_t number) {
   Dice dice(number);
   GridCase drawn;
@@ -157,8 +159,6 @@ GridCase DrawCase(uint64_t number) {
   }
   return drawn;
 }
-
-}  // namespace
 
 std::vector<GridCase> MakeGrid() {
   constexpr uint64_t kCases = 480;

@@ -2,6 +2,7 @@
 #ifndef ABLATE_TESTS_PARITY_GRID_H_
 #define ABLATE_TESTS_PARITY_GRID_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,10 @@ struct GridCase {
   std::vector<std::vector<TokenBatch>> batches;  // [runs][training.steps]
 };
 
-// Random settings, the same at every call; every switch has each of its values many times.
+// Random settings by their number.
+GridCase DrawCase(uint64_t number);
+
+// The first of them, the same at every call; every switch has each of its values many times.
 std::vector<GridCase> MakeGrid();
 
 }  // namespace ablate::engine
