@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/random.h"
+#include "server/engine/data/dropout_site.h"
 
 namespace ablate::engine::native {
 namespace {
@@ -19,17 +19,10 @@ constexpr float kMomentum = 0.1f;
 
 void FillMask(const PassSetting& pass, double rate, const std::string& site, const MaskLines& lines,
               float* mask) {
-  const uint64_t stream =
-      SplitMix64::At(StreamSeed(pass.seed, absl::StrCat("dropout/", site)), pass.step);
-  const auto threshold = static_cast<uint64_t>(std::ceil(rate * 0x1p32));
-  const auto kept = static_cast<float>(1 / (1 - rate));
+  const DropoutSite here(rate, pass.seed, pass.step, site);
   for (int l = 0; l < lines.lines; ++l) {
-    float* to = mask + l * lines.line;
-    const auto first = static_cast<uint64_t>(lines.first[l]);
-    for (int j = 0; j < lines.length; ++j, to += lines.stride) {
-      const uint64_t number = SplitMix64::At(stream, first + static_cast<uint64_t>(j));
-      *to = (number >> 32) >= threshold ? kept : 0.0f;
-    }
+    here.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
+                  lines.stride);
   }
 }
 

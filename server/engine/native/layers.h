@@ -125,9 +125,8 @@ class Layers {
   Floats room_;
 };
 
-// Fills [lines][length] with what dropout multiplies by: 0 or 1/(1 − rate). Element e of an update
-// stays as model/dropout.h says; line l begins with element first[l], and element j of it goes to
-// mask[l·line + j·stride].
+// Fills [lines][length] with what dropout multiplies by (data/dropout_site.h): line l begins with
+// element first[l], and element j of it goes to mask[l·line + j·stride].
 struct MaskLines {
   const int64_t* first = nullptr;
   int lines = 0;
