@@ -137,6 +137,21 @@ void AddFeedbackOfErrors(const ModelConfig& config, LayoutBuilder& builder) {
   }
 }
 
+// Whether a parameter is a matrix, on which weight decay may act alone.
+bool IsMatrix(ParameterRole role) {
+  switch (role) {
+    case ParameterRole::kWeight:
+    case ParameterRole::kEmbedding:
+    case ParameterRole::kPosition:
+    case ParameterRole::kHead:
+      return true;
+    case ParameterRole::kBias:
+    case ParameterRole::kGain:
+      break;
+  }
+  return false;
+}
+
 bool HasNorms(const ModelConfig& config) { return config.norm.placement != NormPlacement::kNone; }
 
 }  // namespace
@@ -182,6 +197,18 @@ ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
   if (rule == LearningRule::kFeedbackAlignment) builder.AddFeedbackOfWeights();
   if (rule == LearningRule::kDirectFeedbackAlignment) AddFeedbackOfErrors(config, builder);
   return builder.Take();
+}
+
+std::vector<ParameterRange> DecayRanges(const ParameterLayout& layout, WeightDecayOn on) {
+  std::vector<ParameterRange> ranges;
+  for (const ParameterInfo& parameter : layout.parameters) {
+    const bool decays = on == WeightDecayOn::kAll || IsMatrix(parameter.role);
+    if (ranges.empty() || ranges.back().decays != decays) {
+      ranges.push_back({parameter.offset, 0, decays});
+    }
+    ranges.back().size += parameter.size;
+  }
+  return ranges;
 }
 
 std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {

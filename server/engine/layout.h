@@ -101,6 +101,16 @@ inline ParameterLayout MakeLayout(const ModelConfig& model) {
   return MakeLayout(model, LearningRule::kBackprop);
 }
 
+// Elements [offset, offset + size) of one run's parameters.
+struct ParameterRange {
+  int64_t offset = 0;
+  int64_t size = 0;
+  bool decays = false;  // whether weight decay acts on them
+};
+
+// All of the parameters in their order; neighbours that decay alike are one range.
+std::vector<ParameterRange> DecayRanges(const ParameterLayout& layout, WeightDecayOn on);
+
 // Whether a norm of this kind has this deviation together with its backward mode: LayerNorm has
 // both deviations, the unbiased one with the exact backward only, the other kinds have the one.
 bool HasDeviation(const NormConfig& config);
