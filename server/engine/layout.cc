@@ -1,5 +1,6 @@
 #include "server/engine/layout.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -101,7 +102,7 @@ class LayoutBuilder {
 };
 
 void AddAttention(const ModelConfig& config, LayoutBuilder& builder) {
-  if (config.attention.kind == AttentionKind::kNone) return;
+  if (!Attends(config)) return;
   const int64_t width = config.width;
   if (HasAttentionNorm(config)) {
     builder.AddNorm("attention.norm", Module::kAttentionNorm, config);
@@ -152,16 +153,26 @@ bool IsMatrix(ParameterRole role) {
   return false;
 }
 
-bool HasNorms(const ModelConfig& config) { return config.norm.placement != NormPlacement::kNone; }
+bool InBlocks(const NormConfig& config) { return config.placement != NormPlacement::kNone; }
 
 }  // namespace
 
+bool Attends(const ModelConfig& config) { return config.attention.kind != AttentionKind::kNone; }
+
+int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
+
+double ScoreScale(const ModelConfig& config) {
+  return 1 / std::sqrt(static_cast<double>(HeadSize(config)));
+}
+
+bool HasNorm(const NormConfig& config) { return InBlocks(config) || config.final; }
+
 bool HasAttentionNorm(const ModelConfig& config) {
-  return config.norm.attention && HasNorms(config) && config.attention.kind != AttentionKind::kNone;
+  return config.norm.attention && InBlocks(config.norm) && Attends(config);
 }
 
 bool HasFeedForwardNorm(const ModelConfig& config) {
-  return config.norm.feed_forward && HasNorms(config);
+  return config.norm.feed_forward && InBlocks(config.norm);
 }
 
 bool HasDeviation(const NormConfig& config) {

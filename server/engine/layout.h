@@ -76,6 +76,16 @@ struct ParameterLayout {
   int64_t buffer_size = 0;                // of all
 };
 
+// Whether blocks have attention.
+bool Attends(const ModelConfig& config);
+
+// Features of a head, and what its scores are multiplied by: 1/√(features of a head).
+int HeadSize(const ModelConfig& config);
+double ScoreScale(const ModelConfig& config);
+
+// Whether norms have a place: in blocks or before the head.
+bool HasNorm(const NormConfig& config);
+
 // Whether a block has a norm at its attention site, which a block without attention does not have,
 // and at its feed-forward site.
 bool HasAttentionNorm(const ModelConfig& config);

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/layout.h"
 
 namespace ablate::engine {
 namespace {
@@ -21,7 +22,7 @@ template <typename Visit>
 void VisitSites(const ModelConfig& model, const Visit& visit) {
   for (int block = 0; block < model.layers; ++block) {
     for (const SiteInfo& info : kSites) {
-      if (model.attention.kind == AttentionKind::kNone && IsOfAttention(info.site)) continue;
+      if (!Attends(model) && IsOfAttention(info.site)) continue;
       if (info.in_block || block == 0) visit(NameOf(info, block), info.site, block);
     }
   }

@@ -1,16 +1,11 @@
 #include "server/engine/native/query_pass.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "server/engine/layout.h"
 
 namespace ablate::engine::native {
 namespace {
-
-int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
-
-float ScoreScale(const ModelConfig& config) {
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(HeadSize(config))));
-}
 
 // Rows `part`·width… of the fused linear: queries, keys, values.
 Linear PartOf(const Linear& qkv, int part) {
@@ -45,8 +40,6 @@ QueryPass::QueryPass(const ModelConfig& config, const PassSetting& pass, Learnin
       positions_(config),
       row_(RoundUp(config.width)) {}
 
-bool QueryPass::attends() const { return config_.attention.kind != AttentionKind::kNone; }
-
 bool QueryPass::normalises_rows() const {
   const NormPlacement placement = config_.norm.placement;
   return HasAttentionNorm(config_) &&
@@ -63,7 +56,7 @@ void QueryPass::Prepare(const QueryColumns& columns) {
   for (const int length : columns.lengths) {
     first_row_.push_back(count_);
     weights_at_.push_back(weights);
-    count_ += attends() ? length : 1;
+    count_ += Attends(config_) ? length : 1;
     weights += int64_t{config_.heads} * RoundUp(length);
   }
   weights_.Reserve(weights);
@@ -89,7 +82,7 @@ void QueryPass::ReadRows(const Model& model, const QueryColumns& columns) {
   int at = 0;
   for (size_t s = 0; s < columns.lengths.size(); ++s) {
     const int length = columns.lengths[s];
-    for (int t = attends() ? 0 : length - 1; t < length; ++t, ++at) {
+    for (int t = Attends(config_) ? 0 : length - 1; t < length; ++t, ++at) {
       const float* const token = model.token_embedding + columns.tokens[s][t] * width;
       const float* const position = positions_.Row(model, t);
       row_at_[static_cast<size_t>(at)] = token;
@@ -113,13 +106,13 @@ void QueryPass::ReadRows(const Model& model, const QueryColumns& columns) {
   const auto gather_last = [&](float* to) {
     for (int c = 0; c < columns_; ++c) {
       const auto s = static_cast<size_t>(std::min(c, columns.rows - 1));
-      const int last = first_row_[s] + (attends() ? columns.lengths[s] : 1) - 1;
+      const int last = first_row_[s] + (Attends(config_) ? columns.lengths[s] : 1) - 1;
       std::copy_n(row_at_[static_cast<size_t>(last)], width, gathered + int64_t{c} * row_);
     }
     kernels_.transpose(gathered, row_, columns_, width, to, columns_);
   };
   gather_last(stream_.Reserve(int64_t{width} * columns_));
-  if (!attends()) return;
+  if (!Attends(config_)) return;
   if (normalises_rows()) {
     for (int i = count_; i < padded; ++i) {
       std::copy_n(embedded_.data() + int64_t{count_ - 1} * row_, row_,
@@ -138,7 +131,7 @@ void QueryPass::ReadRows(const Model& model, const QueryColumns& columns) {
 
 // drows_, of what attention reads, becomes that of the rows before their norm.
 void QueryPass::BackThroughRowNorm(const Model& model) {
-  if (!attends() || !normalises_rows()) return;
+  if (!Attends(config_) || !normalises_rows()) return;
   const int width = config_.width, padded = RoundUp(count_);
   float* const by_feature = by_feature_.data();
   kernels_.transpose(drows_.data(), row_, padded, width, by_feature, padded);
@@ -155,14 +148,14 @@ void QueryPass::RowsBack(const Model& model, const QueryColumns& columns) {
   kernels_.transpose(d_.data(), columns_, width, columns_, last, row_);
   for (int s = 0; s < columns.rows; ++s) {
     const auto at = static_cast<size_t>(s);
-    const int row = first_row_[at] + (attends() ? columns.lengths[at] : 1) - 1;
+    const int row = first_row_[at] + (Attends(config_) ? columns.lengths[at] : 1) - 1;
     kernels_.combine(1, last + int64_t{s} * row_, 1, drows + int64_t{row} * row_, row_);
   }
   if (layers_.drops()) kernels_.multiply(row_mask_.data(), drows, int64_t{count_} * row_);
   const float* from = drows;
   for (size_t s = 0; s < columns.lengths.size(); ++s) {
     const int length = columns.lengths[s];
-    for (int t = attends() ? 0 : length - 1; t < length; ++t, from += row_) {
+    for (int t = Attends(config_) ? 0 : length - 1; t < length; ++t, from += row_) {
       float* const token = model.dtoken_embedding + columns.tokens[s][t] * width;
       for (int f = 0; f < width; ++f) token[f] += from[f];
       if (config_.positions != Positions::kLearned) continue;
@@ -264,7 +257,7 @@ QueryAttention QueryPass::AttentionOf(const QueryColumns& columns, int sequence)
   a.length = columns.lengths[s];
   a.width = config_.width;
   a.heads = config_.heads;
-  a.scale = ScoreScale(config_);
+  a.scale = static_cast<float>(ScoreScale(config_));
   a.rows = row_at_.data() + first_row_[s];
   a.queries = queries_.data() + at * row_;
   a.offsets = offsets_.data() + at;
@@ -286,6 +279,7 @@ void QueryPass::Attend(const Model& model, const QueryColumns& columns) {
   layers_.Apply(PartOf(block.qkv, 0), in_last_.data(), columns_, q_.Reserve(part));
   ThroughHeads(keys.weight, q_.data(), absorbed_.Reserve(by_head));
   ToRows(absorbed_.data(), queries_.Reserve(rows));
+  const auto scale = static_cast<float>(ScoreScale(config_));
   float* const offsets = offsets_.Reserve(int64_t{columns_} * heads);
   for (int c = 0; c < columns_; ++c) {
     for (int h = 0; h < heads; ++h) {
@@ -293,8 +287,7 @@ void QueryPass::Attend(const Model& model, const QueryColumns& columns) {
       for (int f = h * size; keys.bias != nullptr && f < (h + 1) * size; ++f) {
         sum += q_.data()[int64_t{f} * columns_ + c] * keys.bias[f];
       }
-      offsets[c * heads + h] =
-          sum * ScoreScale(config_) + static_cast<float>(config_.attention.score_bias);
+      offsets[c * heads + h] = sum * scale + static_cast<float>(config_.attention.score_bias);
     }
   }
 
@@ -375,12 +368,13 @@ void QueryPass::AttendBack(const Model& model, const QueryColumns& columns) {
   AddHeadGradients(dcontext, seen_.data(), values.dweight);
   AddHeadGradients(q_.data(), dqueries_.data(), keys.dweight);
   ToFeatures(dqueries_.data(), by_feature);
+  const auto scale = static_cast<float>(ScoreScale(config_));
   float* const dq = dq_.Reserve(part);
   FromHeads(keys.weight, by_feature, dq);
   for (int f = 0; keys.bias != nullptr && f < width; ++f) {
     float dbias = 0;
     for (int c = 0; c < columns_; ++c) {
-      const float d = doffsets_.data()[c * heads + f / size] * ScoreScale(config_);
+      const float d = doffsets_.data()[c * heads + f / size] * scale;
       dbias += d * q_.data()[int64_t{f} * columns_ + c];
       dq[int64_t{f} * columns_ + c] += d * keys.bias[f];
     }
@@ -401,7 +395,7 @@ void QueryPass::AttendBack(const Model& model, const QueryColumns& columns) {
 void QueryPass::Run(const Model& model, const QueryColumns& columns) {
   Prepare(columns);
   ReadRows(model, columns);
-  if (attends()) Attend(model, columns);
+  if (Attends(config_)) Attend(model, columns);
   layers_.FeedForward(model.blocks[0], 0, last_, feed_forward_, stream_.data());
 }
 
@@ -418,7 +412,7 @@ LossSums QueryPass::AddGradient(const Model& model, const QueryColumns& columns,
     BackThroughFeedback(layers_, model.blocks[0].feedback, head_.error(), columns_, d);
   }
   layers_.FeedForwardBack(model.blocks[0], last_, feed_forward_, d);
-  if (attends()) AttendBack(model, columns);
+  if (Attends(config_)) AttendBack(model, columns);
   BackThroughRowNorm(model);
   if (direct) {
     std::fill_n(drows_.data(), rows, 0.0f);

@@ -52,7 +52,6 @@ class QueryPass {
   // Adds Σ_columns x·yᵀ to a head's part of dweight, y as rows.
   void AddHeadGradients(const float* x, const float* rows, float* dweight) const;
 
-  bool attends() const;
   bool normalises_rows() const;
 
   const ModelConfig& config_;

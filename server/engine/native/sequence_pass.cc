@@ -4,15 +4,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
 
 namespace ablate::engine::native {
-namespace {
-
-bool Attends(const ModelConfig& config) { return config.attention.kind != AttentionKind::kNone; }
-
-int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
-
-}  // namespace
 
 SequencePass::SequencePass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
                            const Kernels& kernels)
@@ -109,7 +103,7 @@ Attention SequencePass::HeadOf(const Columns& columns, size_t sequence, int head
   a.causal = config_.attention.causal;
   a.length = is.length;
   a.features = size;
-  a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
+  a.scale = static_cast<float>(ScoreScale(config_));
   a.bias = static_cast<float>(config_.attention.score_bias);
   a.stride = columns.count;
   a.q = memory.qkv.data() + first;
