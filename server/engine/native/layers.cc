@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
-#include "server/engine/data/dropout_site.h"
-
 namespace ablate::engine::native {
 namespace {
 
@@ -17,11 +14,9 @@ constexpr float kMomentum = 0.1f;
 
 }  // namespace
 
-void FillMask(const PassSetting& pass, double rate, const std::string& site, const MaskLines& lines,
-              float* mask) {
-  const DropoutSite here(rate, pass.seed, pass.step, site);
+void FillMask(const DropoutSite& site, const MaskLines& lines, float* mask) {
   for (int l = 0; l < lines.lines; ++l) {
-    here.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
+    site.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
                   lines.stride);
   }
 }
@@ -151,9 +146,8 @@ void Layers::Begin(const SublayerNorms& norms, const float* stream, const Column
   }
 }
 
-void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x,
-                 const std::string& site, const ColumnGroup& group, SublayerMemory& memory,
-                 float* stream) {
+void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x, BlockSite site,
+                 const ColumnGroup& group, SublayerMemory& memory, float* stream) {
   const int64_t elements = int64_t{config_.width} * group.count;
   if (AddsPlainly(norms)) {
     Apply(last, x, group.count, stream, /*add=*/true);
@@ -207,8 +201,7 @@ void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group
   Apply(block.up, memory.sublayer.in.data(), group.count, up);
   kernels_.activate(
       {config_.activation, config_.hidden, group.count, up, hidden, pass_.training ? up : nullptr});
-  End(norms, block.down, hidden, absl::StrCat("block.", index, ".feed_forward.output"), group,
-      memory.sublayer, stream);
+  End(norms, block.down, hidden, {Site::kFeedForwardOutput, index}, group, memory.sublayer, stream);
 }
 
 void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
@@ -231,12 +224,11 @@ void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
   BeginBack(norms, group, memory.sublayer, room, d);
 }
 
-void Layers::Drop(const std::string& site, const ColumnGroup& group, Floats& mask, float* x) const {
+void Layers::Drop(BlockSite site, const ColumnGroup& group, Floats& mask, float* x) const {
   if (!drops()) return;
   const int64_t elements = int64_t{config_.width} * group.count;
   float* const to = mask.Reserve(elements);
-  FillMask(pass_, config_.dropout, site,
-           {group.element, group.count, config_.width, 1, group.count}, to);
+  FillMask(MasksOf(site), {group.element, group.count, config_.width, 1, group.count}, to);
   kernels_.multiply(to, x, elements);
 }
 

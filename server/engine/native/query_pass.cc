@@ -32,7 +32,6 @@ bool HasQueryPass(const ModelConfig& config) {
 QueryPass::QueryPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
                      const Kernels& kernels)
     : config_(config),
-      pass_(pass),
       rule_(rule),
       kernels_(kernels),
       layers_(config, pass, kernels),
@@ -98,7 +97,7 @@ void QueryPass::ReadRows(const Model& model, const QueryColumns& columns) {
   }
   if (layers_.drops()) {
     float* const mask = row_mask_.Reserve(int64_t{padded} * row_);
-    FillMask(pass_, config_.dropout, "embedding", {element.data(), count_, width, row_, 1}, mask);
+    FillMask(layers_.MasksOf({Site::kEmbedding}), {element.data(), count_, width, row_, 1}, mask);
     kernels_.multiply(mask, embedded_.data(), int64_t{count_} * row_);
   }
   // The stream where the loss reads it; columns that are no sequence repeat the last one.
@@ -235,6 +234,7 @@ void QueryPass::FromHeads(const float* weight, const float* x, float* to) const 
 // As SequencePass::FillWeightsMask, of one query a row.
 void QueryPass::FillWeightsMask(const QueryColumns& columns) {
   if (!layers_.drops()) return;
+  const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights});
   float* const mask = weights_mask_.Reserve(weights_.size());
   const int64_t context = config_.context;
   for (size_t s = 0; s < columns.lengths.size(); ++s) {
@@ -244,8 +244,8 @@ void QueryPass::FillWeightsMask(const QueryColumns& columns) {
       const int64_t row = columns.first_row + static_cast<int64_t>(s);
       first.push_back((row * config_.heads + h) * context * context + (length - 1) * context);
     }
-    FillMask(pass_, config_.dropout, "block.0.attention.weights",
-             {first.data(), config_.heads, length, RoundUp(length), 1}, mask + weights_at_[s]);
+    FillMask(masks, {first.data(), config_.heads, length, RoundUp(length), 1},
+             mask + weights_at_[s]);
   }
 }
 
@@ -307,7 +307,7 @@ void QueryPass::Attend(const Model& model, const QueryColumns& columns) {
   }
   const SublayerNorms norms = {HasAttentionNorm(config_), block.attention_norm,
                                block.attention_post_norm};
-  layers_.End(norms, block.projection, context, "block.0.attention.output", last_, attention_,
+  layers_.End(norms, block.projection, context, {Site::kAttentionOutput}, last_, attention_,
               stream_.data());
 }
 

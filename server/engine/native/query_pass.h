@@ -55,7 +55,6 @@ class QueryPass {
   bool normalises_rows() const;
 
   const ModelConfig& config_;
-  const PassSetting& pass_;
   const LearningRule rule_;
   const Kernels& kernels_;
   Layers layers_;
