@@ -1,5 +1,6 @@
 #include "server/engine/layout.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -101,7 +102,7 @@ class LayoutBuilder {
 };
 
 void AddAttention(const ModelConfig& config, LayoutBuilder& builder) {
-  if (config.attention.kind == AttentionKind::kNone) return;
+  if (!Attends(config)) return;
   const int64_t width = config.width;
   if (HasAttentionNorm(config)) {
     builder.AddNorm("attention.norm", Module::kAttentionNorm, config);
@@ -137,16 +138,41 @@ void AddFeedbackOfErrors(const ModelConfig& config, LayoutBuilder& builder) {
   }
 }
 
-bool HasNorms(const ModelConfig& config) { return config.norm.placement != NormPlacement::kNone; }
+// Whether a parameter is a matrix, on which weight decay may act alone.
+bool IsMatrix(ParameterRole role) {
+  switch (role) {
+    case ParameterRole::kWeight:
+    case ParameterRole::kEmbedding:
+    case ParameterRole::kPosition:
+    case ParameterRole::kHead:
+      return true;
+    case ParameterRole::kBias:
+    case ParameterRole::kGain:
+      break;
+  }
+  return false;
+}
+
+bool InBlocks(const NormConfig& config) { return config.placement != NormPlacement::kNone; }
 
 }  // namespace
 
+bool Attends(const ModelConfig& config) { return config.attention.kind != AttentionKind::kNone; }
+
+int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
+
+double ScoreScale(const ModelConfig& config) {
+  return 1 / std::sqrt(static_cast<double>(HeadSize(config)));
+}
+
+bool HasNorm(const NormConfig& config) { return InBlocks(config) || config.final; }
+
 bool HasAttentionNorm(const ModelConfig& config) {
-  return config.norm.attention && HasNorms(config) && config.attention.kind != AttentionKind::kNone;
+  return config.norm.attention && InBlocks(config.norm) && Attends(config);
 }
 
 bool HasFeedForwardNorm(const ModelConfig& config) {
-  return config.norm.feed_forward && HasNorms(config);
+  return config.norm.feed_forward && InBlocks(config.norm);
 }
 
 bool HasDeviation(const NormConfig& config) {
@@ -182,6 +208,18 @@ ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {
   if (rule == LearningRule::kFeedbackAlignment) builder.AddFeedbackOfWeights();
   if (rule == LearningRule::kDirectFeedbackAlignment) AddFeedbackOfErrors(config, builder);
   return builder.Take();
+}
+
+std::vector<ParameterRange> DecayRanges(const ParameterLayout& layout, WeightDecayOn on) {
+  std::vector<ParameterRange> ranges;
+  for (const ParameterInfo& parameter : layout.parameters) {
+    const bool decays = on == WeightDecayOn::kAll || IsMatrix(parameter.role);
+    if (ranges.empty() || ranges.back().decays != decays) {
+      ranges.push_back({parameter.offset, 0, decays});
+    }
+    ranges.back().size += parameter.size;
+  }
+  return ranges;
 }
 
 std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {

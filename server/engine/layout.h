@@ -76,6 +76,16 @@ struct ParameterLayout {
   int64_t buffer_size = 0;                // of all
 };
 
+// Whether blocks have attention.
+bool Attends(const ModelConfig& config);
+
+// Features of a head, and what its scores are multiplied by: 1/√(features of a head).
+int HeadSize(const ModelConfig& config);
+double ScoreScale(const ModelConfig& config);
+
+// Whether norms have a place: in blocks or before the head.
+bool HasNorm(const NormConfig& config);
+
 // Whether a block has a norm at its attention site, which a block without attention does not have,
 // and at its feed-forward site.
 bool HasAttentionNorm(const ModelConfig& config);
@@ -100,6 +110,16 @@ ParameterLayout MakeLayout(const ModelConfig& model, LearningRule rule);
 inline ParameterLayout MakeLayout(const ModelConfig& model) {
   return MakeLayout(model, LearningRule::kBackprop);
 }
+
+// Elements [offset, offset + size) of one run's parameters.
+struct ParameterRange {
+  int64_t offset = 0;
+  int64_t size = 0;
+  bool decays = false;  // whether weight decay acts on them
+};
+
+// All of the parameters in their order; neighbours that decay alike are one range.
+std::vector<ParameterRange> DecayRanges(const ParameterLayout& layout, WeightDecayOn on);
 
 // Whether a norm of this kind has this deviation together with its backward mode: LayerNorm has
 // both deviations, the unbiased one with the exact backward only, the other kinds have the one.

@@ -16,6 +16,22 @@
 namespace ablate::spec {
 namespace {
 
+template <typename Enum>
+void Read(const std::string& name, Enum& to) {
+  to = engine::FindByName<Enum>(name).value_or(to);
+}
+
+// What kind of norms a cell has and where, whatever else is wrong with it.
+engine::NormConfig NormOf(const v1::NormSpec& spec) {
+  engine::NormConfig norm;
+  Read(v1::NormKind::Value_Name(spec.kind()), norm.kind);
+  Read(v1::NormDeviation::Value_Name(spec.deviation()), norm.deviation);
+  Read(v1::NormPlacement::Value_Name(spec.placement()), norm.placement);
+  Read(v1::NormBackward::Value_Name(spec.backward()), norm.backward);
+  norm.final = spec.final();
+  return norm;
+}
+
 // One of the fields that do not fit, and how to say so from its side.
 struct Party {
   std::string path;
@@ -106,15 +122,11 @@ class RunChecker {
 
   void CheckNorm() {
     const v1::NormSpec& norm = run_.filled.model().norm();
-    if (!HasNorm()) return;
+    const engine::NormConfig config = NormOf(norm);
+    if (!engine::HasNorm(config)) return;
     const std::string kind = v1::NormKind::Value_Name(norm.kind());
     const std::string deviation = v1::NormDeviation::Value_Name(norm.deviation());
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
-    engine::NormConfig config;
-    config.kind = engine::FindByName<engine::NormKind>(kind).value_or(config.kind);
-    config.backward = engine::FindByName<engine::NormBackward>(backward).value_or(config.backward);
-    config.deviation =
-        engine::FindByName<engine::NormDeviation>(deviation).value_or(config.deviation);
     if (!engine::HasBackward(config)) {
       Report({{"model.norm.backward", backward,
                absl::StrCat(backward, " is not defined for ", kind, " norms, which do not centre"),
@@ -138,7 +150,7 @@ class RunChecker {
   // What a norm divides by has to exist.
   void CheckNormSizes() {
     const v1::ModelSpec& model = run_.filled.model();
-    if (!HasNorm()) return;
+    if (!engine::HasNorm(NormOf(model.norm()))) return;
     const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
     if (unbiased && model.width() == 1) {
       Report({{"model.width", "1", "1 feature has no unbiased deviation", "2 to 8,192"},
@@ -285,11 +297,6 @@ class RunChecker {
   // Whether `path` was written in a setting or an override, and `other` more generally.
   bool IsMoreParticular(const std::string& path, const std::string& other) const {
     return run_.sources.Find(path, run_.merged).rank > run_.sources.Find(other, run_.merged).rank;
-  }
-
-  bool HasNorm() const {
-    const v1::NormSpec& norm = run_.filled.model().norm();
-    return norm.placement() != v1::NormPlacement::none || norm.final();
   }
 
   bool Attends() const { return run_.filled.model().attention().kind() != v1::AttentionKind::none; }

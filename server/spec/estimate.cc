@@ -39,7 +39,7 @@ double NumbersASequence(const engine::ModelConfig& model, double length) {
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head.
   const double block = length * (8 * width + 2.0 * model.hidden + model.heads * length);
-  if (model.attention.kind == engine::AttentionKind::kNone) {
+  if (!engine::Attends(model)) {
     // Normalised inputs and stream; where only the last position is scored the last block sees no
     // other.
     const bool last = model.loss == engine::LossPositions::kLast;
@@ -59,8 +59,8 @@ double FlopsPerSequence(const engine::ModelConfig& model, uint64_t parameters) {
   double multiplying = static_cast<double>(parameters);
   if (!model.tied_head) multiplying -= model.vocabulary * width;  // the embedding is looked up
   if (model.positions == engine::Positions::kLearned) multiplying -= context * width;
-  const bool attends = model.attention.kind != engine::AttentionKind::kNone;
-  const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
+  const double attention =
+      engine::Attends(model) ? 12.0 * model.layers * width * context * context : 0;
   return 6 * multiplying * context + attention;
 }
 

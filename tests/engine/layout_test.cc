@@ -177,6 +177,48 @@ TEST(LayoutTest, OffsetsAreContiguous) {
   }
 }
 
+TEST(DecayRangesTest, LeaveOutBiasesAndGains) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 1;
+  const ParameterLayout layout = MakeLayout(model);
+  const auto names = [&](bool decay) {
+    std::vector<std::string> found;
+    for (const ParameterRange& range : DecayRanges(layout, WeightDecayOn::kMatrices)) {
+      for (const ParameterInfo& parameter : layout.parameters) {
+        const bool inside = parameter.offset >= range.offset &&
+                            parameter.offset + parameter.size <= range.offset + range.size;
+        if (inside && range.decays == decay) found.push_back(parameter.name);
+      }
+    }
+    return found;
+  };
+  EXPECT_THAT(names(true),
+              ElementsAre("token_embedding.weight", "position_embedding.weight",
+                          "block.0.attention.qkv.weight", "block.0.attention.projection.weight",
+                          "block.0.feed_forward.up.weight", "block.0.feed_forward.down.weight",
+                          "head.weight"));
+  EXPECT_EQ(names(true).size() + names(false).size(), layout.parameters.size());
+}
+
+TEST(DecayRangesTest, JoinNeighboursThatDecayAlike) {
+  const ParameterLayout layout = MakeLayout(NamesModel());
+  const std::vector<ParameterRange> all = DecayRanges(layout, WeightDecayOn::kAll);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].offset, 0);
+  EXPECT_EQ(all[0].size, layout.size);
+  EXPECT_TRUE(all[0].decays);
+  // Embeddings; in each block a gain before each of two pairs of linears; a gain before the head.
+  const std::vector<ParameterRange> some = DecayRanges(layout, WeightDecayOn::kMatrices);
+  ASSERT_EQ(some.size(), 1 + 8 * 4 + 2u);
+  int64_t next = 0;
+  for (const ParameterRange& range : some) {
+    EXPECT_EQ(range.offset, next);
+    next += range.size;
+  }
+  EXPECT_EQ(next, layout.size);
+}
+
 // What disappears from (or stays in) the default model's parameters when one switch changes.
 struct SwitchCase {
   const char* what;

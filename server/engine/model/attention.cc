@@ -2,11 +2,11 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <vector>
 
+#include "server/engine/layout.h"
 #include "server/engine/model/dropout.h"
 #include "server/engine/model/layers.h"
 
@@ -118,7 +118,7 @@ using DropWeights = std::function<at::Tensor(const at::Tensor& weights)>;
 at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& bias, const ModelConfig& config, const SequenceShape& shape,
                   const BlockPass& pass, const DropWeights& drop) {
-  const double scale = 1 / std::sqrt(static_cast<double>(q.size(2)));
+  const double scale = ScoreScale(config);
   const at::Tensor keys = k.transpose(1, 2);  // [R·B·H, d/H, T]
   const at::Tensor scores =
       bias.defined() ? at::baddbmm(bias, q, keys, 1, scale) : q.bmm(keys) * scale;  // [R·B·H, S, T]
@@ -151,7 +151,7 @@ at::Tensor PaddingBias(const SequenceShape& shape, int64_t heads, at::TensorOpti
 // The angles at `positions` [R or 1, B, S], the same for every head.
 Rotation MakeRotation(const ModelConfig& config, const at::Tensor& positions,
                       at::TensorOptions options) {
-  const int64_t half = config.width / config.heads / 2;
+  const int64_t half = HeadSize(config) / 2;
   const at::TensorOptions exact = options.dtype(at::kDouble);
   const at::Tensor frequency =
       at::pow(1e4, at::arange(half, exact) / -static_cast<double>(half));  // [d/2H]
@@ -243,7 +243,7 @@ at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape) {
 AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceShape& shape,
                                       at::TensorOptions options) {
   AttentionSetting setting = {config, shape, {}, {}, {}, {}};
-  if (config.attention.kind == AttentionKind::kNone) return setting;
+  if (!Attends(config)) return setting;
   // The last position may look everywhere but at padding.
   setting.last_bias = PaddingBias(shape, config.heads, options);
   // Padding is on the right, where causal queries never look.

@@ -1,42 +1,26 @@
 #include "server/engine/model/dropout.h"
 
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
+#include "server/engine/data/dropout_site.h"
 #include "server/engine/data/random.h"
 
 namespace ablate::engine {
 namespace {
 
-// Where the stream of one run's update begins.
-uint64_t StreamOf(const RunDropout& run, absl::string_view site) {
-  return SplitMix64::At(StreamSeed(run.seed, absl::StrCat("dropout/", site)), run.step);
-}
-
-// Elements below it go.
-uint64_t Threshold(double rate) { return static_cast<uint64_t>(std::ceil(rate * 0x1p32)); }
-
-template <typename Scalar>
-void FillLine(uint64_t stream, uint64_t first, uint64_t threshold, Scalar kept, int64_t length,
-              Scalar* to) {
-  for (int64_t j = 0; j < length; ++j) {
-    const uint64_t number = SplitMix64::At(stream, first + static_cast<uint64_t>(j));
-    to[j] = (number >> 32) >= threshold ? kept : Scalar(0);
-  }
+DropoutSite SiteOf(const Dropout& dropout, int64_t run, absl::string_view site) {
+  const RunDropout& update = dropout.runs[static_cast<size_t>(run)];
+  return {dropout.rate, update.seed, update.step, site};
 }
 
 template <typename Scalar>
 void FillMask(const Dropout& dropout, absl::string_view site, const at::Tensor& first,
               at::Tensor& mask) {
   const int64_t lines = mask.size(1), length = mask.size(2);
-  const uint64_t threshold = Threshold(dropout.rate);
-  const auto kept = static_cast<Scalar>(1 / (1 - dropout.rate));
   Scalar* to = mask.mutable_data_ptr<Scalar>();
   for (int64_t run = 0; run < mask.size(0); ++run) {
-    const uint64_t stream = StreamOf(dropout.runs[static_cast<size_t>(run)], site);
+    const DropoutSite here = SiteOf(dropout, run, site);
     const int64_t* line = first.const_data_ptr<int64_t>() + (first.size(0) > 1 ? run * lines : 0);
     for (int64_t l = 0; l < lines; ++l, to += length) {
-      FillLine(stream, static_cast<uint64_t>(line[l]), threshold, kept, length, to);
+      here.FillLine(static_cast<uint64_t>(line[l]), length, to);
     }
   }
 }
@@ -76,13 +60,14 @@ at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view site,
   at::Tensor streams = at::empty({runs, 1, 1}, words.device(at::kCPU));
   for (int64_t run = 0; run < runs; ++run) {
     streams.mutable_data_ptr<int64_t>()[run] =
-        static_cast<int64_t>(StreamOf(dropout.runs[static_cast<size_t>(run)], site));
+        static_cast<int64_t>(SiteOf(dropout, run, site).stream());
   }
   const at::Tensor number =
       lines.first.unsqueeze(2) + at::arange(1, lines.length + 1, words);  // [R or 1, L, length]
   const at::Tensor mixed =
       Mixed(number.mul(static_cast<int64_t>(SplitMix64::kGamma)) + streams.to(words.device()));
-  const at::Tensor stays = ShiftRight(mixed, 32).ge(static_cast<int64_t>(Threshold(dropout.rate)));
+  const at::Tensor stays =
+      ShiftRight(mixed, 32).ge(static_cast<int64_t>(DropoutSite::Threshold(dropout.rate)));
   return stays.to(options) * (1 / (1 - dropout.rate));
 }
 

@@ -1,5 +1,4 @@
-// Dropout whose masks are a function of seed, step, site and element: nothing of it is kept, and
-// neither a resumed run nor a neighbour in its stack changes it.
+// Dropout on tensors, by the masks of data/dropout_site.h.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
 #define ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
 
@@ -20,10 +19,7 @@ struct DropoutLines {
   int64_t length = 0;
 };
 
-// What x [R, L, length] is multiplied by: 1/(1 − rate) where an element stays, else 0. Element e of
-// a run's update stays if the upper half of number e of splitmix64 is at least rate·2³², begun at
-// Mix(StreamSeed(seed, "dropout/" + site) + γ·(step + 1)), with splitmix64's own finalizer Mix and
-// increment γ: a stream for each update, found without the ones before it. On the CPU.
+// What x [R, L, length] is multiplied by. On the CPU.
 at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const DropoutLines& lines,
                        at::TensorOptions options);
 

@@ -3,13 +3,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/layout.h"
 
 namespace ablate::engine {
 namespace {
-
-std::string NameOf(const SiteInfo& info, int block) {
-  return info.in_block ? absl::StrCat("block.", block, ".", info.name) : std::string(info.name);
-}
 
 bool IsOfAttention(Site site) {
   return site == Site::kAttentionInput || site == Site::kAttentionWeights ||
@@ -21,20 +18,13 @@ template <typename Visit>
 void VisitSites(const ModelConfig& model, const Visit& visit) {
   for (int block = 0; block < model.layers; ++block) {
     for (const SiteInfo& info : kSites) {
-      if (model.attention.kind == AttentionKind::kNone && IsOfAttention(info.site)) continue;
-      if (info.in_block || block == 0) visit(NameOf(info, block), info.site, block);
+      if (!Attends(model) && IsOfAttention(info.site)) continue;
+      if (info.in_block || block == 0) visit(SiteName(info.site, block), info.site, block);
     }
   }
 }
 
 }  // namespace
-
-std::string SiteName(Site site, int block) {
-  for (const SiteInfo& info : kSites) {
-    if (info.site == site) return NameOf(info, block);
-  }
-  return "";
-}
 
 std::vector<std::string> SiteNames(const ModelConfig& model) {
   std::vector<std::string> names;

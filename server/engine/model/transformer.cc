@@ -123,7 +123,7 @@ template <typename Steps>
 at::Tensor AttentionSublayer(const ModelConfig& config, const BlockParameters& block,
                              const at::Tensor& x, const BlockPass& pass, const NormPass& norms,
                              const Steps& steps) {
-  if (config.attention.kind == AttentionKind::kNone) return steps.keep(x);
+  if (!Attends(config)) return steps.keep(x);
   const Sublayer attention = {config, block.attention_norm, block.attention_post_norm,
                               HasAttentionNorm(config), norms};
   const at::Tensor in = pass.At(Site::kAttentionInput, attention.Before(x));    // [R, N, d]
@@ -249,7 +249,7 @@ at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
 Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows)
     : config_(config), parameters_(parameters) {
   const at::TensorOptions options = parameters.token_embedding.options();
-  const int64_t size = config.width / config.heads;
+  const int64_t size = HeadSize(config);
   for (size_t block = 0; block < parameters.blocks.size(); ++block) {
     const auto room = [&] {
       return at::empty({rows * config.heads, config.context, size}, options.requires_grad(false));

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
-#include "server/engine/data/random.h"
-
 namespace ablate::engine::native {
 namespace {
 
@@ -17,19 +14,10 @@ constexpr float kMomentum = 0.1f;
 
 }  // namespace
 
-void FillMask(const PassSetting& pass, double rate, const std::string& site, const MaskLines& lines,
-              float* mask) {
-  const uint64_t stream =
-      SplitMix64::At(StreamSeed(pass.seed, absl::StrCat("dropout/", site)), pass.step);
-  const auto threshold = static_cast<uint64_t>(std::ceil(rate * 0x1p32));
-  const auto kept = static_cast<float>(1 / (1 - rate));
+void FillMask(const DropoutSite& site, const MaskLines& lines, float* mask) {
   for (int l = 0; l < lines.lines; ++l) {
-    float* to = mask + l * lines.line;
-    const auto first = static_cast<uint64_t>(lines.first[l]);
-    for (int j = 0; j < lines.length; ++j, to += lines.stride) {
-      const uint64_t number = SplitMix64::At(stream, first + static_cast<uint64_t>(j));
-      *to = (number >> 32) >= threshold ? kept : 0.0f;
-    }
+    site.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
+                  lines.stride);
   }
 }
 
@@ -158,9 +146,8 @@ void Layers::Begin(const SublayerNorms& norms, const float* stream, const Column
   }
 }
 
-void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x,
-                 const std::string& site, const ColumnGroup& group, SublayerMemory& memory,
-                 float* stream) {
+void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x, BlockSite site,
+                 const ColumnGroup& group, SublayerMemory& memory, float* stream) {
   const int64_t elements = int64_t{config_.width} * group.count;
   if (AddsPlainly(norms)) {
     Apply(last, x, group.count, stream, /*add=*/true);
@@ -214,8 +201,7 @@ void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group
   Apply(block.up, memory.sublayer.in.data(), group.count, up);
   kernels_.activate(
       {config_.activation, config_.hidden, group.count, up, hidden, pass_.training ? up : nullptr});
-  End(norms, block.down, hidden, absl::StrCat("block.", index, ".feed_forward.output"), group,
-      memory.sublayer, stream);
+  End(norms, block.down, hidden, {Site::kFeedForwardOutput, index}, group, memory.sublayer, stream);
 }
 
 void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
@@ -238,12 +224,11 @@ void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
   BeginBack(norms, group, memory.sublayer, room, d);
 }
 
-void Layers::Drop(const std::string& site, const ColumnGroup& group, Floats& mask, float* x) const {
+void Layers::Drop(BlockSite site, const ColumnGroup& group, Floats& mask, float* x) const {
   if (!drops()) return;
   const int64_t elements = int64_t{config_.width} * group.count;
   float* const to = mask.Reserve(elements);
-  FillMask(pass_, config_.dropout, site,
-           {group.element, group.count, config_.width, 1, group.count}, to);
+  FillMask(MasksOf(site), {group.element, group.count, config_.width, 1, group.count}, to);
   kernels_.multiply(to, x, elements);
 }
 

@@ -3,11 +3,12 @@
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_LAYERS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_LAYERS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "server/engine/config.h"
+#include "server/engine/data/dropout_site.h"
+#include "server/engine/model/sites.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/model.h"
@@ -30,6 +31,12 @@ struct ColumnGroup {
   // [count], of the first of a column's elements among all that a site with `width` features could
   // have: what dropout counts by.
   const int64_t* element = nullptr;
+};
+
+// A site whose name is built only where something is dropped.
+struct BlockSite {
+  Site site;
+  int block = 0;
 };
 
 // What a norm keeps for the way back.
@@ -78,7 +85,7 @@ class Layers {
   void Begin(const SublayerNorms& norms, const float* stream, const ColumnGroup& group,
              SublayerMemory& memory) const;
   // The sublayer's last linear, of `x`, and how its output meets the stream.
-  void End(const SublayerNorms& norms, const Linear& last, const float* x, const std::string& site,
+  void End(const SublayerNorms& norms, const Linear& last, const float* x, BlockSite site,
            const ColumnGroup& group, SublayerMemory& memory, float* stream);
   // d is the gradient of the stream behind the sublayer and becomes the part of it that passes the
   // sublayer by. The gradient of the last linear's output: d itself where it is the same, else
@@ -103,7 +110,12 @@ class Layers {
 
   // Multiplies x, of the model's width, by a new mask of this site, kept in `mask`. Nothing where
   // nothing is dropped.
-  void Drop(const std::string& site, const ColumnGroup& group, Floats& mask, float* x) const;
+  void Drop(BlockSite site, const ColumnGroup& group, Floats& mask, float* x) const;
+
+  // The masks of a site in this update; for callers that drop, as it takes the site's name.
+  DropoutSite MasksOf(BlockSite site) const {
+    return {config_.dropout, pass_.seed, pass_.step, SiteName(site.site, site.block)};
+  }
 
   const Kernels& kernels() const { return kernels_; }
   const ModelConfig& config() const { return config_; }
@@ -125,9 +137,8 @@ class Layers {
   Floats room_;
 };
 
-// Fills [lines][length] with what dropout multiplies by: 0 or 1/(1 − rate). Element e of an update
-// stays as model/dropout.h says; line l begins with element first[l], and element j of it goes to
-// mask[l·line + j·stride].
+// Fills [lines][length] with what dropout multiplies by (data/dropout_site.h): line l begins with
+// element first[l], and element j of it goes to mask[l·line + j·stride].
 struct MaskLines {
   const int64_t* first = nullptr;
   int lines = 0;
@@ -135,8 +146,7 @@ struct MaskLines {
   ptrdiff_t line = 0;
   ptrdiff_t stride = 1;
 };
-void FillMask(const PassSetting& pass, double rate, const std::string& site, const MaskLines& lines,
-              float* mask);
+void FillMask(const DropoutSite& site, const MaskLines& lines, float* mask);
 
 }  // namespace ablate::engine::native
 

@@ -31,27 +31,6 @@ Floats CopyOf(const std::vector<float>& values) {
   return floats;
 }
 
-// Elements [offset, offset + size) of the parameters.
-struct Range {
-  int64_t offset = 0;
-  int64_t size = 0;
-  bool decays = false;
-};
-
-// Neighbours that decay alike are one range.
-std::vector<Range> DecayRanges(const TrainingConfig& training, const ParameterLayout& layout) {
-  std::vector<Range> ranges;
-  for (const ParameterInfo& info : layout.parameters) {
-    const bool decays = training.optimizer.weight_decay_on == WeightDecayOn::kAll ||
-                        (info.role != ParameterRole::kBias && info.role != ParameterRole::kGain);
-    if (ranges.empty() || ranges.back().decays != decays) {
-      ranges.push_back({info.offset, 0, decays});
-    }
-    ranges.back().size += info.size;
-  }
-  return ranges;
-}
-
 class NativeBackend : public Backend {
  public:
   NativeBackend(const RunConfig& config, NativeStart start, const Kernels& kernels)
@@ -64,7 +43,7 @@ class NativeBackend : public Backend {
         buffers_(CopyOf(start.buffers)),
         record_(std::move(start.record)),
         gradients_(layout_.size),
-        ranges_(DecayRanges(config.training, layout_)),
+        ranges_(DecayRanges(layout_, config.training.optimizer.weight_decay_on)),
         training_(config_.model, training_pass_, config_.training.rule, kernels),
         evaluation_(config_.model, evaluation_pass_, config_.training.rule, kernels) {
     training_pass_ = {true, config_.model.norm.backward, config_.seed, 0};
@@ -177,7 +156,7 @@ class NativeBackend : public Backend {
     const OptimizerConfig& optimizer = config_.training.optimizer;
     const double clip = config_.training.clip;
     const double scale = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1;
-    for (const Range& range : ranges_) {
+    for (const ParameterRange& range : ranges_) {
       const double decay = range.decays ? optimizer.weight_decay : 0;
       if (optimizer.kind == OptimizerKind::kSgd) {
         StepSgd(request, range, scale, decay);
@@ -190,7 +169,8 @@ class NativeBackend : public Backend {
                   slots_.back().data(), layout_.size);
   }
 
-  void StepAdam(const UpdateRequest& request, const Range& range, double scale, double decay) {
+  void StepAdam(const UpdateRequest& request, const ParameterRange& range, double scale,
+                double decay) {
     const OptimizerConfig& optimizer = config_.training.optimizer;
     AdamStep step;
     step.n = range.size;
@@ -209,7 +189,8 @@ class NativeBackend : public Backend {
     kernels_.adam(step);
   }
 
-  void StepSgd(const UpdateRequest& request, const Range& range, double scale, double decay) {
+  void StepSgd(const UpdateRequest& request, const ParameterRange& range, double scale,
+               double decay) {
     SgdStep step;
     step.n = range.size;
     step.values = values_.data() + range.offset;
@@ -233,7 +214,7 @@ class NativeBackend : public Backend {
   std::vector<Floats> slots_;
   std::vector<std::string> names_;
   std::vector<float> statistics_;
-  const std::vector<Range> ranges_;
+  const std::vector<ParameterRange> ranges_;
   PassSetting training_pass_;
   const PassSetting evaluation_pass_;
   BatchPass training_;

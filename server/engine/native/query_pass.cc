@@ -1,33 +1,10 @@
 #include "server/engine/native/query_pass.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "server/engine/layout.h"
 
 namespace ablate::engine::native {
-namespace {
-
-int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
-
-float ScoreScale(const ModelConfig& config) {
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(HeadSize(config))));
-}
-
-// Rows `part`·width… of the fused linear: queries, keys, values.
-Linear PartOf(const Linear& qkv, int part) {
-  Linear linear = qkv;
-  const int width = qkv.in;
-  const int64_t elements = int64_t{part} * width * width;
-  const auto moved = [](auto* from, int64_t by) { return from == nullptr ? nullptr : from + by; };
-  linear.out = width;
-  linear.weight = qkv.weight + elements;
-  linear.back = qkv.back + elements;
-  linear.dweight = moved(qkv.dweight, elements);
-  linear.bias = moved(qkv.bias, int64_t{part} * width);
-  linear.dbias = moved(qkv.dbias, int64_t{part} * width);
-  return linear;
-}
-
-}  // namespace
 
 bool HasQueryPass(const ModelConfig& config) {
   return config.layers == 1 && config.loss == LossPositions::kLast &&
@@ -37,33 +14,35 @@ bool HasQueryPass(const ModelConfig& config) {
 QueryPass::QueryPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
                      const Kernels& kernels)
     : config_(config),
-      pass_(pass),
       rule_(rule),
       kernels_(kernels),
       layers_(config, pass, kernels),
       head_(layers_),
-      positions_(config),
-      row_(RoundUp(config.width)) {}
+      rows_(layers_) {}
 
-bool QueryPass::attends() const { return config_.attention.kind != AttentionKind::kNone; }
-
-bool QueryPass::normalises_rows() const {
-  const NormPlacement placement = config_.norm.placement;
-  return HasAttentionNorm(config_) &&
-         (placement == NormPlacement::kPre || placement == NormPlacement::kSandwich);
+QueryPass::Parts QueryPass::PartsOf(const Linear& qkv) {
+  const auto part = [&](int64_t index) {
+    const int width = qkv.in;
+    const auto moved = [](auto* from, int64_t by) { return from == nullptr ? nullptr : from + by; };
+    Linear linear = qkv;
+    linear.out = width;
+    linear.weight = qkv.weight + index * width * width;
+    linear.back = qkv.back + index * width * width;
+    linear.dweight = moved(qkv.dweight, index * width * width);
+    linear.bias = moved(qkv.bias, index * width);
+    linear.dbias = moved(qkv.dbias, index * width);
+    return linear;
+  };
+  return {part(0), part(1), part(2)};
 }
 
 void QueryPass::Prepare(const QueryColumns& columns) {
   columns_ = columns.count;
   last_ = {columns.count, nullptr, 0, nullptr};
-  first_row_.clear();
   weights_at_.clear();
-  count_ = 0;
   int64_t weights = 0;
   for (const int length : columns.lengths) {
-    first_row_.push_back(count_);
     weights_at_.push_back(weights);
-    count_ += attends() ? length : 1;
     weights += int64_t{config_.heads} * RoundUp(length);
   }
   weights_.Reserve(weights);
@@ -78,160 +57,42 @@ void QueryPass::Prepare(const QueryColumns& columns) {
   last_.element = last_element_.data();
 }
 
-// The rows of all tokens, those that attention reads and the stream at last positions.
-void QueryPass::ReadRows(const Model& model, const QueryColumns& columns) {
-  const int width = config_.width;
-  const bool plain = config_.positions == Positions::kNone && !layers_.drops();
-  const int padded = RoundUp(count_);
-  if (!plain || normalises_rows()) embedded_.Reserve(int64_t{padded} * row_);
-  row_at_.resize(static_cast<size_t>(padded));
-  std::vector<int64_t> element;
-  int at = 0;
-  for (size_t s = 0; s < columns.lengths.size(); ++s) {
-    const int length = columns.lengths[s];
-    for (int t = attends() ? 0 : length - 1; t < length; ++t, ++at) {
-      const float* const token = model.token_embedding + columns.tokens[s][t] * width;
-      const float* const position = positions_.Row(model, t);
-      row_at_[static_cast<size_t>(at)] = token;
-      if (plain && !normalises_rows()) continue;
-      float* const to = embedded_.data() + int64_t{at} * row_;
-      for (int f = 0; f < width; ++f) {
-        to[f] = position == nullptr ? token[f] : token[f] + position[f];
-      }
-      row_at_[static_cast<size_t>(at)] = to;
-      const int64_t row = columns.first_row + static_cast<int64_t>(s);
-      element.push_back((row * config_.context + t) * width);
-    }
-  }
-  if (layers_.drops()) {
-    float* const mask = row_mask_.Reserve(int64_t{padded} * row_);
-    FillMask(pass_, config_.dropout, "embedding", {element.data(), count_, width, row_, 1}, mask);
-    kernels_.multiply(mask, embedded_.data(), int64_t{count_} * row_);
-  }
-  // The stream where the loss reads it; columns that are no sequence repeat the last one.
-  float* const gathered = room_.Reserve(int64_t{columns_} * row_);
-  const auto gather_last = [&](float* to) {
-    for (int c = 0; c < columns_; ++c) {
-      const auto s = static_cast<size_t>(std::min(c, columns.rows - 1));
-      const int last = first_row_[s] + (attends() ? columns.lengths[s] : 1) - 1;
-      std::copy_n(row_at_[static_cast<size_t>(last)], width, gathered + int64_t{c} * row_);
-    }
-    kernels_.transpose(gathered, row_, columns_, width, to, columns_);
-  };
-  gather_last(stream_.Reserve(int64_t{width} * columns_));
-  if (!attends()) return;
-  if (normalises_rows()) {
-    for (int i = count_; i < padded; ++i) {
-      std::copy_n(embedded_.data() + int64_t{count_ - 1} * row_, row_,
-                  embedded_.data() + int64_t{i} * row_);
-    }
-    float* const by_feature = by_feature_.Reserve(int64_t{width} * padded);
-    kernels_.transpose(embedded_.data(), row_, padded, width, by_feature, padded);
-    layers_.Normalise(model.blocks[0].attention_norm, by_feature, {padded, nullptr, 0, nullptr},
-                      by_feature, row_norm_);
-    float* const rows = rows_.Reserve(int64_t{padded} * row_);
-    kernels_.transpose(by_feature, padded, width, padded, rows, row_);
-    for (int i = 0; i < padded; ++i) row_at_[static_cast<size_t>(i)] = rows + int64_t{i} * row_;
-  }
-  gather_last(in_last_.Reserve(int64_t{width} * columns_));
-}
-
-// drows_, of what attention reads, becomes that of the rows before their norm.
-void QueryPass::BackThroughRowNorm(const Model& model) {
-  if (!attends() || !normalises_rows()) return;
-  const int width = config_.width, padded = RoundUp(count_);
-  float* const by_feature = by_feature_.data();
-  kernels_.transpose(drows_.data(), row_, padded, width, by_feature, padded);
-  layers_.NormaliseBack(model.blocks[0].attention_norm, row_norm_, by_feature,
-                        {padded, nullptr, 0, nullptr}, by_feature, /*add=*/false);
-  kernels_.transpose(by_feature, padded, width, padded, drows_.data(), row_);
-}
-
-// From drows_, and d_ of the stream at last positions, to the embeddings.
-void QueryPass::RowsBack(const Model& model, const QueryColumns& columns) {
-  const int width = config_.width;
-  float* const drows = drows_.data();
-  float* const last = room_.Reserve(int64_t{columns_} * row_);
-  kernels_.transpose(d_.data(), columns_, width, columns_, last, row_);
-  for (int s = 0; s < columns.rows; ++s) {
-    const auto at = static_cast<size_t>(s);
-    const int row = first_row_[at] + (attends() ? columns.lengths[at] : 1) - 1;
-    kernels_.combine(1, last + int64_t{s} * row_, 1, drows + int64_t{row} * row_, row_);
-  }
-  if (layers_.drops()) kernels_.multiply(row_mask_.data(), drows, int64_t{count_} * row_);
-  const float* from = drows;
-  for (size_t s = 0; s < columns.lengths.size(); ++s) {
-    const int length = columns.lengths[s];
-    for (int t = attends() ? 0 : length - 1; t < length; ++t, from += row_) {
-      float* const token = model.dtoken_embedding + columns.tokens[s][t] * width;
-      for (int f = 0; f < width; ++f) token[f] += from[f];
-      if (config_.positions != Positions::kLearned) continue;
-      float* const position = model.dposition_embedding + int64_t{t} * width;
-      for (int f = 0; f < width; ++f) position[f] += from[f];
-    }
-  }
-}
-
-void QueryPass::ToRows(const float* by_feature, float* rows) const {
-  for (int h = 0; h < config_.heads; ++h) {
-    kernels_.transpose(by_feature + int64_t{h} * config_.width * columns_, columns_, config_.width,
-                       columns_, rows + int64_t{h} * row_, int64_t{config_.heads} * row_);
-  }
-}
-
-void QueryPass::ToFeatures(const float* rows, float* by_feature) const {
-  for (int h = 0; h < config_.heads; ++h) {
-    kernels_.transpose(rows + int64_t{h} * row_, int64_t{config_.heads} * row_, columns_,
-                       config_.width, by_feature + int64_t{h} * config_.width * columns_, columns_);
-  }
-}
-
-void QueryPass::ThroughHeads(const float* weight, const float* x, float* to) const {
-  const int size = HeadSize(config_);
+const float* QueryPass::Absorb(const float* weight, const float* x, Floats& rows) {
+  const int size = HeadSize(config_), width = config_.width;
+  const int64_t row = rows_.floats(), between = config_.heads * row;
+  float* const room = room_.Reserve(int64_t{width} * columns_);
+  float* const to = rows.Reserve(columns_ * between);
   for (int h = 0; h < config_.heads; ++h) {
     Gemm g;
-    g.rows = config_.width;
+    g.rows = width;
     g.columns = columns_;
     g.depth = size;
-    g.a = weight + int64_t{h} * size * config_.width;
+    g.a = weight + int64_t{h} * size * width;
     g.a_row = 1;
-    g.a_k = config_.width;
+    g.a_k = width;
     g.b = x + int64_t{h} * size * columns_;
     g.b_row = columns_;
-    g.c = to + int64_t{h} * config_.width * columns_;
+    g.c = room;
     g.c_row = columns_;
     kernels_.gemm(g);
+    kernels_.transpose(room, columns_, width, columns_, to + h * row, between);
   }
+  return to;
 }
 
-void QueryPass::AddHeadGradients(const float* x, const float* rows, float* dweight) const {
-  const int size = HeadSize(config_);
+void QueryPass::Emit(const float* weight, const Floats& rows, float* to) {
+  const int size = HeadSize(config_), width = config_.width;
+  const int64_t row = rows_.floats(), between = config_.heads * row;
+  float* const room = room_.Reserve(int64_t{width} * columns_);
   for (int h = 0; h < config_.heads; ++h) {
-    Gemm g;
-    g.rows = size;
-    g.columns = config_.width;
-    g.depth = columns_;
-    g.a = x + int64_t{h} * size * columns_;
-    g.a_row = columns_;
-    g.b = rows + int64_t{h} * row_;
-    g.b_row = int64_t{config_.heads} * row_;
-    g.c = dweight + int64_t{h} * size * config_.width;
-    g.c_row = config_.width;
-    g.accumulate = true;
-    kernels_.gemm(g);
-  }
-}
-
-void QueryPass::FromHeads(const float* weight, const float* x, float* to) const {
-  const int size = HeadSize(config_);
-  for (int h = 0; h < config_.heads; ++h) {
+    kernels_.transpose(rows.data() + h * row, between, columns_, width, room, columns_);
     Gemm g;
     g.rows = size;
     g.columns = columns_;
-    g.depth = config_.width;
-    g.a = weight + int64_t{h} * size * config_.width;
-    g.a_row = config_.width;
-    g.b = x + int64_t{h} * config_.width * columns_;
+    g.depth = width;
+    g.a = weight + int64_t{h} * size * width;
+    g.a_row = width;
+    g.b = room;
     g.b_row = columns_;
     g.c = to + int64_t{h} * size * columns_;
     g.c_row = columns_;
@@ -239,10 +100,30 @@ void QueryPass::FromHeads(const float* weight, const float* x, float* to) const 
   }
 }
 
+void QueryPass::AddHeadGradients(const float* x, const Floats& rows, float* dweight) const {
+  const int size = HeadSize(config_), width = config_.width;
+  const int64_t row = rows_.floats();
+  for (int h = 0; h < config_.heads; ++h) {
+    Gemm g;
+    g.rows = size;
+    g.columns = width;
+    g.depth = columns_;
+    g.a = x + int64_t{h} * size * columns_;
+    g.a_row = columns_;
+    g.b = rows.data() + h * row;
+    g.b_row = config_.heads * row;
+    g.c = dweight + int64_t{h} * size * width;
+    g.c_row = width;
+    g.accumulate = true;
+    kernels_.gemm(g);
+  }
+}
+
 // As SequencePass::FillWeightsMask, of one query a row.
 void QueryPass::FillWeightsMask(const QueryColumns& columns) {
   if (!layers_.drops()) return;
-  float* const mask = weights_mask_.Reserve(weights_.size());
+  const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights});
+  float* const mask = mask_.Reserve(weights_.size());
   const int64_t context = config_.context;
   for (size_t s = 0; s < columns.lengths.size(); ++s) {
     const int length = columns.lengths[s];
@@ -251,8 +132,8 @@ void QueryPass::FillWeightsMask(const QueryColumns& columns) {
       const int64_t row = columns.first_row + static_cast<int64_t>(s);
       first.push_back((row * config_.heads + h) * context * context + (length - 1) * context);
     }
-    FillMask(pass_, config_.dropout, "block.0.attention.weights",
-             {first.data(), config_.heads, length, RoundUp(length), 1}, mask + weights_at_[s]);
+    FillMask(masks, {first.data(), config_.heads, length, RoundUp(length), 1},
+             mask + weights_at_[s]);
   }
 }
 
@@ -264,77 +145,71 @@ QueryAttention QueryPass::AttentionOf(const QueryColumns& columns, int sequence)
   a.length = columns.lengths[s];
   a.width = config_.width;
   a.heads = config_.heads;
-  a.scale = ScoreScale(config_);
-  a.rows = row_at_.data() + first_row_[s];
-  a.queries = queries_.data() + at * row_;
+  a.scale = static_cast<float>(ScoreScale(config_));
+  a.rows = rows_.of(sequence);
+  a.queries = queries_.data() + at * rows_.floats();
   a.offsets = offsets_.data() + at;
-  a.mask = layers_.drops() ? weights_mask_.data() + weights_at_[s] : nullptr;
+  a.mask = layers_.drops() ? mask_.data() + weights_at_[s] : nullptr;
   a.weights = weights_.data() + weights_at_[s];
-  a.seen = seen_.data() + at * row_;
+  a.seen = seen_.data() + at * rows_.floats();
   a.sums = sums_.data() + at;
   return a;
 }
 
-void QueryPass::Attend(const Model& model, const QueryColumns& columns) {
-  const Block& block = model.blocks[0];
-  const int width = config_.width, heads = config_.heads, size = HeadSize(config_);
-  const int64_t part = int64_t{width} * columns_, by_head = heads * part;
-  const int64_t rows = int64_t{columns_} * heads * row_;
-  const Linear keys = PartOf(block.qkv, 1), values = PartOf(block.qkv, 2);
-
-  // Wq·x + bq, and Wkᵀ of it by head.
-  layers_.Apply(PartOf(block.qkv, 0), in_last_.data(), columns_, q_.Reserve(part));
-  ThroughHeads(keys.weight, q_.data(), absorbed_.Reserve(by_head));
-  ToRows(absorbed_.data(), queries_.Reserve(rows));
+void QueryPass::FormQueries(const Parts& qkv) {
+  const int heads = config_.heads, size = HeadSize(config_);
+  float* const q = q_.Reserve(int64_t{config_.width} * columns_);
+  layers_.Apply(qkv.queries, in_.data(), columns_, q);
+  Absorb(qkv.keys.weight, q, queries_);
+  const auto scale = static_cast<float>(ScoreScale(config_));
+  const auto bias = static_cast<float>(config_.attention.score_bias);
   float* const offsets = offsets_.Reserve(int64_t{columns_} * heads);
   for (int c = 0; c < columns_; ++c) {
     for (int h = 0; h < heads; ++h) {
       float sum = 0;
-      for (int f = h * size; keys.bias != nullptr && f < (h + 1) * size; ++f) {
-        sum += q_.data()[int64_t{f} * columns_ + c] * keys.bias[f];
+      for (int f = h * size; qkv.keys.bias != nullptr && f < (h + 1) * size; ++f) {
+        sum += q[int64_t{f} * columns_ + c] * qkv.keys.bias[f];
       }
-      offsets[c * heads + h] =
-          sum * ScoreScale(config_) + static_cast<float>(config_.attention.score_bias);
+      offsets[c * heads + h] = sum * scale + bias;
     }
   }
+}
 
-  seen_.Reserve(rows);
-  sums_.Reserve(int64_t{columns_} * heads);
-  FillWeightsMask(columns);
-  for (int s = 0; s < columns.rows; ++s) kernels_.query_attention(AttentionOf(columns, s));
-
-  // Wv of what was seen, and bv as often as there is weight.
-  ToFeatures(seen_.data(), seen_by_feature_.Reserve(by_head));
-  float* const context = context_.Reserve(part);
-  FromHeads(values.weight, seen_by_feature_.data(), context);
-  for (int f = 0; values.bias != nullptr && f < width; ++f) {
+void QueryPass::FormContext(const Linear& values) {
+  const int heads = config_.heads, size = HeadSize(config_);
+  float* const context = context_.Reserve(int64_t{config_.width} * columns_);
+  Emit(values.weight, seen_, context);
+  for (int f = 0; values.bias != nullptr && f < config_.width; ++f) {
     for (int c = 0; c < columns_; ++c) {
       context[int64_t{f} * columns_ + c] += values.bias[f] * sums_.data()[c * heads + f / size];
     }
   }
+}
+
+void QueryPass::Attend(const Block& block, const QueryColumns& columns) {
+  const Parts qkv = PartsOf(block.qkv);
+  rows_.Normalise(block.attention_norm);
+  rows_.CopyLast(in_.Reserve(int64_t{config_.width} * columns_));
+  FormQueries(qkv);
+  seen_.Reserve(int64_t{columns_} * config_.heads * rows_.floats());
+  sums_.Reserve(int64_t{columns_} * config_.heads);
+  FillWeightsMask(columns);
+  for (int s = 0; s < columns.rows; ++s) kernels_.query_attention(AttentionOf(columns, s));
+  FormContext(qkv.values);
   const SublayerNorms norms = {HasAttentionNorm(config_), block.attention_norm,
                                block.attention_post_norm};
-  layers_.End(norms, block.projection, context, "block.0.attention.output", last_, attention_,
+  layers_.End(norms, block.projection, context_.data(), {Site::kAttentionOutput}, last_, attention_,
               stream_.data());
 }
 
-void QueryPass::AttendBack(const Model& model, const QueryColumns& columns) {
-  const Block& block = model.blocks[0];
-  const int width = config_.width, heads = config_.heads, size = HeadSize(config_);
-  const int64_t part = int64_t{width} * columns_, by_head = heads * part;
-  const int64_t rows = int64_t{columns_} * heads * row_;
-  const Linear keys = PartOf(block.qkv, 1), values = PartOf(block.qkv, 2);
-  const SublayerNorms norms = {HasAttentionNorm(config_), block.attention_norm,
-                               block.attention_post_norm};
-  float* const room = room_.Reserve(int64_t{columns_} * row_);
-  const float* const dupdate = layers_.EndBack(norms, last_, attention_, d_.data(), room);
-  layers_.AddGradients(block.projection, context_.data(), dupdate, columns_);
-  float* const dcontext = dcontext_.Reserve(part);
-  layers_.Back(block.projection, dupdate, columns_, dcontext);
-
+void QueryPass::ContextBack(const Linear& values, const QueryColumns& columns) {
+  const int heads = config_.heads, size = HeadSize(config_);
+  const float* const dcontext = dcontext_.data();
+  AddHeadGradients(dcontext, seen_, values.dweight);
+  Absorb(values.weight, dcontext, dseen_);
   float* const dsums = dsums_.Reserve(int64_t{columns_} * heads);
   std::fill_n(dsums, int64_t{columns_} * heads, 0.0f);
-  for (int f = 0; values.bias != nullptr && f < width; ++f) {
+  for (int f = 0; values.bias != nullptr && f < config_.width; ++f) {
     float dbias = 0;
     for (int c = 0; c < columns_; ++c) {
       const float d = dcontext[int64_t{f} * columns_ + c];
@@ -343,65 +218,73 @@ void QueryPass::AttendBack(const Model& model, const QueryColumns& columns) {
     }
     values.dbias[f] += dbias;
   }
-  float* const by_feature = absorbed_.Reserve(by_head);
-  ThroughHeads(values.weight, dcontext, by_feature);
-  ToRows(by_feature, dseen_.Reserve(rows));
-  const float* row_dseen = dseen_.data();
-  const float* row_queries = queries_.data();
-  if (keys.back != keys.weight) {
-    ThroughHeads(values.back, dcontext, by_feature);
-    ToRows(by_feature, back_dseen_.Reserve(rows));
-    ThroughHeads(keys.back, q_.data(), by_feature);
-    ToRows(by_feature, back_queries_.Reserve(rows));
-    row_dseen = back_dseen_.data();
-    row_queries = back_queries_.data();
-  }
+}
 
-  dqueries_.Reserve(rows);
-  doffsets_.Reserve(int64_t{columns_} * heads);
+void QueryPass::LookBack(const Parts& qkv, const QueryColumns& columns) {
+  const int heads = config_.heads, row = rows_.floats();
+  const float* row_seen = dseen_.data();
+  const float* row_queries = queries_.data();
+  if (qkv.keys.back != qkv.keys.weight) {
+    row_seen = Absorb(qkv.values.back, dcontext_.data(), feedback_seen_);
+    row_queries = Absorb(qkv.keys.back, q_.data(), feedback_queries_);
+  }
+  const int64_t all = int64_t{columns_} * heads, real = int64_t{columns.rows} * heads;
+  float* const dqueries = dqueries_.Reserve(all * row);
+  float* const doffsets = doffsets_.Reserve(all);
   for (int s = 0; s < columns.rows; ++s) {
     const int64_t at = int64_t{s} * heads;
     kernels_.query_attention_back(
-        {AttentionOf(columns, s), dseen_.data() + at * row_, dsums + at,
-         dqueries_.data() + at * row_, doffsets_.data() + at, row_queries + at * row_,
-         row_dseen + at * row_,
-         drows_.data() + int64_t{first_row_[static_cast<size_t>(s)]} * row_});
+        {AttentionOf(columns, s), dseen_.data() + at * row, dsums_.data() + at, dqueries + at * row,
+         doffsets + at, row_queries + at * row, row_seen + at * row, rows_.gradients(s)});
   }
   // Columns that are no sequence.
-  const int64_t real = int64_t{columns.rows} * heads;
-  std::fill(dqueries_.data() + real * row_, dqueries_.data() + rows, 0.0f);
-  std::fill(doffsets_.data() + real, doffsets_.data() + int64_t{columns_} * heads, 0.0f);
+  std::fill(dqueries + real * row, dqueries + all * row, 0.0f);
+  std::fill(doffsets + real, doffsets + all, 0.0f);
+}
 
-  AddHeadGradients(dcontext, seen_.data(), values.dweight);
-  AddHeadGradients(q_.data(), dqueries_.data(), keys.dweight);
-  ToFeatures(dqueries_.data(), by_feature);
-  float* const dq = dq_.Reserve(part);
-  FromHeads(keys.weight, by_feature, dq);
-  for (int f = 0; keys.bias != nullptr && f < width; ++f) {
+void QueryPass::QueriesBack(const Parts& qkv) {
+  const int heads = config_.heads, size = HeadSize(config_);
+  const float* const q = q_.data();
+  AddHeadGradients(q, dqueries_, qkv.keys.dweight);
+  float* const dq = dq_.Reserve(int64_t{config_.width} * columns_);
+  Emit(qkv.keys.weight, dqueries_, dq);
+  const auto scale = static_cast<float>(ScoreScale(config_));
+  for (int f = 0; qkv.keys.bias != nullptr && f < config_.width; ++f) {
     float dbias = 0;
     for (int c = 0; c < columns_; ++c) {
-      const float d = doffsets_.data()[c * heads + f / size] * ScoreScale(config_);
-      dbias += d * q_.data()[int64_t{f} * columns_ + c];
-      dq[int64_t{f} * columns_ + c] += d * keys.bias[f];
+      const float d = doffsets_.data()[c * heads + f / size] * scale;
+      dbias += d * q[int64_t{f} * columns_ + c];
+      dq[int64_t{f} * columns_ + c] += d * qkv.keys.bias[f];
     }
-    keys.dbias[f] += dbias;
+    qkv.keys.dbias[f] += dbias;
   }
-  const Linear queries = PartOf(block.qkv, 0);
-  layers_.AddGradients(queries, in_last_.data(), dq, columns_);
-  layers_.Back(queries, dq, columns_, dcontext);
-  kernels_.transpose(dcontext, columns_, width, columns_, room, row_);
-  for (int s = 0; s < columns.rows; ++s) {
-    const auto at = static_cast<size_t>(s);
-    const int row = first_row_[at] + columns.lengths[at] - 1;
-    kernels_.combine(1, room + int64_t{s} * row_, 1, drows_.data() + int64_t{row} * row_, row_);
-  }
+  layers_.AddGradients(qkv.queries, in_.data(), dq, columns_);
+}
+
+void QueryPass::AttendBack(const Block& block, const QueryColumns& columns) {
+  const Parts qkv = PartsOf(block.qkv);
+  const int64_t part = int64_t{config_.width} * columns_;
+  const SublayerNorms norms = {HasAttentionNorm(config_), block.attention_norm,
+                               block.attention_post_norm};
+  const float* const dupdate =
+      layers_.EndBack(norms, last_, attention_, d_.data(), room_.Reserve(part));
+  layers_.AddGradients(block.projection, context_.data(), dupdate, columns_);
+  layers_.Back(block.projection, dupdate, columns_, dcontext_.Reserve(part));
+  ContextBack(qkv.values, columns);
+  LookBack(qkv, columns);
+  QueriesBack(qkv);
+  float* const din = room_.data();
+  layers_.Back(qkv.queries, dq_.data(), columns_, din);
+  rows_.AddLastGradients(din);
+  rows_.NormaliseBack(block.attention_norm);
   if (!config_.residual) std::fill_n(d_.data(), part, 0.0f);
 }
 
 void QueryPass::Run(const Model& model, const QueryColumns& columns) {
   Prepare(columns);
-  ReadRows(model, columns);
-  if (attends()) Attend(model, columns);
+  rows_.Embed(model, columns);
+  rows_.CopyLast(stream_.Reserve(int64_t{config_.width} * columns_));
+  if (Attends(config_)) Attend(model.blocks[0], columns);
   layers_.FeedForward(model.blocks[0], 0, last_, feed_forward_, stream_.data());
 }
 
@@ -410,21 +293,20 @@ LossSums QueryPass::AddGradient(const Model& model, const QueryColumns& columns,
   Run(model, columns);
   const LossSums sums = head_.Forward(model, stream_.data(), last_, columns.target, objective);
   float* const d = d_.Reserve(int64_t{config_.width} * columns_);
-  const int64_t rows = int64_t{RoundUp(count_)} * row_;
-  std::fill_n(drows_.Reserve(rows), rows, 0.0f);
+  rows_.ClearGradients();
   head_.Back(model, last_, d);
   const bool direct = rule_ == LearningRule::kDirectFeedbackAlignment;
   if (direct) {
     BackThroughFeedback(layers_, model.blocks[0].feedback, head_.error(), columns_, d);
   }
   layers_.FeedForwardBack(model.blocks[0], last_, feed_forward_, d);
-  if (attends()) AttendBack(model, columns);
-  BackThroughRowNorm(model);
+  if (Attends(config_)) AttendBack(model.blocks[0], columns);
   if (direct) {
-    std::fill_n(drows_.data(), rows, 0.0f);
+    rows_.ClearGradients();
     BackThroughFeedback(layers_, model.embedding_feedback, head_.error(), columns_, d);
   }
-  RowsBack(model, columns);
+  rows_.AddLastGradients(d);
+  rows_.EmbedBack(model);
   return sums;
 }
 

@@ -14,6 +14,7 @@
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/layers.h"
 #include "server/engine/native/model.h"
+#include "server/engine/native/query_rows.h"
 
 namespace ablate::engine::native {
 
@@ -33,78 +34,76 @@ class QueryPass {
   LossSums Score(const Model& model, const QueryColumns& columns);
 
  private:
-  void Prepare(const QueryColumns& columns);
-  void ReadRows(const Model& model, const QueryColumns& columns);
-  void BackThroughRowNorm(const Model& model);
-  void RowsBack(const Model& model, const QueryColumns& columns);
-  void Attend(const Model& model, const QueryColumns& columns);
-  void AttendBack(const Model& model, const QueryColumns& columns);
-  void FillWeightsMask(const QueryColumns& columns);
-  QueryAttention AttentionOf(const QueryColumns& columns, int sequence);
-  void Run(const Model& model, const QueryColumns& columns);
-  // Of [heads][width][columns], to and from rows [columns][heads][RoundUp(width)].
-  void ToRows(const float* by_feature, float* rows) const;
-  void ToFeatures(const float* rows, float* by_feature) const;
-  // to[heads][width][columns] = the part of a head's weight, transposed, times its rows of x.
-  void ThroughHeads(const float* weight, const float* x, float* to) const;
-  // The other way: to[width][columns] = the parts of the weight times x [heads][width][columns].
-  void FromHeads(const float* weight, const float* x, float* to) const;
-  // Adds Σ_columns x·yᵀ to a head's part of dweight, y as rows.
-  void AddHeadGradients(const float* x, const float* rows, float* dweight) const;
+  // Of the fused linear, by rows.
+  struct Parts {
+    Linear queries;
+    Linear keys;
+    Linear values;
+  };
+  static Parts PartsOf(const Linear& qkv);
 
-  bool attends() const;
-  bool normalises_rows() const;
+  void Prepare(const QueryColumns& columns);
+  void Run(const Model& model, const QueryColumns& columns);
+
+  // A score q·(Wk·x + bk) is (Wkᵀq)·x + q·bk, and Σ w·(Wv·x + bv) is Wv·Σ w·x + bv·Σ w: what a
+  // query looks for, its offset and what it sees are formed once a sequence, not once a row.
+  void Attend(const Block& block, const QueryColumns& columns);
+  void FormQueries(const Parts& qkv);
+  void FillWeightsMask(const QueryColumns& columns);
+  void FormContext(const Linear& values);
+
+  void AttendBack(const Block& block, const QueryColumns& columns);
+  void ContextBack(const Linear& values, const QueryColumns& columns);
+  void LookBack(const Parts& qkv, const QueryColumns& columns);
+  void QueriesBack(const Parts& qkv);
+
+  // What the kernel sees of a sequence.
+  QueryAttention AttentionOf(const QueryColumns& columns, int sequence);
+
+  // By the rows W of a weight that are a head's, for each head: rows [columns][heads][row] are
+  // Wᵀ·(the head's features of x [width][columns]), and the other way the head's features of to
+  // [width][columns] are W·(its rows).
+  const float* Absorb(const float* weight, const float* x, Floats& rows);
+  void Emit(const float* weight, const Floats& rows, float* to);
+  // Adds Σ_columns x·rowᵀ to the head's part of dweight.
+  void AddHeadGradients(const float* x, const Floats& rows, float* dweight) const;
 
   const ModelConfig& config_;
-  const PassSetting& pass_;
   const LearningRule rule_;
   const Kernels& kernels_;
   Layers layers_;
   Head head_;
-  PositionTable positions_;
-  const int row_;  // floats of a row, RoundUp(width)
+  QueryRows rows_;
 
   int columns_ = 0;
   ColumnGroup last_;  // a column a sequence
   std::vector<int64_t> last_element_;
-  std::vector<int> first_row_;  // by sequence, in rows_
-
-  // A row a token.
-  int count_ = 0;
-  Floats embedded_;  // [count][row], after dropout
-  Floats row_mask_;
-  Floats by_feature_;  // [width][RoundUp(count)]
-  NormMemory row_norm_;
-  Floats rows_;  // what attention reads, [count][row]
-  Floats drows_;
-  std::vector<const float*> row_at_;
 
   Floats stream_;   // [width][columns]
-  Floats in_last_;  // what queries are formed of
-  Floats q_;
-  Floats absorbed_;  // [heads][width][columns]
-  Floats queries_;   // [columns][heads][row]
-  Floats offsets_;   // [columns][heads]
-  Floats weights_;   // by sequence
+  Floats in_;       // what queries are formed of, [width][columns]
+  Floats q_;        // [width][columns]
+  Floats queries_;  // what they look for in a row, [columns][heads][row]
+  Floats offsets_;  // [columns][heads]
+  Floats weights_;  // by sequence, [heads][RoundUp(length)]
+  Floats mask_;     // of the weights' dropout
   std::vector<int64_t> weights_at_;
-  Floats weights_mask_;
-  Floats seen_;             // [columns][heads][row]
-  Floats seen_by_feature_;  // [heads][width][columns]
-  Floats sums_;             // [columns][heads]
-  Floats context_;          // [width][columns]
+  Floats seen_;     // Σ w·x, [columns][heads][row]
+  Floats sums_;     // Σ w, [columns][heads]
+  Floats context_;  // [width][columns]
   SublayerMemory attention_;
   Layers::FeedForwardMemory feed_forward_;
 
-  Floats d_;
-  Floats room_;
-  Floats dcontext_;
-  Floats dq_;
+  Floats d_;         // of the stream
+  Floats dcontext_;  // and so on
+  Floats dsums_;
   Floats dseen_;
-  Floats back_dseen_;
-  Floats back_queries_;
   Floats dqueries_;
   Floats doffsets_;
-  Floats dsums_;
+  Floats dq_;
+  // What a row's gradient is formed with where it goes back by other matrices than forward.
+  Floats feedback_seen_;
+  Floats feedback_queries_;
+  Floats room_;  // [width][columns]
 };
 
 }  // namespace ablate::engine::native

@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
 
 namespace ablate::engine::native {
-namespace {
-
-bool Attends(const ModelConfig& config) { return config.attention.kind != AttentionKind::kNone; }
-
-int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
-
-}  // namespace
 
 SequencePass::SequencePass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
                            const Kernels& kernels)
@@ -75,7 +68,7 @@ void SequencePass::Embed(const Model& model, const Columns& columns) {
   }
   float* const stream = stream_.Reserve(int64_t{width} * columns.count);
   kernels_.transpose(rows, row, columns.count, width, stream, columns.count);
-  layers_.Drop("embedding", group_, mask_, stream);
+  layers_.Drop({Site::kEmbedding}, group_, mask_, stream);
 }
 
 void SequencePass::EmbedBack(const Model& model, const Columns& columns) {
@@ -109,7 +102,7 @@ Attention SequencePass::HeadOf(const Columns& columns, size_t sequence, int head
   a.causal = config_.attention.causal;
   a.length = is.length;
   a.features = size;
-  a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
+  a.scale = static_cast<float>(ScoreScale(config_));
   a.bias = static_cast<float>(config_.attention.score_bias);
   a.stride = columns.count;
   a.q = memory.qkv.data() + first;
@@ -128,7 +121,7 @@ Attention SequencePass::HeadOf(const Columns& columns, size_t sequence, int head
 // them.
 void SequencePass::FillWeightsMask(const Columns& columns, int index, BlockMemory& memory) const {
   if (!layers_.drops()) return;
-  const std::string site = absl::StrCat("block.", index, ".attention.weights");
+  const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights, index});
   float* const mask = memory.weights_mask.Reserve(weights_size_);
   memory.dropped.Reserve(weights_size_);
   const int64_t context = config_.context;
@@ -141,7 +134,7 @@ void SequencePass::FillWeightsMask(const Columns& columns, int index, BlockMemor
       for (int query = 0; query < is.length; ++query) {
         first.push_back((is.row * config_.heads + head) * context * context + query * context);
       }
-      FillMask(pass_, config_.dropout, site, {first.data(), is.length, is.length, 1, padded},
+      FillMask(masks, {first.data(), is.length, is.length, 1, padded},
                mask + weights_at_[s] + head * padded * padded);
     }
   }
@@ -174,9 +167,8 @@ void SequencePass::Attend(const Block& block, int index, const Columns& columns,
       kernels_.attention(HeadOf(columns, s, head, memory));
     }
   }
-  layers_.End(norms, block.projection, memory.context.data(),
-              absl::StrCat("block.", index, ".attention.output"), group_, memory.attention,
-              stream_.data());
+  layers_.End(norms, block.projection, memory.context.data(), {Site::kAttentionOutput, index},
+              group_, memory.attention, stream_.data());
 }
 
 void SequencePass::AttendToStrips(const Columns& columns, BlockMemory& memory) {

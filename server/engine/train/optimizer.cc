@@ -30,35 +30,6 @@ bool AnyWeightDecay(const std::vector<RunUpdate>& runs) {
 // 1 − βᵗ, the correction of a moment's bias towards 0 after t updates.
 double BiasCorrection(double beta, uint32_t updates) { return 1 - std::pow(beta, updates); }
 
-// Whether a parameter is a matrix, on which weight decay may act alone.
-bool IsMatrix(ParameterRole role) {
-  switch (role) {
-    case ParameterRole::kWeight:
-    case ParameterRole::kEmbedding:
-    case ParameterRole::kPosition:
-    case ParameterRole::kHead:
-      return true;
-    case ParameterRole::kBias:
-    case ParameterRole::kGain:
-      break;
-  }
-  return false;
-}
-
-// The places of the parameters that are wanted, neighbours as one.
-template <typename Wanted>
-std::vector<ParameterRange> RangesOf(const ParameterLayout& layout, const Wanted& wanted) {
-  std::vector<ParameterRange> ranges;
-  for (const ParameterInfo& parameter : layout.parameters) {
-    if (!wanted(parameter)) continue;
-    const bool joins =
-        !ranges.empty() && ranges.back().offset + ranges.back().size == parameter.offset;
-    if (!joins) ranges.push_back({parameter.offset, 0});
-    ranges.back().size += parameter.size;
-  }
-  return ranges;
-}
-
 // The range's part of [R, P].
 at::Tensor In(const at::Tensor& values, const ParameterRange& range) {
   return values.narrow(1, range.offset, range.size);
@@ -83,11 +54,9 @@ using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::Tens
 Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layout,
                      const at::Tensor& values)
     : kind_(training.optimizer.kind), ema_(training.ema), scratch_(at::empty_like(values)) {
-  const auto decays = [&](const ParameterInfo& parameter) {
-    return training.optimizer.weight_decay_on == WeightDecayOn::kAll || IsMatrix(parameter.role);
-  };
-  decayed_ = RangesOf(layout, decays);
-  exempt_ = RangesOf(layout, [&](const ParameterInfo& parameter) { return !decays(parameter); });
+  for (const ParameterRange& range : DecayRanges(layout, training.optimizer.weight_decay_on)) {
+    (range.decays ? decayed_ : exempt_).push_back(range);
+  }
   for (std::string& name : OptimizerSlots(training)) {
     slots_.push_back({std::move(name), at::zeros_like(values)});
   }

@@ -28,12 +28,6 @@ struct OptimizerSlot {
   at::Tensor values;
 };
 
-// Elements [offset, offset + size) of each run's parameters.
-struct ParameterRange {
-  int64_t offset = 0;
-  int64_t size = 0;
-};
-
 // PyTorch's formulas. Whatever a step of active runs needs is allocated at construction, so that
 // running out of memory cannot interrupt it half-way.
 class Optimizer {

@@ -82,16 +82,15 @@ absl::Status CheckRanges(const RunConfig& run) {
 }
 
 absl::Status CheckModel(const ModelConfig& model) {
-  const bool attends = model.attention.kind != AttentionKind::kNone;
-  if (attends && model.width % model.heads != 0) {
+  if (Attends(model) && model.width % model.heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.width is ", model.width, ", but must be divisible by model.heads, ", model.heads));
   }
   if (model.tied_head && model.head_bias) {
     return absl::InvalidArgumentError("model.head_bias is true, but a tied head has no bias");
   }
-  const int size = model.width / model.heads;
-  if (attends && model.positions == Positions::kRotary && size % 2 != 0) {
+  const int size = HeadSize(model);
+  if (Attends(model) && model.positions == Positions::kRotary && size % 2 != 0) {
     return absl::InvalidArgumentError(absl::StrCat("model.positions is rotary, but a head has ",
                                                    size,
                                                    " features, which can't be turned in pairs"));
