@@ -771,6 +771,12 @@ void CheckSteps(Trial& run) {
     }
     run.kernels.lerp(gradients.data(), 0.3f, y.data(), n);
     ExpectClose(run, "lerp", y, moved);
+    Doubles sums;
+    for (size_t i = 0; i < y.size(); ++i) {
+      sums.push_back(static_cast<double>(y[i]) + gradients[i]);
+    }
+    run.kernels.add(gradients.data(), y.data(), n);
+    ExpectClose(run, "added", y, sums);
     const double norm = run.kernels.squared_norm(large.data(), n);
     EXPECT_NEAR(norm, squares, 1e-13 * squares);
     run.written.resize(run.written.size() + 2);

@@ -40,6 +40,7 @@ const Kernels kKernels = {
     SummariseScores,
     Multiply,
     Combine,
+    AddTo,
     Rotate,
     Lerp,
     StepAdam,

@@ -288,6 +288,8 @@ struct Kernels {
   // kColumns.
   void (*multiply)(const float* x, float* y, int64_t n);
   void (*combine)(float a, const float* x, float b, float* y, int64_t n);
+  // y ← y + x, any n.
+  void (*add)(const float* x, float* y, int64_t n);
   // Turns pairs (x, y) of rows r and r + half of [2·half][columns]: cosine and sine are
   // [half][columns]; `back` turns the other way.
   void (*rotate)(float* x, ptrdiff_t row, int half, int columns, const float* cosine,

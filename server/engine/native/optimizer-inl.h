@@ -93,6 +93,13 @@ HWY_NOINLINE void Lerp(const float* x, float a, float* y, int64_t n) {
   ForEachVector(n, buffers, step);
 }
 
+HWY_NOINLINE void AddTo(const float* x, float* y, int64_t n) {
+  const auto step = [&](float* const(&at)[2])
+                        HWY_ATTR { Store(Add(Load(at[1]), Load(at[0])), at[1]); };
+  float* const buffers[] = {const_cast<float*>(x), y};
+  ForEachVector(n, buffers, step);
+}
+
 // In sixteen sums of doubles, added up in a fixed order; a float's square is exact in them, so that
 // it does not matter whether a target rounds products.
 HWY_NOINLINE double SquaredNorm(const float* x, int64_t n) {

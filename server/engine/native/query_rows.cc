@@ -130,10 +130,10 @@ void QueryRows::EmbedBack(const Model& model) {
     const int length = columns_->lengths[s];
     for (int t = FirstPosition(length); t < length; ++t, from += floats_) {
       float* const token = model.dtoken_embedding + columns_->tokens[s][t] * width;
-      for (int f = 0; f < width; ++f) token[f] += from[f];
+      kernels_.add(from, token, width);
       if (config_.positions != Positions::kLearned) continue;
       float* const position = model.dposition_embedding + int64_t{t} * width;
-      for (int f = 0; f < width; ++f) position[f] += from[f];
+      kernels_.add(from, position, width);
     }
   }
 }

@@ -82,10 +82,10 @@ void SequencePass::EmbedBack(const Model& model, const Columns& columns) {
     const auto at = static_cast<size_t>(c);
     const float* const from = rows + int64_t{c} * row;
     float* const token = model.dtoken_embedding + int64_t{columns.token[at]} * width;
-    for (int f = 0; f < width; ++f) token[f] += from[f];
+    kernels_.add(from, token, width);
     if (config_.positions != Positions::kLearned) continue;
     float* const position = model.dposition_embedding + int64_t{columns.position[at]} * width;
-    for (int f = 0; f < width; ++f) position[f] += from[f];
+    kernels_.add(from, position, width);
   }
 }
 
