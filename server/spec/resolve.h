@@ -66,10 +66,12 @@ struct ResolvedCell {
   // Of runs that differ in their steps alone, and of which a longer one goes on where a shorter one
   // ended; empty if a run of this spec can't.
   std::string growth;
-  std::string shape;           // key of runs that cost the same a step, their evaluations included
-  std::string device_kind;     // cpu or cuda
-  std::string trainer;         // torch or native
-  std::string why_not_native;  // where its trainer was auto and is torch; else empty
+  std::string shape;        // key of runs that cost the same a step, their evaluations included
+  std::string device_kind;  // cpu or cuda
+  std::string trainer;      // torch or native
+  // Where its trainer was auto and is torch, why native does not train all cells that ask for auto
+  // (trainer_choice.h); else empty.
+  std::string why_not_native;
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of what it will store for good
