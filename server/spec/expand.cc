@@ -309,9 +309,17 @@ class Expander {
   void AddSeeds(Combination* combination) {
     ResolvedCell& pattern = combination->pattern;
     const Canonical& canonical = combination->canonical;
-    pattern.trainer = std::string(engine::NameOf(combination->config.training.trainer));
+    const engine::TrainerKind trainer = combination->config.training.trainer;
+    pattern.trainer = std::string(engine::NameOf(trainer));
     pattern.guessed_speed = GuessedSpeed(combination->config);
     pattern.shape = ShortHash(canonical.ShapeText());
+    Canonical by_other = canonical;
+    if (combination->open) {
+      const bool torch = trainer == engine::TrainerKind::kTorch;
+      pattern.by_other.trainer = std::string(
+          engine::NameOf(torch ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch));
+      by_other.SetTrainer(pattern.by_other.trainer);
+    }
     const std::string& name = combination->name;
     for (const uint32_t seed : input_.grid.seeds) {
       ResolvedCell cell = pattern;
@@ -321,6 +329,10 @@ class Expander {
       cell.fingerprint = ShortHash(canonical.RunText(seed));
       cell.trajectory = ShortHash(canonical.TrajectoryText(seed));
       cell.growth = GrowthOf(canonical, seed);
+      if (combination->open) {
+        cell.by_other.fingerprint = ShortHash(by_other.RunText(seed));
+        cell.by_other.growth = GrowthOf(by_other, seed);
+      }
       resolution_->cells.push_back(std::move(cell));
     }
     v1::SettingParameters& row = resolution_->parameters.emplace_back();

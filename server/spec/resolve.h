@@ -56,6 +56,13 @@ struct Surroundings {
   std::map<std::string, DeviceMemory> memory = {};
 };
 
+// A cell's run by the trainer that it did not get.
+struct OtherRun {
+  std::string trainer;
+  std::string fingerprint;
+  std::string growth;
+};
+
 struct ResolvedCell {
   std::string name;                                         // such as post-lr0.01-s42
   std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
@@ -72,6 +79,7 @@ struct ResolvedCell {
   // Where its trainer was auto and is torch, why native does not train all cells that ask for auto
   // (trainer_choice.h); else empty.
   std::string why_not_native;
+  OtherRun by_other;           // where its trainer was auto; else empty
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of what it will store for good

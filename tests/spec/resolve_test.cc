@@ -421,6 +421,12 @@ TEST(TrainerTest, MakesTheRunThatAskingForItMakes) {
     EXPECT_EQ(chosen.growth, asked.growth);
     EXPECT_EQ(chosen.shape, asked.shape);
     EXPECT_EQ(chosen.guessed_speed, asked.guessed_speed);
+    EXPECT_EQ(asked.by_other.fingerprint, "");
+  };
+  const auto expect_other = [](const ResolvedCell& chosen, const ResolvedCell& asked) {
+    EXPECT_EQ(chosen.by_other.fingerprint, asked.fingerprint);
+    EXPECT_EQ(chosen.by_other.growth, asked.growth);
+    EXPECT_EQ(chosen.by_other.trainer, asked.trainer);
   };
   v1::ExperimentSpec grid = Norms({"layer", "batch"});
   grid.mutable_base()->mutable_training()->set_schedule(v1::Schedule::constant);
@@ -432,7 +438,9 @@ TEST(TrainerTest, MakesTheRunThatAskingForItMakes) {
   const ResolvedCell by_native = Resolved(native).cells[0];
   ASSERT_NE(by_torch.growth, "");
   expect_same(Resolved(grid).cells[0], by_torch);
+  expect_other(Resolved(grid).cells[0], by_native);
   expect_same(Resolved(layer).cells[0], by_native);
+  expect_other(Resolved(layer).cells[0], by_torch);
 }
 
 TEST(TrainerTest, MayBeAnAxis) {
