@@ -220,8 +220,11 @@ std::string Headline(const v1::CreateExperimentResponse& response) {
 std::string TrainersText(const v1::CreateExperimentResponse& response) {
   std::vector<std::string> uses;
   for (const v1::TrainerUse& use : response.trainers()) {
-    uses.push_back(absl::StrCat(use.trainer(), " ", Count(use.runs(), "run"),
-                                use.why_not_native().empty() ? "" : ": ", use.why_not_native()));
+    const bool chosen = !use.why_not_native().empty();
+    const bool for_all = chosen && response.trainers_size() == 1 && use.runs() > 1;
+    uses.push_back(absl::StrCat(use.trainer(), for_all ? " for all " : " ",
+                                Count(use.runs(), "run"), chosen ? ": " : "",
+                                use.why_not_native()));
   }
   return uses.empty() ? "" : absl::StrCat("trainer: ", absl::StrJoin(uses, ";\n         "), "\n");
 }

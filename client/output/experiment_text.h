@@ -31,8 +31,9 @@ std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsRespo
 // `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40 MB`.
 std::string Headline(const v1::CreateExperimentResponse& response);
 
-// `trainer: native 96 runs`, and behind it lines for runs that torch trains, with why native does
-// not where the server chose; empty if the answer does not say.
+// `trainer: native 96 runs`, or `trainer: torch for all 96 runs: why` where the server chose and
+// native does not train them all; a line for each trainer where some were asked for. Empty if the
+// answer does not say.
 std::string TrainersText(const v1::CreateExperimentResponse& response);
 
 // `12 runs continued from step 1,000 of shorter runs`, a sentence for each step; empty if none did.

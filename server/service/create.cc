@@ -1,9 +1,9 @@
 // CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,17 +131,22 @@ void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
 }
 
 std::vector<v1::TrainerUse> TrainersOf(const Plan& plan) {
-  std::map<std::pair<std::string, std::string>, std::set<size_t>> runs;  // by trainer and reason
+  using Use = std::pair<std::string, std::string>;  // trainer and reason
+  // By run: one that some cells ask for and others leave to the server has the reason of those.
+  std::map<size_t, Use> use_of_run;
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
     const spec::ResolvedCell& cell = plan.resolution.cells[i];
-    runs[{cell.trainer, cell.why_not_native}].insert(plan.run_of_cell[i]);
+    Use& use = use_of_run[plan.run_of_cell[i]];
+    use = std::max(use, {cell.trainer, cell.why_not_native});
   }
+  std::map<Use, uint32_t> runs;
+  for (const auto& [run, use] : use_of_run) ++runs[use];
   std::vector<v1::TrainerUse> uses;
   for (const auto& [key, trained] : runs) {
     v1::TrainerUse& use = uses.emplace_back();
     use.set_trainer(key.first);
     use.set_why_not_native(key.second);
-    use.set_runs(static_cast<uint32_t>(trained.size()));
+    use.set_runs(trained);
   }
   return uses;
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "process/machine.h"
+#include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/names.h"
@@ -123,6 +124,48 @@ void NoteOrigins(Plan* plan) {
                      count == 1 ? " run continues from step " : " runs continue from step ",
                      text::Grouped(step), count == 1 ? " of a shorter run" : " of shorter runs"));
   }
+}
+
+// The runs of cells that leave the trainer open, by the trainer that they did not get: of those
+// that will be trained from step 0, and that no other cell asks for.
+std::vector<storage::NewRun> RunsByOtherTrainer(const Plan& plan) {
+  std::set<std::string> planned;
+  for (const storage::NewRun& run : plan.runs) planned.insert(run.fingerprint);
+  std::vector<storage::NewRun> others;
+  for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
+    const size_t run = plan.run_of_cell[i];
+    const spec::OtherRun& by_other = plan.resolution.cells[i].by_other;
+    if (by_other.fingerprint.empty() || plan.reused[run] || plan.first_step[run] > 0) continue;
+    if (!planned.insert(by_other.fingerprint).second) continue;
+    storage::NewRun& other = others.emplace_back();
+    other.fingerprint = by_other.fingerprint;
+    other.growth = by_other.growth;
+    other.trainer = by_other.trainer;
+    other.steps = plan.runs[run].steps;
+    other.device_kind = plan.runs[run].device_kind;
+  }
+  return others;
+}
+
+// A grid that grows, or shrinks, may get another trainer than its runs had: nothing stored of them
+// is of use then.
+absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Plan* plan) {
+  std::vector<storage::NewRun> others = RunsByOtherTrainer(*plan);
+  const absl::StatusOr<std::vector<storage::KnownRun>> known = store->LookUpRuns(others);
+  if (!known.ok()) return known.status();
+  size_t stored = 0;
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (IsReusable((*known)[i]) || ChooseOrigin(devices, (*known)[i], &others[i]) > 0) ++stored;
+  }
+  if (stored == 0) return absl::OkStatus();
+  const std::string& other = others[0].trainer;
+  const bool from_torch = other == engine::NameOf(engine::TrainerKind::kTorch);
+  plan->resolution.notes.push_back(
+      absl::StrCat(text::Grouped(stored), stored == 1 ? " run is" : " runs are",
+                   " stored from the ", other, " trainer and will be trained anew by ",
+                   from_torch ? "native; training.trainer=torch goes on with them"
+                              : "torch, so that one trainer trains them all"));
+  return absl::OkStatus();
 }
 
 spec::Problem OverLimit(const std::string& field, const std::string& limit,
@@ -287,6 +330,10 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
     trained.back().steps -= plan.first_step.back();
   }
   NoteOrigins(&plan);
+  if (!request->fresh()) {
+    absl::Status noted = NoteOtherTrainer(backend.store, devices, &plan);
+    if (!noted.ok()) return noted;
+  }
   const absl::StatusOr<Cost> cost = EstimateCost(
       trained,
       [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },

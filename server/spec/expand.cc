@@ -19,6 +19,7 @@
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
+#include "server/spec/trainer_choice.h"
 #include "text/decimal.h"
 
 namespace ablate::spec {
@@ -121,7 +122,24 @@ class Expander {
     const RunToCheck run{merged_.back(), filled, sources, input_.bad};
     CheckRun(run, surroundings_, datasets_, problems_);
     // A combination that is too large does not hide that another one is, too.
-    if (problems_->found() == too_large_) AddCells(indexes, run);
+    if (problems_->found() == too_large_) AddCombination(indexes, run);
+  }
+
+  // Once all combinations were visited: one trainer trains all cells that leave it open.
+  void AddCells() {
+    std::vector<OpenCombination> open;
+    for (const Combination& combination : combinations_) {
+      if (!combination.open) continue;
+      open.push_back({&combination.pattern.labels, combination.pattern.why_not_native});
+    }
+    const std::string why_torch = WhyNotAllNative(open);
+    for (Combination& combination : combinations_) {
+      if (combination.open) {
+        if (!why_torch.empty()) TrainByTorch(&combination);
+        combination.pattern.why_not_native = why_torch;
+      }
+      AddSeeds(&combination);
+    }
   }
 
   // Where the run that takes the most memory fits its device, but not as often as it is trained at
@@ -138,6 +156,15 @@ class Expander {
   }
 
  private:
+  // All that is known of a combination's cells before their trainer is chosen.
+  struct Combination {
+    ResolvedCell pattern;  // but for what the seed decides; why_not_native is its own
+    std::string name;      // of its cells, before the seed
+    engine::RunConfig config;
+    Canonical canonical;
+    bool open = false;  // it asks for auto; until that is chosen it is native
+  };
+
   const Point& PointOf(const Indexes& indexes, size_t axis) const {
     return input_.grid.axes[axis].points[static_cast<size_t>(indexes[axis])];
   }
@@ -203,11 +230,10 @@ class Expander {
     return false;
   }
 
-  // The cell as the engine has it, with its trainer resolved in both; nothing, and reported, if no
-  // trainer that it may have trains it.
-  std::optional<engine::RunConfig> ResolveTrainer(const RunToCheck& run,
-                                                  const engine::TaskShape& shape,
-                                                  ResolvedCell* cell) {
+  // The cell as the engine has it, in both with native for auto, and why native does not train it;
+  // nothing, and reported, if the trainer that it asks for does not train it.
+  std::optional<engine::RunConfig> ReadConfig(const RunToCheck& run, const engine::TaskShape& shape,
+                                              ResolvedCell* cell) {
     v1::TrainingSpec* training = cell->run.mutable_spec()->mutable_training();
     const auto wanted = training->trainer();
     if (wanted == v1::Trainer::auto_) training->set_trainer(v1::Trainer::native);
@@ -217,16 +243,19 @@ class Expander {
       return std::nullopt;
     }
     if (wanted == v1::Trainer::torch) return *std::move(config);
-    std::string why_not = engine::WhyNotNative(*config);
-    if (why_not.empty()) return *std::move(config);
-    if (wanted == v1::Trainer::native) {
-      ReportNative(run, why_not, problems_);
+    cell->why_not_native = engine::WhyNotNative(*config);
+    if (wanted == v1::Trainer::native && !cell->why_not_native.empty()) {
+      ReportNative(run, cell->why_not_native, problems_);
       return std::nullopt;
     }
-    training->set_trainer(v1::Trainer::torch);
-    config->training.trainer = engine::TrainerKind::kTorch;
-    cell->why_not_native = std::move(why_not);
     return *std::move(config);
+  }
+
+  static void TrainByTorch(Combination* combination) {
+    v1::BaseSpec* spec = combination->pattern.run.mutable_spec();
+    spec->mutable_training()->set_trainer(v1::Trainer::torch);
+    combination->config.training.trainer = engine::TrainerKind::kTorch;
+    combination->canonical.SetTrainer(engine::NameOf(engine::TrainerKind::kTorch));
   }
 
   // False, and reported, if a device that is known has not the memory to train it.
@@ -239,8 +268,6 @@ class Expander {
     cell->resume_bytes = ResumeBytes(config.training, size);
     cell->flops_per_step = FlopsPerStep(config, size.parameters);
     cell->evaluation = CostOfEvaluation(config, size.parameters, sequences);
-    cell->guessed_speed = GuessedSpeed(config);
-    cell->shape = ShortHash(canonical.ShapeText());
     return true;
   }
 
@@ -263,19 +290,37 @@ class Expander {
     }
   }
 
-  void AddCells(const Indexes& indexes, const RunToCheck& run) {
+  void AddCombination(const Indexes& indexes, const RunToCheck& run) {
     const DatasetFacts none;
     const DatasetFacts* facts = &none;
     ResolvedCell pattern = MakeCell(indexes, run.filled, &facts);
     CheckTunedAxes(indexes, ScoredData(pattern.run.spec(), facts->sha256, facts->longest));
     const engine::TaskShape shape = ShapeOf(pattern.run.spec().task(), *facts);
-    const std::optional<engine::RunConfig> config = ResolveTrainer(run, shape, &pattern);
+    std::optional<engine::RunConfig> config = ReadConfig(run, shape, &pattern);
     if (!config.has_value()) return;
-    pattern.trainer = std::string(engine::NameOf(config->training.trainer));
-    const Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
+    Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
     const Sequences sequences = SequencesOf(run.filled, shape, *facts);
     if (!AddCosts(run, sequences, *config, canonical, &pattern)) return;
-    const std::string name = NameOf(indexes);
+    const bool open = run.filled.training().trainer() == v1::Trainer::auto_;
+    combinations_.push_back(
+        {std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical), open});
+  }
+
+  void AddSeeds(Combination* combination) {
+    ResolvedCell& pattern = combination->pattern;
+    const Canonical& canonical = combination->canonical;
+    const engine::TrainerKind trainer = combination->config.training.trainer;
+    pattern.trainer = std::string(engine::NameOf(trainer));
+    pattern.guessed_speed = GuessedSpeed(combination->config);
+    pattern.shape = ShortHash(canonical.ShapeText());
+    Canonical by_other = canonical;
+    if (combination->open) {
+      const bool torch = trainer == engine::TrainerKind::kTorch;
+      pattern.by_other.trainer = std::string(
+          engine::NameOf(torch ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch));
+      by_other.SetTrainer(pattern.by_other.trainer);
+    }
+    const std::string& name = combination->name;
     for (const uint32_t seed : input_.grid.seeds) {
       ResolvedCell cell = pattern;
       cell.name = absl::StrCat(name, name.empty() ? "s" : "-s", seed);
@@ -283,13 +328,22 @@ class Expander {
       cell.run.set_seed(seed);
       cell.fingerprint = ShortHash(canonical.RunText(seed));
       cell.trajectory = ShortHash(canonical.TrajectoryText(seed));
-      const std::string growth = canonical.GrowthText(seed);
-      if (!growth.empty()) cell.growth = ShortHash(growth);
+      cell.growth = GrowthOf(canonical, seed);
+      if (combination->open) {
+        cell.by_other.fingerprint = ShortHash(by_other.RunText(seed));
+        cell.by_other.growth = GrowthOf(by_other, seed);
+      }
       resolution_->cells.push_back(std::move(cell));
     }
     v1::SettingParameters& row = resolution_->parameters.emplace_back();
     for (const auto& [axis, label] : pattern.labels) (*row.mutable_labels())[axis] = label;
     row.set_parameters(pattern.parameters);
+  }
+
+  // Empty if the run can't grow.
+  static std::string GrowthOf(const Canonical& canonical, uint32_t seed) {
+    const std::string text = canonical.GrowthText(seed);
+    return text.empty() ? "" : ShortHash(text);
   }
 
   const ExpandInput& input_;
@@ -309,6 +363,7 @@ class Expander {
   } largest_;  // run that fits its device
   // By tuned axis, then by the combination of the other axes: what its first setting is scored on.
   std::map<size_t, std::map<Indexes, FieldValues>> scored_;
+  std::vector<Combination> combinations_;
 };
 
 }  // namespace
@@ -319,6 +374,7 @@ void Expand(const ExpandInput& input, const Surroundings& surroundings, Datasets
   VisitGrid(input.grid, [&expander](const Indexes& indexes, size_t changed) {
     expander.Visit(indexes, changed);
   });
+  expander.AddCells();
   const std::string note = expander.MemoryNote();
   if (!note.empty()) resolution->notes.push_back(note);
 }

@@ -41,6 +41,9 @@ class Canonical {
   // task has no data set.
   Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256);
 
+  // The same run by another one.
+  void SetTrainer(absl::string_view trainer) { lines_["trainer"] = std::string(trainer); }
+
   std::string RunText(uint32_t seed) const;
   std::string TrajectoryText(uint32_t seed) const;
   // Empty if what the run does at a step depends on how many steps it has.

@@ -56,6 +56,13 @@ struct Surroundings {
   std::map<std::string, DeviceMemory> memory = {};
 };
 
+// A cell's run by the trainer that it did not get.
+struct OtherRun {
+  std::string trainer;
+  std::string fingerprint;
+  std::string growth;
+};
+
 struct ResolvedCell {
   std::string name;                                         // such as post-lr0.01-s42
   std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
@@ -66,10 +73,13 @@ struct ResolvedCell {
   // Of runs that differ in their steps alone, and of which a longer one goes on where a shorter one
   // ended; empty if a run of this spec can't.
   std::string growth;
-  std::string shape;           // key of runs that cost the same a step, their evaluations included
-  std::string device_kind;     // cpu or cuda
-  std::string trainer;         // torch or native
-  std::string why_not_native;  // where its trainer was auto and is torch; else empty
+  std::string shape;        // key of runs that cost the same a step, their evaluations included
+  std::string device_kind;  // cpu or cuda
+  std::string trainer;      // torch or native
+  // Where its trainer was auto and is torch, why native does not train all cells that ask for auto
+  // (trainer_choice.h); else empty.
+  std::string why_not_native;
+  OtherRun by_other;           // where its trainer was auto; else empty
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of what it will store for good

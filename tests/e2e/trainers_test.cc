@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr int kSteps = 20;
@@ -83,6 +84,45 @@ TEST_F(TrainersTest, ReuseTheirOwnRunsOnly) {
   server_.Json({"submit", "-", "--wait", "--json"}, SmallNames("second", kSteps, kNorms));
   EXPECT_EQ(reused({}), 2);
   EXPECT_EQ(reused({"--set", "training.trainer=native"}), 2);
+}
+
+// Native has no BatchNorm where the loss reads last positions alone.
+constexpr char kRecall[] =
+    "name: recall\n"
+    "base:\n"
+    "  task: {recall: {pairs: 4}}\n"
+    "  model: {layers: 1, width: 16, heads: 2, context: 9}\n"
+    "  training: {steps: 4, batch: 4}\n"
+    "  evaluation: {batches: 1}\n"
+    "axes:\n"
+    "  - {name: norm, field: model.norm.kind, values: [layer, rms, batch]}\n";
+
+TEST_F(TrainersTest, AreOneForAllThatAskForAuto) {
+  const std::string grown = std::string(kRecall) + "  - {field: training.batch, values: [4, 8]}\n";
+  const std::string exclude = "exclude: [{where: {norm: batch}}]\n";
+  const std::string why =
+      "the native trainer has no BatchNorm where the loss reads last positions alone (norm=batch)";
+  const Output dry = server_.Ablate({"submit", "-", "--dry-run"}, grown);
+  EXPECT_THAT(dry.out, HasSubstr("trainer: torch for all 6 runs: " + why + "\n"));
+  const auto json = server_.Json({"submit", "-", "--dry-run", "--json"}, kRecall);
+  ASSERT_EQ(json["trainers"].size(), 1u);
+  EXPECT_EQ(json["trainers"][0]["trainer"], "torch");
+  EXPECT_EQ(json["trainers"][0]["runs"], 3);
+  EXPECT_EQ(json["trainers"][0]["why_not_native"], why);
+  // Without what native lacks, native trains all.
+  EXPECT_THAT(server_.Ablate({"submit", "-", "--dry-run"}, kRecall + exclude).out,
+              HasSubstr("trainer: native 2 runs\n"));
+
+  server_.Json({"submit", "-", "--wait", "--json"}, kRecall + exclude);
+  const auto experiment = server_.Json({"submit", "-", "--wait", "--json"}, kRecall);
+  EXPECT_EQ(experiment["reused"], 0);
+  EXPECT_EQ(experiment["notes"].back(),
+            "2 runs are stored from the native trainer and will be trained anew by torch, so that "
+            "one trainer trains them all");
+  const std::string name = experiment["experiment"]["name"];
+  const Output compared = server_.Ablate({"compare", name});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out + compared.err, Not(HasSubstr("mix")));
 }
 
 }  // namespace

@@ -126,6 +126,37 @@ TEST_F(CreateTest, QueuesTheGridInItsOrder) {
   EXPECT_FALSE(response.estimate().measured());
 }
 
+// One trainer for all that ask for auto, and each run counted once.
+TEST_F(CreateTest, SaysWhatTrainsTheRunsAndWhyNotNative) {
+  v1::ExperimentSpec spec = SmallSpec();
+  v1::Setting* batch = spec.mutable_axes(0)->add_settings();
+  batch->set_label("batch");
+  (*batch->mutable_set())["model.norm.kind"].set_string_value("batch");
+  const v1::CreateExperimentResponse torch = Preview(spec);
+  ASSERT_EQ(torch.trainers_size(), 1);
+  EXPECT_EQ(torch.trainers(0).trainer(), "torch");
+  EXPECT_EQ(torch.trainers(0).runs(), 3u);
+  EXPECT_EQ(torch.trainers(0).why_not_native(),
+            "the native trainer has no BatchNorm where the loss reads last positions alone "
+            "(placement=batch)");
+
+  v1::Axis* trainer = spec.add_axes();
+  trainer->set_field("training.trainer");
+  for (const char* name : {"torch", "auto", "native"}) {
+    trainer->add_values()->set_string_value(name);
+  }
+  v1::Exclusion* no_native = spec.add_exclude();
+  (*no_native->mutable_where())["placement"].set_string_value("batch");
+  (*no_native->mutable_where())["trainer"].set_string_value("native");
+  const v1::CreateExperimentResponse both = Preview(spec);
+  ASSERT_EQ(both.trainers_size(), 2);
+  EXPECT_EQ(both.trainers(0).trainer(), "native");
+  EXPECT_EQ(both.trainers(0).runs(), 2u);
+  EXPECT_EQ(both.trainers(1).trainer(), "torch");
+  EXPECT_EQ(both.trainers(1).runs(), 3u) << "asked for and chosen, they are the same";
+  EXPECT_NE(both.trainers(1).why_not_native(), "");
+}
+
 TEST_F(CreateTest, GivesTheSameAnswerToTheSameRequest) {
   v1::CreateExperimentRequest request;
   request.set_request_id("2024-05-01 größe");

@@ -131,5 +131,56 @@ TEST_F(GrowingTest, CountsOnNoStateOfAnEnvironmentThatNoWorkerHas) {
   EXPECT_EQ(Preview(longer).cells(0).continued_step(), 10u);
 }
 
+// Adds a setting that the native trainer does not train, so that torch trains all.
+v1::ExperimentSpec WithBatchNorm(v1::ExperimentSpec spec) {
+  v1::Setting* batch = spec.mutable_axes(0)->add_settings();
+  batch->set_label("batch");
+  (*batch->mutable_set())["model.norm.kind"].set_string_value("batch");
+  return spec;
+}
+
+TEST_F(GrowingTest, SaysWhichRunsAreStoredFromTheTrainerThatAutoNoLongerTakes) {
+  const auto worker = TrainShort();
+  constexpr char kFromNative[] =
+      "2 runs are stored from the native trainer and will be trained anew by torch, so that one "
+      "trainer trains them all";
+  EXPECT_THAT(Preview(WithBatchNorm(SmallSpec())).notes(), Contains(kFromNative));
+  EXPECT_THAT(Preview(WithBatchNorm(SmallSpec(1, "longer", 30))).notes(), Contains(kFromNative))
+      << "nor are they continued";
+  EXPECT_THAT(Preview(WithBatchNorm(SmallSpec()), /*fresh=*/true).notes(),
+              Not(Contains(kFromNative)))
+      << "who wants all anew is told nothing";
+  v1::ExperimentSpec asked = WithBatchNorm(SmallSpec());
+  asked.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  EXPECT_THAT(Preview(asked).notes(), Not(Contains(kFromNative)));
+}
+
+TEST_F(GrowingTest, SaysHowToGoOnWithTheTrainerThatThereWas) {
+  const auto worker = MakeWorkerIn("");
+  v1::ExperimentSpec first = SmallSpec();
+  first.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  Create(first);
+  for (int i = 0; i < 2; ++i) Train(worker.get(), worker->NextRun(), 10);
+  constexpr char kFromTorch[] =
+      "2 runs are stored from the torch trainer and will be trained anew by native; "
+      "training.trainer=torch goes on with them";
+  EXPECT_THAT(Preview(SmallSpec(2)).notes(), Contains(kFromTorch));
+  EXPECT_THAT(Preview(SmallSpec(1, "longer", 30)).notes(), Contains(kFromTorch));
+  // Where both are asked for, nothing is lost.
+  v1::ExperimentSpec both = SmallSpec();
+  v1::Axis* trainer = both.add_axes();
+  trainer->set_field("training.trainer");
+  for (const char* name : {"torch", "auto"}) trainer->add_values()->set_string_value(name);
+  EXPECT_THAT(Preview(both).notes(), Not(Contains(kFromTorch)));
+}
+
+TEST_F(GrowingTest, SaysNothingOfTrainersWhereTheRunsAreReused) {
+  const auto worker = TrainShort();
+  Create(WithBatchNorm(SmallSpec()));  // queued: by torch
+  const auto stored = testing::HasSubstr("are stored from the");
+  EXPECT_THAT(Preview(WithBatchNorm(SmallSpec())).notes(), Not(Contains(stored)));
+  EXPECT_THAT(Preview(SmallSpec()).notes(), Not(Contains(stored)));
+}
+
 }  // namespace
 }  // namespace ablate::service

@@ -304,18 +304,143 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
                   "runs on a CPU; allowed: auto or torch"));
 }
 
-TEST(TrainerTest, IsResolvedInEachCell) {
+// Native trains neither BatchNorm where the loss reads last positions alone nor on a GPU.
+constexpr char kNoBatchNorm[] =
+    "the native trainer has no BatchNorm where the loss reads last positions alone";
+
+// Adds an axis over a field of text.
+void AddField(const std::string& field, const std::vector<std::string>& values,
+              v1::ExperimentSpec* spec) {
+  v1::Axis* axis = spec->add_axes();
+  axis->set_field(field);
+  for (const std::string& value : values) axis->add_values()->set_string_value(value);
+}
+
+Resolution ResolvedBesideGpu(const v1::ExperimentSpec& spec) {
   Surroundings surroundings = TestSurroundings();
   surroundings.cuda = true;
-  v1::ExperimentSpec spec = SmallSpec();
-  spec.add_axes()->set_field("training.device");
-  for (const char* device : {"\"cpu\"", "\"cuda\""}) {
-    *spec.mutable_axes(0)->add_values() = Json(device);
+  Resolution resolution = Resolve(spec, {}, surroundings);
+  EXPECT_THAT(Messages(resolution), IsEmpty());
+  return resolution;
+}
+
+// A recall experiment on a CPU with norms of these kinds.
+v1::ExperimentSpec Norms(const std::vector<std::string>& kinds) {
+  v1::ExperimentSpec spec = RecallSpec();
+  AddField("model.norm.kind", kinds, &spec);
+  return spec;
+}
+
+std::vector<std::string> Trainers(const Resolution& resolution) {
+  std::vector<std::string> trainers;
+  for (const ResolvedCell& cell : resolution.cells) {
+    EXPECT_EQ(v1::Trainer::Value_Name(cell.run.spec().training().trainer()), cell.trainer);
+    trainers.push_back(cell.trainer);
   }
-  const Resolution mixed = Resolve(spec, {}, surroundings);
-  ASSERT_THAT(mixed.cells, SizeIs(2));
-  EXPECT_EQ(mixed.cells[0].trainer, "native");
-  EXPECT_EQ(mixed.cells[1].trainer, "torch");
+  return trainers;
+}
+
+TEST(TrainerTest, IsTorchForAllCellsOfAutoIfNativeLacksOne) {
+  const Resolution native = Resolved(Norms({"layer", "rms"}));
+  EXPECT_THAT(Trainers(native), ElementsAre("native", "native"));
+  const Resolution torch = Resolved(Norms({"layer", "rms", "batch"}));
+  EXPECT_THAT(Trainers(torch), ElementsAre("torch", "torch", "torch"));
+  for (const ResolvedCell& cell : torch.cells) {
+    EXPECT_EQ(cell.why_not_native, std::string(kNoBatchNorm) + " (kind=batch)");
+    EXPECT_EQ(cell.guessed_speed, 1);
+  }
+}
+
+TEST(TrainerTest, NamesNoMoreOfWhatNativeLacksThanSaysIt) {
+  v1::ExperimentSpec spec = Norms({"layer", "batch"});
+  AddField("model.norm.placement", {"pre", "none"}, &spec);
+  AddField("training.schedule", {"linear", "constant"}, &spec);
+  EXPECT_EQ(Resolved(spec).cells[0].why_not_native, std::string(kNoBatchNorm) + " (kind=batch)")
+      << "there is a final one where the placement is none";
+  spec.mutable_base()->mutable_model()->mutable_norm()->set_final(false);
+  EXPECT_EQ(Resolved(spec).cells[0].why_not_native,
+            std::string(kNoBatchNorm) + " (kind=batch, placement=pre)");
+  EXPECT_EQ(Resolved(Norms({"batch"})).cells[0].why_not_native, kNoBatchNorm) << "all have it";
+}
+
+TEST(TrainerTest, IsTorchForEveryReasonThatThereIs) {
+  v1::ExperimentSpec spec = Norms({"layer", "batch"});
+  AddField("training.device", {"cpu", "cuda"}, &spec);
+  const Resolution resolution = ResolvedBesideGpu(spec);
+  EXPECT_THAT(Trainers(resolution), ElementsAre("torch", "torch", "torch", "torch"));
+  EXPECT_EQ(resolution.cells[0].why_not_native,
+            std::string("the native trainer runs on a CPU (device=cuda) and ") + kNoBatchNorm +
+                " (kind=batch, device=cpu)");
+}
+
+// Adds a setting, with `path: json` pairs.
+void AddSetting(const std::string& label,
+                const std::vector<std::pair<std::string, std::string>>& set, v1::Axis* axis) {
+  v1::Setting* setting = axis->add_settings();
+  setting->set_label(label);
+  for (const auto& [path, json] : set) (*setting->mutable_set())[path] = Json(json);
+}
+
+TEST(TrainerTest, IsNotDecidedByCellsThatAskForOne) {
+  v1::ExperimentSpec spec = RecallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("norm");
+  AddSetting("layer", {}, axis);
+  AddSetting("batch", {{"model.norm.kind", "\"batch\""}, {"training.trainer", "\"torch\""}}, axis);
+  const Resolution resolution = Resolved(spec);
+  EXPECT_THAT(Trainers(resolution), ElementsAre("native", "torch"));
+  EXPECT_EQ(resolution.cells[0].why_not_native, "");
+  EXPECT_EQ(resolution.cells[1].why_not_native, "");
+}
+
+TEST(TrainerTest, StaysWhatACellAsksForWhereAutoIsTorch) {
+  v1::ExperimentSpec spec = RecallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("norm");
+  AddSetting("layer", {}, axis);
+  AddSetting("native", {{"training.trainer", "\"native\""}}, axis);
+  AddSetting("batch", {{"model.norm.kind", "\"batch\""}}, axis);
+  const Resolution resolution = Resolved(spec);
+  EXPECT_THAT(Trainers(resolution), ElementsAre("torch", "native", "torch"));
+  EXPECT_EQ(resolution.cells[0].why_not_native, std::string(kNoBatchNorm) + " (norm=batch)");
+  EXPECT_EQ(resolution.cells[1].why_not_native, "");
+}
+
+TEST(TrainerTest, IsNotDecidedByCellsThatAreExcluded) {
+  v1::ExperimentSpec spec = Norms({"layer", "batch"});
+  AddField("training.schedule", {"linear", "constant"}, &spec);
+  (*spec.add_exclude()->mutable_where())["kind"] = Json("\"batch\"");
+  EXPECT_THAT(Trainers(Resolved(spec)), ElementsAre("native", "native"));
+}
+
+TEST(TrainerTest, MakesTheRunThatAskingForItMakes) {
+  const auto expect_same = [](const ResolvedCell& chosen, const ResolvedCell& asked) {
+    EXPECT_EQ(chosen.run.DebugString(), asked.run.DebugString());
+    EXPECT_EQ(chosen.fingerprint, asked.fingerprint);
+    EXPECT_EQ(chosen.trajectory, asked.trajectory);
+    EXPECT_EQ(chosen.growth, asked.growth);
+    EXPECT_EQ(chosen.shape, asked.shape);
+    EXPECT_EQ(chosen.guessed_speed, asked.guessed_speed);
+    EXPECT_EQ(asked.by_other.fingerprint, "");
+  };
+  const auto expect_other = [](const ResolvedCell& chosen, const ResolvedCell& asked) {
+    EXPECT_EQ(chosen.by_other.fingerprint, asked.fingerprint);
+    EXPECT_EQ(chosen.by_other.growth, asked.growth);
+    EXPECT_EQ(chosen.by_other.trainer, asked.trainer);
+  };
+  v1::ExperimentSpec grid = Norms({"layer", "batch"});
+  grid.mutable_base()->mutable_training()->set_schedule(v1::Schedule::constant);
+  v1::ExperimentSpec layer = Norms({"layer"});
+  layer.mutable_base()->mutable_training()->set_schedule(v1::Schedule::constant);
+  v1::ExperimentSpec native = layer;
+  native.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
+  const ResolvedCell by_torch = Resolved(ByTorch(layer)).cells[0];
+  const ResolvedCell by_native = Resolved(native).cells[0];
+  ASSERT_NE(by_torch.growth, "");
+  expect_same(Resolved(grid).cells[0], by_torch);
+  expect_other(Resolved(grid).cells[0], by_native);
+  expect_same(Resolved(layer).cells[0], by_native);
+  expect_other(Resolved(layer).cells[0], by_torch);
 }
 
 TEST(TrainerTest, MayBeAnAxis) {

@@ -139,24 +139,38 @@ TEST(HeadlineTest, TakesCellsOfAPreviewAsRunsOfTheirOwn) {
             "40 MB");
 }
 
+void AddUse(const std::string& trainer, uint32_t runs, const std::string& why_not_native,
+            v1::CreateExperimentResponse* response) {
+  v1::TrainerUse* use = response->add_trainers();
+  use->set_trainer(trainer);
+  use->set_runs(runs);
+  use->set_why_not_native(why_not_native);
+}
+
 TEST(TrainersTextTest, SaysWhatTrainsAndWhyNotNative) {
   v1::CreateExperimentResponse response;
   EXPECT_EQ(TrainersText(response), "") << "of an older server";
-  v1::TrainerUse* use = response.add_trainers();
-  use->set_trainer("native");
-  use->set_runs(96);
+  AddUse("native", 96, "", &response);
   EXPECT_EQ(TrainersText(response), "trainer: native 96 runs\n");
-  for (const char* why :
-       {"the native trainer runs on a CPU", "the native trainer has no such norm"}) {
-    use = response.add_trainers();
-    use->set_trainer("torch");
-    use->set_runs(response.trainers_size() - 1);
-    use->set_why_not_native(why);
-  }
+  AddUse("torch", 1, "the native trainer has no such norm (norm=batch)", &response);
+  AddUse("torch", 2, "", &response);
   EXPECT_EQ(TrainersText(response),
             "trainer: native 96 runs;\n"
-            "         torch 1 run: the native trainer runs on a CPU;\n"
-            "         torch 2 runs: the native trainer has no such norm\n");
+            "         torch 1 run: the native trainer has no such norm (norm=batch);\n"
+            "         torch 2 runs\n");
+}
+
+TEST(TrainersTextTest, SaysThatTorchTrainsAllWhereNativeLacksOne) {
+  v1::CreateExperimentResponse all;
+  AddUse("torch", 256, "the native trainer has no such norm (norm=batch)", &all);
+  EXPECT_EQ(TrainersText(all),
+            "trainer: torch for all 256 runs: the native trainer has no such norm (norm=batch)\n");
+  v1::CreateExperimentResponse one;
+  AddUse("torch", 1, "the native trainer runs on a CPU", &one);
+  EXPECT_EQ(TrainersText(one), "trainer: torch 1 run: the native trainer runs on a CPU\n");
+  v1::CreateExperimentResponse asked;
+  AddUse("torch", 12, "", &asked);
+  EXPECT_EQ(TrainersText(asked), "trainer: torch 12 runs\n") << "nobody chose";
 }
 
 TEST(HeadlineTest, UsesTheSpecsNameBeforeCreation) {

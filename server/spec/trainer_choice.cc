@@ -1,0 +1,50 @@
+#include "server/spec/trainer_choice.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::spec {
+namespace {
+
+bool HasAll(const Labels& labels, const Labels& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&labels](const auto& label) {
+    return std::find(labels.begin(), labels.end(), label) != labels.end();
+  });
+}
+
+// Labels of `first` that no combination has without its reason; none of them can be left out.
+Labels FewestLabels(const OpenCombination& first,
+                    const std::vector<OpenCombination>& combinations) {
+  Labels fewest = *first.labels;
+  for (const auto& label : *first.labels) {
+    Labels fewer = fewest;
+    fewer.erase(std::find(fewer.begin(), fewer.end(), label));
+    const bool says_it =
+        std::all_of(combinations.begin(), combinations.end(), [&](const OpenCombination& other) {
+          return other.why_not_native == first.why_not_native || !HasAll(*other.labels, fewer);
+        });
+    if (says_it) fewest = std::move(fewer);
+  }
+  return fewest;
+}
+
+}  // namespace
+
+std::string WhyNotAllNative(const std::vector<OpenCombination>& combinations) {
+  std::set<absl::string_view> known = {""};
+  std::vector<std::string> reasons;
+  for (const OpenCombination& combination : combinations) {
+    if (!known.insert(combination.why_not_native).second) continue;
+    const std::string labels =
+        absl::StrJoin(FewestLabels(combination, combinations), ", ", absl::PairFormatter("="));
+    reasons.push_back(absl::StrCat(combination.why_not_native, labels.empty() ? "" : " (", labels,
+                                   labels.empty() ? "" : ")"));
+  }
+  return absl::StrJoin(reasons, " and ");
+}
+
+}  // namespace ablate::spec
