@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/engine/data/random.h"
+#include "absl/strings/str_cat.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/supports.h"
@@ -145,6 +146,31 @@ TEST(NativeParityTest, HasTheSameBitsOnEveryFusedTarget) {
     EXPECT_EQ(first.evaluation, second.evaluation);
     EXPECT_TRUE(first.values.equal(second.values));
   }
+}
+
+TEST(NativeParityTest, RefusesPartsOfOnePositionForBatchNormInTheSameWords) {
+  PrepareLaneThread();
+  RunConfig run = SmallTextRun(1);
+  run.model.norm.kind = NormKind::kBatch;
+  run.training.batch = run.training.accumulation = 2;
+  constexpr int64_t kNone = TokenBatch::kIgnored;
+  const TokenBatch batch = {2, 3, {1, 2, 3, 4, 0, 0}, {2, 3, 4, 5, kNone, kNone}, {3, 1}};
+  const Start start = StartOf(run, MakeLayout(run.model));
+  const auto refusal = [&](Backend& backend) {
+    const auto bytes = [&backend] {
+      const auto tensors = backend.Tensors(0);
+      return absl::StrCat(tensors->parameters, tensors->buffers);
+    };
+    const std::string before = bytes();
+    const absl::Status refused = backend.Step({{&batch, 0, 0.1}}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInternal);
+    EXPECT_TRUE(bytes() == before);
+    return std::string(refused.message());
+  };
+  const std::string native = refusal(*NativeOf(run, start, native::BestKernels()));
+  EXPECT_EQ(native,
+            "a batch of one position in all has no variance that BatchNorm could divide by");
+  EXPECT_EQ(refusal(*TorchOf(run, Precision::kFloat32, start)), "LibTorch: " + native);
 }
 
 // The source's names, one document a step.

@@ -137,12 +137,7 @@ TEST(DownsamplerTest, ToleratesASeriesThatRunsPastItsExpectedEnd) {
 // A run with three series in a store of its own.
 class SeriesCursorTest : public testing::Test {
  protected:
-  SeriesCursorTest()
-      : stored_(R"(
-          name: "small"
-          base { task { legacy_recall { keys: 20 draw: 4 } }
-                 model { layers: 1 width: 8 heads: 2 } training { steps: 10 batch: 2 } }
-          seeds { first: 1 count: 1 })") {
+  SeriesCursorTest() : stored_(SmallGrid(1)) {
     const auto cells = stored_.store()->ListCells(stored_.experiment(), 0, 1);
     run_ = cells->front().run;
     StoredGrid::Curves curves;

@@ -8,9 +8,31 @@
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "absl/strings/str_cat.h"
 #include "storage/store.h"
 
 namespace ablate::results {
+
+// The spec of small runs, of seeds 1, 2, …; axes and a report may follow it.
+inline std::string SmallGrid(int seeds) {
+  return absl::StrCat(R"(
+    name: "small"
+    base {
+      task { legacy_recall { keys: 20 draw: 4 } }
+      model { layers: 1 width: 8 heads: 2 }
+      training { steps: 10 batch: 2 }
+    }
+    seeds { first: 1 count: )",
+                      seeds, "}");
+}
+
+inline constexpr char kPlacementAxis[] = R"(
+  axes {
+    name: "placement"
+    settings { label: "pre" }
+    settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
+  }
+)";
 
 class StoredGrid {
  public:

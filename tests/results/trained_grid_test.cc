@@ -23,27 +23,16 @@ using testing::Optional;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-constexpr char kBase[] = R"(
-  name: "small"
-  base {
-    task { legacy_recall { keys: 20 draw: 4 } }
-    model { layers: 1 width: 8 heads: 2 }
-    training { steps: 10 batch: 2 }
-  }
-  seeds { first: 1 count: 3 }
-)";
-constexpr char kPlacement[] = R"(
-  axes {
-    name: "placement"
-    settings { label: "pre" }
-    settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
-  }
-)";
 constexpr char kRates[] = R"(
   axes {
     name: "lr" field: "training.learning_rate" tune: true
     values { number_value: 0.01 } values { number_value: 0.001 }
   }
+)";
+
+constexpr char kDraws[] = R"(
+  axes { name: "draw" field: "task.legacy_recall.draw"
+         values { number_value: 4 } values { number_value: 5 } }
 )";
 
 const Cancelled kNever = [] { return false; };
@@ -72,7 +61,7 @@ StoredGrid::Curves Evals(double first, double last) {
 }
 
 TEST(TrainedGridTest, TellsWhatEachCellCameTo) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   stored.Finish("pre-s1", Evals(3, 2));
   stored.Finish("pre-s2", Evals(3, 9), true);
   stored.Report("pre-s3", Evals(3, 2.5));
@@ -95,7 +84,7 @@ TEST(TrainedGridTest, TellsWhatEachCellCameTo) {
 }
 
 TEST(TrainedGridTest, ACancelledRunHasEnded) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   ASSERT_TRUE(stored.store()->CancelExperiment(stored.experiment()).ok());
   for (const report::Cell& cell : Loaded(stored).input.cells) {
     EXPECT_EQ(cell.outcome, RunOutcome::kMissing);
@@ -103,9 +92,7 @@ TEST(TrainedGridTest, ACancelledRunHasEnded) {
 }
 
 TEST(TrainedGridTest, TellsWhatEachCellIsScoredOn) {
-  StoredGrid stored(absl::StrCat(kBase, R"(
-    axes { name: "draw" field: "task.legacy_recall.draw"
-           values { number_value: 4 } values { number_value: 5 } }
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kDraws, R"(
     axes { name: "batch" field: "training.batch"
            values { number_value: 2 } values { number_value: 3 } })"));
   const TrainedGrid grid = Loaded(stored);
@@ -118,9 +105,7 @@ TEST(TrainedGridTest, TellsWhatEachCellIsScoredOn) {
 }
 
 TEST(TrainedGridTest, AMetricOfTrainingIsTheSameHoweverMuchIsEvaluated) {
-  StoredGrid stored(absl::StrCat(kBase, R"(
-    axes { name: "draw" field: "task.legacy_recall.draw"
-           values { number_value: 4 } values { number_value: 5 } }
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kDraws, R"(
     axes { name: "batches" field: "evaluation.batches"
            values { number_value: 2 } values { number_value: 3 } })"));
   EXPECT_THAT(report::Compare(Loaded(stored).input)->within_axes, testing::IsEmpty())
@@ -137,7 +122,7 @@ TEST(TrainedGridTest, AMetricOfTrainingIsTheSameHoweverMuchIsEvaluated) {
 }
 
 TEST(TrainedGridTest, GivesCostsAndProvenance) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   stored.Finish("pre-s1", Evals(3, 2));
   const TrainedGrid grid = Loaded(stored);
   const report::Cell& cell = grid.input.cells[0];
@@ -154,7 +139,7 @@ TEST(TrainedGridTest, GivesCostsAndProvenance) {
 }
 
 TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates));
   const TrainedGrid grid = Loaded(stored);
   ASSERT_EQ(grid.input.cells.size(), 12u);
   EXPECT_THAT(grid.input.cells[0].changed, ElementsAre(Pair("training.learning_rate", "0.01")));
@@ -166,7 +151,7 @@ TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
 
 // What was auto is what the first cell has.
 TEST(TrainedGridTest, CountsATrainerAsAChangeFromTheFirst) {
-  StoredGrid stored(absl::StrCat(kBase, R"(
+  StoredGrid stored(absl::StrCat(SmallGrid(3), R"(
     axes {
       field: "training.trainer"
       values { string_value: "torch" } values { string_value: "native" }
@@ -179,7 +164,7 @@ TEST(TrainedGridTest, CountsATrainerAsAChangeFromTheFirst) {
 }
 
 TEST(TrainedGridTest, CountsASwitchAsOneChange) {
-  StoredGrid stored(absl::StrCat(kBase, R"(
+  StoredGrid stored(absl::StrCat(SmallGrid(3), R"(
     axes {
       name: "part"
       settings { label: "all" }
@@ -201,7 +186,7 @@ TEST(TrainedGridTest, CountsASwitchAsOneChange) {
 }
 
 TEST(TrainedGridTest, DescribesAxes) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates));
   const TrainedGrid grid = Loaded(stored);
   ASSERT_EQ(grid.input.axes.size(), 2u);
   const report::Axis& placement = grid.input.axes[0];
@@ -217,7 +202,7 @@ TEST(TrainedGridTest, DescribesAxes) {
 }
 
 TEST(TrainedGridTest, ComparesWithTwoTunedAxes) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates, R"(
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates, R"(
     axes { name: "wd" field: "training.weight_decay" tune: true
            values { number_value: 0 } values { number_value: 0.1 } values { number_value: 0.2 } })"));
   for (const char* placement : {"pre", "post"}) {
@@ -241,7 +226,7 @@ TEST(TrainedGridTest, ComparesWithTwoTunedAxes) {
 }
 
 TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   stored.Finish("pre-s1", {{"eval/loss", {{0, 3.}, {5, 2.5}, {10, 2.}}},
                            {"eval/accuracy", {{0, .1}, {10, .5}}}});
   GridQuery query;
@@ -256,7 +241,7 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
 }
 
 TEST(TrainedGridTest, SeesThatTheLastPointIsNotFinite) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   const double nan = std::numeric_limits<double>::quiet_NaN();
   stored.Finish("pre-s1", {{"eval/loss", {{0, 3.}, {5, nan}, {10, 2.}}}});
   stored.Finish("pre-s2", {{"eval/loss", {{0, 3.}, {5, 2.}, {10, nan}}}});
@@ -267,8 +252,8 @@ TEST(TrainedGridTest, SeesThatTheLastPointIsNotFinite) {
 }
 
 TEST(TrainedGridTest, TakesTheSpecsMetricAndDirection) {
-  StoredGrid stored(
-      absl::StrCat(kBase, kPlacement, "report { primary: 'train/loss' better: higher }"));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis,
+                                 "report { primary: 'train/loss' better: higher }"));
   stored.Finish("pre-s1", {{"train/loss", {{9, 4.}}}, {"eval/loss", {{10, 2.}}}});
   const TrainedGrid grid = Loaded(stored);
   EXPECT_EQ(grid.input.key, "train/loss");
@@ -280,7 +265,7 @@ TEST(TrainedGridTest, TakesTheSpecsMetricAndDirection) {
 }
 
 TEST(TrainedGridTest, NamesWhatIsNotThere) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement, kRates));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates));
   stored.Finish("pre-lr0.01-s1", Evals(3, 2));
   GridQuery query;
   query.key = "eval/los";
@@ -313,7 +298,7 @@ TEST(TrainedGridTest, NamesWhatIsNotThere) {
 }
 
 TEST(TrainedGridTest, WaitsForAMetricThatMayYetCome) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   EXPECT_TRUE(Load(stored).ok()) << "nothing is trained";
   stored.Report("pre-s1", {{"train/loss", {{0, 1.}}}});
   EXPECT_TRUE(Load(stored).ok()) << "no run is done";
@@ -323,7 +308,7 @@ TEST(TrainedGridTest, WaitsForAMetricThatMayYetCome) {
 }
 
 TEST(TrainedGridTest, StopsWhenCancelled) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   int asked = 0;
   const auto grid = LoadGrid(stored.store(), *LoadExperiment(stored.store(), stored.experiment()),
                              {}, [&asked] { return ++asked > 2; });
@@ -332,7 +317,7 @@ TEST(TrainedGridTest, StopsWhenCancelled) {
 }
 
 TEST(TrainedGridTest, HandsOverCurvesOneByOne) {
-  StoredGrid stored(absl::StrCat(kBase, kPlacement));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   stored.Finish("pre-s1", Evals(3, 2));
   stored.Report("post-s1", Evals(4, 3));
   stored.Finish("pre-s2", {{"train/loss", {{0, 1}}}});

@@ -15,22 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr char kSpec[] = R"(
-  name: "small"
-  base {
-    task { legacy_recall { keys: 20 draw: 4 } }
-    model { layers: 1 width: 8 heads: 2 }
-    training { steps: 10 batch: 2 }
-  }
-  seeds { first: 1 count: 2 }
-  axes {
-    name: "placement"
-    settings { label: "pre" }
-    settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
-  }
-  report { summaries { key: "train/loss" last: 2 } }
-)";
-
 const results::Cancelled kNever = [] { return false; };
 
 class RenderFigureTest : public testing::Test {
@@ -57,7 +41,9 @@ class RenderFigureTest : public testing::Test {
 
   absl::Status Render() { return RenderFigure(&backend_, request_, kNever, &response_); }
 
-  results::StoredGrid stored_{kSpec};
+  results::StoredGrid stored_{
+      absl::StrCat(results::SmallGrid(2), results::kPlacementAxis,
+                   R"(report { summaries { key: "train/loss" last: 2 } })")};
   Backend backend_;
   v1::RenderFigureRequest request_;
   v1::RenderFigureResponse response_;

@@ -45,12 +45,17 @@ TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
   EXPECT_EQ(base.DebugString(), expected.DebugString());
 }
 
-TEST(DefaultsTest, OfDocumentsDiffer) {
-  const v1::BaseSpec base = FilledBase(R"(task { documents { dataset: "names" } })");
-  EXPECT_EQ(base.task().documents().held_out(), 1000u);
+// What a task of running text has, whatever it reads.
+void ExpectDefaultsOfReading(const v1::BaseSpec& base) {
   EXPECT_EQ(base.model().context(), 64u);
   EXPECT_TRUE(base.model().attention().causal());
   EXPECT_FALSE(base.evaluation().has_batches());
+}
+
+TEST(DefaultsTest, OfDocumentsDiffer) {
+  const v1::BaseSpec base = FilledBase(R"(task { documents { dataset: "names" } })");
+  EXPECT_EQ(base.task().documents().held_out(), 1000u);
+  ExpectDefaultsOfReading(base);
 }
 
 TEST(DefaultsTest, OfRecall) {
@@ -67,9 +72,7 @@ TEST(DefaultsTest, OfText) {
   EXPECT_EQ(base.task().text().dataset(), "datasets/shakespeare-86c4e6");
   EXPECT_EQ(base.task().text().tokenizer(), v1::Tokenizer::chars);
   EXPECT_EQ(base.task().text().validation(), 0.1);
-  EXPECT_EQ(base.model().context(), 64u);
-  EXPECT_TRUE(base.model().attention().causal());
-  EXPECT_FALSE(base.evaluation().has_batches());
+  ExpectDefaultsOfReading(base);
 }
 
 TEST(DefaultsTest, FollowOtherFields) {

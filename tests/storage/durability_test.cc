@@ -8,7 +8,6 @@
 
 #include "storage/sha256.h"
 #include "storage/sqlite/connection.h"
-#include "storage/sqlite/migrations.h"
 #include "tests/storage/failing_disk.h"
 #include "tests/storage/store_fixture.h"
 
@@ -224,11 +223,7 @@ TEST_P(BallastTest, IsTakenAgainByTheFirstWriteThatFindsRoom) {
 
 // The migration is what needs room here.
 TEST_P(BallastTest, IsGivenUpForAStart) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 1)).ok());
-  }
+  MakeDatabase(1);
   std::ofstream(disk_.ballast) << std::string(kBallast, 'x');
   disk_.room = 0;
   auto store = Store::Open(WithBallast());

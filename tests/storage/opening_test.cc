@@ -6,7 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/migrations.h"
@@ -23,7 +26,19 @@ class OpeningTest : public FileTest {
     std::ifstream file(Database(), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
+  std::unique_ptr<Connection> OpenDatabase() {
+    return Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+  }
 };
+
+// Statements that add run "a", with more columns than every version has.
+std::string InsertRun(const std::string& columns, const std::string& values) {
+  return absl::StrCat(
+      "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
+      "device_kind, shape, priority, place, create_time, change, ",
+      columns, ") VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 1, 1, 1, 1, ", values,
+      "); INSERT INTO run_specs SELECT id, x'' FROM runs");
+}
 
 TEST_F(OpeningTest, MakesAPrivateFolder) {
   auto store = Value(Store::Open(Options()));
@@ -92,7 +107,7 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
   std::ofstream(Database()).close();  // as a start that was killed leaves it
   refuse();
   {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    const auto db = OpenDatabase();
     db->Execute("VACUUM; PRAGMA journal_mode = DELETE");  // a file without tables
   }
   refuse();
@@ -106,7 +121,7 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
 TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
   Value(Store::Open(Options())).reset();
   {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    const auto db = OpenDatabase();
     db->Execute("PRAGMA user_version = 99; DROP TABLE step_times; PRAGMA journal_mode = DELETE");
     ASSERT_TRUE(db->error().ok());
   }
@@ -115,24 +130,14 @@ TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.status().message(), HasSubstr("schema version 99"));
   EXPECT_TRUE(Bytes() == before);
-  auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+  const auto db = OpenDatabase();
   Statement version(*db, "PRAGMA user_version");
   ASSERT_TRUE(version.Row());
   EXPECT_EQ(version.Int(0), 99);
 }
 
 TEST_F(OpeningTest, TakesOverAFileOfTheFirstVersion) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 1)).ok());
-    db->Execute(
-        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-        "device_kind, shape, state, priority, place, device_time, create_time, change) "
-        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 2, 1, 1, 2000, 1, 1); "
-        "INSERT INTO run_specs SELECT id, x'' FROM runs");
-    ASSERT_TRUE(db->error().ok());
-  }
+  MakeDatabase(1, InsertRun("state, device_time", "2, 2000"));
   const auto store = Value(Store::Open(Options()));
   const RunRecord run = Value(store->GetRun("a"));
   EXPECT_EQ(run.spent.device_time, 2000);
@@ -141,17 +146,7 @@ TEST_F(OpeningTest, TakesOverAFileOfTheFirstVersion) {
 }
 
 TEST_F(OpeningTest, KeepsTheQueueOfAnOlderFileForItsNumericsVersion) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 2)).ok());
-    db->Execute(
-        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-        "device_kind, shape, state, priority, place, create_time, change) "
-        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 0, 1, 1, 1, 1); "
-        "INSERT INTO run_specs SELECT id, x'' FROM runs");
-    ASSERT_TRUE(db->error().ok());
-  }
+  MakeDatabase(2, InsertRun("state", "0"));
   const auto store = Value(Store::Open(Options()));
   EXPECT_EQ(Value(store->GetRun("a")).environment, "");
   Lease(store.get(), "l", {"a"}, {"w", "i", "d", "b", "torch", "e", 3});
@@ -159,21 +154,12 @@ TEST_F(OpeningTest, KeepsTheQueueOfAnOlderFileForItsNumericsVersion) {
 }
 
 TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
-  std::filesystem::create_directories(Options().folder);
   const Micros day = Micros{24} * 3600 * 1000000;
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 2)).ok());
-    db->Execute(
-        "INSERT INTO leases (id, name, worker, incarnation, device, build, trainer, acked, touched)"
-        " VALUES (1, 'live', 'w', 'i', 'd', 'b', 't', 3, 5), (2, 'old', 'w', 'i', '', '', '', 7, 5)"
-        ", (3, 'new', 'w', 'i', '', '', '', 8, 86400000000); "
-        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-        "device_kind, shape, state, priority, place, lease, create_time, change) "
-        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 1, 1, 1, 1, 1, 1); "
-        "INSERT INTO run_specs SELECT id, x'' FROM runs");
-    ASSERT_TRUE(db->error().ok());
-  }
+  const std::string insert_leases =
+      "INSERT INTO leases (id, name, worker, incarnation, device, build, trainer, acked, touched) "
+      "VALUES (1, 'live', 'w', 'i', 'd', 'b', 't', 3, 5), (2, 'old', 'w', 'i', '', '', '', 7, 5), "
+      "(3, 'new', 'w', 'i', '', '', '', 8, 86400000000); ";
+  MakeDatabase(2, insert_leases + InsertRun("state, lease", "1, 1"));
   StoreOptions options = Options();
   options.now = [day] { return day + 10; };
   const auto store = Value(Store::Open(options));
@@ -190,17 +176,7 @@ TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
 
 // They have no growth, so that nothing is kept of them when they end.
 TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheFourthVersion) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 4)).ok());
-    db->Execute(
-        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-        "device_kind, shape, state, priority, place, create_time, change, numerics) "
-        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 0, 1, 1, 1, 1, 0); "
-        "INSERT INTO run_specs SELECT id, x'' FROM runs");
-    ASSERT_TRUE(db->error().ok());
-  }
+  MakeDatabase(4, InsertRun("state, numerics", "0, 0"));
   const auto store = Value(Store::Open(Options()));
   Lease lease(store.get(), "l", {"a"});
   ASSERT_EQ(lease.granted().size(), 1u);
@@ -211,17 +187,7 @@ TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheFourthVersion) {
 }
 
 TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheSixthVersionByTorch) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 6)).ok());
-    db->Execute(
-        "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-        "device_kind, shape, state, priority, place, create_time, change, numerics) "
-        "VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 0, 1, 1, 1, 1, 0); "
-        "INSERT INTO run_specs SELECT id, x'' FROM runs");
-    ASSERT_TRUE(db->error().ok());
-  }
+  MakeDatabase(6, InsertRun("state, numerics", "0, 0"));
   const auto store = Value(Store::Open(Options()));
   EXPECT_EQ(Value(store->GetRun("a")).trainer, "torch");
   const auto queue = Value(store->Queue("cpu", {"torch"}, 10));
@@ -230,13 +196,7 @@ TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheSixthVersionByTorch) {
 }
 
 TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
-  std::filesystem::create_directories(Options().folder);
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    ASSERT_TRUE(Migrate(*db, Migrations().subspan(0, 2)).ok());
-    db->Execute("INSERT INTO datasets VALUES (1, 'names-1', 'names', 'h', 5, 1, 4, 7)");
-    ASSERT_TRUE(db->error().ok());
-  }
+  MakeDatabase(2, "INSERT INTO datasets VALUES (1, 'names-1', 'names', 'h', 5, 1, 4, 7)");
   const auto store = Value(Store::Open(Options()));
   EXPECT_EQ(Value(store->FindDataset("names-1")).characters, 4u);
   EXPECT_EQ(Value(store->Counts("names-1")).document_lengths, "") << "nobody has counted";
@@ -246,7 +206,7 @@ TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
   {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+    const auto db = OpenDatabase();
     db->Execute("CREATE TABLE theirs (x)");
   }
   const std::string before = Bytes();

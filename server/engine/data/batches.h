@@ -36,6 +36,10 @@ struct TokenBatch {
   TokenBatch Rows(int64_t first, int64_t count) const;
 };
 
+// Why a BatchNorm refuses to standardise a batch.
+inline constexpr char kOnePosition[] =
+    "a batch of one position in all has no variance that BatchNorm could divide by";
+
 // A run's stream of batches. The training order is a function of (task, seed) alone. Not
 // thread-safe.
 class BatchSource {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "server/engine/data/batches.h"
 #include "server/engine/model/norm_kernel.h"
 
 namespace ablate::engine {
@@ -300,8 +301,7 @@ NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tenso
   if (statistics == Statistics::kBatchAndTrack) {
     // Where nothing is padded no device has to be waited for.
     const bool several = real.defined() ? count.min().item<double>() > 1 : positions > 1;
-    TORCH_CHECK(several,
-                "a batch of one position in all has no variance that BatchNorm could divide by");
+    TORCH_CHECK(several, kOnePosition);
   }
   return {backward, statistics, real, count};
 }

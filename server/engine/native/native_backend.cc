@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +64,8 @@ class NativeBackend : public Backend {
   const BackendIdentity& identity() const override { return identity_; }
 
   absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
+    const absl::Status status = CheckPositions(*runs.front().batch);
+    if (!status.ok()) return status;
     try {
       return std::vector<UpdateResult>{Update(runs.front())};
     } catch (const std::bad_alloc&) {
@@ -111,6 +114,20 @@ class NativeBackend : public Backend {
  private:
   static absl::Status OutOfMemory() {
     return absl::ResourceExhaustedError("memory ran out in a step of the native trainer");
+  }
+
+  // Whether BatchNorm has something to divide by in each part of the batch.
+  absl::Status CheckPositions(const TokenBatch& batch) const {
+    const NormConfig& norm = config_.model.norm;
+    if (norm.kind != NormKind::kBatch || !HasNorm(norm)) return absl::OkStatus();
+    const int64_t parts = config_.training.accumulation, rows = batch.rows / parts;
+    for (int64_t part = 0; part < parts; ++part) {
+      const auto first = batch.lengths.begin() + part * rows;
+      if (std::accumulate(first, first + rows, int64_t{0}) == 1) {
+        return absl::InternalError(kOnePosition);
+      }
+    }
+    return absl::OkStatus();
   }
 
   UpdateResult Update(const UpdateRequest& request) {
