@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/data/random.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/data/random.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/supports.h"
