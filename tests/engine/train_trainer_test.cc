@@ -147,6 +147,20 @@ RunProgress AdvanceByPieces(std::unique_ptr<Trainer>& trainer,
   return whole;
 }
 
+// The same, where a new trainer takes up the state of each evaluation that is left half-way, once a
+// step and from step `first` on. The steps are added to `moved`.
+RunProgress AdvanceElsewhere(std::unique_ptr<Trainer>& trainer, const RunConfig& run,
+                             uint32_t first, std::set<uint32_t>& moved) {
+  return AdvanceByPieces(trainer, [&](const RunProgress& part) {
+    const bool left = part.step >= first && part.evaluated > 0 && part.points.empty();
+    if (!left || !moved.insert(part.step).second) return;
+    const absl::StatusOr<std::string> state = trainer->ExportState(0);
+    ASSERT_TRUE(state.ok()) << state.status();
+    trainer = MustMakeTrainer({run});
+    ASSERT_TRUE(trainer->ImportState(0, *state).ok());
+  });
+}
+
 TEST(TorchTrainerTest, LeavesAnEvaluationBetweenBatchesAndGoesOnWithTheSameBits) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.ema = 0.8;  // two passes an evaluation
@@ -169,14 +183,7 @@ TEST(TorchTrainerTest, RepeatsAnEvaluationThatWasLeftWhenItsStateIsTakenUpElsewh
   const RunProgress whole = AdvanceOne(*straight, 1000);
   auto trainer = MustMakeTrainer({run});
   std::set<uint32_t> moved;
-  const RunProgress pieces = AdvanceByPieces(trainer, [&](const RunProgress& part) {
-    const bool left = part.evaluated > 0 && part.points.empty();
-    if (!left || !moved.insert(part.step).second) return;
-    const absl::StatusOr<std::string> state = trainer->ExportState(0);
-    ASSERT_TRUE(state.ok()) << state.status();
-    trainer = MustMakeTrainer({run});
-    ASSERT_TRUE(trainer->ImportState(0, *state).ok());
-  });
+  const RunProgress pieces = AdvanceElsewhere(trainer, run, 0, moved);
   EXPECT_THAT(moved, ElementsAre(0, 10, 20, 30));
   EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));
   EXPECT_EQ(*trainer->ExportState(0), *straight->ExportState(0));
@@ -192,14 +199,7 @@ TEST(TorchTrainerTest, ReportsADivergedStepOnceItsEvaluationIsComplete) {
   ASSERT_NE(whole.step % run.evaluation.every, 0u);
   auto trainer = MustMakeTrainer({run});
   std::set<uint32_t> moved;
-  const RunProgress pieces = AdvanceByPieces(trainer, [&](const RunProgress& part) {
-    const bool left = part.step == whole.step && part.points.empty() && part.evaluated > 0;
-    if (!left || !moved.insert(part.step).second) return;
-    const absl::StatusOr<std::string> state = trainer->ExportState(0);
-    ASSERT_TRUE(state.ok()) << state.status();
-    trainer = MustMakeTrainer({run});
-    ASSERT_TRUE(trainer->ImportState(0, *state).ok());
-  });
+  const RunProgress pieces = AdvanceElsewhere(trainer, run, whole.step, moved);
   EXPECT_THAT(moved, ElementsAre(whole.step));
   EXPECT_EQ(pieces.outcome, Outcome::kDiverged);
   EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));

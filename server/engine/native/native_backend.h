@@ -29,7 +29,7 @@ struct NativeStart {
 // What bits depend on beside a run: "native, fused", or the name of a target that does not fuse.
 std::string Environment(const Kernels& kernels);
 
-// The backend of one run, which NativeSupports.
+// The backend of one run that the native trainer trains (supports.h).
 std::unique_ptr<Backend> MakeNativeBackend(const RunConfig& config, NativeStart start,
                                            const Kernels& kernels = BestKernels());
 

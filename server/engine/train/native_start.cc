@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/init.h"
@@ -29,6 +32,17 @@ at::Tensor TensorOf(absl::Span<const float> values) {
   return tensor;
 }
 
+native::GradientRecorder RecorderOf(const RunConfig& config, const ParameterLayout& layout) {
+  return [config, layout](absl::Span<const float> values, absl::Span<const float> buffers,
+                          const TokenBatch& batch) {
+    return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
+      const at::TensorOptions options = TensorOptionsOf(config.device, config.precision);
+      return RecordGradients(config, layout, TensorOf(values), TensorOf(buffers),
+                             MakeStackBatch({&batch}, config.model.loss, options));
+    });
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const std::vector<RunConfig>& configs) {
@@ -38,14 +52,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const std::vector<Run
     native::NativeStart start;
     start.values = FloatsOf(InitialParameters(config.model, layout, config.seed));
     start.buffers = FloatsOf(InitialBuffers(layout, config.seed));
-    start.record = [config, layout](absl::Span<const float> values, absl::Span<const float> buffers,
-                                    const TokenBatch& batch) {
-      return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
-        return RecordGradients(config, layout, TensorOf(values), TensorOf(buffers),
-                               MakeStackBatch({&batch}, config.model.loss,
-                                              TensorOptionsOf(config.device, config.precision)));
-      });
-    };
+    start.record = RecorderOf(config, layout);
     return native::MakeNativeBackend(config, std::move(start));
   });
 }

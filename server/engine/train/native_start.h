@@ -11,9 +11,9 @@
 
 namespace ablate::engine {
 
-// Of one run that the native backend trains (native/supports.h), with the initial parameters that
-// the reference backend has. What a run records of its gradients is computed by LibTorch: it is
-// asked for seldom, and an alignment wants exact gradients beside the rule's.
+// The backend of a single run that the native trainer trains (native/supports.h), with the initial
+// parameters that the reference backend has. What a run records of its gradients is computed by
+// LibTorch: it is asked for seldom, and an alignment wants exact gradients beside the rule's.
 absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const std::vector<RunConfig>& configs);
 
 }  // namespace ablate::engine

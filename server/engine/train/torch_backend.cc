@@ -306,8 +306,9 @@ class TorchBackend : public Backend {
 
   const std::vector<RunConfig> configs_;
   const at::TensorOptions options_;
-  const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)), Environment(TrainerKind::kTorch),
-                                     "torch_version", TorchVersion()};
+  const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)),
+                                     Environment(TrainerKind::kTorch), "torch_version",
+                                     TorchVersion()};
   FlatParameters parameters_;
   Optimizer optimizer_;
   std::vector<ModelParameters> models_;    // views of one run each
