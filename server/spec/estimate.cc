@@ -96,7 +96,8 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
   const double held = (copies + 2 + copies) * static_cast<double>(size.parameters) +
                       2 * static_cast<double>(size.buffers);
   // The parts of a batch are computed one after the other.
-  const double batch = config.training.batch / config.training.accumulation;
+  const uint32_t rows = config.training.batch / config.training.accumulation;
+  const double batch = rows;
   const double read = ScoredPositions(model, data);
   // Scores, their logarithms, and the gradient of those.
   const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);
