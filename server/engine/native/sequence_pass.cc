@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/native/key_value_cache.h"
 
 namespace ablate::engine::native {
 namespace {
@@ -169,6 +170,7 @@ void SequencePass::Attend(const Block& block, int index, const Columns& columns,
   memory.context.Reserve(int64_t{config_.width} * columns.count);
   FillWeightsMask(columns, index, memory);
   AttendToStrips(columns, memory);
+  if (columns.past != nullptr) AttendToPast(index, columns, memory);
   for (size_t s = 0; s < columns.sequences.size(); ++s) {
     for (int head = 0; head < config_.heads; ++head) {
       kernels_.attention(HeadOf(columns, s, head, memory));
@@ -203,6 +205,30 @@ void SequencePass::AttendToStrips(const Columns& columns, BlockMemory& memory) {
       a.v = a.k + part;
       a.context = memory.context.data() + first;
       kernels_.strip_attention(a);
+    }
+  }
+}
+
+void SequencePass::AttendToPast(int index, const Columns& columns, BlockMemory& memory) {
+  KeyValueCache& past = *columns.past;
+  const int64_t part = int64_t{config_.width} * columns.count;
+  LaneAttention a;
+  a.kind = config_.attention.kind;
+  a.length = past.length() + 1;
+  a.features = HeadSize(config_);
+  a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(a.features)));
+  a.bias = static_cast<float>(config_.attention.score_bias);
+  a.stride = columns.count;
+  a.weights = scratch_.Reserve(int64_t{config_.context} * kColumns);
+  for (int head = 0; head < config_.heads; ++head) {
+    for (int column = 0; column < columns.count; column += kColumns) {
+      const int64_t first = int64_t{head} * a.features * columns.count + column;
+      a.q = memory.qkv.data() + first;
+      past.Append(index, head, column, {a.q + part, a.q + 2 * part, a.stride});
+      a.keys = past.keys(index, head, column);
+      a.values = past.values(index, head, column);
+      a.context = memory.context.data() + first;
+      kernels_.lane_attention(a);
     }
   }
 }
@@ -311,6 +337,11 @@ LossSums SequencePass::Score(const Model& model, const Columns& columns) {
   const std::vector<Reading> readings =
       columns.strips.empty() ? ReadingsOf(columns.target) : columns.readings;
   return head_.Score(model, Kept(columns), KeptGroup(columns), readings);
+}
+
+const float* SequencePass::Scores(const Model& model, const Columns& columns) {
+  RunBlocks(model, columns);
+  return head_.Scores(model, Kept(columns), KeptGroup(columns));
 }
 
 }  // namespace ablate::engine::native
