@@ -1,6 +1,5 @@
 // The native backend beside the reference backend, over the grid of settings: the first gradient
 // and ten updates, each tensor judged by its own norm against float64.
-#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 
 #include "server/engine/data/random.h"
 #include "server/engine/layout.h"
-#include "server/engine/model/init.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/names.h"
 #include "server/engine/native/native_backend.h"
@@ -22,33 +20,11 @@
 #include "server/engine/train/torch_backend.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
+#include "tests/native/random_start.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {
 namespace {
-
-struct Start {
-  at::Tensor values;   // [P]
-  at::Tensor buffers;  // undefined where there are none
-};
-
-// Random parameters in which no gain is 1 and no shift 0.
-Start StartOf(const RunConfig& config, const ParameterLayout& layout) {
-  ModelConfig model = config.model;
-  model.init = {InitKind::kXavier, InitStreams::kByName};
-  const at::Tensor flat = InitialParameters(model, layout, config.seed);
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(config.seed);
-  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / model.width));
-  const at::Tensor initial = InitialBuffers(layout, config.seed);
-  return {0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator),
-          initial.defined() ? 3 * initial : initial};
-}
-
-std::vector<float> Floats(const at::Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  const at::Tensor host = tensor.to(at::kFloat).contiguous();
-  return {host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel()};
-}
 
 std::string Bytes(const at::Tensor& tensor) {
   const at::Tensor whole = tensor.contiguous();
@@ -74,8 +50,8 @@ std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const St
 
 std::unique_ptr<Backend> NativeOf(const RunConfig& config, const Start& start,
                                   const native::Kernels& kernels) {
-  return native::MakeNativeBackend(config, {Floats(start.values), Floats(start.buffers), nullptr},
-                                   kernels);
+  return native::MakeNativeBackend(
+      config, {FloatsOf(start.values), FloatsOf(start.buffers), nullptr}, kernels);
 }
 
 // What a backend has after the updates, in float64.
@@ -177,14 +153,6 @@ Tally Compare(const Compared& of, const RunConfig& config, const ParameterLayout
     }
   }
   return tally;
-}
-
-RunConfig ConfigOf(const GridCase& grid) {
-  RunConfig config;
-  config.model = grid.model;
-  config.training = grid.training;
-  config.seed = 7;
-  return config;
 }
 
 // One update by plain SGD leaves the gradient in its momentum's slot.

@@ -55,6 +55,9 @@ struct Columns {
   std::vector<int32_t> target;
 };
 
+// Targets that count.
+int64_t TargetsOf(const TokenBatch& batch);
+
 // Fills up columns to a multiple of kColumns.
 void Pad(Columns& columns);
 
