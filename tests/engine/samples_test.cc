@@ -166,6 +166,10 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
   std::vector<RunConfig> models = CausalModels();
   models.push_back(SmallDocumentsRun(3));
   models.back().model.attention.causal = false;  // reads the whole prefix again
+  for (size_t i = models.size(); i-- > 0;) {     // in float64 by LibTorch
+    models.push_back(models[i]);
+    models.back().precision = Precision::kFloat64;
+  }
   for (const RunConfig& run : models) {
     const std::string checkpoint = CheckpointOf(run, 30);
     const Model model(run, checkpoint);
