@@ -185,6 +185,17 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
   }
 }
 
+TEST(SamplesTest, EqualAPlainLoopWhereTheContextIsLong) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.model.positions = Positions::kNone;
+  run.model.context = 1 << 18;  // keys and values of sixteen samples would take 512 MB
+  const std::string checkpoint = CheckpointOf(run, 30);
+  const Generated generated = Generate(run, checkpoint, Count(1));
+  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  EXPECT_EQ(generated.samples.at(0).text,
+            PlainSample(run, Model(run, checkpoint), 0, Count(1)).text);
+}
+
 TEST(SamplesTest, DoNotDependOnHowManyAreAskedFor) {
   const RunConfig run = SmallDocumentsRun(3);
   const std::string checkpoint = CheckpointOf(run, 30);

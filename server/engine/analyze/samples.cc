@@ -18,6 +18,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/native/forward.h"
+#include "server/engine/native/kernels.h"
 #include "server/engine/native/supports.h"
 #include "server/engine/task.h"
 #include "server/engine/train/boundary.h"
@@ -29,6 +30,13 @@ namespace {
 constexpr int64_t kMaxRows = 256;
 // Of keys and values, or of attention scores, that a group of samples may hold.
 constexpr int64_t kMaxElements = 1 << 26;
+
+int64_t RowsAtOnce(const ModelConfig& model) {
+  const int64_t context = model.context;
+  const int64_t row = model.attention.causal ? 2 * context * model.width * model.layers
+                                             : context * context * model.heads;
+  return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
+}
 
 absl::Status Withdrawn() { return absl::CancelledError("the request was withdrawn"); }
 
@@ -66,7 +74,9 @@ absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
   if (!read.ok()) return read.status();
-  if (WhyNotNative(config).empty() && read->type == TensorType::kF32) {
+  // A native reader has room for a whole vector of sequences, however few there are.
+  const bool fits = RowsAtOnce(config.model) >= native::kColumns;
+  if (fits && WhyNotNative(config).empty() && read->type == TensorType::kF32) {
     return NativeReaders(config, *read);
   }
   return TorchReaders(config.model, layout, *read);
@@ -150,13 +160,6 @@ class Group {
   std::vector<uint32_t> open_;  // drafts that have not ended, as the reader's sequences
   std::vector<double> scores_;  // of theirs, [open][vocabulary]
 };
-
-int64_t RowsAtOnce(const ModelConfig& model) {
-  const int64_t context = model.context;
-  const int64_t row = model.attention.causal ? 2 * context * model.width * model.layers
-                                             : context * context * model.heads;
-  return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
-}
 
 // The data of the run's task, which what is drawn is written in.
 absl::StatusOr<SampledData> DataOf(const RunConfig& config) {
