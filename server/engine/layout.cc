@@ -159,6 +159,8 @@ bool InBlocks(const NormConfig& config) { return config.placement != NormPlaceme
 
 bool Attends(const ModelConfig& config) { return config.attention.kind != AttentionKind::kNone; }
 
+bool LooksAhead(const ModelConfig& config) { return Attends(config) && !config.attention.causal; }
+
 int HeadSize(const ModelConfig& config) { return config.width / config.heads; }
 
 double ScoreScale(const ModelConfig& config) {

@@ -79,6 +79,9 @@ struct ParameterLayout {
 // Whether blocks have attention.
 bool Attends(const ModelConfig& config);
 
+// Whether what is said at a position depends on tokens behind it.
+bool LooksAhead(const ModelConfig& config);
+
 // Features of a head, and what its scores are multiplied by: 1/√(features of a head).
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);

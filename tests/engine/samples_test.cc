@@ -166,6 +166,10 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
   std::vector<RunConfig> models = CausalModels();
   models.push_back(SmallDocumentsRun(3));
   models.back().model.attention.causal = false;  // reads the whole prefix again
+  for (size_t i = models.size(); i-- > 0;) {     // in float64 by LibTorch
+    models.push_back(models[i]);
+    models.back().precision = Precision::kFloat64;
+  }
   for (const RunConfig& run : models) {
     const std::string checkpoint = CheckpointOf(run, 30);
     const Model model(run, checkpoint);
@@ -179,6 +183,17 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
       EXPECT_EQ(sample.ended, plain.ended);
     }
   }
+}
+
+TEST(SamplesTest, EqualAPlainLoopWhereTheContextIsLong) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.model.positions = Positions::kNone;
+  run.model.context = 1 << 18;  // keys and values of sixteen samples would take 512 MB
+  const std::string checkpoint = CheckpointOf(run, 30);
+  const Generated generated = Generate(run, checkpoint, Count(1));
+  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  EXPECT_EQ(generated.samples.at(0).text,
+            PlainSample(run, Model(run, checkpoint), 0, Count(1)).text);
 }
 
 TEST(SamplesTest, DoNotDependOnHowManyAreAskedFor) {

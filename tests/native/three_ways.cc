@@ -28,13 +28,13 @@ Start StartOf(const RunConfig& config, const ParameterLayout& layout) {
           initial.defined() ? 3 * initial : initial};
 }
 
-namespace {
-
-std::vector<float> Floats(const at::Tensor& tensor) {
+std::vector<float> FloatsOf(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
   const at::Tensor host = tensor.to(at::kFloat).contiguous();
   return {host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel()};
 }
+
+namespace {
 
 std::string Bytes(const at::Tensor& tensor) {
   const at::Tensor whole = tensor.contiguous();
@@ -62,8 +62,8 @@ std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const St
 
 std::unique_ptr<Backend> NativeOf(const RunConfig& config, const Start& start,
                                   const native::Kernels& kernels) {
-  return native::MakeNativeBackend(config, {Floats(start.values), Floats(start.buffers), nullptr},
-                                   kernels);
+  return native::MakeNativeBackend(
+      config, {FloatsOf(start.values), FloatsOf(start.buffers), nullptr}, kernels);
 }
 
 namespace {

@@ -25,6 +25,9 @@ struct Start {
 // Random parameters in which no gain is 1 and no shift 0.
 Start StartOf(const RunConfig& config, const ParameterLayout& layout);
 
+// None of an undefined tensor.
+std::vector<float> FloatsOf(const at::Tensor& tensor);
+
 std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const Start& start);
 std::unique_ptr<Backend> NativeOf(const RunConfig& config, const Start& start,
                                   const native::Kernels& kernels);

@@ -1,17 +1,25 @@
 #include "server/engine/samples.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "server/engine/analyze/sampling.h"
+#include "server/engine/analyze/sequence_reader.h"
+#include "server/engine/analyze/torch_reader.h"
 #include "server/engine/layout.h"
-#include "server/engine/model/transformer.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/native/forward.h"
+#include "server/engine/native/kernels.h"
+#include "server/engine/native/supports.h"
 #include "server/engine/task.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/checkpoint.h"
@@ -23,53 +31,73 @@ constexpr int64_t kMaxRows = 256;
 // Of keys and values, or of attention scores, that a group of samples may hold.
 constexpr int64_t kMaxElements = 1 << 26;
 
+int64_t RowsAtOnce(const ModelConfig& model) {
+  const int64_t context = model.context;
+  const int64_t row = model.attention.causal ? 2 * context * model.width * model.layers
+                                             : context * context * model.heads;
+  return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
+}
+
 absl::Status Withdrawn() { return absl::CancelledError("the request was withdrawn"); }
 
-// The Decoder's counterpart for models that look ahead: every token changes all positions, so the
-// whole prefix is read again.
-class PrefixReader {
- public:
-  PrefixReader(const ModelConfig& config, const ModelParameters& parameters, int64_t rows)
-      : config_(config), parameters_(parameters), tokens_(at::empty({rows, 0}, at::kLong)) {
-    config_.loss = LossPositions::kLast;
+std::vector<float> FloatsOf(const std::vector<absl::string_view>& pieces) {
+  const std::string bytes = absl::StrJoin(pieces, "");
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  if (!floats.empty()) std::memcpy(floats.data(), bytes.data(), bytes.size());
+  return floats;
+}
+
+// Readers of so many sequences, by the model at the checkpoint's parameters.
+using ReaderMaker = std::function<std::unique_ptr<SequenceReader>(int sequences)>;
+
+absl::StatusOr<ReaderMaker> NativeReaders(const RunConfig& config, const CheckpointTensors& read) {
+  const std::vector<float> values = FloatsOf(read.parameters), buffers = FloatsOf(read.buffers);
+  auto made = native::NativeForward::Make(config, {values, buffers});
+  if (!made.ok()) return made.status();
+  const std::shared_ptr<native::NativeForward> forward = *std::move(made);
+  return [forward](int sequences) { return forward->Read(sequences); };
+}
+
+ReaderMaker TorchReaders(const ModelConfig& config, const ParameterLayout& layout,
+                         const CheckpointTensors& read) {
+  const at::Tensor flat = FlatTensor(read.type, read.parameters).unsqueeze(0);  // [1, P]
+  const at::Tensor buffers = FlatTensor(read.type, read.buffers).unsqueeze(0);
+  const auto parameters = std::make_shared<const ModelParameters>(
+      BindParameters(config, layout, ParameterViews(layout, flat), buffers));
+  return [&config, parameters](int sequences) {
+    return MakeTorchReader(config, *parameters, sequences);
+  };
+}
+
+// `config` must outlive what it makes.
+absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view checkpoint) {
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
+  if (!read.ok()) return read.status();
+  // A native reader has room for a whole vector of sequences, however few there are.
+  const bool fits = RowsAtOnce(config.model) >= native::kColumns;
+  if (fits && WhyNotNative(config).empty() && read->type == TensorType::kF32) {
+    return NativeReaders(config, *read);
   }
-
-  at::Tensor Next(const at::Tensor& tokens) {
-    const at::NoGradGuard no_grad;
-    tokens_ = at::cat({tokens_, tokens.unsqueeze(1)}, 1);  // [B, T]
-    StackBatch batch;
-    batch.runs = 1;
-    batch.rows = tokens_.size(0);
-    batch.length = tokens_.size(1);
-    batch.tokens = tokens_.reshape({1, -1});                        // [1, B·T]
-    return Logits(config_, parameters_, batch, Pass()).squeeze(0);  // [B, V]
-  }
-
-  void Keep(const at::Tensor& rows) { tokens_ = tokens_.index_select(0, rows); }
-
- private:
-  ModelConfig config_;
-  const ModelParameters& parameters_;
-  at::Tensor tokens_;  // [B, T]
-};
+  return TorchReaders(config.model, layout, *read);
+}
 
 // What every group of samples of one request has in common.
 struct Request {
   const ModelConfig& model;
-  const ModelParameters& parameters;
+  const ReaderMaker& make_reader;
   const SampleOptions& options;
   const Opening& opening;
   const std::atomic<bool>& stop;
 };
 
 // One group of samples, first to last token.
-template <typename Reader>
 class Group {
  public:
   Group(const Request& request, uint32_t first, uint32_t count)
       : request_(request),
         first_(first),
-        reader_(request.model, request.parameters, count),
+        reader_(request.make_reader(static_cast<int>(count))),
         drafts_(count) {
     for (uint32_t row = 0; row < count; ++row) open_.push_back(row);
     for (Draft& draft : drafts_) {
@@ -83,9 +111,10 @@ class Group {
     const auto given = static_cast<uint32_t>(request_.opening.tokens.size());
     for (uint32_t position = 0; position < context && !open_.empty(); ++position) {
       if (request_.stop.load()) return Withdrawn();
-      const at::Tensor scores = reader_.Next(Inputs(position));
+      scores_.resize(open_.size() * static_cast<size_t>(request_.model.vocabulary));
+      reader_->Next(Inputs(position), absl::MakeSpan(scores_));
       if (position + 1 < given) continue;
-      absl::Status drawn = DrawAll(scores.to(at::kDouble).contiguous(), position);
+      absl::Status drawn = DrawAll(position);
       if (!drawn.ok()) return drawn;
     }
     return std::move(drafts_);
@@ -93,23 +122,21 @@ class Group {
 
  private:
   // The token of each open sample at this position.
-  at::Tensor Inputs(uint32_t position) const {
-    at::Tensor tokens = at::empty({static_cast<int64_t>(open_.size())}, at::kLong);
-    int64_t* to = tokens.mutable_data_ptr<int64_t>();
-    for (const uint32_t row : open_) *to++ = drafts_[row].tokens[position];
+  std::vector<uint32_t> Inputs(uint32_t position) const {
+    std::vector<uint32_t> tokens;
+    for (const uint32_t row : open_) tokens.push_back(drafts_[row].tokens[position]);
     return tokens;
   }
 
-  // scores [B, V] of the open samples. Those that end are read no further.
-  absl::Status DrawAll(const at::Tensor& scores, uint32_t position) {
-    if (!scores.isfinite().all().item<bool>()) {
+  // By the scores of the open samples. Those that end are read no further.
+  absl::Status DrawAll(uint32_t position) {
+    if (!std::all_of(scores_.begin(), scores_.end(), [](double x) { return std::isfinite(x); })) {
       return absl::FailedPreconditionError(
           "the model's scores are not finite: its run diverged before this checkpoint");
     }
-    const auto vocabulary = static_cast<size_t>(scores.size(1));
-    const double* row = scores.const_data_ptr<double>();
-    std::vector<uint32_t> open;
-    std::vector<int64_t> kept;
+    const auto vocabulary = static_cast<size_t>(request_.model.vocabulary);
+    const double* row = scores_.data();
+    std::vector<uint32_t> open, kept;
     for (size_t i = 0; i < open_.size(); ++i, row += vocabulary) {
       const double u = UniformAt(request_.options.seed, first_ + open_[i], position);
       Draft& draft = drafts_[open_[i]];
@@ -119,32 +146,20 @@ class Group {
       if (draft.ended) continue;
       draft.tokens.push_back(token);
       open.push_back(open_[i]);
-      kept.push_back(static_cast<int64_t>(i));
+      kept.push_back(static_cast<uint32_t>(i));
     }
-    if (open.size() < open_.size() && !open.empty()) reader_.Keep(at::tensor(kept, at::kLong));
+    if (open.size() < open_.size() && !open.empty()) reader_->Keep(kept);
     open_ = std::move(open);
     return absl::OkStatus();
   }
 
   const Request& request_;
   const uint32_t first_;  // index of the first sample
-  Reader reader_;
+  const std::unique_ptr<SequenceReader> reader_;
   std::vector<Draft> drafts_;
-  std::vector<uint32_t> open_;  // drafts that have not ended, as the reader's rows
+  std::vector<uint32_t> open_;  // drafts that have not ended, as the reader's sequences
+  std::vector<double> scores_;  // of theirs, [open][vocabulary]
 };
-
-int64_t RowsAtOnce(const ModelConfig& model) {
-  const int64_t context = model.context;
-  const int64_t row = model.attention.causal ? 2 * context * model.width * model.layers
-                                             : context * context * model.heads;
-  return std::clamp<int64_t>(kMaxElements / row, 1, kMaxRows);
-}
-
-absl::StatusOr<std::vector<Draft>> DrawGroup(const Request& request, uint32_t first,
-                                             uint32_t count) {
-  if (request.model.attention.causal) return Group<Decoder>(request, first, count).Run();
-  return Group<PrefixReader>(request, first, count).Run();
-}
 
 // The data of the run's task, which what is drawn is written in.
 absl::StatusOr<SampledData> DataOf(const RunConfig& config) {
@@ -187,18 +202,13 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   const absl::StatusOr<Opening> opening =
       OpeningOf(*data, options.prompt, LongestPrompt(config.model));
   if (!opening.ok()) return opening.status();
-  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
-  if (!read.ok()) return read.status();
-  const at::Tensor flat = FlatTensor(read->type, read->parameters).unsqueeze(0);  // [1, P]
-  const at::Tensor buffers = FlatTensor(read->type, read->buffers).unsqueeze(0);
-  const ModelParameters parameters =
-      BindParameters(config.model, layout, ParameterViews(layout, flat), buffers);
-  const Request request = {config.model, parameters, options, *opening, stop};
+  const absl::StatusOr<ReaderMaker> make_reader = ReadersOf(config, checkpoint);
+  if (!make_reader.ok()) return make_reader.status();
+  const Request request = {config.model, *make_reader, options, *opening, stop};
   SampleWriter writer = WriterOf(*data, config);
   const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));
   for (uint32_t first = 0; first < options.count; first += group) {
-    const auto drafts = DrawGroup(request, first, std::min(group, options.count - first));
+    const auto drafts = Group(request, first, std::min(group, options.count - first)).Run();
     if (!drafts.ok()) return drafts.status();
     on_samples(writer.Write(*drafts));
   }

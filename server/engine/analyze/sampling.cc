@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <numeric>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -46,6 +47,10 @@ void KeepBest(absl::Span<const double> scores, size_t count, std::vector<uint32_
   const auto better = [scores](uint32_t a, uint32_t b) {
     return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
   };
+  if (count == tokens.size()) {
+    std::sort(tokens.begin(), tokens.end(), better);
+    return;
+  }
   const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(count);
   std::partial_sort(tokens.begin(), end, tokens.end(), better);
   tokens.resize(count);
@@ -69,24 +74,17 @@ size_t PrefixReaching(const std::vector<double>& probabilities, double share) {
 
 using Tokens = absl::Span<const uint32_t>;
 
-struct Lexical {
-  using is_transparent = void;
-  bool operator()(Tokens a, Tokens b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-  }
-};
-
 Tokens DocumentOf(const TokenizedDocuments& documents, uint32_t document) {
   const size_t start = documents.starts[document];
   return Tokens(documents.tokens).subspan(start, documents.starts[document + 1] - start);
 }
 
 // Which of `wanted` are documents of `training`: one pass over the data, however many are wanted.
-std::set<Tokens, Lexical> Found(const TokenizedDocuments& documents,
-                                const std::vector<uint32_t>& training,
-                                const std::vector<Tokens>& wanted) {
-  const std::set<Tokens, Lexical> sought(wanted.begin(), wanted.end());
-  std::set<Tokens, Lexical> found;
+absl::flat_hash_set<Tokens> Found(const TokenizedDocuments& documents,
+                                  const std::vector<uint32_t>& training,
+                                  const std::vector<Tokens>& wanted) {
+  const absl::flat_hash_set<Tokens> sought(wanted.begin(), wanted.end());
+  absl::flat_hash_set<Tokens> found;
   for (const uint32_t document : training) {
     const auto hit = sought.find(DocumentOf(documents, document));
     if (hit != sought.end()) found.insert(*hit);
@@ -220,7 +218,7 @@ std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
   std::vector<Tokens> written;
   written.reserve(drafts.size());
   for (const Draft& draft : drafts) written.push_back(Tokens(draft.tokens).subspan(draft.hidden));
-  std::set<Tokens, Lexical> found;
+  absl::flat_hash_set<Tokens> found;
   if (documents_ != nullptr) found = Found(*documents_, training_, written);
   std::vector<Sample> samples;
   samples.reserve(drafts.size());

@@ -31,6 +31,12 @@ void AddSequence(const TokenBatch& batch, int64_t row, LossPositions loss, Colum
 
 }  // namespace
 
+int64_t TargetsOf(const TokenBatch& batch) {
+  const auto& targets = batch.targets;
+  return static_cast<int64_t>(targets.size()) -
+         std::count(targets.begin(), targets.end(), TokenBatch::kIgnored);
+}
+
 void Pad(Columns& columns) {
   columns.count = RoundUp(columns.tokens);
   const auto count = static_cast<size_t>(columns.count);

@@ -10,6 +10,8 @@
 
 namespace ablate::engine::native {
 
+class KeyValueCache;
+
 // One row of a batch in consecutive columns, a position each.
 struct Sequence {
   int64_t row = 0;  // of the batch
@@ -40,6 +42,9 @@ struct Columns {
   std::vector<Sequence> sequences;
   // Where there are any, they are what the columns are of, in place of sequences and targets.
   std::vector<Strip> strips;
+  // Or each column is the next position of a sequence of its own, whose positions before it have
+  // their keys and values here, and theirs come to them.
+  KeyValueCache* past = nullptr;
   std::vector<Reading> readings;
   int tokens = 0;                 // columns that are tokens
   int count = 0;                  // columns, a multiple of kColumns
@@ -49,6 +54,9 @@ struct Columns {
   // [count], or where the loss reads last positions alone [RoundUp(sequences)]; −1 for none.
   std::vector<int32_t> target;
 };
+
+// Targets that count.
+int64_t TargetsOf(const TokenBatch& batch);
 
 // Fills up columns to a multiple of kColumns.
 void Pad(Columns& columns);

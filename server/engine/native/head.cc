@@ -36,14 +36,14 @@ const float* Head::Scores(const Model& model, const float* stream, const ColumnG
   }
   float* const scores = scores_.Reserve(int64_t{config.vocabulary} * group.count);
   layers_.Apply(model.head, in, group.count, scores);
-  return in;
+  return scores;
 }
 
 LossSums Head::Forward(const Model& model, const float* stream, const ColumnGroup& group,
                        const std::vector<int32_t>& target, const Objective& objective) {
   const ModelConfig& config = layers_.config();
-  const float* const in = Scores(model, stream, group);
-  if (in == stream) {
+  Scores(model, stream, group);
+  if (!config.norm.final) {
     std::copy_n(stream, int64_t{config.width} * group.count,
                 in_.Reserve(int64_t{config.width} * group.count));
   }
@@ -68,14 +68,14 @@ void Head::Back(const Model& model, const ColumnGroup& group, float* d) {
 
 LossSums Head::Score(const Model& model, const float* stream, const ColumnGroup& group,
                      absl::Span<const Reading> readings) {
-  Scores(model, stream, group);
+  const float* const scores = Scores(model, stream, group);
   float* const log_sum = losses_.Reserve(group.count);
   best_.resize(static_cast<size_t>(group.count));
   layers_.kernels().summarise_scores(
-      {layers_.config().vocabulary, group.count, scores_.data(), log_sum, best_.data()});
+      {layers_.config().vocabulary, group.count, scores, log_sum, best_.data()});
   LossSums sums;
   for (const Reading& reading : readings) {
-    const float score = scores_.data()[int64_t{reading.target} * group.count + reading.column];
+    const float score = scores[int64_t{reading.target} * group.count + reading.column];
     sums.loss += log_sum[reading.column] - score;
     sums.hits += best_[static_cast<size_t>(reading.column)] == reading.target ? 1 : 0;
   }

@@ -55,12 +55,13 @@ class Head {
   LossSums Score(const Model& model, const float* stream, const ColumnGroup& group,
                  absl::Span<const Reading> readings);
 
+  // Of the next token, [V][columns]; valid until the head is used again.
+  const float* Scores(const Model& model, const float* stream, const ColumnGroup& group);
+
   // dL/dscores of the last Forward, [V][columns].
   const float* error() const { return scores_.data(); }
 
  private:
-  const float* Scores(const Model& model, const float* stream, const ColumnGroup& group);
-
   Layers& layers_;
   NormMemory norm_;
   Floats in_;

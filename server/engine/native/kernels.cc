@@ -33,6 +33,7 @@ const Kernels kKernels = {
     AttentionForward,
     AttentionBackward,
     ForwardStripAttention,
+    ForwardLaneAttention,
     ForwardQueryAttention,
     BackQueryAttention,
     ApplyActivation,

@@ -167,6 +167,22 @@ struct StripAttention {
   float* context = nullptr;
 };
 
+// Self-attention of one head at the last positions of kColumns sequences of one length, a lane
+// each: one query of each looks at all of its positions.
+struct LaneAttention {
+  AttentionKind kind = AttentionKind::kSoftmax;
+  int length = 0;    // positions
+  int features = 0;  // of the head
+  float scale = 1;   // of scores
+  float bias = 0;    // added to scaled scores
+  ptrdiff_t stride = 0;
+  const float* q = nullptr;     // rows of features, `stride` floats apart
+  const float* keys = nullptr;  // [length][features][kColumns]
+  const float* values = nullptr;
+  float* weights = nullptr;  // [length][kColumns], written
+  float* context = nullptr;  // rows as those of q, and may be q
+};
+
 // Attention of one query of each head to the rows of one sequence, with the keys' and values'
 // linears absorbed into the query and into what comes out: a query p (of `width` features, W_kᵀq)
 // looks at the rows x themselves, score(u) = scale·(p·x_u) + offset, and what it sees is Σ_u
@@ -279,6 +295,7 @@ struct Kernels {
   void (*attention)(const Attention&);
   void (*attention_back)(const AttentionBack&);
   void (*strip_attention)(const StripAttention&);
+  void (*lane_attention)(const LaneAttention&);
   void (*query_attention)(const QueryAttention&);
   void (*query_attention_back)(const QueryAttentionBack&);
   void (*activate)(const Activate&);

@@ -11,6 +11,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/batch_pass.h"
+#include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/model.h"
 
@@ -157,8 +158,7 @@ class NativeBackend : public Backend {
 
   // The gradient of a batch in gradients_, and its loss.
   double Differentiate(const TokenBatch& batch) {
-    int64_t targets = 0;
-    for (const int64_t target : batch.targets) targets += target != TokenBatch::kIgnored ? 1 : 0;
+    const int64_t targets = TargetsOf(batch);
     const Objective objective = {static_cast<float>(config_.training.label_smoothing),
                                  static_cast<float>(1.0 / static_cast<double>(targets))};
     const int64_t parts = config_.training.accumulation, rows = batch.rows / parts;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "server/engine/layout.h"
+#include "server/engine/native/key_value_cache.h"
 
 namespace ablate::engine::native {
 
@@ -162,6 +163,7 @@ void SequencePass::Attend(const Block& block, int index, const Columns& columns,
   memory.context.Reserve(int64_t{config_.width} * columns.count);
   FillWeightsMask(columns, index, memory);
   AttendToStrips(columns, memory);
+  if (columns.past != nullptr) AttendToPast(index, columns, memory);
   for (size_t s = 0; s < columns.sequences.size(); ++s) {
     for (int head = 0; head < config_.heads; ++head) {
       kernels_.attention(HeadOf(columns, s, head, memory));
@@ -195,6 +197,30 @@ void SequencePass::AttendToStrips(const Columns& columns, BlockMemory& memory) {
       a.v = a.k + part;
       a.context = memory.context.data() + first;
       kernels_.strip_attention(a);
+    }
+  }
+}
+
+void SequencePass::AttendToPast(int index, const Columns& columns, BlockMemory& memory) {
+  KeyValueCache& past = *columns.past;
+  const int64_t part = int64_t{config_.width} * columns.count;
+  LaneAttention a;
+  a.kind = config_.attention.kind;
+  a.length = past.length() + 1;
+  a.features = HeadSize(config_);
+  a.scale = static_cast<float>(ScoreScale(config_));
+  a.bias = static_cast<float>(config_.attention.score_bias);
+  a.stride = columns.count;
+  a.weights = scratch_.Reserve(int64_t{config_.context} * kColumns);
+  for (int head = 0; head < config_.heads; ++head) {
+    for (int column = 0; column < columns.count; column += kColumns) {
+      const int64_t first = int64_t{head} * a.features * columns.count + column;
+      a.q = memory.qkv.data() + first;
+      past.Append(index, head, column, {a.q + part, a.q + 2 * part, a.stride});
+      a.keys = past.keys(index, head, column);
+      a.values = past.values(index, head, column);
+      a.context = memory.context.data() + first;
+      kernels_.lane_attention(a);
     }
   }
 }
@@ -303,6 +329,11 @@ LossSums SequencePass::Score(const Model& model, const Columns& columns) {
   const std::vector<Reading> readings =
       columns.strips.empty() ? ReadingsOf(columns.target) : columns.readings;
   return head_.Score(model, Kept(columns), KeptGroup(columns), readings);
+}
+
+const float* SequencePass::Scores(const Model& model, const Columns& columns) {
+  RunBlocks(model, columns);
+  return head_.Scores(model, Kept(columns), KeptGroup(columns));
 }
 
 }  // namespace ablate::engine::native

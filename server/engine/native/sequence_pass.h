@@ -29,6 +29,10 @@ class SequencePass {
   // The loss and what is hit, without gradients; also of strips.
   LossSums Score(const Model& model, const Columns& columns);
 
+  // Of the next token where the loss reads, [V][columns], or [V][RoundUp(sequences)] where that is
+  // last positions alone; valid until the next pass.
+  const float* Scores(const Model& model, const Columns& columns);
+
  private:
   struct BlockMemory {
     SublayerMemory attention;
@@ -46,6 +50,7 @@ class SequencePass {
   void RunBlocks(const Model& model, const Columns& columns);
   void Attend(const Block& block, int index, const Columns& columns, BlockMemory& memory);
   void AttendToStrips(const Columns& columns, BlockMemory& memory);
+  void AttendToPast(int index, const Columns& columns, BlockMemory& memory);
   void AttendBack(const Block& block, const Columns& columns, BlockMemory& memory);
   void RotateHeads(float* qkv, bool back) const;
   void FillWeightsMask(const Columns& columns, int index, BlockMemory& memory) const;

@@ -1,6 +1,6 @@
 // Self-attention of one head over sixteen short sequences side by side: a lane is a sequence, so
 // that no lane is lost to a length below sixteen, and a vector of weights belongs to one query and
-// one key of each. Included once a target.
+// one key of each. At one position it is that of sequences that grow. Included once a target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
@@ -59,52 +59,79 @@ HWY_INLINE void Gather(V16 x, const Nodes& at, float* row) {
   }
 }
 
-// Scores of kKeys keys from `key` on, [keys][features][lanes], by the queries in `query`.
+// Scores of kKeys keys from `key` on.
 template <int kKeys>
-HWY_INLINE void StripScores(const StripAttention& a, const float* query, const float* keys, int key,
-                            float* scores) {
+HWY_INLINE void LaneScores(const LaneAttention& a, int key) {
   const int features = a.features;
-  keys += key * features * kLanes;
+  const float* const keys = a.keys + key * features * kLanes;
   V16 sum[kKeys];
   for (int u = 0; u < kKeys; ++u) sum[u] = Zero();
   for (int f = 0; f < features; ++f) {
-    const V16 q = Load(query + f * kLanes);
+    const V16 q = Load(a.q + f * a.stride);
 #pragma GCC unroll 4
     for (int u = 0; u < kKeys; ++u) {
       sum[u] = MulAdd(Load(keys + (u * features + f) * kLanes), q, sum[u]);
     }
   }
-  for (int u = 0; u < kKeys; ++u) Store(sum[u], scores + (key + u) * kLanes);
+  for (int u = 0; u < kKeys; ++u) Store(sum[u], a.weights + (key + u) * kLanes);
 }
 
 // As Softmax and SigmoidWeights of attention-inl.h, whose bits these are: keys that a query doesn't
 // look at add nothing there.
-HWY_INLINE void StripWeights(const StripAttention& a, int keys, float* w) {
+HWY_INLINE void LaneWeights(const LaneAttention& a) {
+  float* const w = a.weights;
   const V16 scale = Set(a.scale);
   if (a.kind == AttentionKind::kSigmoid) {
-    for (int u = 0; u < keys; ++u) {
+    for (int u = 0; u < a.length; ++u) {
       Store(Sigmoid(MulAdd(Load(w + u * kLanes), scale, Set(a.bias))), w + u * kLanes);
     }
     return;
   }
   V16 largest = Set(-std::numeric_limits<float>::infinity());
-  for (int u = 0; u < keys; ++u) largest = Max(largest, Mul(Load(w + u * kLanes), scale));
+  for (int u = 0; u < a.length; ++u) largest = Max(largest, Mul(Load(w + u * kLanes), scale));
   V16 sum = Zero();
-  for (int u = 0; u < keys; ++u) {
+  for (int u = 0; u < a.length; ++u) {
     const V16 e = Exp(Sub(Mul(Load(w + u * kLanes), scale), largest));
     sum = Add(sum, e);
     Store(e, w + u * kLanes);
   }
   const V16 inverse = Div(Set(1.0f), sum);
-  for (int u = 0; u < keys; ++u) Store(Mul(Load(w + u * kLanes), inverse), w + u * kLanes);
+  for (int u = 0; u < a.length; ++u) Store(Mul(Load(w + u * kLanes), inverse), w + u * kLanes);
 }
+
+// What is seen of kFeatures features from `feature` on.
+template <int kFeatures>
+HWY_INLINE void LaneContext(const LaneAttention& a, int feature) {
+  V16 sum[kFeatures];
+  for (int f = 0; f < kFeatures; ++f) sum[f] = Zero();
+  const float* value = a.values + feature * kLanes;
+  for (int u = 0; u < a.length; ++u, value += a.features * kLanes) {
+    const V16 w = Load(a.weights + u * kLanes);
+#pragma GCC unroll 4
+    for (int f = 0; f < kFeatures; ++f) sum[f] = MulAdd(Load(value + f * kLanes), w, sum[f]);
+  }
+  for (int f = 0; f < kFeatures; ++f) Store(sum[f], a.context + (feature + f) * a.stride);
+}
+
+HWY_INLINE void AttendByLane(const LaneAttention& a) {
+  int key = 0;
+  for (; a.length - key >= 4; key += 4) LaneScores<4>(a, key);
+  for (; key < a.length; ++key) LaneScores<1>(a, key);
+  LaneWeights(a);
+  int feature = 0;
+  for (; a.features - feature >= 4; feature += 4) LaneContext<4>(a, feature);
+  for (; feature < a.features; ++feature) LaneContext<1>(a, feature);
+}
+
+HWY_NOINLINE void ForwardLaneAttention(const LaneAttention& a) { AttendByLane(a); }
 
 HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
   const int features = a.features;
   float* const keys = a.scratch;  // [positions][features][lanes]
   float* const values = keys + a.length * features * kLanes;
-  float* const query = values + a.length * features * kLanes;  // [features][lanes]
-  float* const w = query + features * kLanes;                  // [keys][lanes]
+  float* const query =
+      values + a.length * features * kLanes;   // [features][lanes], then what it sees
+  float* const w = query + features * kLanes;  // [keys][lanes]
   for (int t = 0; t < a.length; ++t) {
     const Nodes at(a, t);
     for (int f = 0; f < features; ++f) {
@@ -114,18 +141,11 @@ HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
   }
   for (int t = 0; t < a.length; ++t) {
     const Nodes at(a, t);
-    const int seen = a.causal ? t + 1 : a.length;
     for (int f = 0; f < features; ++f) Store(Spread(at, a.q + f * a.stride), query + f * kLanes);
-    int key = 0;
-    for (; seen - key >= 4; key += 4) StripScores<4>(a, query, keys, key, w);
-    for (; key < seen; ++key) StripScores<1>(a, query, keys, key, w);
-    StripWeights(a, seen, w);
+    AttendByLane({a.kind, a.causal ? t + 1 : a.length, features, a.scale, a.bias, kLanes, query,
+                  keys, values, w, query});
     for (int f = 0; f < features; ++f) {
-      V16 sum = Zero();
-      for (int u = 0; u < seen; ++u) {
-        sum = MulAdd(Load(values + (u * features + f) * kLanes), Load(w + u * kLanes), sum);
-      }
-      Gather(sum, at, a.context + f * a.stride);
+      Gather(Load(query + f * kLanes), at, a.context + f * a.stride);
     }
   }
 }

@@ -5,17 +5,13 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "server/engine/layout.h"
 #include "server/engine/native/kernels.h"
 
 namespace ablate::engine::native {
 namespace {
 
 constexpr int kLongest = kColumns;
-
-// Whether what is said at a position depends on the tokens up to it alone.
-bool SharesBeginnings(const ModelConfig& config) {
-  return config.attention.kind == AttentionKind::kNone || config.attention.causal;
-}
 
 absl::Span<const int64_t> RowOf(const TokenBatch& batch, const std::vector<int64_t>& of,
                                 int64_t row) {
@@ -86,7 +82,7 @@ bool FitsStrips(const ModelConfig& config, const TokenBatch& batch) {
 
 std::vector<Columns> CutIntoStrips(const ModelConfig& config, const TokenBatch& batch,
                                    int64_t together) {
-  const bool share = SharesBeginnings(config);
+  const bool share = !LooksAhead(config);
   const std::vector<int64_t> rows = OrderedRows(batch, share);
   std::vector<Columns> cut;
   for (size_t first = 0; first < rows.size(); first += kColumns) {

@@ -1,0 +1,78 @@
+#include "server/engine/analyze/torch_reader.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+namespace {
+
+at::Tensor TensorOf(absl::Span<const uint32_t> numbers) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(numbers.size())}, at::kLong);
+  std::copy(numbers.begin(), numbers.end(), tensor.mutable_data_ptr<int64_t>());
+  return tensor;
+}
+
+void CopyScores(const at::Tensor& scores, absl::Span<double> to) {
+  const at::Tensor exact = scores.to(at::kDouble).contiguous();
+  std::copy_n(exact.const_data_ptr<double>(), exact.numel(), to.begin());
+}
+
+class CausalReader : public SequenceReader {
+ public:
+  CausalReader(const ModelConfig& config, const ModelParameters& parameters, int sequences)
+      : decoder_(config, parameters, sequences) {}
+
+  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
+    CopyScores(decoder_.Next(TensorOf(tokens)), scores);
+  }
+
+  void Keep(absl::Span<const uint32_t> sequences) override { decoder_.Keep(TensorOf(sequences)); }
+
+ private:
+  Decoder decoder_;
+};
+
+// Of models that look ahead: every token changes all positions, so the whole prefix is read again.
+class PrefixReader : public SequenceReader {
+ public:
+  PrefixReader(const ModelConfig& config, const ModelParameters& parameters, int sequences)
+      : config_(config), parameters_(parameters), tokens_(at::empty({sequences, 0}, at::kLong)) {
+    config_.loss = LossPositions::kLast;
+  }
+
+  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
+    const at::NoGradGuard no_grad;
+    tokens_ = at::cat({tokens_, TensorOf(tokens).unsqueeze(1)}, 1);  // [B, T]
+    StackBatch batch;
+    batch.runs = 1;
+    batch.rows = tokens_.size(0);
+    batch.length = tokens_.size(1);
+    batch.tokens = tokens_.reshape({1, -1});                          // [1, B·T]
+    CopyScores(Logits(config_, parameters_, batch, Pass()), scores);  // [1, B, V]
+  }
+
+  void Keep(absl::Span<const uint32_t> sequences) override {
+    tokens_ = tokens_.index_select(0, TensorOf(sequences));
+  }
+
+ private:
+  ModelConfig config_;
+  const ModelParameters& parameters_;
+  at::Tensor tokens_;  // [B, T]
+};
+
+}  // namespace
+
+std::unique_ptr<SequenceReader> MakeTorchReader(const ModelConfig& config,
+                                                const ModelParameters& parameters, int sequences) {
+  if (config.attention.causal) {
+    return std::make_unique<CausalReader>(config, parameters, sequences);
+  }
+  return std::make_unique<PrefixReader>(config, parameters, sequences);
+}
+
+}  // namespace ablate::engine

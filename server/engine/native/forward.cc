@@ -1,0 +1,110 @@
+#include "server/engine/native/forward.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/native/columns.h"
+#include "server/engine/native/reader.h"
+#include "server/engine/native/supports.h"
+
+namespace ablate::engine::native {
+namespace {
+
+absl::Status OutOfMemory() {
+  return absl::ResourceExhaustedError("memory ran out in a native forward pass");
+}
+
+absl::Status CheckSize(const char* what, size_t size, int64_t expected) {
+  if (static_cast<int64_t>(size) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": there are ", size, ", but the model has ", expected));
+}
+
+ModelConfig WithoutDropout(ModelConfig config) {
+  config.dropout = 0;
+  return config;
+}
+
+LearningRule RuleOf(const RunConfig& config, Signal signal) {
+  return signal == Signal::kExact ? LearningRule::kBackprop : config.training.rule;
+}
+
+NormBackward NormBackwardOf(const RunConfig& config, Signal signal) {
+  return signal == Signal::kExact ? NormBackward::kExact : config.model.norm.backward;
+}
+
+}  // namespace
+
+NativeForward::NativeForward(const RunConfig& config, Signal signal, const Kernels& kernels)
+    : config_(WithoutDropout(config.model)),
+      layout_(MakeLayout(config.model, config.training.rule)),
+      kernels_(kernels),
+      values_(layout_.size),
+      buffers_(layout_.buffer_size),
+      gradient_(layout_.size),
+      moving_(layout_.buffer_size),
+      model_(BindModel(config_, RuleOf(config, signal), layout_,
+                       {values_.data(), nullptr, buffers_.data()})),
+      moving_model_(BindModel(config_, RuleOf(config, signal), layout_,
+                              {values_.data(), gradient_.data(), moving_.data()})),
+      differentiating_{true, NormBackwardOf(config, signal), 0, 0},
+      score_(config_, scoring_, RuleOf(config, signal), kernels),
+      differentiate_(config_, differentiating_, RuleOf(config, signal), kernels) {}
+
+absl::StatusOr<std::unique_ptr<NativeForward>> NativeForward::Make(const RunConfig& config,
+                                                                   const FlatPoint& point,
+                                                                   Signal signal,
+                                                                   const Kernels& kernels) {
+  const std::string why = WhyNotNative(config);
+  if (!why.empty()) return absl::InvalidArgumentError(why);
+  try {
+    std::unique_ptr<NativeForward> made(new NativeForward(config, signal, kernels));
+    const absl::Status moved = made->Move(point);
+    if (!moved.ok()) return moved;
+    return made;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+absl::Status NativeForward::Move(const FlatPoint& point) {
+  absl::Status sizes = CheckSize("parameters", point.values.size(), layout_.size);
+  sizes.Update(CheckSize("buffers", point.buffers.size(), layout_.buffer_size));
+  if (!sizes.ok()) return sizes;
+  std::copy(point.values.begin(), point.values.end(), values_.data());
+  std::copy(point.buffers.begin(), point.buffers.end(), buffers_.data());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LossSums> NativeForward::Score(const TokenBatch& batch) {
+  try {
+    return score_.Score(model_, batch);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+absl::StatusOr<double> NativeForward::Differentiate(const TokenBatch& batch,
+                                                    absl::Span<float> gradient) {
+  const absl::Status size = CheckSize("gradient", gradient.size(), layout_.size);
+  if (!size.ok()) return size;
+  try {
+    std::copy_n(buffers_.data(), layout_.buffer_size, moving_.data());
+    std::fill_n(gradient_.data(), layout_.size, 0.0f);
+    const auto targets = static_cast<double>(TargetsOf(batch));
+    const LossSums sums = differentiate_.AddGradient(moving_model_, batch, 0, batch.rows,
+                                                     {0, static_cast<float>(1 / targets)});
+    std::copy_n(gradient_.data(), layout_.size, gradient.begin());
+    return sums.loss / targets;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+std::unique_ptr<SequenceReader> NativeForward::Read(int sequences) const {
+  return MakeReader(config_, model_, sequences, kernels_);
+}
+
+}  // namespace ablate::engine::native
