@@ -53,15 +53,29 @@ double NumbersASequence(const engine::ModelConfig& model, double length) {
   return (model.layers - 1) * block + last;
 }
 
-// A sequence as long as the model's context, forward and backward.
-double FlopsPerSequence(const engine::ModelConfig& model, uint64_t parameters) {
+// A sequence as long as the model's context, forward and backward: two operations a parameter and
+// position, and twice as many on the way back.
+double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
+  const engine::ModelConfig& model = config.model;
   const double width = model.width, context = model.context;
-  double multiplying = static_cast<double>(parameters);
-  if (!model.tied_head) multiplying -= model.vocabulary * width;  // the embedding is looked up
-  if (model.positions == engine::Positions::kLearned) multiplying -= context * width;
+  const double head = model.vocabulary * width;
+  double blocks = static_cast<double>(parameters) - head;
+  if (!model.tied_head) blocks -= head;  // the embedding is looked up
+  if (model.positions == engine::Positions::kLearned) blocks -= context * width;
+  const bool attends = engine::Attends(model);
+  if (model.loss == engine::LossPositions::kAll) {
+    const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
+    return 6 * (blocks + head) * context + attention;
+  }
+  // Where only the last position is scored, the last block has keys and values of the others alone;
+  // natively a single block has not even those.
+  const double others = blocks * (model.layers - 1) / model.layers;
+  const bool absorbed =
+      config.training.trainer == engine::TrainerKind::kNative && model.layers == 1;
+  const double keys = attends && !absorbed ? 2 * width * width : 0;
   const double attention =
-      engine::Attends(model) ? 12.0 * model.layers * width * context * context : 0;
-  return 6 * multiplying * context + attention;
+      attends ? 12.0 * width * context * ((model.layers - 1) * context + 1) : 0;
+  return 6 * ((others + keys) * context + blocks / model.layers + head) + attention;
 }
 
 double ScoredPositions(const engine::ModelConfig& model, const Sequences& data) {
@@ -122,12 +136,12 @@ std::string BytesText(double bytes) {
 }
 
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
-  return config.training.batch * FlopsPerSequence(config.model, parameters);
+  return config.training.batch * FlopsPerSequence(config, parameters);
 }
 
 EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
                                 const Sequences& data) {
-  const double sequence = FlopsPerSequence(config.model, parameters);
+  const double sequence = FlopsPerSequence(config, parameters);
   const double times = config.training.ema > 0 ? 2 : 1;
   EvaluationCost cost{times * data.batches, times * data.held_out * sequence / 3};
   if (config.evaluation.record.empty()) return cost;

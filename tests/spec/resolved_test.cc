@@ -299,6 +299,27 @@ TEST(EstimateTest, CountsWhatAnEvaluationComputes) {
   EXPECT_EQ(CostOfEvaluation(config, 1'000'000, data).passes, 4 + 2 * 2);
 }
 
+TEST(EstimateTest, CountsWhatTheLastPositionNeedsWhereItAloneIsScored) {
+  engine::RunConfig config;
+  config.model.layers = 1;
+  config.model.width = 128;
+  config.model.context = 41;
+  config.model.vocabulary = 402;
+  config.model.positions = engine::Positions::kNone;
+  config.training.batch = 128;
+  const double all = FlopsPerStep(config, 301'586);
+  config.model.loss = engine::LossPositions::kLast;
+  config.training.trainer = engine::TrainerKind::kTorch;
+  const double torch = FlopsPerStep(config, 301'586);
+  config.training.trainer = engine::TrainerKind::kNative;
+  const double native = FlopsPerStep(config, 301'586);
+  EXPECT_NEAR(native, 0.2e9, 0.02e9) << "as its kernels count";
+  EXPECT_NEAR(torch, 1.2e9, 0.1e9);
+  EXPECT_GT(all, 30 * native);
+  config.model.layers = 2;
+  EXPECT_GT(FlopsPerStep(config, 500'000), 10 * native) << "all but the last block see all";
+}
+
 TEST(EstimateTest, CountsEvaluationsOfEveryTask) {
   const auto passes = [](const v1::ExperimentSpec& spec) {
     return Resolved(spec).cells.at(0).evaluation.passes;
