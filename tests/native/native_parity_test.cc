@@ -69,6 +69,14 @@ TEST(NativeParityTest, MakesTheUpdatesOfTheReferenceBackend) {
       EXPECT_NEAR(native.losses[step], exact.losses[step],
                   1e-4 * std::max(1.0, exact.losses[step]));
     }
+    EXPECT_NEAR(native.average_evaluation, exact.average_evaluation,
+                1e-4 * std::max(1.0, exact.average_evaluation));
+    if (exact.buffers.defined()) {
+      const auto error = [&](const Trained& trained) {
+        return (trained.buffers - exact.buffers).norm().item<double>();
+      };
+      EXPECT_LE(error(native), 4 * error(reference) + 1e-5 * exact.buffers.norm().item<double>());
+    }
     all.Add(Compare({native.values, reference.values, exact.values}, config, layout, 1e-6));
   }
   EXPECT_GE(all.tensors, 1000);
@@ -148,6 +156,13 @@ TEST(NativeParityTest, HasTheSameBitsOnEveryFusedTarget) {
   }
 }
 
+// All that a run has.
+std::string TensorBytes(const RunTensors& tensors) {
+  std::string bytes = absl::StrCat(tensors.parameters, tensors.buffers);
+  for (const auto& slot : tensors.slots) absl::StrAppend(&bytes, slot.bytes);
+  return bytes;
+}
+
 TEST(NativeParityTest, RefusesPartsOfOnePositionForBatchNormInTheSameWords) {
   PrepareLaneThread();
   RunConfig run = SmallTextRun(1);
@@ -157,20 +172,58 @@ TEST(NativeParityTest, RefusesPartsOfOnePositionForBatchNormInTheSameWords) {
   const TokenBatch batch = {2, 3, {1, 2, 3, 4, 0, 0}, {2, 3, 4, 5, kNone, kNone}, {3, 1}};
   const Start start = StartOf(run, MakeLayout(run.model));
   const auto refusal = [&](Backend& backend) {
-    const auto bytes = [&backend] {
-      const auto tensors = backend.Tensors(0);
-      return absl::StrCat(tensors->parameters, tensors->buffers);
-    };
-    const std::string before = bytes();
+    const std::string before = TensorBytes(*backend.Tensors(0));
     const absl::Status refused = backend.Step({{&batch, 0, 0.1}}).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInternal);
-    EXPECT_TRUE(bytes() == before);
+    EXPECT_TRUE(TensorBytes(*backend.Tensors(0)) == before);
     return std::string(refused.message());
   };
   const std::string native = refusal(*NativeOf(run, start, native::BestKernels()));
   EXPECT_EQ(native,
             "a batch of one position in all has no variance that BatchNorm could divide by");
   EXPECT_EQ(refusal(*TorchOf(run, Precision::kFloat32, start)), "LibTorch: " + native);
+}
+
+TEST(NativeParityTest, TrainsHeadsOfOneFeatureAsTheReferenceBackend) {
+  PrepareLaneThread();
+  RunConfig config = ForGradient(SmallTextRun(3));
+  config.model.heads = config.model.width;
+  const ParameterLayout layout = MakeLayout(config.model);
+  const TokenBatch batch = ShortRows(config.model, 2, 3);
+  const auto [exact, reference, native] = TrainThreeWays(config, layout, {batch});
+  EXPECT_NEAR(native.losses[0], exact.losses[0], 2e-6);
+  EXPECT_NEAR(reference.losses[0], exact.losses[0], 2e-6);
+  const Tally tally =
+      Compare({native.first_slot, reference.first_slot, exact.first_slot}, config, layout, 3e-7);
+  EXPECT_LE(tally.worst, 4) << tally.where;
+}
+
+TEST(NativeParityTest, IsAsItWasAfterAnUpdateThatIsNotMade) {
+  PrepareLaneThread();
+  for (const NormKind kind : {NormKind::kLayer, NormKind::kBatch}) {
+    RunConfig config = SmallTextRun(3);
+    config.model.norm.kind = kind;
+    const Start start = StartOf(config, MakeLayout(config.model));
+    const Start huge = {start.values * 1e25, start.buffers};
+    const auto used = NativeOf(config, huge, native::BestKernels());
+    const auto bytes = [&] { return TensorBytes(*used->Tensors(0)); };
+    const std::string before = bytes();
+    const TokenBatch longer = ShortRows(config.model, 2, 5);
+    const auto results = used->Step({{&longer, 0, 0.1}});
+    ASSERT_TRUE(results.ok());
+    EXPECT_FALSE(results->front().made);
+    EXPECT_EQ(bytes(), before);
+    // Nor does anything of it reach what comes later.
+    const auto fresh = NativeOf(config, start, native::BestKernels());
+    ASSERT_TRUE(used->SetTensors(0, *fresh->Tensors(0)).ok());
+    const TokenBatch shorter = ShortRows(config.model, 2, 3);
+    const auto after = used->Step({{&shorter, 0, 0.1}}), wanted = fresh->Step({{&shorter, 0, 0.1}});
+    ASSERT_TRUE(after.ok() && wanted.ok());
+    EXPECT_TRUE(wanted->front().made);
+    EXPECT_EQ(after->front().loss, wanted->front().loss);
+    EXPECT_EQ(after->front().gradient_norm, wanted->front().gradient_norm);
+    EXPECT_EQ(bytes(), TensorBytes(*fresh->Tensors(0)));
+  }
 }
 
 // The source's names, one document a step.
@@ -213,18 +266,27 @@ TEST(NativeTrainerTest, LearnsNamesAsTheReferenceTrainer) {
 
 TEST(NativeTrainerTest, ResumesBitForBit) {
   PrepareLaneThread();
-  RunConfig run = NativeNames(NormPlacement::kPre, true);
-  run.model.dropout = 0.1;
-  run.training.ema = 0.9;
-  const auto whole = MakeTrainer({run}), begun = MakeTrainer({run}), resumed = MakeTrainer({run});
-  const auto endless = [] { return false; };
-  ASSERT_TRUE((*whole)->Advance(40, endless).ok());
-  ASSERT_TRUE((*begun)->Advance(17, endless).ok());
-  const auto state = (*begun)->ExportState(0);
-  ASSERT_TRUE(state.ok()) << state.status();
-  ASSERT_TRUE((*resumed)->ImportState(0, *state).ok());
-  ASSERT_TRUE((*resumed)->Advance(23, endless).ok());
-  EXPECT_EQ(*(*whole)->ExportState(0), *(*resumed)->ExportState(0));
+  RunConfig names = NativeNames(NormPlacement::kPre, true);
+  names.model.dropout = 0.1;
+  names.training.ema = 0.9;
+  RunConfig statistics = SmallTextRun(1);
+  statistics.model.norm.kind = NormKind::kBatch;
+  RunConfig feedback = SmallTextRun(2);
+  feedback.training.rule = LearningRule::kDirectFeedbackAlignment;
+  for (RunConfig run : {names, statistics, feedback}) {
+    run.training.trainer = TrainerKind::kNative;
+    const auto whole = MakeTrainer({run}), begun = MakeTrainer({run});
+    const auto resumed = MakeTrainer({run});
+    const auto endless = [] { return false; };
+    ASSERT_TRUE((*whole)->Advance(25, endless).ok());
+    ASSERT_TRUE((*begun)->Advance(17, endless).ok());
+    ASSERT_TRUE((*resumed)->Advance(3, endless).ok());
+    const auto state = (*begun)->ExportState(0);
+    ASSERT_TRUE(state.ok()) << state.status();
+    ASSERT_TRUE((*resumed)->ImportState(0, *state).ok());
+    ASSERT_TRUE((*resumed)->Advance(8, endless).ok());
+    EXPECT_EQ(*(*whole)->ExportState(0), *(*resumed)->ExportState(0));
+  }
 }
 
 TEST(NativeTrainerTest, RefusesAStateOfTheReferenceTrainer) {

@@ -91,9 +91,13 @@ Trained Train(Backend& backend, const RunConfig& config, const std::vector<Token
   trained.values = Read(tensors->type, tensors->parameters);
   if (!tensors->buffers.empty()) trained.buffers = Read(tensors->type, tensors->buffers);
   trained.first_slot = Read(tensors->type, tensors->slots.front().bytes);
-  EvaluationSums sums;
-  EXPECT_TRUE(backend.Evaluate(0, Evaluated::kCurrent, batches.front(), &sums).ok());
-  trained.evaluation = sums.loss / sums.tokens;
+  const auto evaluated = [&](Evaluated what) {
+    EvaluationSums sums;
+    EXPECT_TRUE(backend.Evaluate(0, what, batches.front(), &sums).ok());
+    return sums.loss / sums.tokens;
+  };
+  trained.evaluation = evaluated(Evaluated::kCurrent);
+  if (config.training.ema > 0) trained.average_evaluation = evaluated(Evaluated::kAverage);
   return trained;
 }
 

@@ -40,6 +40,7 @@ struct Trained {
   at::Tensor buffers;
   at::Tensor first_slot;
   double evaluation = 0;
+  double average_evaluation = 0;  // of the average of the parameters, if there is one
 };
 
 Trained Train(Backend& backend, const RunConfig& config, const std::vector<TokenBatch>& batches);

@@ -128,7 +128,7 @@ at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   const at::Tensor context = weights.bmm(v);  // [R·B·H, S, d/H]
   const at::Tensor merged =
       MergeHeads(context, {shape.runs * shape.rows, 1, config.heads});  // [R·B, S, d]
-  return merged.view({shape.runs, -1, merged.size(2)});                 // [R, B·S, d]
+  return merged.reshape({shape.runs, -1, merged.size(2)});              // [R, B·S, d]
 }
 
 at::Tensor CausalBias(const SequenceShape& shape, at::TensorOptions options) {

@@ -40,7 +40,7 @@ struct Gemm {
 // One norm over [features][columns], by column.
 struct NormSize {
   int features = 0;
-  int columns = 0;
+  ptrdiff_t columns = 0;
 };
 
 struct NormForward {
@@ -220,7 +220,7 @@ struct QueryAttentionBack {
 struct Activate {
   Activation activation = Activation::kRelu;
   int rows = 0;  // of y
-  int columns = 0;
+  ptrdiff_t columns = 0;
   const float* x = nullptr;
   float* y = nullptr;
   float* slope = nullptr;  // null: not asked for; may be x
@@ -229,7 +229,7 @@ struct Activate {
 // Cross entropy of columns of scores [vocabulary][columns].
 struct CrossEntropy {
   int vocabulary = 0;
-  int columns = 0;
+  ptrdiff_t columns = 0;
   float* scores = nullptr;           // become their gradient
   const int32_t* targets = nullptr;  // [columns]; below 0: counts nowhere, its gradient is 0
   float smoothing = 0;
@@ -241,7 +241,7 @@ struct CrossEntropy {
 // the token with the highest score, the first of equals.
 struct ScoreSummary {
   int vocabulary = 0;
-  int columns = 0;
+  ptrdiff_t columns = 0;
   const float* scores = nullptr;
   float* log_sum = nullptr;  // [columns]
   int32_t* best = nullptr;   // [columns]
@@ -309,7 +309,7 @@ struct Kernels {
   void (*add)(const float* x, float* y, int64_t n);
   // Turns pairs (x, y) of rows r and r + half of [2·half][columns]: cosine and sine are
   // [half][columns]; `back` turns the other way.
-  void (*rotate)(float* x, ptrdiff_t row, int half, int columns, const float* cosine,
+  void (*rotate)(float* x, ptrdiff_t row, int half, ptrdiff_t columns, const float* cosine,
                  const float* sine, bool back);
   // y ← y + a·(x − y), any n.
   void (*lerp)(const float* x, float a, float* y, int64_t n);

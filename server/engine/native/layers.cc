@@ -14,6 +14,14 @@ constexpr float kMomentum = 0.1f;
 
 }  // namespace
 
+SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block) {
+  return {HasAttentionNorm(config), block.attention_norm, block.attention_post_norm};
+}
+
+SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block) {
+  return {HasFeedForwardNorm(config), block.feed_forward_norm, block.feed_forward_post_norm};
+}
+
 void FillMask(const DropoutSite& site, const MaskLines& lines, float* mask) {
   for (int l = 0; l < lines.lines; ++l) {
     site.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
@@ -193,8 +201,7 @@ void Layers::BeginBack(const SublayerNorms& norms, const ColumnGroup& group,
 
 void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group,
                          FeedForwardMemory& memory, float* stream) {
-  const SublayerNorms norms = {HasFeedForwardNorm(config_), block.feed_forward_norm,
-                               block.feed_forward_post_norm};
+  const SublayerNorms norms = FeedForwardNorms(config_, block);
   Begin(norms, stream, group, memory.sublayer);
   float* const up = memory.slope.Reserve(int64_t{block.up.out} * group.count);
   float* const hidden = memory.hidden.Reserve(int64_t{config_.hidden} * group.count);
@@ -206,8 +213,7 @@ void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group
 
 void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
                              FeedForwardMemory& memory, float* d) {
-  const SublayerNorms norms = {HasFeedForwardNorm(config_), block.feed_forward_norm,
-                               block.feed_forward_post_norm};
+  const SublayerNorms norms = FeedForwardNorms(config_, block);
   const int64_t hidden = int64_t{config_.hidden} * group.count;
   float* const room = room_.Reserve(int64_t{config_.width} * group.count);
   const float* const dupdate = EndBack(norms, group, memory.sublayer, d, room);

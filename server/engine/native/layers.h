@@ -61,6 +61,9 @@ struct SublayerNorms {
   const Norm& post_norm;
 };
 
+SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block);
+SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block);
+
 // Not thread-safe: it has room for what it works on.
 class Layers {
  public:

@@ -68,7 +68,10 @@ class NativeBackend : public Backend {
     const absl::Status status = CheckPositions(*runs.front().batch);
     if (!status.ok()) return status;
     try {
-      return std::vector<UpdateResult>{Update(runs.front())};
+      // There is room for the answer before anything changes.
+      std::vector<UpdateResult> results(1);
+      results.front() = Update(runs.front());
+      return results;
     } catch (const std::bad_alloc&) {
       return OutOfMemory();
     }

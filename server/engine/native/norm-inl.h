@@ -53,10 +53,10 @@ HWY_INLINE V16 Scaled(V16 z, const float* gain, const float* shift, int feature)
 }
 
 HWY_NOINLINE void ForwardNorm(const NormForward& n) {
-  for (int c = 0; c < n.size.columns; c += kLanes) {
+  for (ptrdiff_t c = 0; c < n.size.columns; c += kLanes) {
     const ColumnStatistics is = StatisticsOf(n, n.x + c);
     for (int f = 0; f < n.size.features; ++f) {
-      const int at = f * n.size.columns + c;
+      const ptrdiff_t at = f * n.size.columns + c;
       const V16 z = Mul(Sub(Load(n.x + at), is.mean), is.inverse);
       Store(z, n.z + at);
       Store(Scaled(z, n.gain, n.shift, f), n.y + at);
@@ -67,10 +67,10 @@ HWY_NOINLINE void ForwardNorm(const NormForward& n) {
 }
 
 // Adds a feature's part of the gradients of gain and shift.
-HWY_INLINE void AddAffineGradients(const float* dy, const float* z, int columns, float* dgain,
+HWY_INLINE void AddAffineGradients(const float* dy, const float* z, ptrdiff_t columns, float* dgain,
                                    float* dshift) {
   V16 along = Zero(), level = Zero();
-  for (int c = 0; c < columns; c += kLanes) {
+  for (ptrdiff_t c = 0; c < columns; c += kLanes) {
     const V16 g = Load(dy + c);
     along = MulAdd(g, Load(z + c), along);
     level = Add(level, g);
@@ -88,7 +88,8 @@ HWY_INLINE V16 BackThroughZ(NormBackward mode, V16 g, V16 z, V16 level, V16 alon
 }
 
 HWY_NOINLINE void BackNorm(const NormBack& n) {
-  const int columns = n.size.columns, features = n.size.features;
+  const ptrdiff_t columns = n.size.columns;
+  const int features = n.size.features;
   if (n.dgain != nullptr || n.dshift != nullptr) {
     for (int f = 0; f < features; ++f) {
       AddAffineGradients(n.dy + f * columns, n.z + f * columns, columns,
@@ -99,7 +100,7 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
   const auto gradient = [&n](int f, int at) HWY_ATTR {
     return n.gain != nullptr ? Mul(Load(n.dy + at), Set(n.gain[f])) : Load(n.dy + at);
   };
-  for (int c = 0; c < columns; c += kLanes) {
+  for (ptrdiff_t c = 0; c < columns; c += kLanes) {
     V16 level = Zero(), along = Zero();
     for (int f = 0; f < features; ++f) {
       const V16 g = gradient(f, f * columns + c);
@@ -110,7 +111,7 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
     along = Mul(along, Load(n.share + c));
     const V16 inverse = Load(n.inverse + c);
     for (int f = 0; f < features; ++f) {
-      const int at = f * columns + c;
+      const ptrdiff_t at = f * columns + c;
       const V16 dx =
           BackThroughZ(n.backward, gradient(f, at), Load(n.z + at), level, along, inverse);
       Store(n.accumulate ? Add(Load(n.dx + at), dx) : dx, n.dx + at);
@@ -119,21 +120,22 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
 }
 
 HWY_NOINLINE void ForwardBatchNorm(const BatchNormForward& n) {
-  const int columns = n.size.columns;
+  const ptrdiff_t columns = n.size.columns;
   for (int f = 0; f < n.size.features; ++f) {
     const float* const x = n.x + f * columns;
     V16 sum = Zero();
-    for (int c = 0; c < columns; c += kLanes) sum = MulAdd(Load(x + c), Load(n.real + c), sum);
+    for (ptrdiff_t c = 0; c < columns; c += kLanes)
+      sum = MulAdd(Load(x + c), Load(n.real + c), sum);
     const float mean = Sum(sum) / n.count;
     V16 squares = Zero();
-    for (int c = 0; c < columns; c += kLanes) {
+    for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 centred = Mul(Sub(Load(x + c), Set(mean)), Load(n.real + c));
       squares = MulAdd(centred, centred, squares);
     }
     n.mean[f] = mean;
     n.variance[f] = Sum(squares) / n.count;
     n.inverse[f] = 1.0f / std::sqrt(n.variance[f] + n.eps);
-    for (int c = 0; c < columns; c += kLanes) {
+    for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 z = Mul(Sub(Load(x + c), Set(mean)), Set(n.inverse[f]));
       Store(z, n.z + f * columns + c);
       Store(Scaled(z, n.gain, n.shift, f), n.y + f * columns + c);
@@ -143,8 +145,8 @@ HWY_NOINLINE void ForwardBatchNorm(const BatchNormForward& n) {
 
 HWY_NOINLINE void StandardiseByRow(const StandardiseRows& s) {
   for (int f = 0; f < s.size.features; ++f) {
-    for (int c = 0; c < s.size.columns; c += kLanes) {
-      const int at = f * s.size.columns + c;
+    for (ptrdiff_t c = 0; c < s.size.columns; c += kLanes) {
+      const ptrdiff_t at = f * s.size.columns + c;
       const V16 z = Mul(Sub(Load(s.x + at), Set(s.mean[f])), Set(s.inverse[f]));
       Store(Scaled(z, s.gain, s.shift, f), s.y + at);
     }
@@ -152,12 +154,12 @@ HWY_NOINLINE void StandardiseByRow(const StandardiseRows& s) {
 }
 
 HWY_NOINLINE void BackBatchNorm(const BatchNormBack& n) {
-  const int columns = n.size.columns;
+  const ptrdiff_t columns = n.size.columns;
   for (int f = 0; f < n.size.features; ++f) {
     const float* const dy = n.dy + f * columns;
     const float* const z = n.z + f * columns;
     V16 levels = Zero(), alongs = Zero();
-    for (int c = 0; c < columns; c += kLanes) {
+    for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 g = Mul(Load(dy + c), Load(n.real + c));
       levels = Add(levels, g);
       alongs = MulAdd(g, Load(z + c), alongs);
@@ -166,7 +168,7 @@ HWY_NOINLINE void BackBatchNorm(const BatchNormBack& n) {
     if (n.dgain != nullptr) n.dgain[f] += along;
     if (n.dshift != nullptr) n.dshift[f] += level;
     const float gain = n.gain != nullptr ? n.gain[f] : 1.0f;
-    for (int c = 0; c < columns; c += kLanes) {
+    for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 dx =
           BackThroughZ(n.backward, Mul(Load(dy + c), Set(gain)), Load(z + c),
                        Set(level * gain / n.count), Set(along * gain / n.count), Set(n.inverse[f]));

@@ -125,12 +125,12 @@ HWY_NOINLINE void Combine(float a, const float* x, float b, float* y, int64_t n)
   }
 }
 
-HWY_NOINLINE void Rotate(float* x, ptrdiff_t row, int half, int columns, const float* cosine,
+HWY_NOINLINE void Rotate(float* x, ptrdiff_t row, int half, ptrdiff_t columns, const float* cosine,
                          const float* sine, bool back) {
   for (int r = 0; r < half; ++r) {
     float* const low = x + r * row;
     float* const high = x + (r + half) * row;
-    for (int c = 0; c < columns; c += kLanes) {
+    for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 cos = Load(cosine + r * columns + c);
       const V16 sin = back ? Neg(Load(sine + r * columns + c)) : Load(sine + r * columns + c);
       const V16 a = Load(low + c), b = Load(high + c);
@@ -148,7 +148,7 @@ struct ColumnScores {
 };
 
 // Leaves e^(score − largest) in `exponentials`, if it is not null.
-HWY_INLINE ColumnScores ReadScores(const float* scores, int vocabulary, int columns,
+HWY_INLINE ColumnScores ReadScores(const float* scores, int vocabulary, ptrdiff_t columns,
                                    float* exponentials) {
   ColumnScores read = {Load(scores), Zero(), Zero()};
   for (int v = 0; v < vocabulary; ++v) {
@@ -167,7 +167,7 @@ HWY_INLINE ColumnScores ReadScores(const float* scores, int vocabulary, int colu
 HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
   const float vocabulary = static_cast<float>(l.vocabulary);
   HWY_ALIGN float picked[kLanes], largest[kLanes], sum[kLanes], total[kLanes], live[kLanes];
-  for (int c = 0; c < l.columns; c += kLanes) {
+  for (ptrdiff_t c = 0; c < l.columns; c += kLanes) {
     float* const scores = l.scores + c;
     for (int i = 0; i < kLanes; ++i) {
       const int32_t target = l.targets[c + i];
@@ -184,7 +184,12 @@ HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
                          (l.smoothing > 0 ? l.smoothing * (log_sum - total[i] / vocabulary) : 0);
       l.losses[c + i] = l.targets[c + i] < 0 ? 0.0f : loss;
     }
-    // p − (1 − ε)·[target] − ε/V, weighted.
+    // p − (1 − ε)·[target] − ε/V, weighted. A single token is certain: what rounding left of its 0
+    // would be amplified by a model without norms.
+    if (l.vocabulary == 1) {
+      Store(Zero(), scores);
+      continue;
+    }
     const V16 weight = Load(live);
     const V16 share = Div(weight, read.sum);
     const V16 even = Mul(weight, Set(l.smoothing / vocabulary));
@@ -202,7 +207,7 @@ HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
 
 HWY_NOINLINE void SummariseScores(const ScoreSummary& s) {
   HWY_ALIGN float largest[kLanes], sum[kLanes], best[kLanes];
-  for (int c = 0; c < s.columns; c += kLanes) {
+  for (ptrdiff_t c = 0; c < s.columns; c += kLanes) {
     const float* const scores = s.scores + c;
     const ColumnScores read = ReadScores(scores, s.vocabulary, s.columns, nullptr);
     V16 highest = Load(scores), which = Zero();

@@ -196,8 +196,7 @@ void QueryPass::Attend(const Block& block, const QueryColumns& columns) {
   FillWeightsMask(columns);
   for (int s = 0; s < columns.rows; ++s) kernels_.query_attention(AttentionOf(columns, s));
   FormContext(qkv.values);
-  const SublayerNorms norms = {HasAttentionNorm(config_), block.attention_norm,
-                               block.attention_post_norm};
+  const SublayerNorms norms = AttentionNorms(config_, block);
   layers_.End(norms, block.projection, context_.data(), {Site::kAttentionOutput}, last_, attention_,
               stream_.data());
 }
@@ -264,8 +263,7 @@ void QueryPass::QueriesBack(const Parts& qkv) {
 void QueryPass::AttendBack(const Block& block, const QueryColumns& columns) {
   const Parts qkv = PartsOf(block.qkv);
   const int64_t part = int64_t{config_.width} * columns_;
-  const SublayerNorms norms = {HasAttentionNorm(config_), block.attention_norm,
-                               block.attention_post_norm};
+  const SublayerNorms norms = AttentionNorms(config_, block);
   const float* const dupdate =
       layers_.EndBack(norms, last_, attention_, d_.data(), room_.Reserve(part));
   layers_.AddGradients(block.projection, context_.data(), dupdate, columns_);

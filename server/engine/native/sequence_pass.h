@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/engine/config.h"
+#include "server/engine/native/column_attention.h"
 #include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/head.h"
@@ -35,12 +36,8 @@ class SequencePass {
 
  private:
   struct BlockMemory {
-    SublayerMemory attention;
-    Floats qkv;
-    Floats weights;
-    Floats weights_mask;
-    Floats dropped;
-    Floats context;
+    SublayerMemory sublayer;  // around the attention
+    AttentionMemory attention;
     Layers::FeedForwardMemory feed_forward;
   };
 
@@ -48,14 +45,8 @@ class SequencePass {
   void Embed(const Model& model, const Columns& columns);
   void EmbedBack(const Model& model, const Columns& columns);
   void RunBlocks(const Model& model, const Columns& columns);
-  void Attend(const Block& block, int index, const Columns& columns, BlockMemory& memory);
-  void AttendToStrips(const Columns& columns, BlockMemory& memory);
-  void AttendToPast(int index, const Columns& columns, BlockMemory& memory);
-  void AttendBack(const Block& block, const Columns& columns, BlockMemory& memory);
-  void RotateHeads(float* qkv, bool back) const;
-  void FillWeightsMask(const Columns& columns, int index, BlockMemory& memory) const;
-  // The attention of head `head` over sequence `sequence`.
-  Attention HeadOf(const Columns& columns, size_t sequence, int head, BlockMemory& memory) const;
+  void Attend(const Block& block, int index, BlockMemory& memory);
+  void AttendBack(const Block& block, BlockMemory& memory);
   // What the loss reads of the stream: all of it, or last positions side by side.
   const float* Kept(const Columns& columns);
   ColumnGroup KeptGroup(const Columns& columns) const;
@@ -67,6 +58,7 @@ class SequencePass {
   const LearningRule rule_;
   const Kernels& kernels_;
   Layers layers_;
+  ColumnAttention attention_;
   Head head_;
   PositionTable positions_;
   std::vector<BlockMemory> blocks_;
@@ -75,10 +67,6 @@ class SequencePass {
   ColumnGroup group_;
   Floats real_;
   std::vector<int64_t> element_;
-  std::vector<int64_t> weights_at_;  // by sequence, of its first head
-  int64_t weights_size_ = 0;
-  Floats cosine_;
-  Floats sine_;
 
   Floats rows_;    // [columns][width]
   Floats stream_;  // [width][columns]
@@ -87,8 +75,6 @@ class SequencePass {
   Floats d_;       // the stream's gradient
   Floats room_;
   Floats dcontext_;
-  Floats dqkv_;
-  Floats scratch_;
 };
 
 }  // namespace ablate::engine::native

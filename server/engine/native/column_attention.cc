@@ -1,0 +1,204 @@
+#include "server/engine/native/column_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/engine/layout.h"
+#include "server/engine/native/key_value_cache.h"
+
+namespace ablate::engine::native {
+
+ColumnAttention::ColumnAttention(const Layers& layers)
+    : layers_(layers),
+      config_(layers.config()),
+      kernels_(layers.kernels()),
+      size_(HeadSize(layers.config())) {
+  if (!Attends(config_) || config_.positions != Positions::kRotary) return;
+  const int half = size_ / 2;
+  float* to = turns_.Reserve(int64_t{config_.context} * 2 * half);
+  for (int position = 0; position < config_.context; ++position, to += 2 * half) {
+    for (int f = 0; f < half; ++f) {
+      const double angle = position * std::pow(1e4, -static_cast<double>(f) / half);
+      to[f] = static_cast<float>(std::cos(angle));
+      to[half + f] = static_cast<float>(std::sin(angle));
+    }
+  }
+}
+
+void ColumnAttention::Prepare(const Columns& columns) {
+  columns_ = &columns;
+  weights_at_.clear();
+  weights_size_ = 0;
+  for (const Sequence& sequence : columns.sequences) {
+    const int64_t padded = RoundUp(sequence.length);
+    weights_at_.push_back(weights_size_);
+    weights_size_ += config_.heads * padded * padded;
+  }
+  if (config_.positions == Positions::kRotary) FillTurns();
+}
+
+void ColumnAttention::FillTurns() {
+  const int half = size_ / 2;
+  const int64_t count = columns_->count;
+  float* const cosine = cosine_.Reserve(half * count);
+  float* const sine = sine_.Reserve(half * count);
+  for (int64_t c = 0; c < count; ++c) {
+    const int64_t position = columns_->position[static_cast<size_t>(c)];
+    const float* const turns = turns_.data() + position * 2 * half;
+    for (int f = 0; f < half; ++f) {
+      cosine[f * count + c] = turns[f];
+      sine[f * count + c] = turns[half + f];
+    }
+  }
+}
+
+void ColumnAttention::Turn(float* qkv, bool back) const {
+  if (config_.positions != Positions::kRotary) return;
+  const int64_t count = columns_->count;
+  // Queries and keys, of which each has all heads.
+  for (int head = 0; head < 2 * config_.heads; ++head) {
+    kernels_.rotate(qkv + int64_t{head} * size_ * count, count, size_ / 2, count, cosine_.data(),
+                    sine_.data(), back);
+  }
+}
+
+void ColumnAttention::Clear(float* x, int rows) const {
+  for (int f = 0; f < rows; ++f, x += columns_->count) {
+    std::fill(x + columns_->tokens, x + columns_->count, 0.0f);
+  }
+}
+
+template <typename Kernel>
+Kernel ColumnAttention::Setting() const {
+  Kernel a;
+  a.kind = config_.attention.kind;
+  a.features = size_;
+  a.scale = static_cast<float>(ScoreScale(config_));
+  a.bias = static_cast<float>(config_.attention.score_bias);
+  a.stride = columns_->count;
+  return a;
+}
+
+// As if every row had all of the model's positions: neither padding nor what is left out moves
+// them.
+void ColumnAttention::FillMasks(int block, AttentionMemory& memory) const {
+  const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights, block});
+  float* to = memory.mask.Reserve(weights_size_);
+  memory.dropped.Reserve(weights_size_);
+  const int64_t context = config_.context;
+  std::vector<int64_t> first;
+  for (const Sequence& sequence : columns_->sequences) {
+    const int length = sequence.length, padded = RoundUp(length);
+    for (int64_t head = 0; head < config_.heads; ++head, to += int64_t{padded} * padded) {
+      first.clear();
+      for (int query = 0; query < length; ++query) {
+        first.push_back(((sequence.row * config_.heads + head) * context + query) * context);
+      }
+      FillMask(masks, {first.data(), length, length, 1, padded}, to);
+    }
+  }
+}
+
+Attention ColumnAttention::HeadOf(const Sequence& sequence, int64_t weights,
+                                  AttentionMemory& memory, int head) const {
+  const int64_t padded = RoundUp(sequence.length);
+  const int64_t first = int64_t{head} * size_ * columns_->count + sequence.first;
+  const int64_t part = int64_t{config_.width} * columns_->count;
+  weights += head * padded * padded;
+  auto a = Setting<Attention>();
+  a.causal = config_.attention.causal;
+  a.length = sequence.length;
+  a.q = memory.qkv.data() + first;
+  a.k = a.q + part;
+  a.v = a.k + part;
+  a.weights = memory.weights.data() + weights;
+  if (layers_.drops()) {
+    a.mask = memory.mask.data() + weights;
+    a.dropped = memory.dropped.data() + weights;
+  }
+  a.context = memory.context.data() + first;
+  return a;
+}
+
+void ColumnAttention::AttendToSequences(int block, AttentionMemory& memory) {
+  memory.weights.Reserve(weights_size_);
+  if (layers_.drops()) FillMasks(block, memory);
+  for (size_t s = 0; s < weights_at_.size(); ++s) {
+    for (int head = 0; head < config_.heads; ++head) {
+      kernels_.attention(HeadOf(columns_->sequences[s], weights_at_[s], memory, head));
+    }
+  }
+}
+
+void ColumnAttention::AttendToStrip(const Strip& strip, AttentionMemory& memory) {
+  const int64_t part = int64_t{config_.width} * columns_->count;
+  auto a = Setting<StripAttention>();
+  a.causal = config_.attention.causal;
+  a.length = strip.length;
+  a.first = strip.first.data();
+  a.nodes = strip.nodes.data();
+  a.node = strip.node.data();
+  a.lane = strip.lane.data();
+  a.scratch = scratch_.Reserve(((2 * int64_t{strip.length} + 1) * size_ + strip.length) * kColumns);
+  for (int head = 0; head < config_.heads; ++head) {
+    const int64_t first = int64_t{head} * size_ * columns_->count;
+    a.q = memory.qkv.data() + first;
+    a.k = a.q + part;
+    a.v = a.k + part;
+    a.context = memory.context.data() + first;
+    kernels_.strip_attention(a);
+  }
+}
+
+void ColumnAttention::AttendToPast(int block, AttentionMemory& memory) {
+  KeyValueCache& past = *columns_->past;
+  const int64_t part = int64_t{config_.width} * columns_->count;
+  auto a = Setting<LaneAttention>();
+  a.length = past.length() + 1;
+  a.weights = scratch_.Reserve(int64_t{config_.context} * kColumns);
+  for (int head = 0; head < config_.heads; ++head) {
+    for (int column = 0; column < columns_->count; column += kColumns) {
+      const int64_t first = int64_t{head} * size_ * columns_->count + column;
+      a.q = memory.qkv.data() + first;
+      past.Append(block, head, column, {a.q + part, a.q + 2 * part, a.stride});
+      a.keys = past.keys(block, head, column);
+      a.values = past.values(block, head, column);
+      a.context = memory.context.data() + first;
+      kernels_.lane_attention(a);
+    }
+  }
+}
+
+void ColumnAttention::Forward(int block, AttentionMemory& memory) {
+  Turn(memory.qkv.data(), /*back=*/false);
+  float* const context = memory.context.Reserve(int64_t{config_.width} * columns_->count);
+  if (columns_->past != nullptr) {
+    AttendToPast(block, memory);
+  } else {
+    AttendToSequences(block, memory);
+    for (const Strip& strip : columns_->strips) AttendToStrip(strip, memory);
+  }
+  // What is written of a sequence ends with it, and what lay there may be no number.
+  Clear(context, config_.width);
+}
+
+float* ColumnAttention::Back(AttentionMemory& memory, const float* dcontext) {
+  const int64_t part = int64_t{config_.width} * columns_->count;
+  float* const dqkv = dqkv_.Reserve(3 * part);
+  for (size_t s = 0; s < weights_at_.size(); ++s) {
+    const Sequence& sequence = columns_->sequences[s];
+    const int64_t padded = RoundUp(sequence.length);
+    float* const scratch = scratch_.Reserve(2 * padded * padded);
+    for (int head = 0; head < config_.heads; ++head) {
+      const Attention forward = HeadOf(sequence, weights_at_[s], memory, head);
+      const int64_t at = forward.q - memory.qkv.data();
+      kernels_.attention_back(
+          {forward, dcontext + at, dqkv + at, dqkv + part + at, dqkv + 2 * part + at, scratch});
+    }
+  }
+  Clear(dqkv, 3 * config_.width);
+  Turn(dqkv, /*back=*/true);
+  return dqkv;
+}
+
+}  // namespace ablate::engine::native
