@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/data/random.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/supports.h"
@@ -84,23 +83,6 @@ TEST(NativeParityTest, MakesTheUpdatesOfTheReferenceBackend) {
   EXPECT_LE(all.MeanRatio(), 1.1);
 }
 
-// Rows of one length over so few tokens that many begin alike; a few targets count nowhere.
-TokenBatch ShortRows(const ModelConfig& model, int64_t rows, int64_t length) {
-  TokenBatch batch;
-  batch.rows = rows;
-  batch.length = length;
-  batch.lengths.assign(static_cast<size_t>(rows), length);
-  SplitMix64 generator(static_cast<uint64_t>(rows * length));
-  const auto tokens = static_cast<uint64_t>(std::min(model.vocabulary, 3));
-  for (int64_t i = 0; i < rows * length; ++i) {
-    batch.inputs.push_back(static_cast<int64_t>(generator.Below(tokens)));
-    batch.targets.push_back(generator.Below(9) == 0
-                                ? TokenBatch::kIgnored
-                                : static_cast<int64_t>(generator.Below(tokens)));
-  }
-  return batch;
-}
-
 EvaluationSums Evaluated(Backend& backend, const TokenBatch& batch) {
   EvaluationSums sums;
   EXPECT_TRUE(backend.Evaluate(0, Evaluated::kCurrent, batch, &sums).ok());
@@ -133,27 +115,6 @@ TEST(NativeParityTest, EvaluatesManyShortRowsAsEachByItself) {
     ++cases;
   }
   EXPECT_GE(cases, 60);
-}
-
-TEST(NativeParityTest, HasTheSameBitsOnEveryFusedTarget) {
-  std::vector<const native::Kernels*> fused;
-  for (const native::Kernels* kernels : native::AllKernels()) {
-    if (kernels->fused) fused.push_back(kernels);
-  }
-  if (fused.size() < 2) GTEST_SKIP() << "skipped: this machine has fewer than two of them";
-  const std::vector<GridCase> grid = MakeGrid();
-  for (size_t i = 0; i < grid.size(); i += 9) {
-    const RunConfig config = ConfigOf(grid[i]);
-    if (!WhyNotNative(config).empty()) continue;
-    SCOPED_TRACE(Describe(grid[i], config));
-    const Start start = StartOf(config, MakeLayout(config.model, config.training.rule));
-    const std::vector<TokenBatch>& batches = grid[i].batches[grid[i].compared];
-    const Trained first = Train(*NativeOf(config, start, *fused[0]), config, batches);
-    const Trained second = Train(*NativeOf(config, start, *fused[1]), config, batches);
-    EXPECT_EQ(first.losses, second.losses);
-    EXPECT_EQ(first.evaluation, second.evaluation);
-    EXPECT_TRUE(first.values.equal(second.values));
-  }
 }
 
 // All that a run has.

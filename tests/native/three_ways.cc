@@ -153,14 +153,6 @@ Tally Compare(const Compared& of, const RunConfig& config, const ParameterLayout
   return tally;
 }
 
-RunConfig ConfigOf(const GridCase& grid) {
-  RunConfig config;
-  config.model = grid.model;
-  config.training = grid.training;
-  config.seed = 7;
-  return config;
-}
-
 RunConfig ForGradient(RunConfig config) {
   config.training.optimizer.kind = OptimizerKind::kSgd;
   config.training.optimizer.momentum = 0;

@@ -77,8 +77,6 @@ struct Compared {
 Tally Compare(const Compared& of, const RunConfig& config, const ParameterLayout& layout,
               double floor);
 
-RunConfig ConfigOf(const GridCase& grid);
-
 // One update by plain SGD leaves the gradient in its momentum's slot.
 RunConfig ForGradient(RunConfig config);
 

@@ -167,4 +167,28 @@ std::vector<GridCase> MakeGrid() {
   return grid;
 }
 
+RunConfig ConfigOf(const GridCase& grid) {
+  RunConfig config;
+  config.model = grid.model;
+  config.training = grid.training;
+  config.seed = 7;
+  return config;
+}
+
+TokenBatch ShortRows(const ModelConfig& model, int64_t rows, int64_t length) {
+  TokenBatch batch;
+  batch.rows = rows;
+  batch.length = length;
+  batch.lengths.assign(static_cast<size_t>(rows), length);
+  SplitMix64 generator(static_cast<uint64_t>(rows * length));
+  const auto tokens = static_cast<uint64_t>(std::min(model.vocabulary, 3));
+  const auto draw = [&] { return static_cast<int64_t>(generator.Below(tokens)); };
+  for (int64_t i = 0; i < rows * length; ++i) batch.inputs.push_back(draw());
+  const int64_t targets = model.loss == LossPositions::kAll ? rows * length : rows;
+  for (int64_t i = 0; i < targets; ++i) {
+    batch.targets.push_back(generator.Below(9) == 0 ? TokenBatch::kIgnored : draw());
+  }
+  return batch;
+}
+
 }  // namespace ablate::engine

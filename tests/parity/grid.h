@@ -29,6 +29,12 @@ GridCase DrawCase(uint64_t number);
 // The first of them, the same at every call; every switch has each of its values many times.
 std::vector<GridCase> MakeGrid();
 
+// The run of a case that is compared.
+RunConfig ConfigOf(const GridCase& grid);
+
+// Rows of one length over so few tokens that many begin alike; a few targets count nowhere.
+TokenBatch ShortRows(const ModelConfig& model, int64_t rows, int64_t length);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_TESTS_PARITY_GRID_H_

@@ -14,11 +14,12 @@ ColumnAttention::ColumnAttention(const Layers& layers)
       kernels_(layers.kernels()),
       size_(HeadSize(layers.config())) {
   if (!Attends(config_) || config_.positions != Positions::kRotary) return;
-  const int half = size_ / 2;
-  float* to = turns_.Reserve(int64_t{config_.context} * 2 * half);
+  const int64_t half = size_ / 2;
+  float* to = turns_.Reserve(2 * half * config_.context);
   for (int position = 0; position < config_.context; ++position, to += 2 * half) {
     for (int f = 0; f < half; ++f) {
-      const double angle = position * std::pow(1e4, -static_cast<double>(f) / half);
+      const double angle =
+          position * std::pow(1e4, -static_cast<double>(f) / static_cast<double>(half));
       to[f] = static_cast<float>(std::cos(angle));
       to[half + f] = static_cast<float>(std::sin(angle));
     }

@@ -13,8 +13,8 @@ KeyValueCache::KeyValueCache(const ModelConfig& config, int columns)
       room_(int64_t{config.context} * features_ * kColumns) {
   if (!Attends(config)) return;
   for (int block = 0; block < config.layers; ++block) {
-    keys_.emplace_back(columns / kColumns * heads_ * room_);
-    values_.emplace_back(columns / kColumns * heads_ * room_);
+    keys_.emplace_back(First(0, columns));
+    values_.emplace_back(First(0, columns));
   }
 }
 
@@ -35,8 +35,9 @@ void KeyValueCache::Append(int block, int head, int column, const KeysAndValues&
   float* const key = keys_[static_cast<size_t>(block)].data() + at;
   float* const value = values_[static_cast<size_t>(block)].data() + at;
   for (int f = 0; f < features_; ++f) {
-    std::copy_n(next.keys + f * next.stride, kColumns, key + f * kColumns);
-    std::copy_n(next.values + f * next.stride, kColumns, value + f * kColumns);
+    const ptrdiff_t row = int64_t{f} * kColumns;
+    std::copy_n(next.keys + f * next.stride, kColumns, key + row);
+    std::copy_n(next.values + f * next.stride, kColumns, value + row);
   }
 }
 

@@ -1,0 +1,82 @@
+// The native backend by itself, without LibTorch, so that sanitizers see its passes: over the grid
+// of settings on every target of this machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
+#include "server/engine/native/native_backend.h"
+#include "server/engine/native/supports.h"
+#include "tests/parity/grid.h"
+
+namespace ablate::engine {
+namespace {
+
+native::NativeStart RandomStart(const RunConfig& config) {
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+  std::mt19937 generator(config.seed);
+  std::normal_distribution<float> normal(0, 0.1f);
+  native::NativeStart start;
+  start.values.resize(static_cast<size_t>(layout.size));
+  for (float& value : start.values) value = normal(generator);
+  start.buffers.assign(static_cast<size_t>(layout.buffer_size), 1.0f);
+  return start;
+}
+
+// All bytes that three updates and three evaluations leave.
+std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batches,
+                    const native::Kernels& kernels) {
+  const auto backend = native::MakeNativeBackend(config, RandomStart(config), kernels);
+  std::string bytes;
+  for (uint32_t step = 0; step < 3; ++step) {
+    const auto results = backend->Step({{&batches[step], step, 1e-3}});
+    EXPECT_TRUE(results.ok()) << results.status();
+    absl::StrAppend(&bytes, results->front().loss, " ", results->front().gradient_norm, " ");
+  }
+  const auto evaluate = [&](Evaluated what, const TokenBatch& batch) {
+    EvaluationSums sums;
+    EXPECT_TRUE(backend->Evaluate(0, what, batch, &sums).ok());
+    // A NaN has a sign, and means nothing by it.
+    if (std::isnan(sums.loss)) sums.loss = std::abs(sums.loss);
+    bytes.append(reinterpret_cast<const char*>(&sums.loss), sizeof(sums.loss));
+  };
+  evaluate(Evaluated::kCurrent, batches.front());
+  // Many rows of one length are evaluated in strips.
+  evaluate(Evaluated::kCurrent, ShortRows(config.model, 37, std::min(config.model.context, 7)));
+  if (config.training.ema > 0) evaluate(Evaluated::kAverage, batches.front());
+  const auto tensors = backend->Tensors(0);
+  absl::StrAppend(&bytes, tensors->parameters, tensors->buffers);
+  for (const NamedBytes& slot : tensors->slots) absl::StrAppend(&bytes, slot.bytes);
+  return bytes;
+}
+
+TEST(NativeRunTest, HasTheSameBitsOnEveryFusedTarget) {
+  const std::vector<GridCase> grid = MakeGrid();
+  int compared = 0;
+  for (size_t i = 0; i < grid.size(); i += 9) {
+    const RunConfig config = ConfigOf(grid[i]);
+    if (!WhyNotNative(config).empty()) continue;
+    SCOPED_TRACE(grid[i].name);
+    const auto& batches = grid[i].batches[static_cast<size_t>(grid[i].compared)];
+    std::string first;
+    for (const native::Kernels* kernels : native::AllKernels()) {
+      const std::string bytes = Trained(config, batches, *kernels);
+      if (!kernels->fused) continue;
+      if (!first.empty()) {
+        EXPECT_TRUE(bytes == first) << kernels->target;
+        ++compared;
+      }
+      first = bytes;
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "skipped: this machine has fewer than two of them";
+}
+
+}  // namespace
+}  // namespace ablate::engine
