@@ -45,6 +45,14 @@ absl::Status SystemError(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
 }
 
+// The same where `path` can't be made: of the folder that it would be in, if that is why.
+absl::Status SystemErrorBeside(const std::string& path) {
+  const bool of_folder = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS;
+  if (!of_folder) return SystemError(path);
+  const std::string folder = fs::path(path).parent_path().string();
+  return SystemError(absl::StrCat("folder ", folder.empty() ? "." : folder));
+}
+
 // Writes all of `data` to an open file that is called `path`.
 absl::Status WriteAll(int file, const std::string& path, absl::string_view data) {
   while (!data.empty()) {
@@ -123,11 +131,11 @@ absl::Status PartFile::Create() {
                  mode_.has_value() ? 0600 : 0666);
     if (file_ < 0 && errno != EEXIST) break;
   }
-  if (file_ < 0) return SystemError(part_);
+  if (file_ < 0) return SystemErrorBeside(target_);
   if (!mode_.has_value() || fchmod(file_, *mode_) == 0 || KeepsNoPermissions()) {
     return absl::OkStatus();
   }
-  return SystemError(part_);
+  return SystemError(path_);
 }
 
 absl::Status PartFile::Open() {
@@ -136,13 +144,11 @@ absl::Status PartFile::Open() {
   return file_ >= 0 ? absl::OkStatus() : Create();
 }
 
-absl::Status PartFile::Write(absl::string_view data) {
-  return WriteAll(file_, part_.empty() ? path_ : part_, data);
-}
+absl::Status PartFile::Write(absl::string_view data) { return WriteAll(file_, path_, data); }
 
 absl::Status PartFile::Commit() {
   if (!part_.empty()) {
-    if (fsync(file_) != 0) return SystemError(part_);
+    if (fsync(file_) != 0) return SystemError(path_);
     const absl::Status renamed = Rename(part_, target_, if_exists_);
     if (!renamed.ok()) return renamed;
   }
@@ -200,7 +206,7 @@ absl::Status PartFolder::CheckReplaceable() const {
 absl::Status PartFolder::Open() {
   if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
   if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
-  if (mkdir(part_.c_str(), 0777) != 0) return SystemError(part_);
+  if (mkdir(part_.c_str(), 0777) != 0) return SystemErrorBeside(path_);
   open_ = true;
   return absl::OkStatus();
 }

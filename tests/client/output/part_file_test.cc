@@ -159,6 +159,18 @@ TEST_F(PartFileTest, RefusesAFolder) {
   EXPECT_EQ(Names(), 1u);
 }
 
+TEST_F(PartFileTest, NamesTheFolderThatIsMissing) {
+  const std::string nowhere = In("no/such");
+  const std::string why = absl::StrCat("folder ", nowhere, ": No such file or directory");
+  EXPECT_EQ(WriteFile(absl::StrCat(nowhere, "/page"), "new").message(), why);
+  PartFolder folder(absl::StrCat(nowhere, "/logs"), IfExists::kRefuse,
+                    [](const std::string&) { return true; });
+  EXPECT_EQ(folder.Open().message(), why);
+  std::ofstream(In("file")) << "no folder";
+  EXPECT_EQ(WriteFile(In("file/page"), "new").message(),
+            absl::StrCat("folder ", In("file"), ": Not a directory"));
+}
+
 // Whoever may write there could else have us write through a link of theirs.
 TEST_F(PartFileTest, PassesOverANameThatIsTaken) {
   std::ofstream(In("precious")) << "old";
