@@ -1,11 +1,16 @@
 // `ablate figure EXP KIND -o FILE`: a picture of a comparison, and the numbers in it.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
@@ -15,7 +20,8 @@
 namespace ablate::client {
 namespace {
 
-constexpr double kColumn = 3.25, kDouble = 6.75;  // inches
+constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
+constexpr absl::string_view kKinds = "loss, windows, curves, forest, sensitivity, summary or depth";
 
 struct Options {
   ComparisonOptions comparison;
@@ -34,13 +40,23 @@ std::string Extension(const std::string& output) {
   return none ? "" : absl::AsciiStrToLower(output.substr(point + 1));
 }
 
+// That the kind is one of kKinds.
+absl::Status CheckKind(const std::string& kind) {
+  const std::vector<std::string> kinds =
+      absl::StrSplit(absl::StrReplaceAll(kKinds, {{" or ", ", "}}), ", ");
+  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(kind), " is none of ",
+                                                 kKinds, reflect::DidYouMean(kind, kinds)));
+}
+
 absl::StatusOr<double> Width(const std::string& text) {
   double inches = 0;
   if (text == "column") return kColumn;
   if (text == "double") return kDouble;
-  if (absl::SimpleAtod(text, &inches)) return inches;
+  if (absl::SimpleAtod(text, &inches) && inches >= kNarrowest && inches <= kWidest) return inches;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches"));
+      "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches from ",
+      kNarrowest, " to ", kWidest));
 }
 
 absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request) {
@@ -63,6 +79,7 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
     return absl::InvalidArgumentError(absl::StrCat("--output: ", reflect::Quoted(options.output),
                                                    " does not end in .svg, .pdf or .png"));
   }
+  if (absl::Status kind = CheckKind(options.kind); !kind.ok()) return kind;
   const absl::StatusOr<double> width = Width(options.width);
   if (!width.ok()) return width.status();
   absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
@@ -113,8 +130,7 @@ absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest
 Action DefineFigure(Command* command) {
   auto options = std::make_shared<Options>();
   AddComparisonOptions(command, &options->comparison);
-  command->Argument(&options->kind, "KIND",
-                    "loss, windows, curves, forest, sensitivity, summary or depth");
+  command->Argument(&options->kind, "KIND", std::string(kKinds));
   command->RequiredOption(&options->output, "--output,-o", "FILE",
                           "file to write; its name ends in .svg, .pdf or .png");
   command->Option(&options->width, "--width", "WIDTH",

@@ -1,4 +1,6 @@
 // `figure`: what is asked for, what is written, and mistakes on the command line.
+#include <filesystem>
+
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -94,6 +96,35 @@ TEST_F(FigureTest, SaysWhatMakesNoSense) {
   const Outcome width = Run({"figure", "small", "loss", "-o", "x.svg", "--width", "wide"});
   EXPECT_EQ(width.code, kUsage);
   EXPECT_THAT(width.err, HasSubstr("\"wide\" is none of column, double"));
+}
+
+TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
+  const std::string path = folder_ + "/a.svg";
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"forst"},
+       "KIND: \"forst\" is none of loss, windows, curves, forest, sensitivity, summary or depth; "
+       "did you mean forest?"},
+      {{"loss or depth"},
+       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, sensitivity, summary or "
+       "depth"},
+      {{"loss", "--width", "1.99"},
+       "--width: \"1.99\" is none of column, double or a number of inches from 2 to 12"},
+      {{"loss", "--width", "12.1"},
+       "--width: \"12.1\" is none of column, double or a number of inches from 2 to 12"},
+      {{"loss", "--width", "nan"},
+       "--width: \"nan\" is none of column, double or a number of inches from 2 to 12"}};
+  for (const auto& [options, message] : cases) {
+    std::vector<std::string> arguments = {"figure", "small"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.insert(arguments.end(), {"-o", path});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kUsage) << message;
+    EXPECT_EQ(outcome.err, "error: ablate figure: " + message + "\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  for (const char* width : {"2", "12"}) {
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--width", width}).code, kSuccess);
+  }
 }
 
 }  // namespace
