@@ -14,6 +14,7 @@
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
+#include "client/output/own_file.h"
 #include "client/output/part_file.h"
 #include "proto/reflect/text.h"
 
@@ -30,6 +31,7 @@ struct Options {
   std::string width = "column";
   std::string step;
   bool csv = false;
+  bool force = false;
   bool json = false;
 };
 
@@ -95,9 +97,21 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-absl::Status Save(const Context& context, const std::string& path, const std::string& data) {
-  const absl::Status written = WriteFile(path, data);
-  if (!written.ok()) return written;
+FileKind KindOf(v1::FigureFormat::Value format) {
+  if (format == v1::FigureFormat::svg) return FileKind::kSvg;
+  return format == v1::FigureFormat::pdf ? FileKind::kPdf : FileKind::kPng;
+}
+
+// Where --csv writes the numbers.
+std::string CsvPath(const std::string& output) {
+  return absl::StrCat(output.substr(0, output.size() - Extension(output).size()), "csv");
+}
+
+// Writes the whole of a file that is open, which is called `path`.
+absl::Status Save(const Context& context, const std::string& path, const std::string& data,
+                  PartFile* file) {
+  if (absl::Status written = file->Write(data); !written.ok()) return written;
+  if (absl::Status committed = file->Commit(); !committed.ok()) return committed;
   context.console.Info(absl::StrCat(path, ": ", Bytes(data.size())));
   return absl::OkStatus();
 }
@@ -109,9 +123,19 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
 
 absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest& request,
                            const Context& context, Connection* connection) {
+  PartFile picture(options.output,
+                   ReplaceOwn(options.output, KindOf(request.format()), options.force));
+  if (absl::Status opened = picture.Open(); !opened.ok()) return opened;
+  // Both or none: a CSV has nothing that says whose it is.
+  const std::string csv_path = CsvPath(options.output);
+  PartFile csv(csv_path, options.force ? IfExists::kReplace : IfExists::kRefuse);
+  if (options.csv) {
+    if (absl::Status opened = csv.Open(); !opened.ok()) return opened;
+  }
   const absl::StatusOr<v1::RenderFigureResponse> figure = connection->RenderFigure(request);
   if (!figure.ok()) return figure.status();
-  if (absl::Status saved = Save(context, options.output, figure->data()); !saved.ok()) return saved;
+  absl::Status saved = Save(context, options.output, figure->data(), &picture);
+  if (!saved.ok()) return saved;
   if (options.json) PrintJson(context, WithoutPicture(*figure));
   if (!options.csv) return kSuccess;
   if (figure->csv().empty()) {
@@ -119,10 +143,8 @@ absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest
         "the figure's numbers are too many for an answer; `ablate metrics EXP --csv` has all "
         "points");
   }
-  const size_t stem = options.output.size() - Extension(options.output).size();
-  const std::string csv_file = absl::StrCat(options.output.substr(0, stem), "csv");
-  if (absl::Status saved = Save(context, csv_file, figure->csv()); !saved.ok()) return saved;
-  return kSuccess;
+  saved = Save(context, csv_path, figure->csv(), &csv);
+  return saved.ok() ? absl::StatusOr<int>(kSuccess) : saved;
 }
 
 }  // namespace
@@ -132,13 +154,16 @@ Action DefineFigure(Command* command) {
   AddComparisonOptions(command, &options->comparison);
   command->Argument(&options->kind, "KIND", std::string(kKinds));
   command->RequiredOption(&options->output, "--output,-o", "FILE",
-                          "file to write; its name ends in .svg, .pdf or .png");
+                          "file to write; its name ends in .svg, .pdf or .png; an earlier figure "
+                          "there is replaced");
   command->Option(&options->width, "--width", "WIDTH",
                   "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
   command->Option(
       &options->step, "--step", "STEP",
       "in depth: the step that is drawn [-1, the last that all seeds of a setting have]");
   command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
+  command->Flag(&options->force, "--force",
+                "replace also a file that is no such figure, or the CSV that is there");
   command->Flag(&options->json, "--json", "print the server's message, without the picture");
   command->Footer(
       "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"

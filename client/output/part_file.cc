@@ -24,7 +24,7 @@ constexpr mode_t kPermissions = 0777;
 constexpr int kMaxAttempts = 100;  // to find a free name for a file beside
 
 absl::Status AlreadyThere(const std::string& path) {
-  return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+  return absl::AlreadyExistsError(absl::StrCat(path, " exists already: --force replaces it"));
 }
 
 // Other programs take "-" for standard output, which can't appear as a whole.
@@ -105,7 +105,6 @@ PartFile::~PartFile() {
 absl::Status PartFile::FindTarget() {
   struct stat status;
   if (lstat(path_.c_str(), &status) != 0) return absl::OkStatus();  // nothing, or open says what
-  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   const bool link = S_ISLNK(status.st_mode);
   if (link && stat(path_.c_str(), &status) != 0) return SystemError(path_);
   if (S_ISDIR(status.st_mode)) {
@@ -115,6 +114,7 @@ absl::Status PartFile::FindTarget() {
     file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     return file_ < 0 ? SystemError(path_) : absl::OkStatus();
   }
+  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   mode_ = status.st_mode & kPermissions;
   if (!link) return absl::OkStatus();
   std::error_code error;
@@ -156,8 +156,8 @@ absl::Status PartFile::Commit() {
   return close(file) == 0 ? absl::OkStatus() : SystemError(path_);
 }
 
-absl::Status WriteFile(const std::string& path, absl::string_view data) {
-  PartFile file(path);
+absl::Status WriteFile(const std::string& path, absl::string_view data, IfExists if_exists) {
+  PartFile file(path, if_exists);
   if (absl::Status opened = file.Open(); !opened.ok()) return opened;
   if (absl::Status written = file.Write(data); !written.ok()) return written;
   return file.Commit();
@@ -186,9 +186,7 @@ absl::Status PartFolder::CheckReplaceable() const {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path_, error);
   if (!fs::exists(status)) return absl::OkStatus();
-  if (if_exists_ == IfExists::kRefuse) {
-    return absl::AlreadyExistsError(absl::StrCat(path_, " exists already"));
-  }
+  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   if (!fs::is_directory(status)) {
     return absl::FailedPreconditionError(absl::StrCat(path_, " is no folder"));
   }

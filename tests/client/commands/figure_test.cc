@@ -24,6 +24,11 @@ class FigureTest : public ClientTest {
     StartServer();
   }
 
+  // How our pictures begin.
+  const std::string svg_ =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3.25in\" height=\"2in\" viewBox=\"0 0 234 "
+      "144\" role=\"img\" aria-labelledby=\"loss-title loss-desc\">";
+
   v1::RenderFigureRequest request_;
   std::string data_ = std::string("\x89PNG\0\xFF", 6);
   std::string csv_ = "step,value\n0,1\n";
@@ -55,7 +60,7 @@ TEST_F(FigureTest, WritesTheNumbersBesideIt) {
   EXPECT_EQ(request_.format(), v1::FigureFormat::svg);
   EXPECT_EQ(request_.width(), 6.75);
   csv_.clear();
-  const Outcome without = Run({"figure", "small", "loss", "-o", path, "--csv"});
+  const Outcome without = Run({"figure", "small", "loss", "-o", path, "--csv", "--force"});
   EXPECT_EQ(without.code, kFailure);
   EXPECT_THAT(without.err, HasSubstr("too many"));
 }
@@ -68,7 +73,47 @@ TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {
   EXPECT_THAT(outcome.out, HasSubstr("\"data\": \"\""));
 }
 
+TEST_F(FigureTest, ReplacesAnEarlierPicture) {
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+  for (const auto& [name, before] :
+       {std::pair("a.svg", svg_), std::pair("a.png", png),
+        std::pair("a.pdf", "%PDF-1.5\n%\xb5\xed\xae\xfb\n4 0 obj"), std::pair("empty.svg", "")}) {
+    const std::string path = Write(name, before);
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path}).code, kSuccess) << name;
+    EXPECT_EQ(Read(path), data_);
+  }
+}
+
+TEST_F(FigureTest, ReplacesAnythingElseOnlyIfForced) {
+  for (const auto& [name, before] :
+       {std::pair("a.svg", "name: width"), std::pair("a.png", svg_.c_str()),
+        std::pair("b.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3.25in\">"),
+        std::pair("a.pdf", "%PDF-1.5\n%\xd0\xd4\xc5\xd8\n1 0 obj")}) {
+    const std::string path = Write(name, before);
+    const Outcome refused = Run({"figure", "small", "loss", "-o", path});
+    EXPECT_EQ(refused.code, kFailure) << name;
+    EXPECT_EQ(refused.err, "error: " + path + " exists already: --force replaces it\n");
+    EXPECT_EQ(Read(path), before);
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--force"}).code, kSuccess);
+    EXPECT_EQ(Read(path), data_);
+  }
+}
+
+TEST_F(FigureTest, WritesNothingWhereItsNumbersWouldReplaceAFile) {
+  const std::string points = Write("loss.csv", "cell,step,value\n");
+  const std::string path = folder_ + "/loss.svg";
+  const Outcome refused = Run({"figure", "small", "loss", "-o", path, "--csv"});
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + points + " exists already: --force replaces it\n");
+  EXPECT_EQ(Read(points), "cell,step,value\n");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(request_.kind(), "");
+  EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--csv", "--force"}).code, kSuccess);
+  EXPECT_EQ(Read(points), csv_);
+}
+
 TEST_F(FigureTest, AsksForAStep) {
+  data_ = svg_;
   EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg"}).code, kSuccess);
   EXPECT_FALSE(request_.has_step());
   EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", "0"}).code,
@@ -99,6 +144,7 @@ TEST_F(FigureTest, SaysWhatMakesNoSense) {
 }
 
 TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
+  data_ = svg_;
   const std::string path = folder_ + "/a.svg";
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"forst"},

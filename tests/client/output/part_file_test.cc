@@ -152,6 +152,19 @@ TEST_F(PartFileTest, WritesIntoAPipe) {
   EXPECT_TRUE(fs::is_fifo(In("pipe")));
 }
 
+TEST_F(PartFileTest, RefusesOnlyWhatWouldBeLost) {
+  std::ofstream(In("page")) << "old";
+  fs::create_symlink("page", In("link"));
+  fs::create_symlink("/dev/null", In("null"));
+  for (const char* name : {"page", "link"}) {
+    EXPECT_EQ(WriteFile(In(name), "new", IfExists::kRefuse).message(),
+              absl::StrCat(In(name), " exists already: --force replaces it"));
+  }
+  EXPECT_EQ(Read(In("page")), "old");
+  EXPECT_TRUE(WriteFile(In("null"), "new", IfExists::kRefuse).ok());
+  EXPECT_TRUE(WriteFile(In("other"), "new", IfExists::kRefuse).ok());
+}
+
 TEST_F(PartFileTest, RefusesAFolder) {
   fs::create_directory(In("page"));
   EXPECT_THAT(std::string(WriteFile(In("page"), "new").message()),
