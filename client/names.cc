@@ -17,6 +17,20 @@ std::string WithPrefix(absl::string_view prefix, absl::string_view text) {
   return absl::StartsWith(text, prefix) ? std::string(text) : absl::StrCat(prefix, text);
 }
 
+// INVALID_ARGUMENT if `text` is written as a cell or a run is, with the commands that take one.
+absl::Status CheckNoCell(absl::string_view text) {
+  constexpr absl::string_view kWanted = ", and an experiment is wanted here; `ablate logs ";
+  if (absl::StartsWith(text, "runs/")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(text, " is a run", kWanted, text, "` takes the run"));
+  }
+  const std::optional<CellName> cell = ParseCellName(text);
+  if (!cell) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(text, " is a cell of ", Id(cell->experiment),
+                                                 kWanted, text, "` and `ablate metrics ", text,
+                                                 "` take the cell"));
+}
+
 }  // namespace
 
 std::string ExperimentName(absl::string_view text) { return WithPrefix("experiments/", text); }
@@ -37,6 +51,7 @@ std::optional<CellName> ParseCellName(absl::string_view text) {
 }
 
 absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text) {
+  if (absl::Status no_cell = CheckNoCell(text); !no_cell.ok()) return no_cell;
   v1::GetExperimentRequest request;
   request.set_name(ExperimentName(text));
   absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);

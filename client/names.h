@@ -29,7 +29,8 @@ struct CellName {
 // Of `EXP/CELL` or `experiments/EXP/CELL`; nothing if `text` is neither, such as `runs/ID`.
 std::optional<CellName> ParseCellName(absl::string_view text);
 
-// The experiment that `text` means. NOT_FOUND says how to see which there are.
+// The experiment that `text` means. NOT_FOUND says how to see which there are, INVALID_ARGUMENT of
+// a cell or a run what takes one.
 absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text);
 
 // `experiments/ID` for a call that changes or removes, which takes nothing shorter.

@@ -27,6 +27,7 @@ struct Options {
   std::string kind;
   std::optional<uint32_t> step;
   std::string output;
+  bool force = false;
   bool json = false;
 };
 
@@ -69,12 +70,12 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list, const
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));
 }
 
-// Writes the artifact beside `path` and renames it when size and hash are right: `path` is either
-// the whole artifact or what it was before. A stream that breaks is read on from where it broke, as
-// long as something comes; `sleep` is called before each new try.
-absl::Status Download(Connection* connection, const v1::Artifact& artifact, const std::string& path,
+// Writes the artifact beside the output and renames it when size and hash are right: the output is
+// either the whole artifact or what it was before. A stream that breaks is read on from where it
+// broke, as long as something comes; `sleep` is called before each new try.
+absl::Status Download(Connection* connection, const v1::Artifact& artifact, const Options& options,
                       const Sleep& sleep) {
-  PartFile file(path);
+  PartFile file(options.output, options.force ? IfExists::kReplace : IfExists::kRefuse);
   if (const absl::Status status = file.Open(); !status.ok()) return status;
   storage::Sha256 hash;
   uint64_t received = 0;
@@ -108,7 +109,7 @@ absl::StatusOr<int> Get(const Options& options, const Context& context, Connecti
   if (!list.ok()) return list.status();
   const absl::StatusOr<v1::Artifact> artifact = Choose(*list, options);
   if (!artifact.ok()) return artifact.status();
-  const absl::Status status = Download(connection, *artifact, options.output, context.sleep);
+  const absl::Status status = Download(connection, *artifact, options, context.sleep);
   if (!status.ok()) return status;
   if (options.json) return PrintJson(context, *artifact);
   context.console.Info(absl::StrCat(options.output, ": ", artifact->kind(), " at step ",
@@ -132,6 +133,7 @@ Action DefineArtifactGet(Command* command) {
   command->Argument(&options->kind, "KIND", "checkpoint");
   command->Option(&options->step, "--step", "N", "at this step [the last]");
   command->RequiredOption(&options->output, "--output,-o", "FILE", "file to write, in safetensors");
+  command->Flag(&options->force, "--force", "replace a file that is there already");
   command->Flag(&options->json, "--json", "print what the artifact is");
   command->Footer(
       "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors");

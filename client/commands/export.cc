@@ -117,10 +117,6 @@ absl::StatusOr<int> Export(const Options& options, const v1::ExportRequest& requ
   const bool folder = request.format() == v1::ExportFormat::tensorboard;
   const auto received =
       (folder ? ReceiveFolder : ReceiveFile)(connection, request, path, if_exists);
-  if (absl::IsAlreadyExists(received.status())) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(received.status().message(), ": --force replaces it"));
-  }
   if (!received.ok()) return received.status();
   PrintResult(options, context, *received);
   if (!received->damage.ok()) return received->damage;

@@ -1,21 +1,28 @@
 // `ablate figure EXP KIND -o FILE`: a picture of a comparison, and the numbers in it.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
+#include "client/output/own_file.h"
 #include "client/output/part_file.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
 
-constexpr double kColumn = 3.25, kDouble = 6.75;  // inches
+constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
+constexpr absl::string_view kKinds = "loss, windows, curves, forest, sensitivity, summary or depth";
 
 struct Options {
   ComparisonOptions comparison;
@@ -24,6 +31,7 @@ struct Options {
   std::string width = "column";
   std::string step;
   bool csv = false;
+  bool force = false;
   bool json = false;
 };
 
@@ -34,13 +42,23 @@ std::string Extension(const std::string& output) {
   return none ? "" : absl::AsciiStrToLower(output.substr(point + 1));
 }
 
+// That the kind is one of kKinds.
+absl::Status CheckKind(const std::string& kind) {
+  const std::vector<std::string> kinds =
+      absl::StrSplit(absl::StrReplaceAll(kKinds, {{" or ", ", "}}), ", ");
+  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(kind), " is none of ",
+                                                 kKinds, reflect::DidYouMean(kind, kinds)));
+}
+
 absl::StatusOr<double> Width(const std::string& text) {
   double inches = 0;
   if (text == "column") return kColumn;
   if (text == "double") return kDouble;
-  if (absl::SimpleAtod(text, &inches)) return inches;
+  if (absl::SimpleAtod(text, &inches) && inches >= kNarrowest && inches <= kWidest) return inches;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches"));
+      "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches from ",
+      kNarrowest, " to ", kWidest));
 }
 
 absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request) {
@@ -63,6 +81,7 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
     return absl::InvalidArgumentError(absl::StrCat("--output: ", reflect::Quoted(options.output),
                                                    " does not end in .svg, .pdf or .png"));
   }
+  if (absl::Status kind = CheckKind(options.kind); !kind.ok()) return kind;
   const absl::StatusOr<double> width = Width(options.width);
   if (!width.ok()) return width.status();
   absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
@@ -78,9 +97,21 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-absl::Status Save(const Context& context, const std::string& path, const std::string& data) {
-  const absl::Status written = WriteFile(path, data);
-  if (!written.ok()) return written;
+FileKind KindOf(v1::FigureFormat::Value format) {
+  if (format == v1::FigureFormat::svg) return FileKind::kSvg;
+  return format == v1::FigureFormat::pdf ? FileKind::kPdf : FileKind::kPng;
+}
+
+// Where --csv writes the numbers.
+std::string CsvPath(const std::string& output) {
+  return absl::StrCat(output.substr(0, output.size() - Extension(output).size()), "csv");
+}
+
+// Writes the whole of a file that is open, which is called `path`.
+absl::Status Save(const Context& context, const std::string& path, const std::string& data,
+                  PartFile* file) {
+  if (absl::Status written = file->Write(data); !written.ok()) return written;
+  if (absl::Status committed = file->Commit(); !committed.ok()) return committed;
   context.console.Info(absl::StrCat(path, ": ", Bytes(data.size())));
   return absl::OkStatus();
 }
@@ -92,9 +123,19 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
 
 absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest& request,
                            const Context& context, Connection* connection) {
+  PartFile picture(options.output,
+                   ReplaceOwn(options.output, KindOf(request.format()), options.force));
+  if (absl::Status opened = picture.Open(); !opened.ok()) return opened;
+  // Both or none: a CSV has nothing that says whose it is.
+  const std::string csv_path = CsvPath(options.output);
+  PartFile csv(csv_path, options.force ? IfExists::kReplace : IfExists::kRefuse);
+  if (options.csv) {
+    if (absl::Status opened = csv.Open(); !opened.ok()) return opened;
+  }
   const absl::StatusOr<v1::RenderFigureResponse> figure = connection->RenderFigure(request);
   if (!figure.ok()) return figure.status();
-  if (absl::Status saved = Save(context, options.output, figure->data()); !saved.ok()) return saved;
+  absl::Status saved = Save(context, options.output, figure->data(), &picture);
+  if (!saved.ok()) return saved;
   if (options.json) PrintJson(context, WithoutPicture(*figure));
   if (!options.csv) return kSuccess;
   if (figure->csv().empty()) {
@@ -102,10 +143,8 @@ absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest
         "the figure's numbers are too many for an answer; `ablate metrics EXP --csv` has all "
         "points");
   }
-  const size_t stem = options.output.size() - Extension(options.output).size();
-  const std::string csv_file = absl::StrCat(options.output.substr(0, stem), "csv");
-  if (absl::Status saved = Save(context, csv_file, figure->csv()); !saved.ok()) return saved;
-  return kSuccess;
+  saved = Save(context, csv_path, figure->csv(), &csv);
+  return saved.ok() ? absl::StatusOr<int>(kSuccess) : saved;
 }
 
 }  // namespace
@@ -113,16 +152,18 @@ absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest
 Action DefineFigure(Command* command) {
   auto options = std::make_shared<Options>();
   AddComparisonOptions(command, &options->comparison);
-  command->Argument(&options->kind, "KIND",
-                    "loss, windows, curves, forest, sensitivity, summary or depth");
+  command->Argument(&options->kind, "KIND", std::string(kKinds));
   command->RequiredOption(&options->output, "--output,-o", "FILE",
-                          "file to write; its name ends in .svg, .pdf or .png");
+                          "file to write; its name ends in .svg, .pdf or .png; an earlier figure "
+                          "there is replaced");
   command->Option(&options->width, "--width", "WIDTH",
                   "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
   command->Option(
       &options->step, "--step", "STEP",
       "in depth: the step that is drawn [-1, the last that all seeds of a setting have]");
   command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
+  command->Flag(&options->force, "--force",
+                "replace also a file that is no such figure, or the CSV that is there");
   command->Flag(&options->json, "--json", "print the server's message, without the picture");
   command->Footer(
       "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"

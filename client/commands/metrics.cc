@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
@@ -65,21 +66,6 @@ absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
                  std::move(request));
 }
 
-// Says which of the wanted keys have no points, and what they may have meant.
-void NoteMissing(Connection* connection, const Context& context, const std::string& experiment,
-                 const std::vector<std::string>& wanted, const std::set<std::string>& seen) {
-  std::vector<std::string> known;
-  for (const std::string& key : wanted) {
-    if (seen.count(key) > 0) continue;
-    if (known.empty()) {
-      const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, experiment);
-      if (!list.ok()) return;
-      for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
-    }
-    context.console.Note(absl::StrCat("no points of ", key, reflect::DidYouMean(key, known)));
-  }
-}
-
 // All rows of the experiment, or the one of the cell.
 absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const Target& target) {
   if (!target.cell) return ListAllRuns(connection, target.experiment);
@@ -88,6 +74,53 @@ absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const Target& 
   v1::ListRunsResponse rows;
   *rows.add_rows() = *std::move(row);
   return rows;
+}
+
+bool HasEnded(const v1::RunRow& row) {
+  return row.state() != v1::RunState::QUEUED && row.state() != v1::RunState::RUNNING;
+}
+
+// That none of the wanted keys is among the `known` ones.
+absl::Status NoSuchKey(const Target& target, const std::vector<std::string>& wanted,
+                       const std::vector<std::string>& known) {
+  std::vector<std::string> named;
+  for (const std::string& key : wanted) {
+    named.push_back(absl::StrCat(key, reflect::DidYouMean(key, known, " (", ")")));
+  }
+  const std::string id = Id(target.experiment);
+  return absl::NotFoundError(absl::StrCat(
+      target.cell ? absl::StrCat(id, "/", target.cell->cell, " has no ")
+                  : absl::StrCat("no run of ", id, " has "),
+      absl::StrJoin(named, " or "),
+      known.empty() ? ": all ended without a point" : "; allowed: ", absl::StrJoin(known, ", ")));
+}
+
+// Notes which of the wanted keys have no points among those `seen`. NOT_FOUND if no run has any of
+// them, unless all are still waited for: a script should not take a misspelt key for an empty one.
+absl::Status CheckKeys(Connection* connection, const Context& context, const Target& target,
+                       const std::vector<std::string>& wanted, const std::set<std::string>& seen) {
+  const auto is_seen = [&](const std::string& key) { return seen.count(key) > 0; };
+  if (std::all_of(wanted.begin(), wanted.end(), is_seen)) return absl::OkStatus();
+  const absl::StatusOr<v1::ListRunsResponse> rows = Rows(connection, target);
+  if (!rows.ok()) return rows.status();
+  const auto list = ListKeys(
+      connection, target.cell && !rows->rows().empty() ? rows->rows(0).run() : target.experiment);
+  if (!list.ok()) return list.status();
+  std::vector<std::string> known;
+  for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
+  const auto is_known = [&](const std::string& key) {
+    return is_seen(key) || std::find(known.begin(), known.end(), key) != known.end();
+  };
+  const bool any = std::any_of(wanted.begin(), wanted.end(), is_known);
+  const bool early =
+      known.empty() && !std::all_of(rows->rows().begin(), rows->rows().end(), HasEnded);
+  if (!any && !early) return NoSuchKey(target, wanted, known);
+  for (const std::string& key : wanted) {
+    if (is_seen(key)) continue;
+    const std::string hint = is_known(key) ? "" : reflect::DidYouMean(key, known);
+    context.console.Note(absl::StrCat("no points of ", key, early ? " yet" : hint));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
@@ -102,12 +135,19 @@ absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
   }
   std::ostream* out = context.console.out;
   const bool with_key = options.keys.size() != 1;
-  if (options.csv) *out << (with_key ? "cell,key,step,value\n" : "cell,step,value\n");
+  // Before the first point, and where there is none, but not before an error.
+  bool has_head = !options.csv;
+  const auto print_head = [&] {
+    if (has_head) return;
+    *out << (with_key ? "cell,key,step,value\n" : "cell,step,value\n");
+    has_head = true;
+  };
   std::set<std::string> seen;
   const absl::Status status = connection->QueryMetrics(request, [&](const v1::Series& series) {
     v1::Series named = series;
     if (target.cell) named.set_cell(target.cell->cell);
     seen.insert(named.key());
+    print_head();
     if (options.csv) {
       PrintCsv(named, with_key, out);
     } else {
@@ -116,7 +156,9 @@ absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
     return out->good() ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   });
   if (!status.ok()) return status;
-  NoteMissing(connection, context, target.experiment, options.keys, seen);
+  absl::Status keys = CheckKeys(connection, context, target, options.keys, seen);
+  if (!keys.ok()) return keys;
+  print_head();
   return kSuccess;
 }
 
@@ -159,8 +201,9 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
                  text::Grouped(summary.nonfinite())});
     }
   }
+  absl::Status known = CheckKeys(connection, context, target, options.keys, seen);
+  if (!known.ok()) return known;
   PrintTable(context, table);
-  NoteMissing(connection, context, target.experiment, options.keys, seen);
   return damaged > 0 ? kFailure : kSuccess;
 }
 
@@ -223,7 +266,8 @@ absl::StatusOr<int> Metrics(const Options& options, const v1::QueryMetricsReques
 Action DefineMetrics(Command* command) {
   auto options = std::make_shared<Options>();
   command->Argument(&options->target, "EXP", "experiment, or EXP/CELL for one cell");
-  command->Options(&options->keys, "--key,-k", "KEY", "only this metric; repeatable [all]");
+  command->Options(&options->keys, "--key,-k", "KEY",
+                   "only this metric; repeatable; an error if no run has any of them [all]");
   command->Flag(&options->csv, "--csv",
                 "all points: cell,step,value, or cell,key,step,value unless one --key is given");
   command->Flag(&options->json, "--json",

@@ -8,6 +8,7 @@
 #include "client/commands/compare.h"
 #include "client/names.h"
 #include "client/output/format.h"
+#include "client/output/own_file.h"
 #include "client/output/part_file.h"
 #include "google/protobuf/struct.pb.h"
 
@@ -18,6 +19,7 @@ struct Options {
   std::vector<std::string> experiments;
   ComparisonOptions comparison;
   std::string output;
+  bool force = false;
   bool json = false;
 };
 
@@ -38,7 +40,7 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
 // Writes the page as it arrives; the result is how many bytes it has.
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
                                  const Options& options) {
-  PartFile file(options.output);
+  PartFile file(options.output, ReplaceOwn(options.output, FileKind::kPage, options.force));
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   uint64_t bytes = 0;
   const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {
@@ -70,7 +72,9 @@ Action DefineReport(Command* command) {
   auto options = std::make_shared<Options>();
   command->Arguments(&options->experiments, "EXP", "experiments, a section each");
   AddComparisonChoices(command, &options->comparison);
-  command->RequiredOption(&options->output, "--output,-o", "FILE", "page to write");
+  command->RequiredOption(&options->output, "--output,-o", "FILE",
+                          "page to write; an earlier report there is replaced");
+  command->Flag(&options->force, "--force", "replace also a file that is no report");
   command->Flag(&options->json, "--json", "print path and bytes");
   command->Footer(
       "The page needs no network and no script: verdict, table, differences of the specs, "

@@ -1,13 +1,16 @@
 // `ablate table EXP`: the main table of a comparison, for a terminal, a program or a paper.
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 #include "client/output/terminal_text.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -16,8 +19,22 @@ struct Options {
   ComparisonOptions comparison;
   std::string format = "text";
   std::string output;
+  bool force = false;
   bool json = false;
 };
+
+// INVALID_ARGUMENT if the output's name says that it is something else than a table of this format.
+absl::Status CheckEnding(const Options& options, v1::TableFormat::Value format) {
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(options.output).extension().string());
+  const char* wanted = format == v1::TableFormat::csv     ? ".csv"
+                       : format == v1::TableFormat::latex ? ".tex"
+                                                          : ".txt";
+  if (ending.empty() || ending == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--output: ", reflect::Quoted(options.output), " does not fit --format ", options.format,
+      "; text ends in .txt, csv in .csv, latex in .tex, each also without an ending"));
+}
 
 absl::StatusOr<v1::RenderTableRequest> MakeRequest(const Options& options) {
   v1::RenderTableRequest request;
@@ -30,6 +47,7 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const Options& options) {
   if (options.json && !options.output.empty()) {
     return absl::InvalidArgumentError("--json is for standard output, without --output");
   }
+  if (absl::Status ending = CheckEnding(options, format); !ending.ok()) return ending;
   request.set_format(format);
   const absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
@@ -40,7 +58,8 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const Options& options) {
 absl::StatusOr<int> WriteTable(const Options& options, const Context& context,
                                const std::string& data) {
   if (!options.output.empty()) {
-    const absl::Status written = WriteFile(options.output, data);
+    const absl::Status written =
+        WriteFile(options.output, data, options.force ? IfExists::kReplace : IfExists::kRefuse);
     if (!written.ok()) return written;
     context.console.Info(absl::StrCat(options.output, ": ", Bytes(data.size())));
     return kSuccess;
@@ -64,7 +83,9 @@ Action DefineTable(Command* command) {
   auto options = std::make_shared<Options>();
   AddComparisonOptions(command, &options->comparison);
   command->Option(&options->format, "--format", "FORMAT", "text, csv or latex [text]");
-  command->Option(&options->output, "--output,-o", "FILE", "file to write [standard output]");
+  command->Option(&options->output, "--output,-o", "FILE",
+                  "file to write: .txt, .csv or .tex, or without an ending [standard output]");
+  command->Flag(&options->force, "--force", "replace a file that is there already");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "CSV follows RFC 4180: exact numbers, fixed titles, texts as they are, so that a "

@@ -128,15 +128,24 @@ bool HasAllCells(const v1::CreateExperimentResponse& response) {
   return CellCount(response) == static_cast<uint64_t>(response.cells_size());
 }
 
-std::string RunsText(const v1::CreateExperimentResponse& response) {
+// How many runs the cells have.
+uint64_t RunCount(const v1::CreateExperimentResponse& response) {
   std::set<std::string> runs;
   for (const v1::Cell& cell : response.cells()) runs.insert(cell.run());
-  const uint64_t cells = CellCount(response);
-  const std::string reused = absl::StrCat(" (", text::Grouped(response.reused()), " reused)");
   // Which cells share a run is known when all of them are here and have one.
-  const bool known = HasAllCells(response) && runs.count("") == 0;
-  if (!known || runs.size() == cells) return Count(cells, "run") + reused;
-  return absl::StrCat(Count(cells, "cell"), ", ", Count(runs.size(), "run"), reused);
+  if (HasAllCells(response) && runs.count("") == 0) return runs.size();
+  uint64_t trained = 0;  // by any trainer
+  for (const v1::TrainerUse& use : response.trainers()) trained += use.runs();
+  return trained > 0 ? trained : CellCount(response);  // an older server does not say
+}
+
+std::string RunsText(const v1::CreateExperimentResponse& response) {
+  const uint64_t cells = CellCount(response);
+  const uint64_t runs = RunCount(response);
+  const std::string reused = absl::StrCat(" (", text::Grouped(response.reused()), " reused)");
+  if (runs == cells) return Count(cells, "run") + reused;
+  return absl::StrCat(Count(cells, "cell"), ", ", Count(runs, "run"), " as equal cells run once",
+                      reused);
 }
 
 std::string EstimateText(const v1::Estimate& estimate) {

@@ -28,7 +28,8 @@ const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key);
 std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsResponse& runs,
                          const std::string& key, int width);
 
-// `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40 MB`.
+// `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40 MB`; where
+// cells are equal `180 cells, 150 runs as equal cells run once`.
 std::string Headline(const v1::CreateExperimentResponse& response);
 
 // `trainer: native 96 runs`, or `trainer: torch for all 96 runs: why` where the server chose and

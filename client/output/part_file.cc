@@ -24,7 +24,7 @@ constexpr mode_t kPermissions = 0777;
 constexpr int kMaxAttempts = 100;  // to find a free name for a file beside
 
 absl::Status AlreadyThere(const std::string& path) {
-  return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
+  return absl::AlreadyExistsError(absl::StrCat(path, " exists already: --force replaces it"));
 }
 
 // Other programs take "-" for standard output, which can't appear as a whole.
@@ -43,6 +43,14 @@ bool Exists(const std::string& path) {
 // The error that errno says about `path`.
 absl::Status SystemError(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
+}
+
+// The same where `path` can't be made: of the folder that it would be in, if that is why.
+absl::Status SystemErrorBeside(const std::string& path) {
+  const bool of_folder = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS;
+  if (!of_folder) return SystemError(path);
+  const std::string folder = fs::path(path).parent_path().string();
+  return SystemError(absl::StrCat("folder ", folder.empty() ? "." : folder));
 }
 
 // Writes all of `data` to an open file that is called `path`.
@@ -97,7 +105,6 @@ PartFile::~PartFile() {
 absl::Status PartFile::FindTarget() {
   struct stat status;
   if (lstat(path_.c_str(), &status) != 0) return absl::OkStatus();  // nothing, or open says what
-  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   const bool link = S_ISLNK(status.st_mode);
   if (link && stat(path_.c_str(), &status) != 0) return SystemError(path_);
   if (S_ISDIR(status.st_mode)) {
@@ -107,6 +114,7 @@ absl::Status PartFile::FindTarget() {
     file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     return file_ < 0 ? SystemError(path_) : absl::OkStatus();
   }
+  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   mode_ = status.st_mode & kPermissions;
   if (!link) return absl::OkStatus();
   std::error_code error;
@@ -123,11 +131,11 @@ absl::Status PartFile::Create() {
                  mode_.has_value() ? 0600 : 0666);
     if (file_ < 0 && errno != EEXIST) break;
   }
-  if (file_ < 0) return SystemError(part_);
+  if (file_ < 0) return SystemErrorBeside(target_);
   if (!mode_.has_value() || fchmod(file_, *mode_) == 0 || KeepsNoPermissions()) {
     return absl::OkStatus();
   }
-  return SystemError(part_);
+  return SystemError(path_);
 }
 
 absl::Status PartFile::Open() {
@@ -136,13 +144,11 @@ absl::Status PartFile::Open() {
   return file_ >= 0 ? absl::OkStatus() : Create();
 }
 
-absl::Status PartFile::Write(absl::string_view data) {
-  return WriteAll(file_, part_.empty() ? path_ : part_, data);
-}
+absl::Status PartFile::Write(absl::string_view data) { return WriteAll(file_, path_, data); }
 
 absl::Status PartFile::Commit() {
   if (!part_.empty()) {
-    if (fsync(file_) != 0) return SystemError(part_);
+    if (fsync(file_) != 0) return SystemError(path_);
     const absl::Status renamed = Rename(part_, target_, if_exists_);
     if (!renamed.ok()) return renamed;
   }
@@ -150,8 +156,8 @@ absl::Status PartFile::Commit() {
   return close(file) == 0 ? absl::OkStatus() : SystemError(path_);
 }
 
-absl::Status WriteFile(const std::string& path, absl::string_view data) {
-  PartFile file(path);
+absl::Status WriteFile(const std::string& path, absl::string_view data, IfExists if_exists) {
+  PartFile file(path, if_exists);
   if (absl::Status opened = file.Open(); !opened.ok()) return opened;
   if (absl::Status written = file.Write(data); !written.ok()) return written;
   return file.Commit();
@@ -180,9 +186,7 @@ absl::Status PartFolder::CheckReplaceable() const {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path_, error);
   if (!fs::exists(status)) return absl::OkStatus();
-  if (if_exists_ == IfExists::kRefuse) {
-    return absl::AlreadyExistsError(absl::StrCat(path_, " exists already"));
-  }
+  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   if (!fs::is_directory(status)) {
     return absl::FailedPreconditionError(absl::StrCat(path_, " is no folder"));
   }
@@ -200,7 +204,7 @@ absl::Status PartFolder::CheckReplaceable() const {
 absl::Status PartFolder::Open() {
   if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
   if (const absl::Status free = CheckReplaceable(); !free.ok()) return free;
-  if (mkdir(part_.c_str(), 0777) != 0) return SystemError(part_);
+  if (mkdir(part_.c_str(), 0777) != 0) return SystemErrorBeside(path_);
   open_ = true;
   return absl::OkStatus();
 }

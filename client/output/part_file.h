@@ -13,12 +13,13 @@
 
 namespace ablate::client {
 
-// What may stand at the final name.
+// What may stand at the final name. The error of kRefuse offers --force, which commands that write
+// files have.
 enum class IfExists { kReplace, kRefuse };
 
 // Written beside its final name, and removed again unless it is committed. A symbolic link at that
-// name stays, and what it points to is replaced; a device or a pipe is written to as it is. What is
-// replaced hands its permissions down.
+// name stays, and what it points to is replaced; a device or a pipe is written to as it is, also
+// with kRefuse, for nothing of it is lost. What is replaced hands its permissions down.
 class PartFile {
  public:
   explicit PartFile(std::string path, IfExists if_exists = IfExists::kReplace);
@@ -47,7 +48,8 @@ class PartFile {
 };
 
 // The whole of a small file in one go.
-absl::Status WriteFile(const std::string& path, absl::string_view data);
+absl::Status WriteFile(const std::string& path, absl::string_view data,
+                       IfExists if_exists = IfExists::kReplace);
 
 // Whether `path`, which a server sent, stays below the folder that it is relative to: names between
 // single slashes, none of them "." or "..", without control characters.

@@ -212,7 +212,7 @@ void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problem
     std::vector<reflect::FieldProblem> found;
     CheckValue(path, value, path, &found);
     for (reflect::FieldProblem& problem : found) {
-      problems->push_back({{}, std::move(problem.message), absl::StrCat("--set ", path)});
+      problems->push_back({{}, WithoutField(problem.message, path), absl::StrCat("--set ", path)});
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "client/output/terminal_text.h"
 #include "text/utf8.h"
 
@@ -60,6 +61,14 @@ std::string ToString(const Diagnostic& diagnostic, absl::string_view file) {
   if (diagnostic.position.line == 0) return absl::StrCat(Printable(file), ": ", message);
   return absl::StrCat(Printable(file), ":", diagnostic.position.line, ":",
                       diagnostic.position.column, ": ", message);
+}
+
+std::string WithoutField(absl::string_view message, absl::string_view field) {
+  absl::string_view rest = message;
+  if (!absl::ConsumePrefix(&rest, field)) return std::string(message);
+  if (absl::StartsWith(rest, "[")) return std::string(rest);
+  const bool cut = absl::ConsumePrefix(&rest, ": ") || absl::ConsumePrefix(&rest, ".");
+  return std::string(cut ? rest : message);
 }
 
 void SortByPosition(std::vector<Diagnostic>* diagnostics) {

@@ -33,6 +33,10 @@ struct Diagnostic {
 // `names.yaml:3:5: message` or `--set training.stepz: message`, fit for a terminal.
 std::string ToString(const Diagnostic& diagnostic, absl::string_view file);
 
+// `message`, which begins with the path of the field that it is about, behind a `where` that names
+// that field already: without the field, or with what of the path lies below it.
+std::string WithoutField(absl::string_view message, absl::string_view field);
+
 // In the order in which they stand in the file; those of the command line come last.
 void SortByPosition(std::vector<Diagnostic>* diagnostics);
 

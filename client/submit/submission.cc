@@ -28,16 +28,22 @@ bool IsWithin(absl::string_view field, absl::string_view path) {
   return field.empty() || field[0] == '.' || field[0] == '[';
 }
 
-// The option that gave `field` its value, or nothing.
-std::string OptionBehind(absl::string_view field, const Submission& submission) {
-  if (submission.seeds_given && IsWithin(field, "seeds")) return "--seeds";
+// An option, and the field that it gives a value.
+struct Origin {
+  std::string option;  // empty: no option
+  std::string field;
+};
+
+// The option that gave `field` its value, if one did.
+Origin OriginOf(absl::string_view field, const Submission& submission) {
+  if (submission.seeds_given && IsWithin(field, "seeds")) return {"--seeds", "seeds"};
   for (const auto& [path, value] : submission.overrides) {
-    const bool in_base = IsWithin(field, absl::StrCat("base.", path));
-    const bool in_request = IsWithin(field, absl::StrCat("overrides[\"", path, "\"]")) ||
-                            IsWithin(field, absl::StrCat("overrides.", path));
-    if (in_base || in_request) return absl::StrCat("--set ", path);
+    for (std::string given : {absl::StrCat("base.", path), absl::StrCat("overrides.", path),
+                              absl::StrCat("overrides[\"", path, "\"]")}) {
+      if (IsWithin(field, given)) return {absl::StrCat("--set ", path), std::move(given)};
+    }
   }
-  return "";
+  return {};
 }
 
 }  // namespace
@@ -92,8 +98,11 @@ std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Prob
   for (const v1::Problem& problem : problems) {
     absl::string_view field = problem.field();
     absl::ConsumePrefix(&field, "spec.");
-    located.push_back({submission.file.positions.Find(field), problem.message(),
-                       OptionBehind(field, submission)});
+    const Origin origin = OriginOf(field, submission);
+    located.push_back(
+        {submission.file.positions.Find(field),
+         origin.option.empty() ? problem.message() : WithoutField(problem.message(), origin.field),
+         origin.option});
   }
   SortByPosition(&located);
   return located;

@@ -54,7 +54,7 @@ class GrowingTest : public ::testing::Test {
   std::string Weights(const std::string& experiment, const std::string& step) {
     const std::string path = server_.home() + "/model.safetensors";
     const Output got = server_.Ablate({"artifact", "get", experiment + "/optimizersgd-s2",
-                                       "checkpoint", "--step", step, "-o", path});
+                                       "checkpoint", "--step", step, "-o", path, "--force"});
     EXPECT_EQ(got.exit_code, 0) << got.err;
     return ReadFile(path);
   }

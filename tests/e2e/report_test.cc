@@ -66,6 +66,21 @@ TEST_F(ReportTest, DrawsFiguresInEveryFormat) {
   EXPECT_THAT(Written({"figure", experiment_, "sensitivity"}, "f.png"), StartsWith("\x89PNG"));
 }
 
+// Real files are known again by how they begin, so that a command can be run twice.
+TEST_F(ReportTest, RefreshesFiguresAndPages) {
+  Written({"report", experiment_}, "r.html");
+  Written({"report", experiment_, "--at", "10"}, "r.html");
+  for (const char* name : {"r.svg", "r.pdf", "r.png"}) {
+    Written({"figure", experiment_, "loss"}, name);
+    Written({"figure", experiment_, "forest", "--width", "double"}, name);
+  }
+  Written({"table", experiment_}, "r.txt");
+  const Output refused = server_.Ablate({"table", experiment_, "-o", Path("r.txt")});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("exists already: --force replaces it"));
+  Written({"table", experiment_, "--force"}, "r.txt");
+}
+
 TEST_F(ReportTest, ExportsEveryPoint) {
   const std::string csv = Written({"export", experiment_, "--format", "csv"}, "points.csv");
   const Output points = server_.Ablate({"metrics", experiment_, "--key", "train/loss", "--csv"});

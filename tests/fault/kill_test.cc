@@ -77,7 +77,9 @@ Results Collect(const PersonalServer& server, const std::string& experiment) {
     EXPECT_EQ(row["state"], "DONE");
     const std::string cell = row["cell"];
     const std::string file = server.home() + "/../" + cell + ".safetensors";
-    EXPECT_EQ(server.Ablate({"artifact", "get", experiment + "/" + cell, "checkpoint", "-o", file})
+    EXPECT_EQ(server
+                  .Ablate({"artifact", "get", experiment + "/" + cell, "checkpoint", "-o", file,
+                           "--force"})
                   .exit_code,
               0);
     results.parameters.push_back(ReadFile(file));

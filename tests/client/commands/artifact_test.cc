@@ -107,13 +107,24 @@ TEST_F(ArtifactTest, ReadsABrokenStreamOnFromWhereItBroke) {
                                   "runs/r/checkpoints/1000@12000"));
 }
 
+TEST_F(ArtifactTest, ReplacesAFileOnlyIfForced) {
+  ClientTest::Write("model.safetensors", "old");
+  const Outcome refused = Get();
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
+  EXPECT_EQ(Read(target_), "old");
+  EXPECT_TRUE(reads_.empty());
+  EXPECT_EQ(Get({"--force"}).code, kSuccess);
+  EXPECT_EQ(Read(target_), content_);
+}
+
 TEST_F(ArtifactTest, LeavesTheOldFileWhenNothingMoreComes) {
   ClientTest::Write("model.safetensors", "old");
   read_ = [this](uint64_t offset, const Write& write) {
     if (offset == 0) Send(0, 6000, write);
     return absl::UnavailableError("gone");
   };
-  const Outcome outcome = Get();
+  const Outcome outcome = Get({"--force"});
   EXPECT_EQ(outcome.code, kNoServer);
   EXPECT_EQ(Read(target_), "old");
   EXPECT_EQ(FilesInFolder(), 1u);

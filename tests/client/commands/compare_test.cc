@@ -140,7 +140,7 @@ TEST_F(CompareTest, DisarmsATableOnATerminalOnly) {
 }
 
 TEST_F(CompareTest, WritesATableIntoAFile) {
-  const std::string path = Write("table.tex", "before");
+  const std::string path = folder_ + "/table.tex";
   const Outcome outcome = Run({"table", "small", "--format", "latex", "-o", path});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.out, "");
@@ -149,6 +149,40 @@ TEST_F(CompareTest, WritesATableIntoAFile) {
   const Outcome nowhere = Run({"table", "small", "-o", folder_ + "/none/table.txt"});
   EXPECT_EQ(nowhere.code, kFailure);
   EXPECT_THAT(nowhere.err, HasSubstr("No such file or directory"));
+}
+
+TEST_F(CompareTest, ReplacesAFileWithATableOnlyIfForced) {
+  const std::string path = Write("table.tex", "before");
+  const std::vector<std::string> command = {"table", "small", "--format", "latex", "-o", path};
+  const Outcome refused = Run(command);
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + path + " exists already: --force replaces it\n");
+  EXPECT_EQ(Read(path), "before");
+  std::vector<std::string> forced = command;
+  forced.emplace_back("--force");
+  EXPECT_EQ(Run(forced).code, kSuccess);
+  EXPECT_EQ(Read(path), data_);
+}
+
+TEST_F(CompareTest, WritesATableOnlyUnderAnEndingOfItsFormat) {
+  const std::string yaml = Write("width.yaml", "name: width");
+  const Outcome foreign = Run({"table", "small", "-o", yaml, "--force"});
+  EXPECT_EQ(foreign.code, kUsage);
+  EXPECT_EQ(foreign.err, "error: ablate table: --output: \"" + yaml +
+                             "\" does not fit --format text; text ends in .txt, csv in .csv, latex "
+                             "in .tex, each also without an ending\n");
+  EXPECT_EQ(Read(yaml), "name: width");
+  for (const auto& [format, name] : {std::pair("text", "t.csv"), std::pair("csv", "t.tex"),
+                                     std::pair("latex", "t.txt"), std::pair("latex", "tex")}) {
+    const int expected = std::string(name) == "tex" ? kSuccess : kUsage;
+    EXPECT_EQ(Run({"table", "small", "--format", format, "-o", folder_ + "/" + name}).code,
+              expected);
+  }
+  for (const auto& [format, name] : {std::pair("text", "t.TXT"), std::pair("csv", "t.csv"),
+                                     std::pair("text", "plain"), std::pair("csv", "/dev/null")}) {
+    const std::string path = name[0] == '/' ? name : folder_ + "/" + name;
+    EXPECT_EQ(Run({"table", "small", "--format", format, "-o", path}).code, kSuccess) << name;
+  }
 }
 
 TEST_F(CompareTest, KnowsTheFormatsOfATable) {

@@ -59,6 +59,21 @@ class ExperimentsTest : public ClientTest {
   std::vector<std::string> names_;
 };
 
+TEST_F(ExperimentsTest, SaysWhatTakesACell) {
+  for (const char* command : {"show", "runs", "wait", "cancel"}) {
+    const Outcome outcome = Run({command, "small/pre-s2"});
+    EXPECT_EQ(outcome.code, kFailure);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err,
+              "error: small/pre-s2 is a cell of small, and an experiment is wanted here; `ablate "
+              "logs small/pre-s2` and `ablate metrics small/pre-s2` take the cell\n");
+  }
+  EXPECT_EQ(Run({"show", "runs/1a2b"}).err,
+            "error: runs/1a2b is a run, and an experiment is wanted here; `ablate logs runs/1a2b` "
+            "takes the run\n");
+  EXPECT_TRUE(names_.empty()) << "no server has to say so";
+}
+
 TEST_F(ExperimentsTest, ShowsQuestionStateMeansAndWhatToDoNext) {
   const Outcome outcome = Run({"show", "small"});
   EXPECT_EQ(outcome.code, kSuccess);

@@ -1,4 +1,6 @@
 // `figure`: what is asked for, what is written, and mistakes on the command line.
+#include <filesystem>
+
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -21,6 +23,11 @@ class FigureTest : public ClientTest {
     };
     StartServer();
   }
+
+  // How our pictures begin.
+  const std::string svg_ =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3.25in\" height=\"2in\" viewBox=\"0 0 234 "
+      "144\" role=\"img\" aria-labelledby=\"loss-title loss-desc\">";
 
   v1::RenderFigureRequest request_;
   std::string data_ = std::string("\x89PNG\0\xFF", 6);
@@ -53,7 +60,7 @@ TEST_F(FigureTest, WritesTheNumbersBesideIt) {
   EXPECT_EQ(request_.format(), v1::FigureFormat::svg);
   EXPECT_EQ(request_.width(), 6.75);
   csv_.clear();
-  const Outcome without = Run({"figure", "small", "loss", "-o", path, "--csv"});
+  const Outcome without = Run({"figure", "small", "loss", "-o", path, "--csv", "--force"});
   EXPECT_EQ(without.code, kFailure);
   EXPECT_THAT(without.err, HasSubstr("too many"));
 }
@@ -66,7 +73,47 @@ TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {
   EXPECT_THAT(outcome.out, HasSubstr("\"data\": \"\""));
 }
 
+TEST_F(FigureTest, ReplacesAnEarlierPicture) {
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+  for (const auto& [name, before] :
+       {std::pair("a.svg", svg_), std::pair("a.png", png),
+        std::pair("a.pdf", "%PDF-1.5\n%\xb5\xed\xae\xfb\n4 0 obj"), std::pair("empty.svg", "")}) {
+    const std::string path = Write(name, before);
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path}).code, kSuccess) << name;
+    EXPECT_EQ(Read(path), data_);
+  }
+}
+
+TEST_F(FigureTest, ReplacesAnythingElseOnlyIfForced) {
+  for (const auto& [name, before] :
+       {std::pair("a.svg", "name: width"), std::pair("a.png", svg_.c_str()),
+        std::pair("b.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3.25in\">"),
+        std::pair("a.pdf", "%PDF-1.5\n%\xd0\xd4\xc5\xd8\n1 0 obj")}) {
+    const std::string path = Write(name, before);
+    const Outcome refused = Run({"figure", "small", "loss", "-o", path});
+    EXPECT_EQ(refused.code, kFailure) << name;
+    EXPECT_EQ(refused.err, "error: " + path + " exists already: --force replaces it\n");
+    EXPECT_EQ(Read(path), before);
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--force"}).code, kSuccess);
+    EXPECT_EQ(Read(path), data_);
+  }
+}
+
+TEST_F(FigureTest, WritesNothingWhereItsNumbersWouldReplaceAFile) {
+  const std::string points = Write("loss.csv", "cell,step,value\n");
+  const std::string path = folder_ + "/loss.svg";
+  const Outcome refused = Run({"figure", "small", "loss", "-o", path, "--csv"});
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + points + " exists already: --force replaces it\n");
+  EXPECT_EQ(Read(points), "cell,step,value\n");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(request_.kind(), "");
+  EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--csv", "--force"}).code, kSuccess);
+  EXPECT_EQ(Read(points), csv_);
+}
+
 TEST_F(FigureTest, AsksForAStep) {
+  data_ = svg_;
   EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg"}).code, kSuccess);
   EXPECT_FALSE(request_.has_step());
   EXPECT_EQ(Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", "0"}).code,
@@ -94,6 +141,36 @@ TEST_F(FigureTest, SaysWhatMakesNoSense) {
   const Outcome width = Run({"figure", "small", "loss", "-o", "x.svg", "--width", "wide"});
   EXPECT_EQ(width.code, kUsage);
   EXPECT_THAT(width.err, HasSubstr("\"wide\" is none of column, double"));
+}
+
+TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
+  data_ = svg_;
+  const std::string path = folder_ + "/a.svg";
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"forst"},
+       "KIND: \"forst\" is none of loss, windows, curves, forest, sensitivity, summary or depth; "
+       "did you mean forest?"},
+      {{"loss or depth"},
+       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, sensitivity, summary or "
+       "depth"},
+      {{"loss", "--width", "1.99"},
+       "--width: \"1.99\" is none of column, double or a number of inches from 2 to 12"},
+      {{"loss", "--width", "12.1"},
+       "--width: \"12.1\" is none of column, double or a number of inches from 2 to 12"},
+      {{"loss", "--width", "nan"},
+       "--width: \"nan\" is none of column, double or a number of inches from 2 to 12"}};
+  for (const auto& [options, message] : cases) {
+    std::vector<std::string> arguments = {"figure", "small"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.insert(arguments.end(), {"-o", path});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kUsage) << message;
+    EXPECT_EQ(outcome.err, "error: ablate figure: " + message + "\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  for (const char* width : {"2", "12"}) {
+    EXPECT_EQ(Run({"figure", "small", "loss", "-o", path, "--width", width}).code, kSuccess);
+  }
 }
 
 }  // namespace

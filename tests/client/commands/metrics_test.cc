@@ -31,16 +31,19 @@ class MetricsTest : public ClientTest {
     answers_.metrics = [this](const v1::ListMetricsRequest& request,
                               v1::ListMetricsResponse* response) {
       parent_ = request.parent();
+      if (!have_points_) return absl::OkStatus();
       v1::MetricInfo* metric = response->add_metrics();
       metric->set_key("train/loss");
       metric->set_count(12345);
       return absl::OkStatus();
     };
-    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+    answers_.runs = [this](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
       for (const char* cell : {"pre-s1", "pre-s2"}) {
         v1::RunRow* row = response->add_rows();
         row->set_cell(cell);
         row->set_run(std::string("runs/of-") + cell);
+        row->set_state(state_);
+        if (!have_points_) continue;
         for (const char* key : {"eval/loss", "train/loss"}) {
           v1::Summary* summary = row->add_summaries();
           summary->set_key(key);
@@ -66,6 +69,8 @@ class MetricsTest : public ClientTest {
   }
 
   std::vector<v1::Series> series_;
+  bool have_points_ = true;
+  v1::RunState::Value state_ = v1::RunState::DONE;
   std::string parent_;
   std::vector<v1::QueryMetricsRequest> requests_;
 };
@@ -162,11 +167,61 @@ TEST_F(MetricsTest, PrintsATableOfSummaries) {
   EXPECT_EQ(outcome.err, "");
 }
 
-TEST_F(MetricsTest, SaysWhichKeyWasMeant) {
-  const Outcome outcome = Run({"metrics", "small", "--key", "trian/loss", "--csv"});
+TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
+  const std::string message =
+      "error: no run of small has trian/loss (did you mean train/loss?); allowed: train/loss\n";
+  for (const char* format : {"--csv", "--json"}) {
+    const Outcome points = Run({"metrics", "small", "--key", "trian/loss", format});
+    EXPECT_EQ(points.code, kFailure);
+    EXPECT_EQ(points.out, "");
+    EXPECT_EQ(points.err, message);
+  }
+  const Outcome summaries = Run({"metrics", "small", "--key", "trian/loss"});
+  EXPECT_EQ(summaries.code, kFailure);
+  EXPECT_EQ(summaries.out, "");
+  EXPECT_EQ(summaries.err, message);
+  const Outcome cell = Run({"metrics", "small/pre-s2", "-k", "foo", "-k", "bar"});
+  EXPECT_EQ(cell.code, kFailure);
+  EXPECT_EQ(cell.err, "error: small/pre-s2 has no foo or bar; allowed: train/loss\n");
+  EXPECT_EQ(parent_, "runs/of-pre-s2");
+}
+
+TEST_F(MetricsTest, NotesAKeyThatIsMissingBesideOthers) {
+  AddSeries("pre-s1", "train/loss", {1});
+  for (const std::vector<std::string>& format : {std::vector<std::string>{"--csv"}, {}}) {
+    std::vector<std::string> arguments = {"metrics", "small", "-k", "train/loss", "-k", "foo"};
+    arguments.insert(arguments.end(), format.begin(), format.end());
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.code, kSuccess);
+    EXPECT_EQ(outcome.err, "note: no points of foo\n");
+  }
+}
+
+TEST_F(MetricsTest, NotesThatTheStepsAskedForHaveNoPoints) {
+  const Outcome outcome =
+      Run({"metrics", "small", "-k", "train/loss", "--csv", "--first-step", "99"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.out, "cell,step,value\n");
-  EXPECT_EQ(outcome.err, "note: no points of trian/loss; did you mean train/loss?\n");
+  EXPECT_EQ(outcome.err, "note: no points of train/loss\n");
+}
+
+TEST_F(MetricsTest, WaitsForTheFirstPointBeforeItFails) {
+  have_points_ = false;
+  const std::string missing = "error: no run of small has foo: all ended without a point\n";
+  for (const std::vector<std::string>& format : {std::vector<std::string>{"--csv"}, {}}) {
+    std::vector<std::string> arguments = {"metrics", "small", "-k", "foo"};
+    arguments.insert(arguments.end(), format.begin(), format.end());
+    for (const auto state : {v1::RunState::QUEUED, v1::RunState::RUNNING}) {
+      state_ = state;
+      const Outcome early = Run(arguments);
+      EXPECT_EQ(early.code, kSuccess);
+      EXPECT_EQ(early.err, "note: no points of foo yet\n");
+    }
+    state_ = v1::RunState::FAILED;
+    const Outcome ended = Run(arguments);
+    EXPECT_EQ(ended.code, kFailure);
+    EXPECT_EQ(ended.err, missing);
+  }
 }
 
 TEST_F(MetricsTest, ListsKeys) {

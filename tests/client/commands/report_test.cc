@@ -48,8 +48,23 @@ TEST_F(ReportTest, WritesThePage) {
 }
 
 TEST_F(ReportTest, ReplacesAnEarlierPage) {
-  Write("report.html", "yesterday's");
+  Write("report.html",
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+        "name=\"generator\" content=\"ablate 0.0.1\"><title>yesterday's");
   EXPECT_THAT(Report({"--json"}).out, HasSubstr("\"bytes\": 22"));
+  EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
+}
+
+TEST_F(ReportTest, ReplacesAnythingElseOnlyIfForced) {
+  for (const char* before : {"name: width", "<!DOCTYPE html>\n<html><head><title>mine"}) {
+    Write("report.html", before);
+    const Outcome refused = Report();
+    EXPECT_EQ(refused.code, kFailure);
+    EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
+    EXPECT_EQ(Read(target_), before);
+    EXPECT_EQ(request_, "") << "nobody should wait for a page that can't be written";
+  }
+  EXPECT_EQ(Report({"--force"}).code, kSuccess);
   EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n<html>");
 }
 

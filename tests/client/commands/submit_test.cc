@@ -90,8 +90,8 @@ TEST_F(SubmitTest, ReportsProblemsOfTheFileWithoutAskingTheServer) {
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, StartsWith(path + ":2:8: base.tsk: there is no such field (did you mean "
                                              "task?); allowed: task, "));
-  EXPECT_THAT(outcome.err, HasSubstr("\n--set model.wdth: model.wdth: \"wdth\" is no field (did "
-                                     "you mean width?)"));
+  EXPECT_THAT(outcome.err, HasSubstr("\n--set model.wdth: \"wdth\" is no field (did you mean "
+                                     "width?)"));
   EXPECT_THAT(outcome.err, EndsWith("error: 2 problems; nothing was created\n"));
   EXPECT_TRUE(requests_.empty());
 }

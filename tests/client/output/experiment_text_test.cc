@@ -118,8 +118,8 @@ TEST(HeadlineTest, CountsExcludedReusedAndSharedCells) {
             "about 6 s, 40 MB (a guess)");
   response.mutable_cells(1)->set_run("runs/0");
   EXPECT_EQ(Headline(response),
-            "names-norm-7f3k   3 placement × 2 lr × 12 seeds − 12 excluded = 60 cells, 59 runs "
-            "(50 reused)   about 6 s, 40 MB (a guess)");
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds − 12 excluded = 60 cells, 59 runs as "
+            "equal cells run once (50 reused)   about 6 s, 40 MB (a guess)");
 }
 
 TEST(HeadlineTest, CountsCellsThatAreNotInTheAnswer) {
@@ -131,20 +131,32 @@ TEST(HeadlineTest, CountsCellsThatAreNotInTheAnswer) {
             "40 MB");
 }
 
-TEST(HeadlineTest, TakesCellsOfAPreviewAsRunsOfTheirOwn) {
-  v1::CreateExperimentResponse response = Grid(72);
-  for (v1::Cell& cell : *response.mutable_cells()) cell.clear_run();
-  EXPECT_EQ(Headline(response),
-            "names-norm-7f3k   3 placement × 2 lr × 12 seeds = 72 runs (0 reused)   about 6 s, "
-            "40 MB");
-}
-
 void AddUse(const std::string& trainer, uint32_t runs, const std::string& why_not_native,
             v1::CreateExperimentResponse* response) {
   v1::TrainerUse* use = response->add_trainers();
   use->set_trainer(trainer);
   use->set_runs(runs);
   use->set_why_not_native(why_not_native);
+}
+
+TEST(HeadlineTest, CountsTheRunsOfAPreviewAsItsTrainersDo) {
+  v1::CreateExperimentResponse response = Grid(72);
+  for (v1::Cell& cell : *response.mutable_cells()) cell.clear_run();
+  AddUse("native", 40, "", &response);
+  AddUse("torch", 20, "", &response);
+  EXPECT_EQ(Headline(response),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds = 72 cells, 60 runs as equal cells "
+            "run once (0 reused)   about 6 s, 40 MB");
+  AddUse("torch", 12, "the native trainer has no such norm", &response);
+  EXPECT_THAT(Headline(response), ::testing::HasSubstr(" = 72 runs (0 reused)"));
+}
+
+TEST(HeadlineTest, TakesCellsOfAPreviewAsRunsOfTheirOwn) {
+  v1::CreateExperimentResponse response = Grid(72);
+  for (v1::Cell& cell : *response.mutable_cells()) cell.clear_run();
+  EXPECT_EQ(Headline(response),
+            "names-norm-7f3k   3 placement × 2 lr × 12 seeds = 72 runs (0 reused)   about 6 s, "
+            "40 MB");
 }
 
 TEST(TrainersTextTest, SaysWhatTrainsAndWhyNotNative) {

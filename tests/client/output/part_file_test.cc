@@ -152,11 +152,36 @@ TEST_F(PartFileTest, WritesIntoAPipe) {
   EXPECT_TRUE(fs::is_fifo(In("pipe")));
 }
 
+TEST_F(PartFileTest, RefusesOnlyWhatWouldBeLost) {
+  std::ofstream(In("page")) << "old";
+  fs::create_symlink("page", In("link"));
+  fs::create_symlink("/dev/null", In("null"));
+  for (const char* name : {"page", "link"}) {
+    EXPECT_EQ(WriteFile(In(name), "new", IfExists::kRefuse).message(),
+              absl::StrCat(In(name), " exists already: --force replaces it"));
+  }
+  EXPECT_EQ(Read(In("page")), "old");
+  EXPECT_TRUE(WriteFile(In("null"), "new", IfExists::kRefuse).ok());
+  EXPECT_TRUE(WriteFile(In("other"), "new", IfExists::kRefuse).ok());
+}
+
 TEST_F(PartFileTest, RefusesAFolder) {
   fs::create_directory(In("page"));
   EXPECT_THAT(std::string(WriteFile(In("page"), "new").message()),
               ::testing::HasSubstr("is a folder"));
   EXPECT_EQ(Names(), 1u);
+}
+
+TEST_F(PartFileTest, NamesTheFolderThatIsMissing) {
+  const std::string nowhere = In("no/such");
+  const std::string why = absl::StrCat("folder ", nowhere, ": No such file or directory");
+  EXPECT_EQ(WriteFile(absl::StrCat(nowhere, "/page"), "new").message(), why);
+  PartFolder folder(absl::StrCat(nowhere, "/logs"), IfExists::kRefuse,
+                    [](const std::string&) { return true; });
+  EXPECT_EQ(folder.Open().message(), why);
+  std::ofstream(In("file")) << "no folder";
+  EXPECT_EQ(WriteFile(In("file/page"), "new").message(),
+            absl::StrCat("folder ", In("file"), ": Not a directory"));
 }
 
 // Whoever may write there could else have us write through a link of theirs.

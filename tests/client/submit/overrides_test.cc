@@ -49,13 +49,12 @@ TEST(CheckOverridesTest, NamesEveryProblem) {
   std::vector<std::string> lines;
   for (const Diagnostic& problem : problems) lines.push_back(ToString(problem, "file"));
   EXPECT_THAT(
-      lines, ElementsAre(
-                 "--set training.steps: training.steps: \"many\" is not a whole number; allowed: a "
-                 "whole number",
-                 "--set training.stepz: training.stepz: \"stepz\" is no field (did you mean "
-                 "steps?); allowed: steps, batch, optimizer, learning_rate, betas, momentum, eps, "
-                 "weight_decay, schedule, warmup, clip, checkpoints, rule, device, "
-                 "accumulation, weight_decay_on, ema, label_smoothing, trainer"));
+      lines,
+      ElementsAre("--set training.steps: \"many\" is not a whole number; allowed: a whole number",
+                  "--set training.stepz: \"stepz\" is no field (did you mean steps?); allowed: "
+                  "steps, batch, optimizer, learning_rate, betas, momentum, eps, "
+                  "weight_decay, schedule, warmup, clip, checkpoints, rule, device, "
+                  "accumulation, weight_decay_on, ema, label_smoothing, trainer"));
 }
 
 TEST(ParseSeedsTest, ReadsRangesAndLists) {

@@ -69,6 +69,19 @@ TEST(LocateTest, BlamesTheCommandLineForWhatItSets) {
                           "--set training.betas: C", "--set training.betas: D"));
 }
 
+TEST(LocateTest, NamesThePathOfAnOptionOnce) {
+  SubmitOptions options = FromStdin();
+  options.set = {"training.trainer=x", "model.norm={kind: x}", "training.betas=[1]"};
+  EXPECT_THAT(
+      Located(options, {{"overrides[\"training.trainer\"]", "overrides[\"training.trainer\"]: no"},
+                        {"overrides[\"model.norm\"].kind", "overrides[\"model.norm\"].kind: no"},
+                        {"base.training.betas[0]", "base.training.betas[0]: no"},
+                        {"base.training.trainer", "base.training.trainer is no"}}),
+      ElementsAre("--set model.norm: kind: no", "--set training.betas: [0]: no",
+                  "--set training.trainer: base.training.trainer is no",
+                  "--set training.trainer: no"));
+}
+
 TEST(MakeRequestTest, CarriesAllThatWasAsked) {
   SubmitOptions options = FromStdin();
   options.set = {"model.width=32"};
