@@ -473,6 +473,7 @@ struct StripCase {
     const int stride = column + random.Between(0, 40);
     for (Matrix* matrix : {&q, &k, &v}) {
       *matrix = random.Fill(Matrix(features, column, stride, kNan), 2);
+      matrix->floats.resize(matrix->floats.size() + kColumns, kNan);
     }
     context = Matrix(features, column, stride);
     scratch.assign(static_cast<size_t>(((2 * length + 1) * features + length) * kColumns), kNan);

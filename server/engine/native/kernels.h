@@ -147,7 +147,8 @@ struct AttentionBack {
 // Self-attention of one head over kColumns sequences of one length, a lane each, without gradients.
 // Position t has columns first[t], …, first[t] + nodes[t] − 1: lane l's is first[t] +
 // node[t·kColumns + l], and lane[t·kColumns + n] is the first lane of node n. Lanes of one node
-// must agree in all that their queries there look at.
+// must agree in all that their queries there look at. kColumns floats behind the last row of q, k
+// and v may be read, for a position's columns begin anywhere.
 struct StripAttention {
   AttentionKind kind = AttentionKind::kSoftmax;
   bool causal = true;
