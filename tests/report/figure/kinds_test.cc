@@ -297,6 +297,44 @@ TEST(SmallMultiplesTest, FitOnAPageWithTitlesAndFootnote) {
   EXPECT_GT(refused, 0u);
 }
 
+// Labels on the x axes of a figure's lowest panels.
+std::vector<std::string> ValueLabels(const Figure& figure) {
+  std::vector<std::string> labels;
+  for (const Panel& panel : figure.panels) {
+    for (const Tick& tick : panel.x.ticks) {
+      if (!tick.label.empty()) labels.push_back(tick.label);
+    }
+  }
+  return labels;
+}
+
+TEST(SmallMultiplesTest, LabelBothOfTwoTunedValues) {
+  report::ComparisonInput grid;
+  grid.key = "eval/loss";
+  grid.axes = {{"norm", {}, false, {}, {}}, {"lr", {"0.003", "0.01"}, true, {.003, .01}, "0.01"}};
+  for (int setting = 0; setting < 9; ++setting) {
+    grid.axes[0].labels.push_back(absl::StrCat("n", setting));
+    for (const std::string& rate : grid.axes[1].labels) {
+      report::Cell cell;
+      cell.labels = {grid.axes[0].labels.back(), rate};
+      cell.outcome = report::RunOutcome::kDone;
+      cell.value = 2 + .1 * setting;
+      grid.cells.push_back(std::move(cell));
+    }
+  }
+  const auto comparison = report::Compare(grid);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const Kind& kind = *FindKind("sensitivity");
+  for (const double width : kWidths) {
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, width));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const std::vector<std::string> labels = ValueLabels(drawing->figure);
+    EXPECT_GE(labels.size(), 6u);
+    EXPECT_EQ(std::count(labels.begin(), labels.end(), "0.003"),
+              std::count(labels.begin(), labels.end(), "0.01"));
+  }
+}
+
 TEST(KindTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
