@@ -335,6 +335,26 @@ TEST(SmallMultiplesTest, LabelBothOfTwoTunedValues) {
   }
 }
 
+TEST(WindowsTest, TitleWhatIsThere) {
+  const report::ComparisonInput grid = Settings({{"a", {2, 2.1}}, {"b", {2.2, 2.3}}});
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("windows");
+  const auto titles = [&](uint32_t steps) {
+    const auto drawing = Draw(
+        kind, MakeInput(kind, grid, *comparison, {{"a", 3, 2, steps, 2}, {"b", 3, 2, 9, 2}}, 6.75));
+    std::vector<std::string> found;
+    for (const Text& text : drawing->figure.texts) {
+      if (absl::EndsWith(text.text, " steps")) found.push_back(text.text);
+    }
+    EXPECT_EQ(drawing->figure.panels.size(), found.size());
+    return found;
+  };
+  EXPECT_THAT(titles(60), ElementsAre("All steps"));
+  EXPECT_THAT(titles(100), ElementsAre("All steps"));
+  EXPECT_THAT(titles(150), ElementsAre("First 100 steps", "All steps"));
+  EXPECT_THAT(titles(201), ElementsAre("First 100 steps", "Last 200 steps"));
+}
+
 TEST(KindTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
