@@ -355,6 +355,21 @@ TEST(WindowsTest, TitleWhatIsThere) {
   EXPECT_THAT(titles(201), ElementsAre("First 100 steps", "Last 200 steps"));
 }
 
+TEST(SummaryTest, MarksSettingsWhoseColoursReturn) {
+  std::vector<std::pair<std::string, std::vector<double>>> rows;
+  for (int i = 0; i < 10; ++i) rows.push_back({absl::StrCat("n", i), {2, 2.1}});
+  const report::ComparisonInput grid = Settings(rows);
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("summary");
+  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, 6.75));
+  std::vector<Marker> open;
+  for (const Layer& layer : drawing->figure.panels.at(0).layers) {
+    const auto* points = std::get_if<Points>(&layer);
+    if (points != nullptr && points->open) open.push_back(points->marker);
+  }
+  EXPECT_THAT(open, ElementsAre(Marker::kCircle, Marker::kSquare, Marker::kTriangle));
+}
+
 TEST(KindTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);
