@@ -1,6 +1,7 @@
 #include "server/results/trained_grid.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -212,6 +213,9 @@ class Loader {
       : store_(store), query_(query), cancelled_(cancelled) {
     grid_.record = std::move(experiment.record);
     grid_.spec = std::move(experiment.spec);
+    spec::Problems problems;
+    plans_ = spec::ReadAxes(grid_.spec, &problems);
+    written_base_ = spec::ValuesOf(grid_.spec.base());
   }
 
   absl::StatusOr<TrainedGrid> Run() {
@@ -278,6 +282,7 @@ class Loader {
     }
     if (absl::Status read = ReadCombination(cell.labels, *run); !read.ok()) return read;
     cell.changed = changed_;
+    cell.follows = follows_;
     cell.scored = scored_;
     Describe(*run, &cell);
     grid_.input.cells.push_back(std::move(cell));
@@ -298,6 +303,24 @@ class Loader {
     return changed;
   }
 
+  // The paths of `changed_` at which the settings of these labels, one an axis, leave what the file
+  // says as it is.
+  std::set<std::string> FollowsFor(const std::vector<std::string>& labels) const {
+    v1::BaseSpec written = grid_.spec.base();
+    for (size_t i = 0; i < std::min(labels.size(), plans_.size()); ++i) {
+      for (const spec::Point& point : plans_[i].points) {
+        std::vector<spec::Problem> problems;  // none, or it would not be stored
+        if (point.label == labels[i]) spec::Apply(point.writes, &written, &problems);
+      }
+    }
+    const spec::FieldValues difference = spec::Difference(spec::ValuesOf(written), written_base_);
+    std::set<std::string> follows;
+    for (const auto& [path, value] : changed_) {
+      if (difference.count(path) == 0) follows.insert(path);
+    }
+    return follows;
+  }
+
   // Seeds of one combination follow each other and differ in nothing else.
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
@@ -309,6 +332,7 @@ class Loader {
     if (grid_.cells.empty()) FillBase(spec.spec().training());
     labels_ = labels;
     changed_ = ChangedFrom(grid_.base, spec.spec());
+    follows_ = FollowsFor(labels);
     // Where the store has no data sets their names have to do.
     const v1::TaskSpec& task = spec.spec().task();
     const spec::NamedDataset dataset = spec::DatasetOf(task);
@@ -383,6 +407,8 @@ class Loader {
   const GridQuery& query_;
   const Cancelled& cancelled_;
   TrainedGrid grid_;
+  std::vector<spec::AxisPlan> plans_;  // of the spec's axes
+  spec::FieldValues written_base_;     // of the spec's base, without defaults
   ValueQuery value_;
   std::string done_;  // some run that is DONE
   bool any_value_ = false;
@@ -390,6 +416,7 @@ class Loader {
   // Of the combination read last:
   std::vector<std::string> labels_;
   spec::FieldValues changed_, scored_;
+  std::set<std::string> follows_;
   struct Documents {
     absl::StatusOr<DocumentLengths> lengths = DocumentLengths();
     uint32_t context = 0;  // of the first combination that has them

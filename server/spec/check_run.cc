@@ -268,11 +268,6 @@ class RunChecker {
              "auto or cpu"}});
   }
 
-  void ReportNative(absl::string_view why_not) {
-    Report({{"training.trainer", "native",
-             absl::StrCat("native does not train this run: ", why_not), "auto or torch"}});
-  }
-
   void ReportMemory(const MemoryNeed& need) {
     const v1::ModelSpec& model = run_.filled.model();
     const std::string complaint = absl::StrCat(
@@ -437,10 +432,6 @@ class RunChecker {
 
 void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems) {
   RunChecker(run, problems).ReportMemory(need);
-}
-
-void ReportNative(const RunToCheck& run, absl::string_view why_not, Problems* problems) {
-  RunChecker(run, problems).ReportNative(why_not);
 }
 
 void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,

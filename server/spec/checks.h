@@ -52,9 +52,6 @@ struct MemoryNeed {
 // For a run that takes more than there is: reported like CheckRun's.
 void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* problems);
 
-// For a run that asks for the native trainer, which `why_not` says does not train it: likewise.
-void ReportNative(const RunToCheck& run, absl::string_view why_not, Problems* problems);
-
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_CHECKS_H_

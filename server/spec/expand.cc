@@ -125,13 +125,22 @@ class Expander {
     if (problems_->found() == too_large_) AddCombination(indexes, run);
   }
 
-  // Once all combinations were visited: one trainer trains all cells that leave it open.
+  // Once all combinations were visited: native trains all cells that ask for it, and one trainer
+  // all that leave it open.
   void AddCells() {
-    std::vector<OpenCombination> open;
+    std::map<std::string, std::pair<Source, std::vector<NativeCandidate>>> asking;
+    std::vector<NativeCandidate> open;
     for (const Combination& combination : combinations_) {
-      if (!combination.open) continue;
-      open.push_back({&combination.pattern.labels, combination.pattern.why_not_native});
+      const ResolvedCell& pattern = combination.pattern;
+      if (combination.open) open.push_back({&pattern.labels, pattern.why_not_native});
+      if (!combination.native_by.has_value()) continue;
+      auto& [source, candidates] = asking[combination.native_by->reported_as];
+      source = *combination.native_by;
+      candidates.push_back({&pattern.labels, pattern.why_not_native});
     }
+    const size_t found = problems_->found();
+    for (const auto& [path, asked] : asking) CheckNative(asked.first, asked.second, problems_);
+    if (problems_->found() > found) return;
     const std::string why_torch = WhyNotAllNative(open);
     for (Combination& combination : combinations_) {
       if (combination.open) {
@@ -162,7 +171,8 @@ class Expander {
     std::string name;      // of its cells, before the seed
     engine::RunConfig config;
     Canonical canonical;
-    bool open = false;  // it asks for auto; until that is chosen it is native
+    bool open = false;                // it asks for auto; until that is chosen it is native
+    std::optional<Source> native_by;  // where it is told to be native
   };
 
   const Point& PointOf(const Indexes& indexes, size_t axis) const {
@@ -230,10 +240,9 @@ class Expander {
     return false;
   }
 
-  // The cell as the engine has it, in both with native for auto, and why native does not train it;
-  // nothing, and reported, if the trainer that it asks for does not train it.
-  std::optional<engine::RunConfig> ReadConfig(const RunToCheck& run, const engine::TaskShape& shape,
-                                              ResolvedCell* cell) {
+  // The cell as the engine has it, in both with native for auto, and why native does not train it
+  // where that is open or asked for; nothing, and reported, if the engine knows no such run.
+  std::optional<engine::RunConfig> ReadConfig(const engine::TaskShape& shape, ResolvedCell* cell) {
     v1::TrainingSpec* training = cell->run.mutable_spec()->mutable_training();
     const auto wanted = training->trainer();
     if (wanted == v1::Trainer::auto_) training->set_trainer(v1::Trainer::native);
@@ -242,12 +251,7 @@ class Expander {
       problems_->Add("base", "", config.status().message(), "what the engine trains");
       return std::nullopt;
     }
-    if (wanted == v1::Trainer::torch) return *std::move(config);
-    cell->why_not_native = engine::WhyNotNative(*config);
-    if (wanted == v1::Trainer::native && !cell->why_not_native.empty()) {
-      ReportNative(run, cell->why_not_native, problems_);
-      return std::nullopt;
-    }
+    if (wanted != v1::Trainer::torch) cell->why_not_native = engine::WhyNotNative(*config);
     return *std::move(config);
   }
 
@@ -296,14 +300,19 @@ class Expander {
     ResolvedCell pattern = MakeCell(indexes, run.filled, &facts);
     CheckTunedAxes(indexes, ScoredData(pattern.run.spec(), facts->sha256, facts->longest));
     const engine::TaskShape shape = ShapeOf(pattern.run.spec().task(), *facts);
-    std::optional<engine::RunConfig> config = ReadConfig(run, shape, &pattern);
+    std::optional<engine::RunConfig> config = ReadConfig(shape, &pattern);
     if (!config.has_value()) return;
     Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
     const Sequences sequences = SequencesOf(run.filled, shape, *facts);
     if (!AddCosts(run, sequences, *config, canonical, &pattern)) return;
-    const bool open = run.filled.training().trainer() == v1::Trainer::auto_;
-    combinations_.push_back(
-        {std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical), open});
+    const auto trainer = run.filled.training().trainer();
+    std::optional<Source> native_by;
+    if (trainer == v1::Trainer::native) {
+      native_by = run.sources.Find("training.trainer", run.merged);
+    }
+    combinations_.push_back({std::move(pattern), NameOf(indexes), *std::move(config),
+                             std::move(canonical), trainer == v1::Trainer::auto_,
+                             std::move(native_by)});
   }
 
   void AddSeeds(Combination* combination) {

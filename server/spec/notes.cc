@@ -40,20 +40,35 @@ bool WritesAround(const Point& point, const std::string& path) {
   });
 }
 
-// Of every path that the axis writes: a setting may also leave out what the baseline writes.
+// A spec with a setting: what is written in it, and what that comes to.
+struct Values {
+  FieldValues written, filled;
+};
+
+Values ValuesWith(v1::BaseSpec base, const Point& point) {
+  FieldValues filled = FilledValues(base, point.writes, false);
+  std::vector<Problem> problems;
+  Apply(point.writes, &base, &problems);
+  return {ValuesOf(base), std::move(filled)};
+}
+
+// Of every path that the axis writes: a setting may also leave out what the baseline writes. Where
+// it writes what the baseline has, nothing changes, and what only follows from another field is no
+// change of its own.
 Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
   std::set<std::string> paths;
   for (const Point& point : axis.points) {
     for (const Write& write : point.writes) paths.insert(write.path);
   }
-  const FieldValues baseline = FilledValues(base, axis.points.front().writes, false);
+  const Values baseline = ValuesWith(base, axis.points.front());
   Changes changes;
   for (size_t i = 1; i < axis.points.size(); ++i) {
-    const FieldValues changed = FilledValues(base, axis.points[i].writes, false);
+    const Values changed = ValuesWith(base, axis.points[i]);
     for (const std::string& path : paths) {
       if (WritesAround(axis.points[i], path)) continue;
-      const std::string value = ValueAt(changed, path);
-      if (value != ValueAt(baseline, path)) changes[path][i] = value;
+      if (ValueAt(changed.written, path) == ValueAt(baseline.written, path)) continue;
+      const std::string value = ValueAt(changed.filled, path);
+      if (value != ValueAt(baseline.filled, path)) changes[path][i] = value;
     }
   }
   return changes;

@@ -12,9 +12,10 @@
 namespace ablate::spec {
 
 // "post, none also change model.norm.final": settings that change more than the one path their axis
-// is about, of the paths that some setting of it writes. That path is the one named like the axis,
-// else the one with the most different values, else the one that most settings change: give another
-// value than the axis's baseline has, with `base` below both.
+// is about, of the paths that it or the baseline writes: what merely follows from another field, as
+// model.heads from an attention kind of none, is no change. That path is the one named like the
+// axis, else the one with the most different values, else the one that most settings change: give
+// another value than the axis's baseline has, with `base` below both.
 std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base);
 
 // "placement: parameters differ: pre 25,968, post 25,952, none 25,696": learned parameters along

@@ -17,14 +17,14 @@ bool HasAll(const Labels& labels, const Labels& wanted) {
 }
 
 // Labels of `first` that no combination has without its reason; none of them can be left out.
-Labels FewestLabels(const OpenCombination& first,
-                    const std::vector<OpenCombination>& combinations) {
+Labels FewestLabels(const NativeCandidate& first,
+                    const std::vector<NativeCandidate>& combinations) {
   Labels fewest = *first.labels;
   for (const auto& label : *first.labels) {
     Labels fewer = fewest;
     fewer.erase(std::find(fewer.begin(), fewer.end(), label));
     const bool says_it =
-        std::all_of(combinations.begin(), combinations.end(), [&](const OpenCombination& other) {
+        std::all_of(combinations.begin(), combinations.end(), [&](const NativeCandidate& other) {
           return other.why_not_native == first.why_not_native || !HasAll(*other.labels, fewer);
         });
     if (says_it) fewest = std::move(fewer);
@@ -34,10 +34,10 @@ Labels FewestLabels(const OpenCombination& first,
 
 }  // namespace
 
-std::string WhyNotAllNative(const std::vector<OpenCombination>& combinations) {
+std::string WhyNotAllNative(const std::vector<NativeCandidate>& combinations) {
   std::set<absl::string_view> known = {""};
   std::vector<std::string> reasons;
-  for (const OpenCombination& combination : combinations) {
+  for (const NativeCandidate& combination : combinations) {
     if (!known.insert(combination.why_not_native).second) continue;
     const std::string labels =
         absl::StrJoin(FewestLabels(combination, combinations), ", ", absl::PairFormatter("="));
@@ -45,6 +45,26 @@ std::string WhyNotAllNative(const std::vector<OpenCombination>& combinations) {
                                    labels.empty() ? "" : ")"));
   }
   return absl::StrJoin(reasons, " and ");
+}
+
+void CheckNative(const Source& asked, const std::vector<NativeCandidate>& combinations,
+                 Problems* problems) {
+  const std::string why_not = WhyNotAllNative(combinations);
+  if (why_not.empty()) return;
+  const bool some = std::any_of(
+      combinations.begin(), combinations.end(),
+      [](const NativeCandidate& combination) { return combination.why_not_native.empty(); });
+  std::string allowed = "auto or torch";
+  if (some) absl::StrAppend(&allowed, ", or exclude those cells");
+  // No other axis may write what one writes, and no axis what an override writes.
+  if (some && asked.rank != Rank::kAxis) {
+    absl::StrAppend(&allowed, ", or have native in base and training.trainer: torch in the setting",
+                    " of those cells");
+  }
+  problems->Add(asked.reported_as, "native",
+                absl::StrCat("native does not train ", some ? "all of these runs" : "this run",
+                             ": ", why_not),
+                allowed);
 }
 
 }  // namespace ablate::spec

@@ -183,6 +183,34 @@ TEST(TrainedGridTest, CountsASwitchAsOneChange) {
   EXPECT_THAT(changed["no-attention"], ElementsAre("model.attention.kind"));
   EXPECT_THAT(changed["sgd"], ElementsAre("training.optimizer", "training.weight_decay"))
       << "whose default is another";
+  EXPECT_THAT(grid.input.cells.back().follows, ElementsAre("training.weight_decay"));
+  const report::Comparison comparison = *report::Compare(grid.input);
+  for (const report::Warning& warning : comparison.warnings) {
+    EXPECT_NE(warning.kind, report::WarningKind::kSeveralChanges) << warning.text;
+  }
+}
+
+TEST(TrainedGridTest, SeveralChangesAreThoseThatASettingWrites) {
+  StoredGrid stored(absl::StrCat(SmallGrid(3), R"(
+    axes {
+      name: "norm"
+      settings { label: "layer" }
+      settings {
+        label: "rms"
+        set { key: "model.norm.kind" value { string_value: "rms" } }
+        set { key: "model.width" value { number_value: 16 } }
+      }
+    })"));
+  const report::Comparison comparison = *report::Compare(Loaded(stored).input);
+  EXPECT_THAT(comparison.rows[1].changed,
+              ElementsAre("model.feed_forward.hidden", "model.norm.bias", "model.norm.kind",
+                          "model.width"));
+  std::vector<std::string> texts;
+  for (const report::Warning& warning : comparison.warnings) {
+    if (warning.kind == report::WarningKind::kSeveralChanges) texts.push_back(warning.text);
+  }
+  EXPECT_THAT(texts, ElementsAre("more than one thing differs from the baseline: rms "
+                                 "(model.norm.kind, model.width)"));
 }
 
 TEST(TrainedGridTest, DescribesAxes) {

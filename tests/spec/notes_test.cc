@@ -100,6 +100,25 @@ TEST(NotesTest, WritingWhatTheBaselineHasIsNoChange) {
   EXPECT_THAT(ChangeNotes(spec), IsEmpty());
 }
 
+TEST(NotesTest, WhatFollowsFromAnotherFieldIsNoChange) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("part",
+              {{"four", {}},
+               {"one", {{"model.heads", "1"}}},
+               {"two", {{"model.heads", "2"}}},
+               {"none", {{"model.attention.kind", "\"none\""}}}},
+              &spec);
+  EXPECT_THAT(ChangeNotes(spec), IsEmpty()) << "no attention clears the heads";
+  spec = SmallSpec();
+  AddSettings("variant",
+              {{"softmax", {}},
+               {"sigmoid", {{"model.attention.kind", "\"sigmoid\""}}},
+               {"sigmoid-b0",
+                {{"model.attention.kind", "\"sigmoid\""}, {"model.attention.score_bias", "0"}}}},
+              &spec);
+  EXPECT_THAT(ChangeNotes(spec), ElementsAre("sigmoid-b0 also changes model.attention.score_bias"));
+}
+
 TEST(NotesTest, ComparesWithTheOtherAxesAtTheirBaselines) {
   v1::ExperimentSpec spec = SmallSpec();
   AddSettings("opt", {{"adam", {}}, {"sgd", {{"training.optimizer", "\"sgd\""}}}}, &spec);

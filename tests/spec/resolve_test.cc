@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/spec/specs.h"
 
@@ -404,6 +405,43 @@ TEST(TrainerTest, StaysWhatACellAsksForWhereAutoIsTorch) {
   EXPECT_THAT(Trainers(resolution), ElementsAre("torch", "native", "torch"));
   EXPECT_EQ(resolution.cells[0].why_not_native, std::string(kNoBatchNorm) + " (norm=batch)");
   EXPECT_EQ(resolution.cells[1].why_not_native, "");
+}
+
+// Resolved with training.trainer=native as an override.
+std::vector<std::string> RefusalsOfNative(const v1::ExperimentSpec& spec) {
+  return Messages(Resolve(spec, {{"training.trainer", Json("\"native\"")}}, TestSurroundings()));
+}
+
+TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
+  v1::ExperimentSpec spec = RecallSpec();
+  v1::Axis* axis = spec.add_axes();
+  axis->set_name("norm");
+  AddSetting("layer", {}, axis);
+  AddSetting("bn", {{"model.norm.kind", "\"batch\""}}, axis);
+  AddField("model.residual", {}, &spec);
+  for (const bool on : {true, false}) spec.mutable_axes(1)->add_values()->set_bool_value(on);
+  const std::string refusal = absl::StrCat(
+      ": native does not train all of these runs: ", kNoBatchNorm,
+      " (norm=bn); allowed: auto or torch, or exclude those cells, or have native in base and "
+      "training.trainer: torch in the setting of those cells");
+  EXPECT_THAT(RefusalsOfNative(spec), ElementsAre("overrides[\"training.trainer\"]" + refusal));
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
+  EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
+              ElementsAre("base.training.trainer" + refusal));
+  EXPECT_THAT(RefusalsOfNative(Norms({"layer", "batch"})),
+              ElementsAre(testing::HasSubstr(" (kind=batch); allowed: ")));
+  EXPECT_THAT(RefusalsOfNative(Norms({"batch"})),
+              ElementsAre(testing::EndsWith(absl::StrCat(
+                  "native does not train this run: ", kNoBatchNorm, "; allowed: auto or torch"))));
+}
+
+TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
+  v1::ExperimentSpec spec = Norms({"layer", "batch"});
+  AddField("training.trainer", {"torch", "native"}, &spec);
+  EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
+              ElementsAre(absl::StrCat(
+                  "axes[1].values[1]: native does not train all of these runs: ", kNoBatchNorm,
+                  " (kind=batch); allowed: auto or torch, or exclude those cells")));
 }
 
 TEST(TrainerTest, IsNotDecidedByCellsThatAreExcluded) {

@@ -192,9 +192,17 @@ std::vector<std::string> ScoredDifferently(const GridRow& row, const GridRow& ba
   return {paths.begin(), paths.end()};
 }
 
-// Paths whose values differ between the two rows at a combination of tuned values that both have;
-// ascending.
-std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baseline) {
+// Whether neither cell has `path` from its settings.
+bool Follows(const Cell& cell, const Cell& other, const std::string& path) {
+  const auto written = [&path](const Cell& of) {
+    return of.changed.count(path) > 0 && of.follows.count(path) == 0;
+  };
+  return !written(cell) && !written(other);
+}
+
+// Fills in the paths whose values differ between the two rows at a combination of tuned values that
+// both have; ascending.
+void FindChanges(const GridRow& row, const GridRow& baseline, ComparisonRow* to) {
   // Specs of one combination differ between seeds in nothing but the seed: any cell speaks for it.
   const auto specs = [](const GridRow& grid_row) {
     std::map<std::vector<size_t>, const Cell*> cells;
@@ -205,7 +213,6 @@ std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baselin
     return cells;
   };
   const auto own = specs(row), others = specs(baseline);
-  std::vector<std::string> paths;
   for (const auto& [candidate, cell] : own) {
     const auto other = others.find(candidate);
     if (other == others.end()) continue;
@@ -215,10 +222,12 @@ std::vector<std::string> ChangedPaths(const GridRow& row, const GridRow& baselin
       const auto [found, added] = differing.emplace(path, value);
       if (!added && found->second == value) differing.erase(found);
     }
-    for (const auto& [path, value] : differing) paths.push_back(path);
+    for (const auto& [path, value] : differing) {
+      to->changed.push_back(path);
+      if (Follows(*cell, *other->second, path)) to->follows.insert(path);
+    }
     break;
   }
-  return paths;
 }
 
 Selection SelectRow(const GridRow& row, Better better) {
@@ -315,7 +324,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::optional<size_t> baseline = block.rows[i].baseline;
-    if (baseline.has_value()) block.rows[i].changed = ChangedPaths(rows[i], rows[*baseline]);
+    if (baseline.has_value()) FindChanges(rows[i], rows[*baseline], &block.rows[i]);
   }
   CompareRows(runs, input.better, {options.cancelled, 0}, &block.rows);
   Withhold(rows, &block.rows);
@@ -389,7 +398,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     comparison.rows.push_back(DescribeRow(input, *grid, row, runs.back()));
     comparison.rows.back().baseline = row.baseline;
     if (row.baseline.has_value()) {
-      comparison.rows.back().changed = ChangedPaths(row, grid->rows[*row.baseline]);
+      FindChanges(row, grid->rows[*row.baseline], &comparison.rows.back());
     }
   }
   CompareRows(runs, input.better, options, &comparison.rows);

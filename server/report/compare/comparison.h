@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct Cell {
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
   // there.
   std::map<std::string, std::string> changed;
+  // Paths of `changed` that the settings do not write: their default follows from another field.
+  std::set<std::string> follows;
   // Why what is stored of a run that is done can't be read; then it is kMissing.
   std::string damage;
   // What its metrics are computed on, by dotted path. Cells that differ in it can't be judged
@@ -138,6 +141,8 @@ struct ComparisonRow {
   Number tokens_per_second;       // mean of the runs in this row
   // Dotted paths whose values differ from the baseline's, tuned axes aside.
   std::vector<std::string> changed;
+  // Those of `changed` that no setting writes, for they follow from another by default.
+  std::set<std::string> follows;
 
   bool compared() const { return baseline.has_value() && !is_baseline; }
   // Whether it has a verdict, or will have one when its runs have ended.

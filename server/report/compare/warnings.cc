@@ -175,8 +175,13 @@ Warnings UnequalParameters(const Facts& facts) {
 Warnings SeveralChanges(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    if (!row.compared() || row.changed.size() < 2) continue;
-    parts.push_back(absl::StrCat(row.label, " (", absl::StrJoin(row.changed, ", "), ")"));
+    if (!row.compared()) continue;
+    Parts written;
+    for (const std::string& path : row.changed) {
+      if (row.follows.count(path) == 0) written.push_back(path);
+    }
+    if (written.size() < 2) continue;
+    parts.push_back(absl::StrCat(row.label, " (", absl::StrJoin(written, ", "), ")"));
   }
   return Spoken(WarningKind::kSeveralChanges,
                 "more than one thing differs from the baseline: ", parts);

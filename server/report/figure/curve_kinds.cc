@@ -52,25 +52,50 @@ std::vector<ReducedCurve> ReduceWindows(const SettingCurves& curves, const Curve
   };
 }
 
+// Whether a window of so many steps has all of the settings' curves.
+bool HasAll(const Input& input, uint32_t window) {
+  uint32_t first = UINT32_MAX, last = 0;
+  for (const ReducedSetting& setting : input.settings) {
+    for (const ReducedCurve& curve : setting.panels) {
+      if (curve.converged + curve.diverged == 0) continue;
+      first = std::min(first, curve.first_step);
+      last = std::max(last, curve.last_step);
+    }
+  }
+  return first > last || last - first < window;
+}
+
+// One panel where the first window has all: the last would show the same again.
 absl::StatusOr<Drawing> DrawWindows(const Input& input) {
-  return DrawCurves(input, {{absl::StrCat("First ", input.curves.first_steps, " steps"),
-                             SmoothingText(input, 0), 0},
-                            {absl::StrCat("Last ", input.curves.last_steps, " steps"),
-                             SmoothingText(input, 1), input.curves.last_steps}});
+  const std::string all = "All steps";
+  const uint32_t first = input.curves.first_steps, last = input.curves.last_steps;
+  if (HasAll(input, first)) return DrawCurves(input, {{all, SmoothingText(input, 0)}});
+  CurvePanel right = {all, SmoothingText(input, 1)};
+  if (!HasAll(input, last)) {
+    right.title = absl::StrCat("Last ", last, " steps");
+    right.last_steps = last;
+  }
+  return DrawCurves(input,
+                    {{absl::StrCat("First ", first, " steps"), SmoothingText(input, 0)}, right});
 }
 
 // The first window has a smoothing of its own.
-std::string WindowsSmoothText(const Input& input) {
+std::string WindowsSmoothText(const Input& input, bool one_panel) {
   if (input.curves.smooth <= kFirstSmooth) return SmoothText(input);
-  return absl::StrCat("trailing means over ", kFirstSmooth, " and over ", input.curves.smooth,
+  const std::string second = one_panel ? "" : absl::StrCat(" and over ", input.curves.smooth);
+  return absl::StrCat("trailing means over ", kFirstSmooth, second,
                       " steps (a fifth of a shorter curve)");
 }
 
 std::string WindowsCaption(const Input& input) {
-  return CurvesCaption(
-      input,
-      absl::StrCat("the first ", input.curves.first_steps, " steps at the left and the last ",
-                   input.curves.last_steps, " at the right; ", WindowsSmoothText(input), "."));
+  const uint32_t first = input.curves.first_steps, last = input.curves.last_steps;
+  const bool one_panel = HasAll(input, first);
+  const std::string right =
+      HasAll(input, last) ? std::string("all") : absl::StrCat("the last ", last);
+  const std::string shown = one_panel ? std::string("all steps")
+                                      : absl::StrCat("the first ", first, " steps at the left and ",
+                                                     right, " at the right");
+  return CurvesCaption(input, absl::StrCat(shown, "; ", WindowsSmoothText(input, one_panel), "."));
 }
 
 std::vector<ReducedCurve> ReduceCumulative(const SettingCurves& curves,
@@ -114,7 +139,9 @@ constexpr Kind kLoss = {
 constexpr Kind kWindows = {
     .name = "windows",
     .title = "The first and the last steps",
-    .help = "the same over the first 100 and over the last 200 steps, each with a range of its own",
+    .help =
+        "the same over the first 100 and over the last 200 steps, each with a range of its own; a "
+        "run of at most 100 steps has one panel",
     .key = kTrainLoss,
     .wide = true,
     .row_windows = false,

@@ -59,6 +59,7 @@ constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and where t
 constexpr size_t kRoomy = 8;                      // rows in all
 constexpr double kMaxHeight = 9.5;                // of a page
 constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
+constexpr double kMarkerRadius = 2.5;           // of a mean: points
 constexpr double kDotRadius = 1, kDot = 0.042;  // of a seed: points, and its room in inches
 constexpr int kDotLevels = 3;
 constexpr double kValueSize = 7.5, kHeadSize = 6.5;
@@ -148,7 +149,8 @@ void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
   if (!points.x.empty()) panel->layers.push_back(std::move(points));
 }
 
-// Mean and interval; `base` is the row's lower border in the panel's data, a row being 1 high.
+// Mean and interval; `base` is the row's lower border in the panel's data, a row being 1 high. The
+// mean is a stroke, but an open marker for a setting whose hue another one has, too.
 void AddDot(const DotRow& row, double base, Panel* panel) {
   if (!row.mean.defined()) return;
   const double y = base + 0.64;
@@ -162,7 +164,13 @@ void AddDot(const DotRow& row, double base, Panel* panel) {
     strokes.dy = {0};
     panel->layers.push_back(strokes);
   }
-  panel->layers.push_back(Strokes{{row.mean.value}, {y - 0.17}, {0}, {0.34}, row.style.line, 1.8});
+  if (row.style.open) {
+    panel->layers.push_back(
+        Points{{row.mean.value}, {y}, row.style.line, row.style.marker, true, kMarkerRadius});
+  } else {
+    panel->layers.push_back(
+        Strokes{{row.mean.value}, {y - 0.17}, {0}, {0.34}, row.style.line, 1.8});
+  }
 }
 
 void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* figure) {

@@ -138,12 +138,25 @@ std::string SensitivityCsv(const SensitivityData& sensitivity) {
   return csv;
 }
 
-constexpr double kCountLine = 0.115;  // inches, of a line of counts
-constexpr double kDodge = 0.03;       // inches between settings at one value
+constexpr double kCountLine = 0.115;   // inches, of a line of counts
+constexpr double kMaxTickLabel = 0.6;  // inches
+constexpr double kDodge = 0.03;        // inches between settings at one value
+constexpr double kPad = 0.06;          // of the axis's length, at least, beyond its ends
+
+// Room beyond both ends of an axis `wide` inches long in which their labels don't reach the next
+// panel's, as a share of what is between them.
+double PadForLabels(const SensitivityData& sensitivity, double wide) {
+  double half = 0;
+  for (const std::string& label : sensitivity.labels) {
+    half = std::max(half, TextWidth(ElideMiddle(label, kMaxTickLabel, kLabelSize), kLabelSize) / 2);
+  }
+  const double share = std::min(half / wide, 0.25);  // of the whole axis
+  return std::max(kPad, share / (1 - 2 * share));
+}
 
 // Places of the axis's values: numbers, on a logarithmic axis where they span a factor of 5; else
 // 1, 2, 3, ….
-Axis ValueAxisOf(const SensitivityData& sensitivity, std::vector<double>* places) {
+Axis ValueAxisOf(const SensitivityData& sensitivity, double pad, std::vector<double>* places) {
   *places = sensitivity.values;
   if (places->size() != sensitivity.labels.size()) {
     places->clear();
@@ -154,7 +167,7 @@ Axis ValueAxisOf(const SensitivityData& sensitivity, std::vector<double>* places
   Extent extent;
   for (const double place : *places) extent.Add(place);
   const bool log = extent.low() > 0 && extent.high() / extent.low() >= 5;
-  Axis axis = log ? LogAxis(extent, 0.06, 5) : LinearAxis(extent, 0.06, 5);
+  Axis axis = log ? LogAxis(extent, pad, 5) : LinearAxis(extent, pad, 5);
   axis.ticks.clear();
   for (size_t i = 0; i < places->size(); ++i) {
     axis.ticks.push_back({(*places)[i], sensitivity.labels[i]});
@@ -168,7 +181,7 @@ void ThinTickLabels(Panel* panel) {
   std::stable_sort(panel->x.ticks.begin(), panel->x.ticks.end(),
                    [](const Tick& a, const Tick& b) { return a.at < b.at; });
   for (Tick& tick : panel->x.ticks) {
-    tick.label = ElideMiddle(tick.label, 0.6, kLabelSize);
+    tick.label = ElideMiddle(tick.label, kMaxTickLabel, kLabelSize);
     const double half = TextWidth(tick.label, kLabelSize) / 2, at = XInches(*panel, tick.at);
     if (at - half < free) {
       tick.label.clear();
@@ -327,7 +340,7 @@ absl::StatusOr<Figure> DrawTogether(const Input& input, const SensitivityData& s
   panel.top = panel.bottom + (input.width >= 5 ? 1.75 : 1.6);
   figure.height = panel.top + 0.12 + kCountLine * static_cast<double>(counted);
   std::vector<double> places;
-  panel.x = ValueAxisOf(sensitivity, &places);
+  panel.x = ValueAxisOf(sensitivity, kPad, &places);
   panel.y = MetricAxis(sensitivity, TicksOver(panel.top - panel.bottom));
   ThinTickLabels(&panel);
   const double middle = (static_cast<double>(sensitivity.settings.size()) - 1) / 2;
@@ -368,7 +381,8 @@ absl::StatusOr<Figure> DrawMultiples(const Input& input, const SensitivityData& 
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
-    panel.x = ValueAxisOf(sensitivity, &places);
+    panel.x =
+        ValueAxisOf(sensitivity, PadForLabels(sensitivity, panel.right - panel.left), &places);
     panel.y = MetricAxis(sensitivity, TicksOver(panel.top - panel.bottom));
     ThinTickLabels(&panel);
     for (size_t s = 0; s < settings.size(); ++s) {

@@ -20,6 +20,7 @@ Style StyleOf(size_t index) {
   Style style = kStyles[index % kStyles.size()];
   if (round > 0) {
     style.dash = kStyles[(index + 3 * round) % kStyles.size()].dash;
+    style.marker = kStyles[(index + 3 * (round - 1)) % kStyles.size()].marker;
     style.open = true;
   }
   return style;

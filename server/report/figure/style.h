@@ -25,8 +25,9 @@ struct Style {
   bool open = false;
 };
 
-// Of the index-th setting, the baseline being the first. Hues return from the eighth on, with
-// another dash and an open marker. In grey two hues look alike: dashes and labels carry identity.
+// Of the index-th setting, the baseline being the first. Hues return from the eighth on, each time
+// with another dash and another marker, which is open. In grey two hues look alike: dashes and
+// labels carry identity.
 Style StyleOf(size_t index);
 
 // `share` of the way to white, opaque: what seeds are drawn with.

@@ -140,6 +140,18 @@ TEST(FindWarningsTest, NamesWhatElseChanged) {
                           "model.norm.placement)"));
 }
 
+TEST(FindWarningsTest, WhatFollowsFromAChangeIsNoSecondOne) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "pre") continue;
+    cell.changed = {{"model.norm.bias", cell.labels[0]}, {"model.norm.kind", cell.labels[0]}};
+    if (cell.labels[0] == "post") cell.follows = {"model.norm.bias"};
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kSeveralChanges),
+              ElementsAre("more than one thing differs from the baseline: none (model.norm.bias, "
+                          "model.norm.kind)"));
+}
+
 TEST(FindWarningsTest, NamesMixedProvenance) {
   ComparisonInput input = Sound();
   for (Cell& cell : input.cells) {

@@ -55,8 +55,14 @@ TEST(CaptionsTest, SayWhichRunsHaveThinLines) {
 
 TEST(CaptionsTest, SayWhatEachWindowAverages) {
   const Words words(NormsGrid(2));
-  EXPECT_THAT(words.Caption("windows", Shapes(2, 0)),
-              HasSubstr("trailing means over 5 and over 20 steps"));
+  const auto of_steps = [&words](uint32_t steps) {
+    return words.Caption("windows", {{"pre", 3, 2, steps, 2}, {"post", 3, 2, 20, 2}});
+  };
+  EXPECT_THAT(of_steps(201), HasSubstr("the first 100 steps at the left and the last 200 at the "
+                                       "right; trailing means over 5 and over 20 steps"));
+  EXPECT_THAT(of_steps(200), HasSubstr("the first 100 steps at the left and all at the right; "));
+  EXPECT_THAT(of_steps(101), HasSubstr("the first 100 steps at the left and all at the right; "));
+  EXPECT_THAT(of_steps(100), HasSubstr("by step, all steps; trailing means over 5 steps"));
 }
 
 TEST(CaptionsTest, DescribeTheWindowsThatAreDrawn) {

@@ -46,6 +46,25 @@ std::vector<Example> Examples() {
                        {"`all` diverged", 3.5, 2.7, 1000, 3, 3},
                        {"equal", 3.4, 2.4, 1000, 12}}});
   examples.push_back({"flat", Settings({{"one", {2, 2}}, {"two", {2, 2}}}), {{"one", 2, 2, 1, 1}}});
+  // More settings than colours, two tuned values, runs shorter than a window.
+  Example ten{"ten", {}, {}};
+  rows.clear();
+  for (int i = 0; i < 10; ++i) {
+    rows.push_back({absl::StrCat("s", i), {2.4 + .01 * i, 2.5 - .01 * i, 2.45}});
+    ten.shapes.push_back({rows.back().first, 3.4, 2.3, 60, 3});
+  }
+  ten.grid = Settings(rows);
+  ten.grid.axes.push_back({"lr", {"0.003", "0.01"}, true, {.003, .01}, "0.01"});
+  for (report::Cell& cell : ten.grid.cells) cell.labels.emplace_back("0.003");
+  for (size_t i = 0, all = ten.grid.cells.size(); i < all; ++i) {
+    ten.grid.cells.push_back(ten.grid.cells[i]);
+    ten.grid.cells.back().labels[1] = "0.01";
+    ten.grid.cells.back().value = *ten.grid.cells[i].value + .05;
+  }
+  examples.push_back(ten);
+  Example two{"short", Settings({{"a", {2.4, 2.5}}, {"b", {2.6, 2.7}}}), {}};
+  two.shapes = {{"a", 3.4, 2.4, 60, 2}, {"b", 3.4, 2.6, 60, 2}};
+  examples.push_back(two);
   return examples;
 }
 

@@ -297,6 +297,79 @@ TEST(SmallMultiplesTest, FitOnAPageWithTitlesAndFootnote) {
   EXPECT_GT(refused, 0u);
 }
 
+// Labels on the x axes of a figure's lowest panels.
+std::vector<std::string> ValueLabels(const Figure& figure) {
+  std::vector<std::string> labels;
+  for (const Panel& panel : figure.panels) {
+    for (const Tick& tick : panel.x.ticks) {
+      if (!tick.label.empty()) labels.push_back(tick.label);
+    }
+  }
+  return labels;
+}
+
+TEST(SmallMultiplesTest, LabelBothOfTwoTunedValues) {
+  report::ComparisonInput grid;
+  grid.key = "eval/loss";
+  grid.axes = {{"norm", {}, false, {}, {}}, {"lr", {"0.003", "0.01"}, true, {.003, .01}, "0.01"}};
+  for (int setting = 0; setting < 9; ++setting) {
+    grid.axes[0].labels.push_back(absl::StrCat("n", setting));
+    for (const std::string& rate : grid.axes[1].labels) {
+      report::Cell cell;
+      cell.labels = {grid.axes[0].labels.back(), rate};
+      cell.outcome = report::RunOutcome::kDone;
+      cell.value = 2 + .1 * setting;
+      grid.cells.push_back(std::move(cell));
+    }
+  }
+  const auto comparison = report::Compare(grid);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const Kind& kind = *FindKind("sensitivity");
+  for (const double width : kWidths) {
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, width));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const std::vector<std::string> labels = ValueLabels(drawing->figure);
+    EXPECT_GE(labels.size(), 6u);
+    EXPECT_EQ(std::count(labels.begin(), labels.end(), "0.003"),
+              std::count(labels.begin(), labels.end(), "0.01"));
+  }
+}
+
+TEST(WindowsTest, TitleWhatIsThere) {
+  const report::ComparisonInput grid = Settings({{"a", {2, 2.1}}, {"b", {2.2, 2.3}}});
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("windows");
+  const auto titles = [&](uint32_t steps) {
+    const auto drawing = Draw(
+        kind, MakeInput(kind, grid, *comparison, {{"a", 3, 2, steps, 2}, {"b", 3, 2, 9, 2}}, 6.75));
+    std::vector<std::string> found;
+    for (const Text& text : drawing->figure.texts) {
+      if (absl::EndsWith(text.text, " steps")) found.push_back(text.text);
+    }
+    EXPECT_EQ(drawing->figure.panels.size(), found.size());
+    return found;
+  };
+  EXPECT_THAT(titles(60), ElementsAre("All steps"));
+  EXPECT_THAT(titles(100), ElementsAre("All steps"));
+  EXPECT_THAT(titles(150), ElementsAre("First 100 steps", "All steps"));
+  EXPECT_THAT(titles(201), ElementsAre("First 100 steps", "Last 200 steps"));
+}
+
+TEST(SummaryTest, MarksSettingsWhoseColoursReturn) {
+  std::vector<std::pair<std::string, std::vector<double>>> rows;
+  for (int i = 0; i < 10; ++i) rows.push_back({absl::StrCat("n", i), {2, 2.1}});
+  const report::ComparisonInput grid = Settings(rows);
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("summary");
+  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, 6.75));
+  std::vector<Marker> open;
+  for (const Layer& layer : drawing->figure.panels.at(0).layers) {
+    const auto* points = std::get_if<Points>(&layer);
+    if (points != nullptr && points->open) open.push_back(points->marker);
+  }
+  EXPECT_THAT(open, ElementsAre(Marker::kCircle, Marker::kSquare, Marker::kTriangle));
+}
+
 TEST(KindTest, GivesTheSameBytesTwice) {
   const auto grid = NormsGrid(2);
   const auto comparison = report::Compare(grid);

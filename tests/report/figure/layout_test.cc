@@ -80,10 +80,12 @@ TEST(TicksTest, SurviveDegenerateRanges) {
 }
 
 TEST(PaletteTest, GivesEverySettingAnotherLook) {
-  for (size_t a = 0; a < 14; ++a) {
-    for (size_t b = a + 1; b < 14; ++b) {
+  for (size_t a = 0; a < 28; ++a) {
+    for (size_t b = a + 1; b < 28; ++b) {
       const Style x = StyleOf(a), y = StyleOf(b);
-      EXPECT_FALSE(x.line.rgb == y.line.rgb && x.dash == y.dash && x.open == y.open) << a << b;
+      const bool same_marker = x.marker == y.marker && x.open == y.open;
+      EXPECT_FALSE(x.line.rgb == y.line.rgb && x.dash == y.dash) << a << b;
+      EXPECT_FALSE(x.line.rgb == y.line.rgb && same_marker) << a << b;
     }
   }
 }
