@@ -60,7 +60,7 @@ class ExperimentsTest : public ClientTest {
 };
 
 TEST_F(ExperimentsTest, SaysWhatTakesACell) {
-  for (const char* command : {"show", "runs", "wait", "cancel"}) {
+  for (const char* command : {"show", "runs", "watch"}) {
     const Outcome outcome = Run({command, "small/pre-s2"});
     EXPECT_EQ(outcome.code, kFailure);
     EXPECT_EQ(outcome.out, "");

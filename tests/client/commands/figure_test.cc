@@ -74,10 +74,12 @@ TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {
 }
 
 TEST_F(FigureTest, ReplacesAnEarlierPicture) {
-  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
-  for (const auto& [name, before] :
-       {std::pair("a.svg", svg_), std::pair("a.png", png),
-        std::pair("a.pdf", "%PDF-1.5\n%\xb5\xed\xae\xfb\n4 0 obj"), std::pair("empty.svg", "")}) {
+  const std::pair<std::string, std::string> files[] = {
+      {"a.svg", svg_},
+      {"a.png", std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16)},
+      {"a.pdf", "%PDF-1.5\n%\xb5\xed\xae\xfb\n4 0 obj"},
+      {"empty.svg", ""}};
+  for (const auto& [name, before] : files) {
     const std::string path = Write(name, before);
     EXPECT_EQ(Run({"figure", "small", "loss", "-o", path}).code, kSuccess) << name;
     EXPECT_EQ(Read(path), data_);

@@ -188,7 +188,8 @@ TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
 
 TEST_F(MetricsTest, NotesAKeyThatIsMissingBesideOthers) {
   AddSeries("pre-s1", "train/loss", {1});
-  for (const std::vector<std::string>& format : {std::vector<std::string>{"--csv"}, {}}) {
+  for (const std::vector<std::string>& format :
+       {std::vector<std::string>{"--csv"}, std::vector<std::string>{}}) {
     std::vector<std::string> arguments = {"metrics", "small", "-k", "train/loss", "-k", "foo"};
     arguments.insert(arguments.end(), format.begin(), format.end());
     const Outcome outcome = Run(arguments);
@@ -208,7 +209,8 @@ TEST_F(MetricsTest, NotesThatTheStepsAskedForHaveNoPoints) {
 TEST_F(MetricsTest, WaitsForTheFirstPointBeforeItFails) {
   have_points_ = false;
   const std::string missing = "error: no run of small has foo: all ended without a point\n";
-  for (const std::vector<std::string>& format : {std::vector<std::string>{"--csv"}, {}}) {
+  for (const std::vector<std::string>& format :
+       {std::vector<std::string>{"--csv"}, std::vector<std::string>{}}) {
     std::vector<std::string> arguments = {"metrics", "small", "-k", "foo"};
     arguments.insert(arguments.end(), format.begin(), format.end());
     for (const auto state : {v1::RunState::QUEUED, v1::RunState::RUNNING}) {
