@@ -69,7 +69,7 @@ TEST_F(ReportTest, DrawsFiguresInEveryFormat) {
 // Real files are known again by how they begin, so that a command can be run twice.
 TEST_F(ReportTest, RefreshesFiguresAndPages) {
   Written({"report", experiment_}, "r.html");
-  Written({"report", experiment_, "--at", "10"}, "r.html");
+  Written({"report", experiment_, "--at", "50"}, "r.html");
   for (const char* name : {"r.svg", "r.pdf", "r.png"}) {
     Written({"figure", experiment_, "loss"}, name);
     Written({"figure", experiment_, "forest", "--width", "double"}, name);

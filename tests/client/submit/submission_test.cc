@@ -78,8 +78,8 @@ TEST(LocateTest, NamesThePathOfAnOptionOnce) {
                         {"base.training.betas[0]", "base.training.betas[0]: no"},
                         {"base.training.trainer", "base.training.trainer is no"}}),
       ElementsAre("--set model.norm: kind: no", "--set training.betas: [0]: no",
-                  "--set training.trainer: base.training.trainer is no",
-                  "--set training.trainer: no"));
+                  "--set training.trainer: no",
+                  "--set training.trainer: base.training.trainer is no"));
 }
 
 TEST(MakeRequestTest, CarriesAllThatWasAsked) {
