@@ -144,44 +144,68 @@ HWY_INLINE void Mask(const Attention& a, const float* from, float* to) {
   }
 }
 
-// The same for a sequence of kLength positions, no more than lanes: all of a head's weights stay in
-// registers, where the loops above would store and load them between any two steps.
+// The same for a sequence of kLength positions, no more than lanes: a head's weights are as many
+// vectors, and stay in registers, where the loops above would store and load them between any two
+// steps.
 template <int kLength>
-HWY_NOINLINE void ShortForward(const Attention& a) {
-  const V16 scale = Set(a.scale);
-  V16 w[kLength];
+HWY_INLINE void ShortProducts(const Attention& a, const float* keys, const float* queries,
+                              V16 (&to)[kLength]) {
 #pragma GCC unroll 16
-  for (int key = 0; key < kLength; ++key) w[key] = Zero();
+  for (int key = 0; key < kLength; ++key) to[key] = Zero();
 #pragma GCC unroll 1
   for (int f = 0; f < a.features; ++f) {
-    const V16 q = Load(a.q + f * a.stride);
-    const float* const k = a.k + f * a.stride;
+    const V16 q = Load(queries + f * a.stride);
+    const float* const k = keys + f * a.stride;
 #pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) w[key] = MulAdd(Set(k[key]), q, w[key]);
+    for (int key = 0; key < kLength; ++key) to[key] = MulAdd(Set(k[key]), q, to[key]);
   }
-  if (a.kind == AttentionKind::kSoftmax) {
-    V16 largest = Set(-std::numeric_limits<float>::infinity());
-    const V16 lowest = largest;
-#pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) {
-      w[key] = Mul(w[key], scale);
-      largest = Max(largest, IfThenElse(Looks(a, 0, key), w[key], lowest));
-    }
+}
+
+// to[f] = Σ_t of[f][t]·w[t].
+template <int kLength>
+HWY_INLINE void SumShort(const Attention& a, const float* of, const V16 (&w)[kLength], float* to) {
+#pragma GCC unroll 1
+  for (int f = 0; f < a.features; ++f, of += a.stride, to += a.stride) {
     V16 sum = Zero();
 #pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) {
-      w[key] = IfThenElseZero(Looks(a, 0, key), Exp(Sub(w[key], largest)));
-      sum = Add(sum, w[key]);
-    }
-    const V16 inverse = Div(Set(1.0f), sum);
+    for (int t = 0; t < kLength; ++t) sum = MulAdd(Set(of[t]), w[t], sum);
+    StoreFirst(sum, kLength, to);
+  }
+}
+
+template <int kLength>
+HWY_INLINE void ShortSoftmax(const Attention& a, V16 (&w)[kLength]) {
+  const V16 scale = Set(a.scale), lowest = Set(-std::numeric_limits<float>::infinity());
+  V16 largest = lowest;
 #pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) {
-      w[key] = IfThenElseZero(Looks(a, 0, key), Mul(w[key], inverse));
-    }
+  for (int key = 0; key < kLength; ++key) {
+    w[key] = Mul(w[key], scale);
+    largest = Max(largest, IfThenElse(Looks(a, 0, key), w[key], lowest));
+  }
+  V16 sum = Zero();
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) {
+    w[key] = IfThenElseZero(Looks(a, 0, key), Exp(Sub(w[key], largest)));
+    sum = Add(sum, w[key]);
+  }
+  const V16 inverse = Div(Set(1.0f), sum);
+#pragma GCC unroll 16
+  for (int key = 0; key < kLength; ++key) {
+    w[key] = IfThenElseZero(Looks(a, 0, key), Mul(w[key], inverse));
+  }
+}
+
+template <int kLength>
+HWY_NOINLINE void ShortForward(const Attention& a) {
+  V16 w[kLength];
+  ShortProducts<kLength>(a, a.k, a.q, w);
+  if (a.kind == AttentionKind::kSoftmax) {
+    ShortSoftmax<kLength>(a, w);
   } else {
+    const V16 scale = Set(a.scale), bias = Set(a.bias);
 #pragma GCC unroll 16
     for (int key = 0; key < kLength; ++key) {
-      w[key] = IfThenElseZero(Looks(a, 0, key), Sigmoid(MulAdd(w[key], scale, Set(a.bias))));
+      w[key] = IfThenElseZero(Looks(a, 0, key), Sigmoid(MulAdd(w[key], scale, bias)));
     }
   }
 #pragma GCC unroll 16
@@ -191,30 +215,16 @@ HWY_NOINLINE void ShortForward(const Attention& a) {
     w[key] = Mul(w[key], Load(a.mask + key * kLanes));
     Store(w[key], a.dropped + key * kLanes);
   }
-#pragma GCC unroll 1
-  for (int f = 0; f < a.features; ++f) {
-    const float* const v = a.v + f * a.stride;
-    V16 sum = Zero();
-#pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) sum = MulAdd(Set(v[key]), w[key], sum);
-    StoreFirst(sum, kLength, a.context + f * a.stride);
-  }
+  SumShort<kLength>(a, a.v, w, a.context);
 }
 
-// Σ over positions of [position][lanes] by a row of each feature.
+// Of rows of weights that lie in memory.
 template <int kLength>
 HWY_INLINE void SumShort(const Attention& a, const float* of, const float* w, float* to) {
-  V16 row[kLength];
+  V16 rows[kLength];
 #pragma GCC unroll 16
-  for (int t = 0; t < kLength; ++t) row[t] = Load(w + t * kLanes);
-#pragma GCC unroll 1
-  for (int f = 0; f < a.features; ++f) {
-    const float* const from = of + f * a.stride;
-    V16 sum = Zero();
-#pragma GCC unroll 16
-    for (int t = 0; t < kLength; ++t) sum = MulAdd(Set(from[t]), row[t], sum);
-    StoreFirst(sum, kLength, to + f * a.stride);
-  }
+  for (int t = 0; t < kLength; ++t) rows[t] = Load(w + t * kLanes);
+  SumShort<kLength>(a, of, rows, to);
 }
 
 template <int kLength>
@@ -223,15 +233,7 @@ HWY_NOINLINE void ShortBackward(const AttentionBack& b) {
   float* const ds = b.scratch;                            // [keys][queries]
   float* const transposed = b.scratch + kLanes * kLanes;  // [queries][keys]
   V16 d[kLength];
-#pragma GCC unroll 16
-  for (int key = 0; key < kLength; ++key) d[key] = Zero();
-#pragma GCC unroll 1
-  for (int f = 0; f < a.features; ++f) {
-    const V16 dcontext = Load(b.dcontext + f * a.stride);
-    const float* const v = a.v + f * a.stride;
-#pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) d[key] = MulAdd(Set(v[key]), dcontext, d[key]);
-  }
+  ShortProducts<kLength>(a, a.v, b.dcontext, d);
   const bool softmax = a.kind == AttentionKind::kSoftmax;
   V16 mean = Zero();
 #pragma GCC unroll 16
