@@ -121,14 +121,16 @@ at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   const double scale = ScoreScale(config);
   const at::Tensor keys = k.transpose(1, 2);  // [R·B·H, d/H, T]
   const at::Tensor scores =
-      bias.defined() ? at::baddbmm(bias, q, keys, 1, scale) : q.bmm(keys) * scale;  // [R·B·H, S, T]
+      pass.At(Site::kAttentionScores, bias.defined() ? at::baddbmm(bias, q, keys, 1, scale)
+                                                     : q.bmm(keys) * scale);  // [R·B·H, S, T]
   at::Tensor weights =
       pass.At(Site::kAttentionWeights, Weights(scores, config.attention));  // [R·B·H, S, T]
   if (drop) weights = drop(weights);
   const at::Tensor context = weights.bmm(v);  // [R·B·H, S, d/H]
   const at::Tensor merged =
       MergeHeads(context, {shape.runs * shape.rows, 1, config.heads});  // [R·B, S, d]
-  return merged.reshape({shape.runs, -1, merged.size(2)});              // [R, B·S, d]
+  return pass.At(Site::kAttentionHeads,
+                 merged.reshape({shape.runs, -1, merged.size(2)}));  // [R, B·S, d]
 }
 
 at::Tensor CausalBias(const SequenceShape& shape, at::TensorOptions options) {

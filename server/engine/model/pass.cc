@@ -8,9 +8,41 @@
 namespace ablate::engine {
 namespace {
 
-bool IsOfAttention(Site site) {
-  return site == Site::kAttentionInput || site == Site::kAttentionWeights ||
-         site == Site::kAttentionOutput;
+// Whether a model has a site, which need not be in every block.
+bool HasSite(const ModelConfig& model, Site site) {
+  const bool sandwich = model.norm.placement == NormPlacement::kSandwich;
+  switch (site) {
+    case Site::kAttentionInput:
+    case Site::kAttentionScores:
+    case Site::kAttentionWeights:
+    case Site::kAttentionHeads:
+    case Site::kAttentionOutput:
+      return Attends(model);
+    case Site::kAttentionNormInput:
+    case Site::kAttentionNormOutput:
+      return HasAttentionNorm(model);
+    case Site::kAttentionPostNormInput:
+    case Site::kAttentionPostNormOutput:
+      return HasAttentionNorm(model) && sandwich;
+    case Site::kFeedForwardNormInput:
+    case Site::kFeedForwardNormOutput:
+      return HasFeedForwardNorm(model);
+    case Site::kFeedForwardPostNormInput:
+    case Site::kFeedForwardPostNormOutput:
+      return HasFeedForwardNorm(model) && sandwich;
+    case Site::kFinalNormInput:
+    case Site::kFinalNormOutput:
+      return model.norm.final;
+    case Site::kEmbedding:
+    case Site::kFeedForwardInput:
+    case Site::kFeedForwardHidden:
+    case Site::kFeedForwardOutput:
+    case Site::kBlockOutput:
+    case Site::kHeadInput:
+    case Site::kLogits:
+      break;
+  }
+  return true;
 }
 
 // Calls `visit(name, site, block)` for every site of the model.
@@ -18,7 +50,7 @@ template <typename Visit>
 void VisitSites(const ModelConfig& model, const Visit& visit) {
   for (int block = 0; block < model.layers; ++block) {
     for (const SiteInfo& info : kSites) {
-      if (!Attends(model) && IsOfAttention(info.site)) continue;
+      if (!HasSite(model, info.site)) continue;
       if (info.in_block || block == 0) visit(SiteName(info.site, block), info.site, block);
     }
   }

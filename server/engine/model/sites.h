@@ -12,17 +12,45 @@ namespace ablate::engine {
 
 // M positions are those that a block goes on with: all, or each row's last.
 enum class Site {
-  kEmbedding,          // tokens and positions, [R, B·T, d]
-  kAttentionInput,     // after the norm before it, [R, B·T, d]
-  kAttentionWeights,   // of every head, before dropout, [R·B·H, S, T]
-  kAttentionOutput,    // before it meets the residual stream, [R, M, d]
-  kFeedForwardInput,   // after the norm before it, [R, M, d]
-  kFeedForwardHidden,  // after the activation, and SwiGLU's product, [R, M, h]
-  kFeedForwardOutput,  // before it meets the residual stream, [R, M, d]
-  kBlockOutput,        // the residual stream, [R, M, d]
-  kHeadInput,          // after the final norm, [R, M, d]
-  kLogits,             // [R, M, V]
+  kEmbedding,                  // tokens and positions, [R, B·T, d]
+  kAttentionNormInput,         // [R, B·T, d], or [R, M, d] where the norm stands behind
+  kAttentionNormOutput,        // the same
+  kAttentionInput,             // after the norm before it, [R, B·T, d]
+  kAttentionScores,            // of every head, -inf where it may not look, [R·B·H, S, T]
+  kAttentionWeights,           // of every head, before dropout, [R·B·H, S, T]
+  kAttentionHeads,             // what each head read, side by side, [R, M, d]
+  kAttentionOutput,            // before it meets the residual stream, [R, M, d]
+  kAttentionPostNormInput,     // [R, M, d]
+  kAttentionPostNormOutput,    // [R, M, d]
+  kFeedForwardNormInput,       // [R, M, d]
+  kFeedForwardNormOutput,      // [R, M, d]
+  kFeedForwardInput,           // after the norm before it, [R, M, d]
+  kFeedForwardHidden,          // after the activation, and SwiGLU's product, [R, M, h]
+  kFeedForwardOutput,          // before it meets the residual stream, [R, M, d]
+  kFeedForwardPostNormInput,   // [R, M, d]
+  kFeedForwardPostNormOutput,  // [R, M, d]
+  kBlockOutput,                // the residual stream, [R, M, d]
+  kFinalNormInput,             // [R, M, d]
+  kFinalNormOutput,            // [R, M, d]
+  kHeadInput,                  // after the final norm, [R, M, d]
+  kLogits,                     // [R, M, V]
 };
+
+// A norm that a model may have, as the two sites around it.
+struct NormSite {
+  Site input;
+  Site output;
+};
+
+inline constexpr NormSite kAttentionNormSite = {Site::kAttentionNormInput,
+                                                Site::kAttentionNormOutput};
+inline constexpr NormSite kAttentionPostNormSite = {Site::kAttentionPostNormInput,
+                                                    Site::kAttentionPostNormOutput};
+inline constexpr NormSite kFeedForwardNormSite = {Site::kFeedForwardNormInput,
+                                                  Site::kFeedForwardNormOutput};
+inline constexpr NormSite kFeedForwardPostNormSite = {Site::kFeedForwardPostNormInput,
+                                                      Site::kFeedForwardPostNormOutput};
+inline constexpr NormSite kFinalNormSite = {Site::kFinalNormInput, Site::kFinalNormOutput};
 
 struct SiteInfo {
   Site site;
@@ -30,16 +58,29 @@ struct SiteInfo {
   absl::string_view name;  // within its block then
 };
 
-// Every site, in the order of the pass. A block's sites are called block.{i}.{name}.
+// Every site, in the order of a pass with norms before its sublayers. A block's sites are called
+// block.{i}.{name}.
 inline constexpr SiteInfo kSites[] = {
     {Site::kEmbedding, false, "embedding"},
+    {Site::kAttentionNormInput, true, "attention_norm.input"},
+    {Site::kAttentionNormOutput, true, "attention_norm.output"},
     {Site::kAttentionInput, true, "attention.input"},
+    {Site::kAttentionScores, true, "attention.scores"},
     {Site::kAttentionWeights, true, "attention.weights"},
+    {Site::kAttentionHeads, true, "attention.heads"},
     {Site::kAttentionOutput, true, "attention.output"},
+    {Site::kAttentionPostNormInput, true, "attention_post_norm.input"},
+    {Site::kAttentionPostNormOutput, true, "attention_post_norm.output"},
+    {Site::kFeedForwardNormInput, true, "feed_forward_norm.input"},
+    {Site::kFeedForwardNormOutput, true, "feed_forward_norm.output"},
     {Site::kFeedForwardInput, true, "feed_forward.input"},
     {Site::kFeedForwardHidden, true, "feed_forward.hidden"},
     {Site::kFeedForwardOutput, true, "feed_forward.output"},
+    {Site::kFeedForwardPostNormInput, true, "feed_forward_post_norm.input"},
+    {Site::kFeedForwardPostNormOutput, true, "feed_forward_post_norm.output"},
     {Site::kBlockOutput, true, "output"},
+    {Site::kFinalNormInput, false, "final_norm.input"},
+    {Site::kFinalNormOutput, false, "final_norm.output"},
     {Site::kHeadInput, false, "head.input"},
     {Site::kLogits, false, "logits"},
 };

@@ -87,26 +87,37 @@ NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pa
   return BatchPass(pass.norm_backward, pass.statistics, real, shape.rows * shape.length, options);
 }
 
+at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const NormSite& site,
+                      const NormConfig& config, const NormPass& norms, const BlockPass& pass) {
+  return pass.At(site.output, Norm(pass.At(site.input, x), norm, config, norms));
+}
+
 // How one sublayer f meets the residual stream x, with s the residual scale: x + s·f(norm x),
 // norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x; without x and s when there are no residual
 // additions.
 struct Sublayer {
   const ModelConfig& config;
   const NormParameters& norm;
+  const NormSite& norm_site;
   const NormParameters& post_norm;
+  const NormSite& post_norm_site;
   bool has_norm;
   const NormPass& norms;
+  const BlockPass& pass;
 
   bool Is(NormPlacement placement) const { return has_norm && config.norm.placement == placement; }
   at::Tensor Before(const at::Tensor& x) const {
     const bool inside = Is(NormPlacement::kPre) || Is(NormPlacement::kSandwich);
-    return inside ? Norm(x, norm, config.norm, norms) : x;
+    return inside ? TappedNorm(x, norm, norm_site, config.norm, norms, pass) : x;
   }
   at::Tensor After(const at::Tensor& stream, at::Tensor update) const {
-    if (Is(NormPlacement::kSandwich)) update = Norm(update, post_norm, config.norm, norms);
+    if (Is(NormPlacement::kSandwich)) {
+      update = TappedNorm(update, post_norm, post_norm_site, config.norm, norms, pass);
+    }
     const at::Tensor sum =
         config.residual ? at::add(stream, update, config.residual_scale) : update;
-    return Is(NormPlacement::kPost) ? Norm(sum, norm, config.norm, norms) : sum;
+    const bool behind = Is(NormPlacement::kPost);
+    return behind ? TappedNorm(sum, norm, norm_site, config.norm, norms, pass) : sum;
   }
 };
 
@@ -124,8 +135,14 @@ at::Tensor AttentionSublayer(const ModelConfig& config, const BlockParameters& b
                              const at::Tensor& x, const BlockPass& pass, const NormPass& norms,
                              const Steps& steps) {
   if (!Attends(config)) return steps.keep(x);
-  const Sublayer attention = {config, block.attention_norm, block.attention_post_norm,
-                              HasAttentionNorm(config), norms};
+  const Sublayer attention = {config,
+                              block.attention_norm,
+                              kAttentionNormSite,
+                              block.attention_post_norm,
+                              kAttentionPostNormSite,
+                              HasAttentionNorm(config),
+                              norms,
+                              pass};
   const at::Tensor in = pass.At(Site::kAttentionInput, attention.Before(x));    // [R, N, d]
   const at::Tensor update = pass.At(Site::kAttentionOutput, steps.attend(in));  // [R, M, d]
   return attention.After(steps.keep(x), steps.drop(update, Site::kAttentionOutput));
@@ -135,8 +152,14 @@ template <typename Steps>
 at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, const at::Tensor& x,
                       const BlockPass& pass, const NormPass& norms, const Steps& steps) {
   const at::Tensor stream = AttentionSublayer(config, block, x, pass, norms, steps);  // [R, M, d]
-  const Sublayer feed_forward = {config, block.feed_forward_norm, block.feed_forward_post_norm,
-                                 HasFeedForwardNorm(config), norms};
+  const Sublayer feed_forward = {config,
+                                 block.feed_forward_norm,
+                                 kFeedForwardNormSite,
+                                 block.feed_forward_post_norm,
+                                 kFeedForwardPostNormSite,
+                                 HasFeedForwardNorm(config),
+                                 norms,
+                                 pass};
   const at::Tensor in = pass.At(Site::kFeedForwardInput, feed_forward.Before(stream));  // [R, M, d]
   const at::Tensor hidden =
       pass.At(Site::kFeedForwardHidden,
@@ -170,7 +193,9 @@ class Forward {
       const BlockParameters& block = parameters_.blocks[static_cast<size_t>(i)];
       x = Cut(Block(i, block, x), block.feedback);  // [R, M, d]
     }
-    if (config_.norm.final) x = Norm(x, parameters_.final_norm, config_.norm, norms_);
+    if (config_.norm.final) {
+      x = TappedNorm(x, parameters_.final_norm, kFinalNormSite, config_.norm, norms_, whole);
+    }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
     x = Linear(whole.At(Site::kHeadInput, x), parameters_.head, LearningRule::kBackprop);
     return WithFeedback(whole.At(Site::kLogits, x));  // [R, M, V]
