@@ -161,24 +161,6 @@ class Group {
   std::vector<double> scores_;  // of theirs, [open][vocabulary]
 };
 
-// The data of the run's task, which what is drawn is written in.
-absl::StatusOr<SampledData> DataOf(const RunConfig& config) {
-  SampledData data;
-  if (const auto* documents = std::get_if<DocumentsTask>(&config.task)) {
-    data.documents = documents->documents.get();
-  } else if (const auto* text = std::get_if<TextTask>(&config.task)) {
-    data.text = text->text.get();
-  } else {
-    return absl::FailedPreconditionError(
-        "the run's task has no text: its tokens are numbers without a meaning");
-  }
-  const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
-  if (!shape.ok()) return shape.status();
-  if (shape->vocabulary == config.model.vocabulary) return data;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the data has ", shape->vocabulary, " tokens, but the model has ", config.model.vocabulary));
-}
-
 SampleWriter WriterOf(const SampledData& data, const RunConfig& config) {
   if (data.text != nullptr) return SampleWriter(*data.text);
   return SampleWriter(*data.documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
@@ -196,7 +178,7 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
                                       const SampleOptions& options, const std::atomic<bool>& stop,
                                       const std::function<void(std::vector<Sample>)>& on_samples) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  const absl::StatusOr<SampledData> data = DataOf(config);
+  const absl::StatusOr<SampledData> data = SampledDataOf(config);
   if (!data.ok()) return data.status();
   if (stop.load()) return Withdrawn();
   const absl::StatusOr<Opening> opening =

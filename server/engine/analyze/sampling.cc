@@ -187,6 +187,23 @@ const std::u32string& SampledData::alphabet() const {
   return documents != nullptr ? documents->alphabet : text->alphabet;
 }
 
+absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config) {
+  SampledData data;
+  if (const auto* documents = std::get_if<DocumentsTask>(&config.task)) {
+    data.documents = documents->documents.get();
+  } else if (const auto* text = std::get_if<TextTask>(&config.task)) {
+    data.text = text->text.get();
+  } else {
+    return absl::FailedPreconditionError(
+        "the run's task has no text: its tokens are numbers without a meaning");
+  }
+  const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
+  if (!shape.ok()) return shape.status();
+  if (shape->vocabulary == config.model.vocabulary) return data;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the data has ", shape->vocabulary, " tokens, but the model has ", config.model.vocabulary));
+}
+
 absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view prompt,
                                   uint32_t max_tokens) {
   absl::StatusOr<std::vector<uint32_t>> tokens = EncodePrompt(prompt, data.alphabet(), max_tokens);

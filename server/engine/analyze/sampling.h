@@ -51,6 +51,10 @@ struct SampledData {
   const std::u32string& alphabet() const;
 };
 
+// That of the run's task. FAILED_PRECONDITION if its tokens are numbers without a text;
+// INVALID_ARGUMENT if the data is not the model's.
+absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config);
+
 // How every sample begins and ends.
 struct Opening {
   std::vector<uint32_t> tokens;  // at least one

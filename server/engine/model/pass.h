@@ -18,9 +18,6 @@
 
 namespace ablate::engine {
 
-// The names of all sites that a model has.
-std::vector<std::string> SiteNames(const ModelConfig& model);
-
 // Given what comes to a site, returns what goes on from it: of the same shape and type.
 using Tap = std::function<at::Tensor(const at::Tensor&)>;
 

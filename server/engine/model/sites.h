@@ -4,9 +4,11 @@
 #define ABLATE_SERVER_ENGINE_MODEL_SITES_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/config.h"
 
 namespace ablate::engine {
 
@@ -93,6 +95,17 @@ inline std::string SiteName(Site site, int block) {
   }
   return "";
 }
+
+// A site of a model.
+struct SitePlace {
+  std::string name;
+  Site site;
+  int block = 0;  // 0 where it is in none
+};
+
+// All that a model has, and their names, block by block.
+std::vector<SitePlace> SitesOf(const ModelConfig& model);
+std::vector<std::string> SiteNames(const ModelConfig& model);
 
 }  // namespace ablate::engine
 

@@ -1,0 +1,150 @@
+// The machinery around every kind: pieces, stopping, and states to go on from.
+#include "server/engine/analysis.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/material.h"
+#include "server/engine/train/boundary.h"
+
+namespace ablate::engine {
+namespace {
+
+// Of the metadata of a state: pieces made and in all, which must fit.
+constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind";
+
+absl::Status NoState(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("no state of this analysis: ", why));
+}
+
+class PiecewiseAnalysis : public Analysis {
+ public:
+  // Makes it of a request that was checked.
+  static absl::StatusOr<std::unique_ptr<Analysis>> Make(AnalysisRequest request) {
+    absl::StatusOr<Material> material = ReadMaterial(request);
+    if (!material.ok()) return material.status();
+    auto made =
+        std::make_unique<PiecewiseAnalysis>(std::move(request.options), *std::move(material));
+    auto computation = std::visit(
+        [&](const auto& options) { return Compute(options, made->material_); }, made->options_);
+    if (!computation.ok()) return computation.status();
+    made->computation_ = *std::move(computation);
+    return made;
+  }
+
+  PiecewiseAnalysis(AnalysisOptions options, Material material)
+      : options_(std::move(options)), material_(std::move(material)) {}
+
+  int64_t pieces() const override { return computation_->pieces(); }
+  int64_t made() const override { return made_; }
+
+  absl::Status Advance(const std::atomic<bool>& stop) override {
+    material_.stop = &stop;
+    const absl::Status added = AtBoundary([&] {
+      CheckStop(material_);
+      computation_->Add(made_);
+      return absl::OkStatus();
+    });
+    material_.stop = nullptr;
+    if (added.ok()) ++made_;
+    if (!added.ok() && stop.load()) return absl::CancelledError("the analysis was stopped");
+    return added;
+  }
+
+  absl::StatusOr<std::string> Save() override {
+    return AtBoundary([&]() -> absl::StatusOr<std::string> {
+      const std::vector<StateTensor> state = computation_->State();
+      std::vector<at::Tensor> hosts;
+      std::vector<TensorView> views;
+      for (const StateTensor& of : state) {
+        hosts.push_back(of.tensor.contiguous());
+        views.push_back(
+            {of.name, TensorTypeOf(of.tensor), of.tensor.sizes().vec(), BytesOf(hosts.back())});
+      }
+      return WriteSafetensors(views, {{kKind, std::string(KindOf(options_).name)},
+                                      {kMade, absl::StrCat(made_)},
+                                      {kPieces, absl::StrCat(pieces())}});
+    });
+  }
+
+  absl::Status Restore(absl::string_view bytes) override {
+    return AtBoundary([&]() -> absl::Status {
+      const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
+      if (!file.ok()) return file.status();
+      const auto said = [&](const char* key) {
+        const auto found = file->metadata.find(key);
+        return found == file->metadata.end() ? std::string() : found->second;
+      };
+      int64_t made = 0;
+      if (said(kKind) != KindOf(options_).name) return NoState("it is of another kind");
+      if (said(kPieces) != absl::StrCat(pieces()) || !absl::SimpleAtoi(said(kMade), &made) ||
+          made < 0 || made > pieces()) {
+        return NoState("it is of another number of pieces");
+      }
+      const std::vector<StateTensor> state = computation_->State();
+      for (const StateTensor& to : state) {
+        const TensorView* from = file->Find(to.name);
+        const bool fits = from != nullptr && from->shape == to.tensor.sizes().vec() &&
+                          from->type == TensorTypeOf(to.tensor);
+        if (!fits) return NoState(absl::StrCat("it has no ", to.name, " of the same shape"));
+      }
+      for (const StateTensor& to : state) {
+        const at::Tensor read = at::empty(to.tensor.sizes(), to.tensor.options());
+        const absl::string_view from = file->Find(to.name)->bytes;
+        if (!from.empty()) std::memcpy(read.mutable_data_ptr(), from.data(), from.size());
+        at::Tensor(to.tensor).copy_(read);
+      }
+      made_ = made;
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<AnalysisResult> Finish() override {
+    return AtBoundary([&]() -> absl::StatusOr<AnalysisResult> {
+      if (made_ < pieces()) return absl::FailedPreconditionError("pieces are missing");
+      return computation_->Finish();
+    });
+  }
+
+ private:
+  static absl::string_view BytesOf(const at::Tensor& tensor) {
+    return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+  }
+
+  const AnalysisOptions options_;
+  Material material_;
+  std::unique_ptr<Computation> computation_;
+  int64_t made_ = 0;
+};
+
+absl::Status CheckRequest(const AnalysisRequest& request) {
+  const AnalysisKind& kind = KindOf(request.options);
+  const size_t subjects = request.subjects.size();
+  if (subjects < kind.least_subjects || subjects > kind.most_subjects) {
+    return absl::InvalidArgumentError(absl::StrCat("subjects: there are ", subjects,
+                                                   "; allowed: ", kind.least_subjects, " to ",
+                                                   kind.most_subjects));
+  }
+  for (const AnalysisSubject& subject : request.subjects) {
+    const std::vector<OptionProblem> problems = kind.check(request.options, subject.config.model);
+    if (problems.empty()) continue;
+    const OptionProblem& first = problems.front();
+    return absl::InvalidArgumentError(
+        absl::StrCat(first.field, ": ", first.complaint, "; allowed: ", first.allowed));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(AnalysisRequest request) {
+  if (const absl::Status checked = CheckRequest(request); !checked.ok()) return checked;
+  return AtBoundary([&] { return PiecewiseAnalysis::Make(std::move(request)); });
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,308 @@
+// The table of kinds: what each is called, reads, refuses and costs.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/engine/analysis.h"
+#include "server/engine/layout.h"
+#include "server/engine/model/sites.h"
+
+namespace ablate::engine {
+namespace {
+
+using Problems = std::vector<OptionProblem>;
+
+constexpr double kGradient = 3;  // forwards that a gradient costs with its own
+
+// Features at each token of a site; 0 where it has others than the tokens.
+uint64_t FeaturesAt(const ModelConfig& model, const std::string& site) {
+  for (const SitePlace& place : SitesOf(model)) {
+    if (place.name != site) continue;
+    switch (place.site) {
+      case Site::kAttentionScores:
+      case Site::kAttentionWeights:
+        return 0;
+      case Site::kFeedForwardHidden:
+        return static_cast<uint64_t>(model.hidden);
+      case Site::kLogits:
+        return static_cast<uint64_t>(model.vocabulary);
+      default:
+        return static_cast<uint64_t>(model.width);
+    }
+  }
+  return 0;
+}
+
+OptionProblem UnknownSite(const std::string& field, const std::string& site,
+                          const std::vector<std::string>& allowed) {
+  return {field, site, absl::StrCat("the model has no site \"", site, "\" of this kind"),
+          absl::StrJoin(allowed, ", ")};
+}
+
+// Of sites with features at each token.
+Problems CheckRowSite(const std::string& field, const std::string& site, const ModelConfig& model) {
+  if (site.empty() || FeaturesAt(model, site) > 0) return {};
+  std::vector<std::string> allowed;
+  for (std::string& name : SiteNames(model)) {
+    if (FeaturesAt(model, name) > 0) allowed.push_back(std::move(name));
+  }
+  return {UnknownSite(field, site, allowed)};
+}
+
+Problems CheckRowSites(const std::vector<std::string>& sites, const ModelConfig& model) {
+  Problems problems;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const std::string field = absl::StrCat("sites[", i, "]");
+    if (sites[i].empty()) problems.push_back({field, "", "it is empty", "a site of the model"});
+    for (OptionProblem& problem : CheckRowSite(field, sites[i], model)) {
+      problems.push_back(std::move(problem));
+    }
+    if (std::count(sites.begin(), sites.end(), sites[i]) > 1) {
+      problems.push_back({field, sites[i], "it is named twice", "each site once"});
+    }
+  }
+  return problems;
+}
+
+template <typename Options>
+const Options& Of(const AnalysisOptions& options) {
+  return std::get<Options>(options);
+}
+
+Problems NothingToCheck(const AnalysisOptions&, const ModelConfig&) { return {}; }
+
+uint64_t Squared(uint64_t x) { return x * x; }
+
+uint64_t WidthOf(const RunConfig& config) { return static_cast<uint64_t>(config.model.width); }
+
+uint64_t States(const ModelConfig& model) { return static_cast<uint64_t>(model.layers) + 1; }
+
+uint64_t ParametersOf(const RunConfig& config) {
+  return static_cast<uint64_t>(MakeLayout(config.model).size);
+}
+
+// --- spectrum
+Problems CheckSpectrum(const AnalysisOptions& options, const ModelConfig& model) {
+  return CheckRowSite("site", Of<SpectrumOptions>(options).site, model);
+}
+
+AnalysisCost SpectrumCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                          size_t) {
+  const std::string& site = Of<SpectrumOptions>(options).site;
+  const uint64_t features = site.empty() ? WidthOf(config) : FeaturesAt(config.model, site);
+  return {1, 8 * Squared(features), 16 * features};
+}
+
+// --- cka
+Problems CheckCka(const AnalysisOptions& options, const ModelConfig& model) {
+  return CheckRowSites(Of<CkaOptions>(options).sites, model);
+}
+
+AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                     size_t subjects) {
+  const auto& sites = Of<CkaOptions>(options).sites;
+  const uint64_t count = subjects * (sites.empty() ? States(config.model) : sites.size());
+  uint64_t features = WidthOf(config);
+  for (const std::string& site : sites)
+    features = std::max(features, FeaturesAt(config.model, site));
+  const uint64_t exact = 8 * Squared(features) * count * (count + 1) / 2;
+  return {static_cast<double>(subjects), std::min<uint64_t>(exact, 1'000'000'000),
+          8 * Squared(count)};
+}
+
+// --- activations, weights, capture
+Problems CheckActivations(const AnalysisOptions& options, const ModelConfig& model) {
+  return CheckRowSites(Of<ActivationsOptions>(options).sites, model);
+}
+
+constexpr uint64_t kExactQuantiles = uint64_t{1} << 22;  // values that are kept for them
+
+AnalysisCost ActivationsCost(const AnalysisOptions& options, const RunConfig& config,
+                             uint64_t tokens, size_t) {
+  const auto& sites = Of<ActivationsOptions>(options).sites;
+  const uint64_t count = sites.empty() ? States(config.model) : sites.size();
+  const uint64_t kept = std::min(kExactQuantiles, tokens * WidthOf(config));
+  return {2, 8 * count * kept, 8 * 4096 * count};
+}
+
+AnalysisCost WeightsCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
+  const uint64_t tensors = MakeLayout(config.model).parameters.size();
+  return {0, 0, 8 * 4096 * tensors};
+}
+
+Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) {
+  const auto& sites = Of<CaptureOptions>(options).sites;
+  if (sites.empty()) return {{"sites", "", "there is none", "at least one site of the model"}};
+  const std::vector<std::string> names = SiteNames(model);
+  Problems problems;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const std::string field = absl::StrCat("sites[", i, "]");
+    if (std::find(names.begin(), names.end(), sites[i]) == names.end()) {
+      problems.push_back(UnknownSite(field, sites[i], names));
+    } else if (std::count(sites.begin(), sites.end(), sites[i]) > 1) {
+      problems.push_back({field, sites[i], "it is named twice", "each site once"});
+    }
+  }
+  return problems;
+}
+
+AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
+                         size_t) {
+  uint64_t elements = 0;
+  for (const std::string& site : Of<CaptureOptions>(options).sites) {
+    const uint64_t features = FeaturesAt(config.model, site);
+    const auto per_token =
+        static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
+    elements += tokens * (features > 0 ? features : per_token);
+  }
+  const uint64_t bytes = (config.precision == Precision::kFloat64 ? 8 : 4) * elements;
+  return {1, bytes, bytes};
+}
+
+// --- loss_landscape, hessian
+Problems CheckLossLandscape(const AnalysisOptions& options, const ModelConfig&) {
+  const auto& landscape = Of<LossLandscapeOptions>(options);
+  if (landscape.dims == 1 || landscape.points <= 101) return {};
+  return {{"points", absl::StrCat(landscape.points), absl::StrCat(landscape.points, " is too many"),
+           "2 to 101 where dims is 2"}};
+}
+
+AnalysisCost LossLandscapeCost(const AnalysisOptions& options, const RunConfig&, uint64_t, size_t) {
+  const auto& landscape = Of<LossLandscapeOptions>(options);
+  const double points = std::pow(landscape.points, landscape.dims) * landscape.directions;
+  const auto bytes = static_cast<uint64_t>(8 * points);
+  return {points, bytes, bytes};
+}
+
+AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                         size_t) {
+  const auto& hessian = Of<HessianOptions>(options);
+  const double products =
+      static_cast<double>(hessian.iterations) * (1 + hessian.density_runs) + hessian.trace_samples;
+  return {11 * products, 8 * ParametersOf(config) * (hessian.iterations + 1),
+          static_cast<uint64_t>(16 * products)};
+}
+
+// --- gradients and norms
+AnalysisCost GradientFlowCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
+  return {kGradient, 8 * (ParametersOf(config) + States(config.model)),
+          8 * (States(config.model) + MakeLayout(config.model).parameters.size())};
+}
+
+AnalysisCost GradientAlignmentCost(const AnalysisOptions&, const RunConfig& config, uint64_t,
+                                   size_t) {
+  return {2 * kGradient, 16 * ParametersOf(config),
+          32 * MakeLayout(config.model).parameters.size()};
+}
+
+Problems CheckHasNorm(const AnalysisOptions&, const ModelConfig& model) {
+  if (HasNorm(model.norm)) return {};
+  return {{"", "", "the model has no norm", "a model with one"}};
+}
+
+uint64_t Norms(const ModelConfig& model) { return 4 * static_cast<uint64_t>(model.layers) + 1; }
+
+AnalysisCost NormJacobianCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
+  return {kGradient, 160 * Norms(config.model), 160 * Norms(config.model)};
+}
+
+AnalysisCost NormStatisticsCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                                size_t) {
+  const uint64_t batches = 1 + Of<NormStatisticsOptions>(options).batch.size();
+  const uint64_t bytes = 160 * Norms(config.model) * batches;
+  return {static_cast<double>(batches), bytes, bytes};
+}
+
+AnalysisCost NormResponseCost(const AnalysisOptions& options, const RunConfig&, uint64_t, size_t) {
+  return {0, 0, uint64_t{80} * Of<NormResponseOptions>(options).size};
+}
+
+// --- attention, remove
+Problems CheckAttends(const ModelConfig& model) {
+  if (Attends(model)) return {};
+  return {{"", "", "the model has no attention", "a model whose model.attention.kind is not none"}};
+}
+
+Problems CheckAttention(const AnalysisOptions&, const ModelConfig& model) {
+  return CheckAttends(model);
+}
+
+AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
+                           size_t) {
+  const uint64_t heads = static_cast<uint64_t>(config.model.layers) * config.model.heads;
+  const bool maps = !Of<AttentionOptions>(options).maps.empty();
+  const uint64_t bytes =
+      8 * heads * (8 + static_cast<uint64_t>(config.model.heads)) +
+      (maps ? 8 * (heads + config.model.layers + 1) * Squared(std::min<uint64_t>(tokens, 512)) : 0);
+  return {1, bytes, bytes};
+}
+
+Problems CheckRemove(const AnalysisOptions& options, const ModelConfig& model) {
+  const auto& remove = Of<RemoveOptions>(options);
+  if (remove.part != RemovedPart::kFeedForward && !Attends(model)) return CheckAttends(model);
+  if (remove.replacement != Replacement::kUniform || remove.part == RemovedPart::kAttention) {
+    return {};
+  }
+  return {{"replacement", "uniform", "only weights of attention can be uniform",
+           "mean, zero; uniform where part is attention"}};
+}
+
+AnalysisCost RemoveCost(const AnalysisOptions& options, const RunConfig& config, uint64_t, size_t) {
+  const auto& remove = Of<RemoveOptions>(options);
+  const double parts = static_cast<double>(config.model.layers) *
+                       (remove.part == RemovedPart::kHead ? config.model.heads : 1);
+  const bool mean = remove.replacement == Replacement::kMean;
+  return {parts + 2 + (mean ? 1 : 0), 8 * States(config.model) * WidthOf(config),
+          static_cast<uint64_t>(16 * parts)};
+}
+
+// In the order of AnalysisOptions.
+constexpr AnalysisKind kKinds[] = {
+    {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
+    {"cka", 1, 64, 20'000, CheckCka, CkaCost},
+    {"activations", 1, 1, 20'000, CheckActivations, ActivationsCost},
+    {"weights", 1, 1, 0, NothingToCheck, WeightsCost},
+    {"capture", 1, 1, 2'000, CheckCapture, CaptureCost},
+    {"loss_landscape", 1, 1, 5'000, CheckLossLandscape, LossLandscapeCost},
+    {"hessian", 1, 1, 5'000, NothingToCheck, HessianCost},
+    {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost},
+    {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost},
+    {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost},
+    {"norm_statistics", 1, 1, 5'000, CheckHasNorm, NormStatisticsCost},
+    {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
+    {"attention", 1, 1, 20'000, CheckAttention, AttentionCost},
+    {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
+};
+static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
+
+}  // namespace
+
+absl::Span<const AnalysisKind> AnalysisKinds() { return kKinds; }
+
+const AnalysisKind& KindOf(const AnalysisOptions& options) { return kKinds[options.index()]; }
+
+AnalysisNumber NumberOf(std::string name, double value) {
+  if (!std::isfinite(value)) return UndefinedNumber(std::move(name), Undefined::kNonFinite);
+  return {std::move(name), value, std::nullopt};
+}
+
+AnalysisNumber UndefinedNumber(std::string name, Undefined reason) {
+  return {std::move(name), 0, reason};
+}
+
+absl::StatusOr<std::string> WriteArrays(const std::vector<AnalysisArray>& arrays) {
+  std::vector<TensorView> views;
+  std::map<std::string, std::string> metadata;
+  for (const AnalysisArray& array : arrays) {
+    views.push_back({array.name, array.type, array.shape, array.bytes});
+    metadata[absl::StrCat("axes.", array.name)] = absl::StrJoin(array.axes, ",");
+  }
+  return WriteSafetensors(views, metadata);
+}
+
+}  // namespace ablate::engine

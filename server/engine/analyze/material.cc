@@ -1,0 +1,244 @@
+#include "server/engine/analyze/material.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <numbers>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/sampling.h"
+#include "server/engine/data/random.h"
+#include "server/engine/model/layers.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/train/checkpoint.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr uint32_t kMaxPromptTokens = 512;
+
+// The prompt as one row, of which every token but the first is a target.
+absl::StatusOr<TokenBatch> PromptBatch(const RunConfig& config, const std::string& prompt) {
+  const absl::StatusOr<SampledData> data = SampledDataOf(config);
+  if (!data.ok()) return data.status();
+  const auto longest = std::min(kMaxPromptTokens, static_cast<uint32_t>(config.model.context));
+  const absl::StatusOr<Opening> opening =
+      OpeningOf(*data, prompt, longest - (data->documents != nullptr ? 1 : 0));
+  if (!opening.ok()) return opening.status();
+  TokenBatch batch;
+  batch.rows = 1;
+  batch.length = static_cast<int64_t>(opening->tokens.size());
+  batch.inputs.assign(opening->tokens.begin(), opening->tokens.end());
+  batch.targets.assign(batch.inputs.begin() + 1, batch.inputs.end());
+  batch.targets.push_back(TokenBatch::kIgnored);
+  batch.lengths = {batch.length};
+  return batch;
+}
+
+// Whole rows of the held-out batches until there are `tokens` of them, in parts.
+std::vector<TokenBatch> HeldOutRows(const BatchSource& source, uint64_t tokens) {
+  std::vector<TokenBatch> parts;
+  uint64_t taken = 0;
+  for (size_t index = 0; index < source.HeldOutBatches(); ++index) {
+    const TokenBatch batch = source.HeldOut(index);
+    const auto length = static_cast<uint64_t>(batch.length);
+    const uint64_t room = taken < tokens ? (tokens - taken) / length : 0;
+    const uint64_t wanted = taken == 0 ? std::max<uint64_t>(room, 1) : room;
+    const int64_t rows =
+        std::min(batch.rows, static_cast<int64_t>(std::min<uint64_t>(wanted, INT64_MAX)));
+    const int64_t together = std::max<int64_t>(1, static_cast<int64_t>(kPieceTokens / length));
+    for (int64_t first = 0; first < rows; first += together) {
+      parts.push_back(batch.Rows(first, std::min(together, rows - first)));
+    }
+    taken += static_cast<uint64_t>(rows) * length;
+    if (rows < batch.rows) break;
+  }
+  return parts;
+}
+
+absl::StatusOr<std::vector<TokenBatch>> BatchesOf(const RunConfig& config,
+                                                  const AnalysisInputs& inputs) {
+  if (!inputs.prompt.empty()) {
+    absl::StatusOr<TokenBatch> prompt = PromptBatch(config, inputs.prompt);
+    if (!prompt.ok()) return prompt.status();
+    return std::vector<TokenBatch>{*std::move(prompt)};
+  }
+  const auto source = MakeBatchSource(config);
+  if (!source.ok()) return source.status();
+  return HeldOutRows(**source, inputs.tokens);
+}
+
+bool ReadsTheSame(const std::vector<TokenBatch>& a, const std::vector<TokenBatch>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TokenBatch& x, const TokenBatch& y) {
+                      return x.rows == y.rows && x.inputs == y.inputs && x.targets == y.targets;
+                    });
+}
+
+}  // namespace
+
+absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint) {
+  SubjectModel subject;
+  subject.layout = MakeLayout(config.model, config.training.rule);
+  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(subject.layout, checkpoint);
+  if (!read.ok()) return read.status();
+  subject.config = std::move(config);
+  subject.values = FlatTensor(read->type, read->parameters).unsqueeze(0);
+  const at::Tensor buffers = FlatTensor(read->type, read->buffers);
+  if (buffers.numel() > 0) subject.buffers = buffers.unsqueeze(0);
+  subject.parameters =
+      BindParameters(subject.config.model, subject.layout,
+                     ParameterViews(subject.layout, subject.values), subject.buffers);
+  return subject;
+}
+
+absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request) {
+  Material material;
+  material.seed = request.seed;
+  const bool reads = KindOf(request.options).default_tokens > 0;
+  for (const AnalysisSubject& from : request.subjects) {
+    absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint);
+    if (!subject.ok()) return subject.status();
+    material.subjects.push_back(*std::move(subject));
+    if (!reads) continue;
+    absl::StatusOr<std::vector<TokenBatch>> batches = BatchesOf(from.config, request.inputs);
+    if (!batches.ok()) return batches.status();
+    if (material.subjects.size() == 1) {
+      material.batches = *std::move(batches);
+    } else if (!ReadsTheSame(material.batches, *batches)) {
+      return absl::FailedPreconditionError(
+          "the models are held to different sequences: only those that read the same are compared");
+    }
+  }
+  for (const TokenBatch& batch : material.batches) material.tokens += batch.tokens();
+  return material;
+}
+
+std::string SiteOr(const std::string& site, const ModelConfig& model) {
+  return site.empty() ? SiteName(Site::kBlockOutput, model.layers - 1) : site;
+}
+
+std::vector<std::string> SitesOr(const std::vector<std::string>& sites, const ModelConfig& model) {
+  if (!sites.empty()) return sites;
+  std::vector<std::string> states = {SiteName(Site::kEmbedding, 0)};
+  for (int i = 0; i < model.layers; ++i) states.push_back(SiteName(Site::kBlockOutput, i));
+  return states;
+}
+
+void CheckStop(const Material& material) {
+  TORCH_CHECK(material.stop == nullptr || !material.stop->load(), "the analysis is to stop");
+}
+
+Taps TapsOf(const Material& material, const ModelConfig& model,
+            std::vector<std::pair<std::string, Tap>> taps) {
+  for (int i = 0; i < model.layers; ++i) {
+    taps.emplace_back(SiteName(Site::kBlockOutput, i),
+                      Observe([&material](const at::Tensor&) { CheckStop(material); }));
+  }
+  absl::StatusOr<Taps> made = Taps::Make(model, std::move(taps));
+  TORCH_CHECK(made.ok(), made.status().message());
+  return *std::move(made);
+}
+
+StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
+  return MakeStackBatch({&batch}, subject.config.model.loss, subject.values.options());
+}
+
+std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
+                                    const TokenBatch& batch,
+                                    const std::vector<std::string>& sites) {
+  const at::NoGradGuard no_grad;
+  ModelConfig everywhere = subject.config.model;
+  everywhere.loss = LossPositions::kAll;  // or the last block would go on with the last ones alone
+  std::vector<at::Tensor> captured(sites.size());
+  std::vector<std::pair<std::string, Tap>> observers;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    observers.emplace_back(sites[i], Observe([&captured, i](const at::Tensor& x) {
+                             captured[i] = x.flatten(0, -2).to(at::kDouble);
+                           }));
+  }
+  const Taps taps = TapsOf(material, everywhere, std::move(observers));
+  Logits(everywhere, subject.parameters, BatchOf(subject, batch), {.taps = &taps});
+  return captured;
+}
+
+Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass) {
+  const at::NoGradGuard no_grad;
+  const StackBatch stack = BatchOf(subject, batch);
+  const at::Tensor logits = Logits(subject.config.model, subject.parameters, stack, pass);
+  at::Tensor hit = logits.argmax(-1).eq(stack.targets);  // [1, N]
+  Score score;
+  score.targets = static_cast<double>(stack.targets.numel());
+  if (stack.counted.defined()) {
+    hit = hit.logical_and(stack.counted.to(at::kBool));
+    score.targets = stack.counted.sum(at::kDouble).item<double>();
+  }
+  score.loss = TokenLosses(logits, stack).sum(at::kDouble).item<double>();
+  score.hits = hit.sum().item<double>();
+  return score;
+}
+
+Leaves::Leaves(const SubjectModel& subject) {
+  for (const at::Tensor& view : ParameterViews(subject.layout, subject.values)) {
+    all.push_back(view.detach().requires_grad_());
+  }
+  parameters = BindParameters(subject.config.model, subject.layout, all, subject.buffers);
+}
+
+TensorType TensorTypeOf(const at::Tensor& values) {
+  switch (values.scalar_type()) {
+    case at::kDouble:
+      return TensorType::kF64;
+    case at::kFloat:
+      return TensorType::kF32;
+    case at::kLong:
+      return TensorType::kI64;
+    default:
+      TORCH_CHECK(false, "an array has elements of type ", values.scalar_type());
+  }
+}
+
+AnalysisArray ArrayOf(std::string name, std::vector<std::string> axes, const at::Tensor& values) {
+  const at::Tensor host = values.detach().to(at::kCPU).contiguous();
+  TORCH_CHECK(static_cast<size_t>(host.dim()) == axes.size(), name, " has ", host.dim(),
+              " dimensions, not ", axes.size());
+  return {std::move(name), std::move(axes), host.sizes().vec(), TensorTypeOf(host),
+          std::string(static_cast<const char*>(host.const_data_ptr()), host.nbytes())};
+}
+
+at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count) {
+  at::Tensor values = at::empty({count}, at::kDouble);
+  double* const out = values.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t word = SplitMix64::At(seed, static_cast<uint64_t>(first + i));
+    out[i] = 2 * std::ldexp(static_cast<double>(word >> 11), -53) - 1;
+  }
+  return values;
+}
+
+uint64_t DrawSeed(const Material& material, absl::string_view name) {
+  return StreamSeed(material.seed, absl::StrCat("analysis/", name));
+}
+
+at::Tensor NormalSequence(uint64_t seed, int64_t count) {
+  at::Tensor values = at::empty({count}, at::kDouble);
+  double* const out = values.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < count; i += 2) {
+    const auto uniform = [&](int64_t n) {
+      return std::ldexp(static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11),
+                        -53);
+    };
+    // 1 − u is never 0, of which there is no logarithm.
+    const double radius = std::sqrt(-2 * std::log1p(-uniform(i)));
+    const double angle = 2 * std::numbers::pi * uniform(i + 1);
+    out[i] = radius * std::cos(angle);
+    if (i + 1 < count) out[i + 1] = radius * std::sin(angle);
+  }
+  return values;
+}
+
+}  // namespace ablate::engine

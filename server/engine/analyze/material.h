@@ -1,0 +1,105 @@
+// What analyses work on: models at their checkpoints, the tokens that they read, and the few things
+// that most kinds do with both.
+#ifndef ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
+#define ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/analysis.h"
+#include "server/engine/config.h"
+#include "server/engine/data/batches.h"
+#include "server/engine/layout.h"
+#include "server/engine/model/batch.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/model/pass.h"
+
+namespace ablate::engine {
+
+// A model with the parameters of a checkpoint, outside autograd.
+struct SubjectModel {
+  RunConfig config;
+  ParameterLayout layout;
+  at::Tensor values;           // [1, P], in the precision of the checkpoint
+  at::Tensor buffers;          // [1, …]; undefined where the layout has none
+  ModelParameters parameters;  // views of both
+};
+
+struct Material {
+  std::vector<SubjectModel> subjects;
+  // What all subjects read, none of it padded, in parts of about kPieceTokens: a row at least.
+  std::vector<TokenBatch> batches;
+  uint64_t tokens = 0;  // of all batches
+  uint32_t seed = 0;
+  const std::atomic<bool>* stop = nullptr;  // null: nobody stops it
+};
+
+inline constexpr uint64_t kPieceTokens = 2048;
+
+// Reads what a request names. Errors as MakeAnalysis's.
+absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request);
+
+// INVALID_ARGUMENT if the file is no checkpoint of such a run.
+absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint);
+
+// --- For kinds
+
+// The site that options name: the last block's output if they name none.
+std::string SiteOr(const std::string& site, const ModelConfig& model);
+// Those that they name, or the embedding and every block's output.
+std::vector<std::string> SitesOr(const std::vector<std::string>& sites, const ModelConfig& model);
+
+// Throws c10::Error if the analysis is to stop.
+void CheckStop(const Material& material);
+// The taps, and at every block one that looks whether the analysis is to stop.
+Taps TapsOf(const Material& material, const ModelConfig& model,
+            std::vector<std::pair<std::string, Tap>> taps);
+
+// The batch as the model takes it.
+StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch);
+
+// What comes to each of `sites` ([1, n, features] in the model), at all positions also where the
+// loss reads the last ones only: [n, features] in float64, in the order of the batch. An
+// evaluation, outside autograd.
+std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
+                                    const TokenBatch& batch, const std::vector<std::string>& sites);
+
+// Of an evaluation's scores, [1, N, V]: sums over the targets that count, in float64.
+struct Score {
+  double loss = 0;
+  double hits = 0;
+  double targets = 0;
+};
+Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass);
+
+// The model's parameters as leaves of autograd, for exact derivatives or those of its rule.
+struct Leaves {
+  explicit Leaves(const SubjectModel& subject);
+  std::vector<at::Tensor> all;  // one a parameter of the layout, [1, shape…]
+  ModelParameters parameters;
+};
+
+// Of float64, float32 and int64; throws c10::Error for others.
+TensorType TensorTypeOf(const at::Tensor& values);
+// A tensor's elements as an array of the result, an axis for each dimension.
+AnalysisArray ArrayOf(std::string name, std::vector<std::string> axes, const at::Tensor& values);
+
+// R(seed)[first … first + count) of docs/analyses.md, as float64 in [−1, 1).
+at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count);
+
+// The seed of the draws of a tensor or a vector called `name`: a function of both, so that models
+// that share a tensor share what is drawn for it.
+uint64_t DrawSeed(const Material& material, absl::string_view name);
+// The n-th standard normal of such draws, [count] from the beginning, float64 (Box–Muller).
+at::Tensor NormalSequence(uint64_t seed, int64_t count);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_

@@ -1,0 +1,127 @@
+// How many directions a representation uses: the singular values of what comes to a site.
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/computation.h"
+
+namespace ablate::engine {
+namespace {
+
+// Of eigenvalues λ of XᵀX, each at least 0, of which one is above: λ = σ².
+struct Ranks {
+  double effective = 0;             // exp of the entropy of σ/Σσ (Roy & Vetterli 2007)
+  double effective_of_squares = 0;  // the same of λ/Σλ
+  double participation_ratio = 0;   // (Σλ)²/Σλ²
+  double stable = 0;                // Σλ/λ₁
+};
+
+double ExpEntropy(const at::Tensor& parts) {
+  const at::Tensor p = parts / parts.sum();
+  return std::exp(-at::xlogy(p, p).sum().item<double>());
+}
+
+Ranks RanksOf(const at::Tensor& eigenvalues) {
+  const double sum = eigenvalues.sum().item<double>();
+  return {ExpEntropy(eigenvalues.sqrt()), ExpEntropy(eigenvalues),
+          sum * sum / eigenvalues.square().sum().item<double>(),
+          sum / eigenvalues.max().item<double>()};
+}
+
+class Spectrum : public Computation {
+ public:
+  Spectrum(const SpectrumOptions& options, const Material& material)
+      : material_(material),
+        site_(SiteOr(options.site, material.subjects[0].config.model)),
+        features_(Rows(0).size(1)),
+        shift_(Rows(0).mean(0)),
+        gram_(at::zeros({features_, features_}, at::kDouble)),
+        sum_(at::zeros({features_}, at::kDouble)) {}
+
+  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+
+  // Shifted by the first batch's mean, or what centring takes off would be most of all digits.
+  void Add(int64_t piece) override {
+    const at::Tensor x = Rows(piece) - shift_;  // [n, d]
+    const at::Tensor gram = x.t().mm(x), sum = x.sum(0);
+    gram_ += gram;
+    sum_ += sum;
+  }
+
+  std::vector<StateTensor> State() override { return {{"gram", gram_}, {"sum", sum_}}; }
+
+  AnalysisResult Finish() override {
+    const auto tokens = static_cast<double>(material_.tokens);
+    const at::Tensor outer = sum_.outer(sum_) / tokens;
+    const at::Tensor moved = sum_.outer(shift_);
+    const at::Tensor uncentred = gram_ + moved + moved.t() + tokens * shift_.outer(shift_);
+    AnalysisResult result;
+    // What rounding leaves of tokens that are all the same.
+    const double rounding = std::pow(4 * DBL_EPSILON, 2) * uncentred.trace().item<double>();
+    Describe("", gram_ - outer, rounding, &result);
+    Describe("uncentred_", uncentred, 0, &result);
+    result.notes.push_back(
+        absl::StrCat("of ", material_.tokens, " tokens in ", features_, " features"));
+    return result;
+  }
+
+ private:
+  at::Tensor Rows(int64_t piece) const {
+    return CaptureRows(material_, material_.subjects[0],
+                       material_.batches[static_cast<size_t>(piece)], {site_})[0];
+  }
+
+  // Of a matrix that varies if the sum of its squares is above `rounding`.
+  void Describe(const std::string& prefix, const at::Tensor& gram, double rounding,
+                AnalysisResult* result) const {
+    const bool enough = material_.tokens > 1 || !prefix.empty();
+    const at::Tensor eigenvalues =
+        std::get<0>(at::linalg_eigh(gram)).flip(0).clamp_min(0);  // [d], descending
+    const int64_t most = std::min<int64_t>(features_, static_cast<int64_t>(material_.tokens));
+    const at::Tensor values = eigenvalues.narrow(0, 0, most);
+    const bool varies = values.sum().item<double>() > rounding;
+    const Ranks ranks = varies ? RanksOf(values) : Ranks();
+    const auto add = [&](const char* name, double value) {
+      const std::string full = prefix + name;
+      if (!enough) {
+        result->numbers.push_back(UndefinedNumber(full, Undefined::kTooFewTokens));
+      } else if (!varies) {
+        result->numbers.push_back(UndefinedNumber(full, Undefined::kZeroVariance));
+      } else {
+        result->numbers.push_back(NumberOf(full, value));
+      }
+    };
+    add("participation_ratio", ranks.participation_ratio);
+    add("effective_rank", ranks.effective);
+    add("effective_rank_of_squares", ranks.effective_of_squares);
+    add("stable_rank", ranks.stable);
+    add("largest_singular_value", varies ? std::sqrt(values[0].item<double>()) : 0);
+    if (prefix.empty()) {
+      // IsoScore (Rudman et al. 2022) is that, by algebra.
+      const auto d = static_cast<double>(features_);
+      if (features_ > 1) {
+        add("isoscore", (ranks.participation_ratio - 1) / (d - 1));
+      } else {
+        result->numbers.push_back(UndefinedNumber("isoscore", Undefined::kZeroDenominator));
+      }
+    }
+    result->arrays.push_back(
+        ArrayOf(prefix + "singular_values", {"direction"}, eigenvalues.sqrt()));
+  }
+
+  const Material& material_;
+  const std::string site_;
+  const int64_t features_;
+  const at::Tensor shift_;  // [d]
+  at::Tensor gram_;         // [d, d]
+  at::Tensor sum_;          // [d]
+};
+
+}  // namespace
+
+MadeComputation Compute(const SpectrumOptions& options, const Material& material) {
+  return std::make_unique<Spectrum>(options, material);
+}
+
+}  // namespace ablate::engine

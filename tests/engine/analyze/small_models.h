@@ -1,0 +1,177 @@
+// Models that analyses are tested on: the reference's model M, and models whose embeddings are a
+// given matrix; with checkpoints in either precision.
+#ifndef ABLATE_TESTS_ENGINE_ANALYZE_SMALL_MODELS_H_
+#define ABLATE_TESTS_ENGINE_ANALYZE_SMALL_MODELS_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/analysis.h"
+#include "server/engine/analyze/material.h"
+#include "server/engine/data/whole_text.h"
+#include "server/engine/model/init.h"
+#include "server/engine/task.h"
+#include "server/engine/train/checkpoint.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+
+// R(seed, shape): uniform in [−1, 1), row-major.
+inline at::Tensor R(uint64_t seed, std::vector<int64_t> shape) {
+  int64_t size = 1;
+  for (const int64_t dimension : shape) size *= dimension;
+  return UniformSequence(seed, 0, size).view(shape);
+}
+
+// A text task whose tokens are the letters from `a` on: `letters` of them, each once, repeated as
+// training part, then `held_out` as windows to evaluate. It must have more tokens than it holds
+// out.
+inline TextTask LettersTask(int letters, const std::vector<int>& held_out) {
+  const size_t training = 9 * held_out.size() + static_cast<size_t>(letters);
+  std::string text;
+  for (size_t i = 0; i < training; ++i) text += static_cast<char>('a' + i % letters);
+  for (const int token : held_out) text += static_cast<char>('a' + token);
+  const double share = static_cast<double>(held_out.size()) / static_cast<double>(text.size());
+  return *ReadTextTask(text, share);
+}
+
+// The checkpoint of a run's model with these parameters [P], in their precision.
+inline std::string CheckpointOf(const RunConfig& config, const at::Tensor& values,
+                                const at::Tensor& buffers = {}) {
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+  const auto bytes = [](const at::Tensor& tensor) {
+    return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+  };
+  RunTensors tensors;
+  tensors.type = values.scalar_type() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
+  tensors.parameters = bytes(values);
+  if (buffers.defined()) tensors.buffers = bytes(buffers);
+  const BackendIdentity backend = {"torch", "test", "torch_version", TorchVersion()};
+  return *WriteCheckpoint({config.model, backend, 0, ""}, layout, tensors);
+}
+
+// As the run begins, in the precision of its config.
+inline AnalysisSubject UntrainedSubject(const RunConfig& config) {
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, config.precision);
+  const at::Tensor buffers = InitialBuffers(layout, config.seed);
+  return {config,
+          CheckpointOf(config, InitialParameters(config.model, layout, config.seed).to(options),
+                       buffers.defined() ? buffers.to(options) : buffers)};
+}
+
+// Model M of the reference, float64: vocabulary 7, width 4, 2 heads, 2 layers, context 8, which
+// holds out tokens 1 4 2 6 1 4 2 6 with targets 4 2 6 1 4 2 6 1.
+inline AnalysisSubject ModelM() {
+  RunConfig run;
+  run.task = LettersTask(7, {1, 4, 2, 6, 1, 4, 2, 6, 1});
+  run.model.vocabulary = 7;
+  run.model.layers = 2;
+  run.model.width = 4;
+  run.model.heads = 2;
+  run.model.context = 8;
+  run.model.hidden = 8;
+  run.model.head_bias = false;
+  run.evaluation.batches = 0;
+  run.precision = Precision::kFloat64;
+  const ParameterLayout layout = MakeLayout(run.model);
+  EXPECT_EQ(layout.size, 440);
+  at::Tensor values = R(42, {440});
+  for (const ParameterInfo& parameter : layout.parameters) {
+    if (parameter.role == ParameterRole::kGain) {
+      values.narrow(0, parameter.offset, parameter.size) += 1;
+    }
+  }
+  return {run, CheckpointOf(run, values)};
+}
+
+// A model without positions whose embeddings are the rows of `rows` [n, d], float64, and the prompt
+// that reads them in their order: at most 26 rows.
+inline std::pair<AnalysisSubject, std::string> ModelOfRows(const at::Tensor& rows) {
+  const auto n = static_cast<int>(rows.size(0));
+  std::string prompt;
+  for (int i = 0; i < n; ++i) prompt += static_cast<char>('a' + i);
+  RunConfig run;
+  run.task = *ReadTextTask(prompt + prompt, 0.5);
+  run.model.vocabulary = n;
+  run.model.layers = 1;
+  run.model.width = static_cast<int>(rows.size(1));
+  run.model.heads = 1;
+  run.model.context = n + 1;
+  run.model.hidden = 4;
+  run.model.positions = Positions::kNone;
+  run.precision = Precision::kFloat64;
+  const ParameterLayout layout = MakeLayout(run.model);
+  at::Tensor values = R(1, {layout.size});
+  values.narrow(0, 0, rows.numel()).copy_(rows.flatten());
+  return {{run, CheckpointOf(run, values)}, prompt};
+}
+
+// What an analysis gives that nothing stops.
+inline AnalysisResult Analyzed(AnalysisRequest request) {
+  auto analysis = MakeAnalysis(std::move(request));
+  EXPECT_TRUE(analysis.ok()) << analysis.status();
+  if (!analysis.ok()) return {};
+  const std::atomic<bool> stop{false};
+  while ((*analysis)->made() < (*analysis)->pieces()) {
+    const absl::Status advanced = (*analysis)->Advance(stop);
+    EXPECT_TRUE(advanced.ok()) << advanced;
+    if (!advanced.ok()) return {};
+  }
+  auto result = (*analysis)->Finish();
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : AnalysisResult();
+}
+
+// The number of a name, NaN where it is undefined or missing.
+inline double NumberIn(const AnalysisResult& result, const std::string& name) {
+  for (const AnalysisNumber& number : result.numbers) {
+    if (number.name == name && !number.undefined.has_value()) return number.value;
+  }
+  ADD_FAILURE() << "no number " << name;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+// The reason for which there is no such number; none if there is one.
+inline std::optional<Undefined> ReasonIn(const AnalysisResult& result, const std::string& name) {
+  for (const AnalysisNumber& number : result.numbers) {
+    if (number.name == name) return number.undefined;
+  }
+  ADD_FAILURE() << "no number " << name;
+  return std::nullopt;
+}
+
+// An array as a float64 tensor.
+inline at::Tensor ArrayIn(const AnalysisResult& result, const std::string& name) {
+  for (const AnalysisArray& array : result.arrays) {
+    if (array.name != name) continue;
+    const at::ScalarType type = array.type == TensorType::kF64   ? at::kDouble
+                                : array.type == TensorType::kF32 ? at::kFloat
+                                                                 : at::kLong;
+    at::Tensor values = at::empty(array.shape, type);
+    if (!array.bytes.empty()) {
+      std::memcpy(values.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
+    }
+    return values.to(at::kDouble);
+  }
+  ADD_FAILURE() << "no array " << name;
+  return {};
+}
+
+// Equal up to 1e-9 of the expected one, which the references print with ten digits.
+inline void ExpectOracle(double value, double expected) {
+  EXPECT_NEAR(value, expected, 1e-9 * std::max(1.0, std::abs(expected)));
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_ANALYZE_SMALL_MODELS_H_
