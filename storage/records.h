@@ -173,6 +173,62 @@ struct DatasetCounts {
   uint64_t line_ends = 0;
 };
 
+enum class AnalysisState { kQueued, kRunning, kDone, kFailed, kCancelled };
+
+// A run at the step of a checkpoint.
+struct AnalysisSubject {
+  std::string run;
+  uint32_t step = 0;
+
+  bool operator==(const AnalysisSubject&) const = default;
+};
+
+// What is computed of stored models. Its id is the fingerprint of all that is asked.
+struct NewAnalysis {
+  std::string id;
+  std::string request;  // serialized, for whoever makes it
+  std::vector<AnalysisSubject> subjects;
+};
+
+struct AnalysisRecord {
+  std::string id;
+  std::string request;
+  std::vector<AnalysisSubject> subjects;
+  AnalysisState state = AnalysisState::kQueued;
+  double progress = 0;     // 0 to 1
+  std::string state_blob;  // to go on from; empty: from the beginning
+  std::string result;      // serialized; of one that is done
+  std::string artifact;    // sha256 of its arrays, or empty
+  uint64_t artifact_bytes = 0;
+  std::string failure;     // why it FAILED
+  Micros device_time = 0;  // that it took
+  Micros create_time = 0, start_time = 0, end_time = 0;
+};
+
+struct CreatedAnalysis {
+  AnalysisRecord record;
+  bool reused = false;  // it was there, and is not queued again
+};
+
+// How far an analysis has come.
+struct AnalysisProgress {
+  double progress = 0;
+  Micros device_time = 0;  // since the last of these
+  // Saved to go on from; empty: what was saved before still is.
+  std::string state_blob;
+  uint64_t state_bytes = 0;
+  bool yielded = false;  // it waits again
+};
+
+// How it ended: DONE with a result, or FAILED with a failure.
+struct AnalysisEnd {
+  Micros device_time = 0;  // since its last progress
+  std::string result;
+  std::string artifact;
+  uint64_t artifact_bytes = 0;
+  std::string failure;
+};
+
 inline constexpr size_t kMaxKeyBytes = 200;  // bytes of a metric's key
 
 // Points of one key in one row group.

@@ -203,6 +203,32 @@ class Store final : public LeaseStore {
   absl::Status ReadSeries(const SeriesQuery& query, const SeriesPiece& piece,
                           SeriesPosition* position);
 
+  // --- Analyses
+  // The analysis of this id: made if there is none, queued again, from its beginning, if it FAILED
+  // or was CANCELLED. NOT_FOUND if a subject's run has no checkpoint of that step;
+  // RESOURCE_EXHAUSTED if `most_open` wait or run already.
+  absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
+  absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);
+  absl::StatusOr<std::vector<std::string>> FindAnalyses(absl::string_view prefix, uint32_t limit);
+  // Newest first, after the one with id `after` (empty: from the newest): all; those with a subject
+  // that is this run; or with one that is a run of this experiment.
+  absl::StatusOr<std::vector<AnalysisRecord>> ListAnalyses(absl::string_view after, uint32_t limit);
+  absl::StatusOr<std::vector<AnalysisRecord>> RunAnalyses(absl::string_view run,
+                                                          absl::string_view after, uint32_t limit);
+  absl::StatusOr<std::vector<AnalysisRecord>> ExperimentAnalyses(absl::string_view experiment,
+                                                                 absl::string_view after,
+                                                                 uint32_t limit);
+  // Those that are QUEUED or RUNNING, oldest first.
+  absl::StatusOr<std::vector<AnalysisRecord>> OpenAnalyses();
+  // QUEUED → RUNNING. This, and the next two, change nothing of one that has ended or is gone.
+  absl::Status BeginAnalysis(absl::string_view id);
+  // The state that it was saved in before is let go where a new one comes. A blob that is named
+  // here must be published.
+  absl::Status SaveAnalysis(absl::string_view id, const AnalysisProgress& progress);
+  absl::Status EndAnalysis(absl::string_view id, const AnalysisEnd& end);
+  // As it is then: CANCELLED, unless it had ended.
+  absl::StatusOr<AnalysisRecord> CancelAnalysis(absl::string_view id);
+
   // --- Data sets
   // The record as stored; an equal hash returns the data set that is there. ALREADY_EXISTS if the
   // id is another data set's; FAILED_PRECONDITION if the blob is not published.
