@@ -49,6 +49,7 @@ inline constexpr size_t kMaxWatches = 64;
 inline constexpr size_t kMaxReads = 64;
 // With figures; fewer than the pool's threads, which they hold.
 inline constexpr size_t kMaxReports = 4;
+inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // that run or wait
 inline constexpr size_t kMaxGenerations = 32;  // more than run or wait: slow clients keep theirs
 inline constexpr size_t kMaxUploads = 8;
 inline constexpr size_t kMaxWorkerStreams = 64;

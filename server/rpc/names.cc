@@ -98,6 +98,21 @@ constexpr Collection kRuns = {
       return store->FindRuns(id.substr(0, 4), kNearCandidates);
     }};
 
+constexpr Collection kAnalyses = {
+    "analysis",
+    "analyses",
+    "analyses/ID, an ID or the beginning of one (lower-case letters and digits)",
+    "analyses/ID or a whole ID (lower-case letters and digits)",
+    "ANALYSIS_NOT_FOUND",
+    "begins so",
+    [](absl::string_view id) { return IsMadeOf(id, ""); },
+    [](storage::Store* store, absl::string_view id, uint32_t limit) {
+      return store->FindAnalyses(id, limit);
+    },
+    [](storage::Store* store, absl::string_view id) {
+      return store->FindAnalyses(id.substr(0, 4), kNearCandidates);
+    }};
+
 constexpr Collection kDatasets = {"data set",
                                   "datasets",
                                   "datasets/ID, an ID or a display name",
@@ -177,6 +192,11 @@ absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view nam
   return FindId(store, kRuns, name, field);
 }
 
+absl::StatusOr<std::string> FindAnalysis(storage::Store* store, absl::string_view name,
+                                         absl::string_view field) {
+  return FindId(store, kAnalyses, name, field);
+}
+
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
                                         absl::string_view cell, absl::string_view field) {
   if (!text::IsPrintable(cell, kMaxNameBytes)) {
@@ -205,6 +225,11 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
 absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
                                                 absl::string_view field) {
   return FindWholeId(store, kExperiments, name, field);
+}
+
+absl::StatusOr<std::string> FindWholeAnalysis(storage::Store* store, absl::string_view name,
+                                              absl::string_view field) {
+  return FindWholeId(store, kAnalyses, name, field);
 }
 
 absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
@@ -258,6 +283,8 @@ absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
 
 std::string ExperimentName(absl::string_view id) { return absl::StrCat("experiments/", id); }
 std::string RunName(absl::string_view id) { return absl::StrCat("runs/", id); }
+std::string AnalysisName(absl::string_view id) { return absl::StrCat("analyses/", id); }
+
 std::string DatasetName(absl::string_view id) { return absl::StrCat("datasets/", id); }
 std::string CheckpointNameOf(absl::string_view run, uint32_t step) {
   return absl::StrCat("runs/", run, "/checkpoints/", step);

@@ -20,12 +20,16 @@ absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_v
                                            absl::string_view field);
 absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
                                     absl::string_view field);
+absl::StatusOr<std::string> FindAnalysis(storage::Store* store, absl::string_view name,
+                                         absl::string_view field);
 // For calls that change or remove: only the whole ID will do. NOT_FOUND otherwise, which also says
 // what it begins or was near to.
 absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
                                                 absl::string_view field);
 absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
                                              absl::string_view field);
+absl::StatusOr<std::string> FindWholeAnalysis(storage::Store* store, absl::string_view name,
+                                              absl::string_view field);
 // The run of an experiment's cell; `experiment` is an id.
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
                                         absl::string_view cell, absl::string_view field);
@@ -48,6 +52,7 @@ absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
 
 std::string ExperimentName(absl::string_view id);
 std::string RunName(absl::string_view id);
+std::string AnalysisName(absl::string_view id);
 std::string DatasetName(absl::string_view id);
 std::string CheckpointNameOf(absl::string_view run, uint32_t step);
 

@@ -29,6 +29,7 @@ absl::Status FailureOf(const v1::AnalysisFailed& failed) {
 std::string IdOf(const v1::FromWorker& message) {
   if (message.has_analysis_part()) return message.analysis_part().id();
   if (message.has_analysis_result()) return message.analysis_result().id();
+  if (message.has_analysis_saved()) return message.analysis_saved().id();
   return message.analysis_failed().id();
 }
 
@@ -42,7 +43,12 @@ Analyses::~Analyses() { Stop(); }
 absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
   MutexLock lock(&mutex_);
   if (stopped_) return absl::UnavailableError("the server is shutting down");
-  if (pending_.size() >= limits_.max_pending) {
+  const auto is_samples = [](const Pending& pending) {
+    return !pending.request.message.has_computation();
+  };
+  const auto samples =
+      static_cast<size_t>(std::count_if(pending_.begin(), pending_.end(), is_samples));
+  if (!request.message.has_computation() && samples >= limits_.max_pending) {
     return absl::ResourceExhaustedError(absl::StrCat("too many analyses at once: at most ",
                                                      limits_.max_pending,
                                                      " run or wait; try again later"));
@@ -72,13 +78,30 @@ absl::Status Analyses::MayRead(const std::string& id, absl::string_view sha256) 
   for (const Pending& pending : pending_) {
     if (pending.id != id || pending.session == 0) continue;
     const auto& blobs = pending.request.blobs;
-    const bool own = std::any_of(blobs.begin(), blobs.end(),
+    const bool own = pending.request.message.computation().state_blob() == sha256 ||
+                     std::any_of(blobs.begin(), blobs.end(),
                                  [&](const auto& pin) { return pin->sha256() == sha256; });
     if (own) return absl::OkStatus();
     return absl::PermissionDeniedError(
         absl::StrCat("analysis ", id, " has no right to read blob ", sha256));
   }
   return absl::NotFoundError(absl::StrCat("no analysis ", id, " runs"));
+}
+
+bool Analyses::MayWrite(const std::string& id) const {
+  MutexLock lock(&mutex_);
+  return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) {
+    return pending.id == id && pending.session != 0 && pending.request.message.has_computation();
+  });
+}
+
+std::vector<std::string> Analyses::Computations() const {
+  MutexLock lock(&mutex_);
+  std::vector<std::string> ids;
+  for (const Pending& pending : pending_) {
+    if (pending.request.message.has_computation()) ids.push_back(pending.id);
+  }
+  return ids;
 }
 
 void Analyses::Stop() {
@@ -103,8 +126,13 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   if (worker == workers_.end() || worker->second.busy_with != id) return;
   Pending* const pending = Find(id);
   if (message.has_analysis_part()) {
-    if (pending != nullptr) pending->request.part(message.analysis_part());
+    if (pending != nullptr && pending->request.part) {
+      pending->request.part(message.analysis_part());
+    }
     return;
+  }
+  if (message.has_analysis_saved()) {
+    return OnSaved(&worker->second, pending, message.analysis_saved());
   }
   worker->second.busy_with.clear();
   worker->second.withdrawn_at = absl::InfiniteDuration();
@@ -142,6 +170,7 @@ void Analyses::Tick() {
     if (absl::Status why = Overdue(pending); !why.ok()) overdue.emplace_back(pending.id, why);
   }
   for (const auto& [id, why] : overdue) End(id, why);
+  AskToYield();
   DrainStuck();
 }
 
@@ -152,18 +181,72 @@ bool Analyses::Busy(Session session) const {
 }
 
 void Analyses::Dispatch() {
-  for (Pending& pending : pending_) {
-    if (pending.session != 0 || pending.orphaned) continue;
+  while (Pending* const next = NextWaiting()) {
     Session session = 0;
     Worker* const worker = FindIdle(&session);
-    if (worker == nullptr) return;
-    pending.session = session;
-    pending.worker = worker->name;
-    pending.since = clock_->Now();
-    worker->busy_with = pending.id;
+    if (worker == nullptr) return AskToYield();
+    HandTo(worker, session, next);
+  }
+}
+
+void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
+  pending->session = session;
+  pending->worker = worker->name;
+  pending->since = clock_->Now();
+  pending->yielding = false;
+  worker->busy_with = pending->id;
+  v1::ToWorker message;
+  *message.mutable_analyze() = pending->request.message;
+  worker->stream->Send(message);
+  if (pending->request.begun) pending->request.begun();
+}
+
+Analyses::Pending* Analyses::NextWaiting() {
+  Pending* next = nullptr;
+  for (Pending& pending : pending_) {
+    if (pending.session != 0 || pending.orphaned) continue;
+    if (next == nullptr || pending.served < next->served) next = &pending;
+  }
+  return next;
+}
+
+// Twice what the other has had: of two long ones each is interrupted ever more seldom, so that
+// saving them takes a vanishing share of the time.
+void Analyses::AskToYield() {
+  const Pending* const next = NextWaiting();
+  if (next == nullptr) return;
+  for (Pending& pending : pending_) {
+    const auto worker = workers_.find(pending.session);
+    if (worker == workers_.end() || worker->second.drained) continue;
+    if (pending.yielding) return;
+    if (!pending.request.message.has_computation()) continue;
+    const absl::Duration turn = clock_->Now() - pending.since;
+    if (turn < limits_.turn || pending.served + turn < 2 * next->served) continue;
+    pending.yielding = true;
     v1::ToWorker message;
-    *message.mutable_analyze() = pending.request.message;
-    worker->stream->Send(message);
+    message.mutable_yield_analysis()->set_id(pending.id);
+    worker->second.stream->Send(message);
+    return;
+  }
+}
+
+void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved& saved) {
+  if (saved.yielded()) worker->busy_with.clear();
+  if (pending != nullptr && pending->request.message.has_computation()) {
+    if (!saved.state_blob().empty()) {
+      pending->request.message.mutable_computation()->set_state_blob(saved.state_blob());
+    }
+    if (saved.yielded()) {
+      const absl::Duration now = clock_->Now();
+      pending->served += now - pending->since;
+      pending->session = 0;
+      pending->since = now;
+    }
+    if (pending->request.saved) pending->request.saved(saved);
+  }
+  if (saved.yielded()) {
+    worker->withdrawn_at = absl::InfiniteDuration();
+    Dispatch();
   }
 }
 
@@ -218,6 +301,7 @@ absl::Status Analyses::Overdue(const Pending& pending) const {
     const bool due = now - pending.since >= limits_.exit_timeout;
     return due ? WorkerEnded("lost its connection") : absl::OkStatus();
   }
+  if (pending.request.message.has_computation()) return absl::OkStatus();
   if (pending.session != 0) {
     if (now - pending.since < limits_.run_time) return absl::OkStatus();
     return absl::DeadlineExceededError(absl::StrCat("the analysis ran longer than ",

@@ -1,4 +1,6 @@
-// Analyses that someone waits for: kept in memory, made one at a time by each worker for analyses.
+// Analyses on their way: kept in memory, made one at a time by each worker for analyses. Samples
+// are for a call that waits for them; a computation takes the time that it takes, and yields to
+// what has been served less.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -23,10 +25,13 @@
 namespace ablate::schedule {
 
 struct AnalysisLimits {
-  size_t max_pending = 16;                            // that run or wait
+  size_t max_pending = 16;                            // samples that run or wait
   size_t message_bytes = 1 << 20;                     // of one: a worker takes 4 MiB at most
-  absl::Duration run_time = absl::Seconds(60);        // of one, once a worker has it
-  absl::Duration worker_timeout = absl::Seconds(30);  // without any worker
+  absl::Duration run_time = absl::Seconds(60);        // of samples, once a worker has them
+  absl::Duration worker_timeout = absl::Seconds(30);  // of samples, without any worker
+  // A computation that has had its worker for so long makes way for one that has been served less
+  // than half as long.
+  absl::Duration turn = absl::Seconds(1);
   absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
   absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
 };
@@ -36,8 +41,11 @@ struct AnalysisRequest {
   // What its worker may read; held until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
   // Called on any thread, one at a time; must neither block nor call back. `done` comes once, and
-  // last.
-  std::function<void(const worker::v1::AnalysisPart&)> part;
+  // last. `part` is of samples; of computations, `begun` says that a worker has it, and `saved` how
+  // far it is and from where it will go on.
+  std::function<void(const worker::v1::AnalysisPart&)> part = nullptr;
+  std::function<void()> begun = nullptr;
+  std::function<void(const worker::v1::AnalysisSaved&)> saved = nullptr;
   std::function<void(const absl::StatusOr<worker::v1::AnalysisResult>&)> done;
 };
 
@@ -55,20 +63,24 @@ class Analyses {
   // The request's id, which is also its right to read its blobs. RESOURCE_EXHAUSTED if too many run
   // or wait, INVALID_ARGUMENT if it is too large, UNAVAILABLE after Stop; `done` is not called
   // then. Otherwise it gets what the worker answered, or UNAVAILABLE (no worker, or it ended),
-  // DEADLINE_EXCEEDED (run_time), CANCELLED.
+  // DEADLINE_EXCEEDED (run_time), CANCELLED. A computation waits for a worker as long as it takes.
   absl::StatusOr<std::string> Submit(AnalysisRequest request);
   // The request has ended when this returns; nothing happens if it had.
   void Cancel(const std::string& id);
   // NOT_FOUND if no such analysis runs, PERMISSION_DENIED if the blob is not one of its own.
   absl::Status MayRead(const std::string& id, absl::string_view sha256) const;
+  // Whether a worker has a computation of this id, which may publish its state and its arrays.
+  bool MayWrite(const std::string& id) const;
+  // Of all computations.
+  std::vector<std::string> Computations() const;
   // Ends every request, and from now on each at once: the server goes.
   void Stop();
 
   // --- For the scheduler
   // `worker` is its name: what an earlier process of that name left behind ends now.
   void Attached(Session session, const std::string& worker, std::shared_ptr<WorkerStream> stream);
-  // A part, a result or a failure; what is about no present request of this session is too late,
-  // and ignored.
+  // A part, a saved state, a result or a failure; what is about no present request of this session
+  // is too late, and ignored.
   void Receive(Session session, const worker::v1::FromWorker& message);
   void Detached(Session session);
   // Why the worker of this name ended.
@@ -84,6 +96,8 @@ class Analyses {
     Session session = 0;    // that has it; 0: it waits
     std::string worker;     // name of the one that has or had it
     absl::Duration since;   // it waits, runs or is orphaned
+    absl::Duration served;  // that workers have had it before
+    bool yielding = false;  // its worker was asked to let go of it
     bool orphaned = false;  // its worker's stream ended
   };
   struct Worker {
@@ -95,6 +109,14 @@ class Analyses {
   };
 
   void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandTo(Worker* worker, Session session, Pending* pending)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What waits and has been served least, the oldest of equals; null if nothing does.
+  Pending* NextWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Asks a worker for room, if something waits that has been served much less than what it makes.
+  void AskToYield() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSaved(Worker* worker, Pending* pending, const worker::v1::AnalysisSaved& saved)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Worker* FindIdle(Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Pending* Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the request out and tells who asked; its worker is told to stop.

@@ -53,6 +53,7 @@ void Scheduler::Receive(Session id, const v1::FromWorker& message) {
     case v1::FromWorker::kAnalysisPart:
     case v1::FromWorker::kAnalysisResult:
     case v1::FromWorker::kAnalysisFailed:
+    case v1::FromWorker::kAnalysisSaved:
       OnAnalysis(id, message);
       break;
     case v1::FromWorker::MESSAGE_NOT_SET:

@@ -36,6 +36,19 @@ constexpr RunState kRunStates[] = {
     {storage::RunState::kCancelled, v1::RunState::CANCELLED, &storage::RunCounts::cancelled},
 };
 
+struct AnalysisState {
+  storage::AnalysisState stored;
+  v1::AnalysisState::Value proto;
+};
+
+constexpr AnalysisState kAnalysisStates[] = {
+    {storage::AnalysisState::kQueued, v1::AnalysisState::QUEUED},
+    {storage::AnalysisState::kRunning, v1::AnalysisState::RUNNING},
+    {storage::AnalysisState::kDone, v1::AnalysisState::DONE},
+    {storage::AnalysisState::kFailed, v1::AnalysisState::FAILED},
+    {storage::AnalysisState::kCancelled, v1::AnalysisState::CANCELLED},
+};
+
 // The row of `table` with this state, or null.
 template <class Row, size_t rows, class State>
 const Row* FindState(const Row (&table)[rows], State stored) {
@@ -54,6 +67,11 @@ void AddSummaries(const storage::RunSummaries& summaries, Message* message) {
 }
 
 }  // namespace
+
+v1::AnalysisState::Value ToProto(storage::AnalysisState state) {
+  const AnalysisState* row = FindState(kAnalysisStates, state);
+  return row == nullptr ? v1::AnalysisState::unspecified : row->proto;
+}
 
 v1::RunState::Value ToProto(storage::RunState state) {
   const RunState* row = FindState(kRunStates, state);
@@ -201,6 +219,24 @@ v1::Artifact ToProto(const storage::ArtifactRecord& record) {
   message.set_step(record.step);
   message.set_sha256(record.blob);
   message.set_bytes(record.bytes);
+  return message;
+}
+
+v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
+  // What was asked, and then what came of it: they set different fields.
+  v1::Analysis message;
+  message.ParseFromString(record.request);
+  message.MergeFromString(record.result);
+  message.set_name(rpc::AnalysisName(record.id));
+  message.set_state(ToProto(record.state));
+  message.set_progress(record.state == storage::AnalysisState::kDone ? 1 : progress);
+  message.set_artifact(record.artifact);
+  message.set_artifact_bytes(record.artifact_bytes);
+  message.set_failure(record.failure);
+  *message.mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.device_time);
+  *message.mutable_create_time() = ToTimestamp(record.create_time);
+  if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
+  if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
   return message;
 }
 

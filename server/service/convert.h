@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
@@ -23,6 +24,7 @@ namespace ablate::service {
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
 v1::RunState::Value ToProto(storage::RunState state);
+v1::AnalysisState::Value ToProto(storage::AnalysisState state);
 v1::RunCounts ToProto(const storage::RunCounts& counts);
 // `stalled`: why nothing goes on, as Store::stalled says; told of what would go on.
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled);
@@ -34,6 +36,8 @@ v1::Summary ToProto(const storage::Summary& summary);
 v1::RunEvent ToProto(const storage::RunEventRecord& record);
 v1::Artifact ToProto(const storage::ArtifactRecord& record);
 v1::Dataset ToProto(const storage::DatasetRecord& record);
+// `progress`: as AnalysisRunner knows it.
+v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress);
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled);
 v1::Problem ToProto(const spec::Problem& problem);
 

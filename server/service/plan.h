@@ -30,7 +30,7 @@ struct RunCost {
   bool grows = false;         // its last state is kept when it ends
   uint32_t every = 1;         // steps between its evaluations
   spec::EvaluationCost evaluation = {};
-  double guessed_speed = 1;   // as spec::ResolvedCell's
+  double guessed_speed = 1;  // as spec::ResolvedCell's
 };
 
 struct Cost {

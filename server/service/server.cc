@@ -165,6 +165,9 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   backend_.planners = &planners_;
   backend_.owner = options.owner;
   backend_.pace = workers_.pace = options.pace;
+  analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
+                                               &backend_.analysis_watches);
+  backend_.analyses = analyses_.get();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
@@ -189,6 +192,7 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   services_.push_back(MakeMetricsService(&backend_));
   services_.push_back(MakeDatasetsService(&backend_));
   services_.push_back(MakeArtifactsService(&backend_));
+  services_.push_back(MakeAnalysesService(&backend_));
   services_.push_back(MakeReportsService(&backend_));
   services_.push_back(MakeModelsService(&backend_));
   services_.push_back(MakeWorkersService(&backend_));
@@ -199,6 +203,7 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   auto workers = Listen(options.worker_address, rpc::kMaxWorkerMessageBytes, worker_services_);
   if (!workers.ok()) return workers.status();
   worker_server_ = *std::move(workers);
+  analyses_->Start();
   CheckLater();
   return absl::OkStatus();
 }
@@ -207,6 +212,7 @@ void Server::StopClients() {
   if (client_server_ == nullptr) return;
   const auto streams = backend_.AllStreams();
   for (rpc::LiveStreams* each : streams) each->StopAll();
+  analyses_->Stop();
   backend_.scheduler->analyses().Stop();
   // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
   // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.

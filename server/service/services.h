@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/report.pb.h"
 #include "ablate/worker/v1/worker.pb.h"
@@ -22,6 +23,7 @@
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/service/analysis_runner.h"
 #include "server/service/blob_pins.h"
 #include "storage/store.h"
 
@@ -36,14 +38,16 @@ struct Backend {
   std::string owner;                  // recorded with experiments
   rpc::MinPace pace;                  // of streams
   rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
+  AnalysisRunner* analyses = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
+  rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
   rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads};
   rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports};
   rpc::LiveStreams generations{"generations", rpc::kMaxGenerations};
   rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads};
 
-  std::array<rpc::LiveStreams*, 5> AllStreams() {
-    return {&watches, &reads, &reports, &generations, &uploads};
+  std::array<rpc::LiveStreams*, 6> AllStreams() {
+    return {&watches, &analysis_watches, &reads, &reports, &generations, &uploads};
   }
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
@@ -69,6 +73,7 @@ std::unique_ptr<grpc::Service> MakeRunsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeMetricsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeDatasetsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeArtifactsService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeAnalysesService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeModelsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeWorkersService(Backend* backend);
@@ -97,6 +102,11 @@ grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
 // larger than kPageBytes, and while kMaxReports are made. Blocks on the store.
 absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
                           const results::Cancelled& cancelled, v1::RenderFigureResponse* response);
+
+// WatchAnalysis: a stream that sleeps until some analysis changed.
+grpc::ServerWriteReactor<v1::Analysis>* StartWatchAnalysis(Backend* backend,
+                                                           grpc::CallbackServerContext* context,
+                                                           const v1::WatchAnalysisRequest* request);
 
 // Export: the points of an experiment, cell by cell, as files for other programs.
 grpc::ServerWriteReactor<v1::FileChunk>* StartExport(Backend* backend,

@@ -31,31 +31,36 @@ absl::Status CheckLease(storage::Store* store, const std::string& lease) {
       "LEASE_NOT_FOUND");
 }
 
-// A worker publishes a checkpoint or a resume state.
+// The same of a computation, which publishes its state and its arrays.
+absl::Status CheckWriter(const WorkerBackend& backend, const std::string& grant) {
+  if (backend.scheduler->analyses().MayWrite(grant)) return absl::OkStatus();
+  return CheckLease(backend.store, grant);
+}
+
+// A worker publishes a checkpoint, a resume state, or what a computation leaves.
 class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobRequest> {
  public:
   // Everything outlives the call.
-  WriteBlobReactor(const rpc::StreamCall& call, storage::Store* store, BlobPins* pins,
+  WriteBlobReactor(const rpc::StreamCall& call, WorkerBackend* backend,
                    worker::v1::WriteBlobResponse* response);
 
  private:
   absl::StatusOr<bool> Take(const worker::v1::WriteBlobRequest& request) override;
   absl::Status Complete() override;
   absl::StatusOr<bool> Open(const worker::v1::WriteBlobRequest& request);
-  // Lets go of what leases left that have no runs any more.
+  // Lets go of what leases left that have no runs any more, and computations that have ended.
   absl::Status Prune();
 
-  storage::Store* const store_;
-  BlobPins* const pins_;
+  WorkerBackend* const backend_;
   worker::v1::WriteBlobResponse* const response_;
   bool open_ = false;
   std::string lease_;
   rpc::BlobWriter writer_;
 };
 
-WriteBlobReactor::WriteBlobReactor(const rpc::StreamCall& call, storage::Store* store,
-                                   BlobPins* pins, worker::v1::WriteBlobResponse* response)
-    : PushStream(call), store_(store), pins_(pins), response_(response) {}
+WriteBlobReactor::WriteBlobReactor(const rpc::StreamCall& call, WorkerBackend* backend,
+                                   worker::v1::WriteBlobResponse* response)
+    : PushStream(call), backend_(backend), response_(response) {}
 
 absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& request) {
   if (!open_) {
@@ -70,9 +75,9 @@ absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& 
 absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& request) {
   open_ = true;
   if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
-  if (const absl::Status lease = CheckLease(store_, request.lease()); !lease.ok()) return lease;
+  if (const absl::Status right = CheckWriter(*backend_, request.lease()); !right.ok()) return right;
   lease_ = request.lease();
-  auto writer = rpc::BlobWriter::Open(store_, request.sha256());
+  auto writer = rpc::BlobWriter::Open(backend_->store, request.sha256());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return writer_.wanted();
@@ -84,19 +89,20 @@ absl::Status WriteBlobReactor::Complete() {
   if (!pin.ok()) return pin.status();
   response_->set_sha256((*pin)->sha256());
   response_->set_bytes((*pin)->size());
-  pins_->Hold(lease_, *std::move(pin));
+  backend_->pins.Hold(lease_, *std::move(pin));
   return Prune();
 }
 
 absl::Status WriteBlobReactor::Prune() {
-  const std::vector<std::string> holding = pins_->Leases();
+  const std::vector<std::string> holding = backend_->pins.Leases();
   if (holding.size() == 1) return absl::OkStatus();  // this one's
-  const auto leases = store_->ListLeases();
+  const auto leases = backend_->store->ListLeases();
   if (!leases.ok()) return leases.status();
-  std::set<std::string> training;
-  for (const storage::LeaseRecord& lease : *leases) training.insert(lease.lease);
+  const std::vector<std::string> computing = backend_->scheduler->analyses().Computations();
+  std::set<std::string> alive(computing.begin(), computing.end());
+  for (const storage::LeaseRecord& lease : *leases) alive.insert(lease.lease);
   for (const std::string& lease : holding) {
-    if (training.count(lease) == 0) pins_->DropLease(lease);
+    if (alive.count(lease) == 0) backend_->pins.DropLease(lease);
   }
   return absl::OkStatus();
 }
@@ -132,8 +138,7 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
 
   grpc::ServerReadReactor<worker::v1::WriteBlobRequest>* WriteBlob(
       grpc::CallbackServerContext* context, worker::v1::WriteBlobResponse* response) override {
-    auto* reactor =
-        new WriteBlobReactor(Transfer(context), backend_->store, &backend_->pins, response);
+    auto* reactor = new WriteBlobReactor(Transfer(context), backend_, response);
     return reactor->Begin();
   }
 

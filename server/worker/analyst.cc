@@ -46,31 +46,47 @@ v1::FromWorker FailureOf(const std::string& id, const absl::Status& status) {
 
 }  // namespace
 
-Analyst::Analyst(SampleGenerator generate, BlobChannel* blobs,
-                 std::function<void(v1::FromWorker)> send)
-    : generate_(std::move(generate)),
+Analyst::Analyst(AnalysisTools tools, BlobChannel* blobs, std::function<void(v1::FromWorker)> send)
+    : tools_(std::move(tools)),
       blobs_(blobs),
       send_(std::move(send)),
       data_sets_(blobs, kDataSetCacheBytes) {}
 
 absl::Status Analyst::Execute(const v1::Analyze& analyze, RunControl& control) {
-  absl::StatusOr<v1::SamplesResult> result =
-      analyze.has_samples()
-          ? MakeSamples(analyze, control)
-          : absl::UnimplementedError("this worker knows samples only, not what was asked");
+  absl::StatusOr<std::optional<v1::AnalysisResult>> result = Make(analyze, control);
   const absl::Status made = result.status();
   if (control.abandoned()) {
     ReportWithdrawn(analyze.id());
   } else if (!result.ok()) {
     send_(FailureOf(analyze.id(), result.status()));
-  } else {
+  } else if (result->has_value()) {
     v1::FromWorker end;
+    *end.mutable_analysis_result() = **std::move(result);
     end.mutable_analysis_result()->set_id(analyze.id());
-    *end.mutable_analysis_result()->mutable_samples() = *std::move(result);
     send_(std::move(end));
   }
   // The channel of blobs never says that.
   return absl::IsUnavailable(made) ? made : absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<v1::AnalysisResult>> Analyst::Make(const v1::Analyze& analyze,
+                                                                RunControl& control) {
+  v1::AnalysisResult end;
+  if (analyze.has_samples()) {
+    absl::StatusOr<v1::SamplesResult> samples = MakeSamples(analyze, control);
+    if (!samples.ok()) return samples.status();
+    *end.mutable_samples() = *std::move(samples);
+    return end;
+  }
+  if (!analyze.has_computation()) {
+    return absl::UnimplementedError("this worker does not know the analysis that was asked for");
+  }
+  auto computed = MakeComputation(analyze.id(), analyze.computation(),
+                                  {tools_.make, blobs_, &data_sets_, send_, tools_.pace}, control);
+  if (!computed.ok()) return computed.status();
+  if (!computed->has_value()) return std::nullopt;
+  *end.mutable_computation() = **std::move(computed);
+  return end;
 }
 
 void Analyst::ReportWithdrawn(const std::string& id) {
@@ -85,11 +101,11 @@ absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyz
   const absl::StatusOr<std::string> checkpoint =
       blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
   if (!checkpoint.ok()) return checkpoint.status();
-  const auto counts = generate_(*config, *checkpoint, OptionsOf(analyze.samples()), control.stop(),
-                                [&](std::vector<engine::Sample> samples) {
-                                  if (!control.abandoned())
-                                    send_(PartOf(analyze.id(), std::move(samples)));
-                                });
+  const auto counts = tools_.generate(*config, *checkpoint, OptionsOf(analyze.samples()),
+                                      control.stop(), [&](std::vector<engine::Sample> samples) {
+                                        if (!control.abandoned())
+                                          send_(PartOf(analyze.id(), std::move(samples)));
+                                      });
   if (!counts.ok()) return counts.status();
   v1::SamplesResult result;
   result.set_distinct(counts->distinct);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "server/engine/samples.h"
 #include "server/worker/blob_channel.h"
+#include "server/worker/computation.h"
 #include "server/worker/run_control.h"
 #include "server/worker/run_setup.h"
 
@@ -22,11 +24,18 @@ using SampleGenerator = std::function<absl::StatusOr<engine::SampleCounts>(
     const engine::RunConfig&, absl::string_view checkpoint, const engine::SampleOptions&,
     const std::atomic<bool>& stop, const std::function<void(std::vector<engine::Sample>)>&)>;
 
+// What analyses are made with.
+struct AnalysisTools {
+  SampleGenerator generate;
+  AnalysisMaker make;
+  ComputationPace pace;
+};
+
 // Thread-safe.
 class Analyst {
  public:
   // `send` must not block.
-  Analyst(SampleGenerator generate, BlobChannel* blobs, std::function<void(v1::FromWorker)> send);
+  Analyst(AnalysisTools tools, BlobChannel* blobs, std::function<void(v1::FromWorker)> send);
 
   // Blocks until its result, or why there is none, is sent. OK also when it failed: an error says
   // that the device is lost, also to an analysis that was withdrawn. The calling thread is a
@@ -36,9 +45,12 @@ class Analyst {
   void ReportWithdrawn(const std::string& id);
 
  private:
+  // The result, or none if it yielded.
+  absl::StatusOr<std::optional<v1::AnalysisResult>> Make(const v1::Analyze& analyze,
+                                                         RunControl& control);
   absl::StatusOr<v1::SamplesResult> MakeSamples(const v1::Analyze& analyze, RunControl& control);
 
-  const SampleGenerator generate_;
+  const AnalysisTools tools_;
   BlobChannel* const blobs_;
   const std::function<void(v1::FromWorker)> send_;
   DataSets data_sets_;

@@ -173,6 +173,9 @@ void AttachLoop::Received(const v1::ToWorker& message) {
   if (message.has_cancel_analysis() && requests_.cancel_analysis) {
     requests_.cancel_analysis(message.cancel_analysis().id());
   }
+  if (message.has_yield_analysis() && requests_.yield_analysis) {
+    requests_.yield_analysis(message.yield_analysis().id());
+  }
 }
 
 void AttachLoop::Ended(const absl::Status& status) {

@@ -37,6 +37,7 @@ struct AttachRequests {
   std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
   std::function<void(v1::Analyze)> analyze;
   std::function<void(const std::string& id)> cancel_analysis;
+  std::function<void(const std::string& id)> yield_analysis;
   // The stream has ended: the server has forgotten which analyses it asked.
   std::function<void()> disconnected;
 };

@@ -65,6 +65,13 @@ void Lanes::AbandonIf(const Wanted& wanted) {
   }
 }
 
+void Lanes::Halt(const JobKey& key) {
+  MutexLock lock(&mutex_);
+  for (const Running& job : running_) {
+    if (*job.key == key) job.control->Halt();
+  }
+}
+
 void Lanes::Drain() {
   std::deque<Job> unstarted;
   {

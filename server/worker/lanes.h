@@ -57,6 +57,8 @@ class Lanes {
   void Abandon(const JobKey& key);
   // The same for all.
   void AbandonAll();
+  // Halts a job that a lane does; nothing happens to one that waits.
+  void Halt(const JobKey& key);
   // Drains what waits; what a lane does ends at its next step boundary and saves.
   void Drain();
   // Runs that lanes are training now, by lease.

@@ -53,6 +53,7 @@ Instructions LeaseBook::Receive(const v1::ToWorker& message) {
     case v1::ToWorker::kWelcome:  // its times are the attach loop's
     case v1::ToWorker::kAnalyze:  // under no lease
     case v1::ToWorker::kCancelAnalysis:
+    case v1::ToWorker::kYieldAnalysis:
     case v1::ToWorker::MESSAGE_NOT_SET:
       break;
   }

@@ -186,7 +186,7 @@ WorkerOptions OptionsOf(const Flags& flags) {
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
   options.make_trainer = engine::MakeTrainer;
-  options.generate = engine::GenerateSamples;
+  options.analysis = {engine::GenerateSamples, engine::MakeAnalysis, {}};
   const bool trains = options.attach.hello.role() == v1::TRAIN;
   options.prepare_lane = [trains] {
     engine::PrepareLaneThread();

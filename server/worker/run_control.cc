@@ -29,11 +29,6 @@ void RunControl::Abandon() {
   changed_.SignalAll();
 }
 
-bool RunControl::abandoned() const {
-  MutexLock lock(&mutex_);
-  return abandoned_;
-}
-
 void RunControl::SetFollower(RunControl* follower) {
   MutexLock lock(&mutex_);
   follower_ = follower;

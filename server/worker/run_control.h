@@ -27,8 +27,10 @@ class RunControl {
   void Abandon();
   // True after Halt or Abandon.
   const std::atomic<bool>& stop() const { return stop_; }
+  // True after Abandon.
+  const std::atomic<bool>& gone() const { return abandoned_; }
   bool halted() const { return stop_; }
-  bool abandoned() const;
+  bool abandoned() const { return abandoned_; }
 
   // Abandoning the run abandons this one too, at once if it already is; null ends that.
   void SetFollower(RunControl* follower);
@@ -56,9 +58,9 @@ class RunControl {
 
  private:
   std::atomic<bool> stop_{false};
+  std::atomic<bool> abandoned_{false};  // changes under the lock, with what follows from it
   mutable Mutex mutex_;
   CondVar changed_;
-  bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   std::function<void()> cancel_ ABSL_GUARDED_BY(mutex_);
   RunControl* follower_ ABSL_GUARDED_BY(mutex_) = nullptr;
   uint32_t step_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -16,7 +16,7 @@ Worker::Worker(WorkerOptions options)
       blobs_(BlobChannel::Make(options_.server)),
       loop_(options_.attach, AttachClient::Make(options_.server)),
       executor_(options_.executor, options_.make_trainer, blobs_.get(), &loop_),
-      analyst_(options_.generate, blobs_.get(),
+      analyst_(options_.analysis, blobs_.get(),
                [this](v1::FromWorker message) { loop_.Send(std::move(message)); }),
       lanes_(static_cast<int>(options_.attach.hello.lanes()),
              {options_.prepare_lane, [this](const absl::Status& status) { Lose(status); }}) {}
@@ -65,6 +65,7 @@ AttachRequests Worker::Requests() {
   }
   requests.analyze = [this](v1::Analyze analyze) { lanes_.Start(JobOf(std::move(analyze))); };
   requests.cancel_analysis = [this](const std::string& id) { lanes_.Abandon({"", id}); };
+  requests.yield_analysis = [this](const std::string& id) { lanes_.Halt({"", id}); };
   requests.disconnected = [this] { lanes_.AbandonAll(); };
   return requests;
 }

@@ -27,7 +27,7 @@ struct WorkerOptions {
   TrainerFactory make_trainer;
   absl::Duration drain_timeout = absl::Seconds(10);
   // Of a worker that makes analyses.
-  SampleGenerator generate;
+  AnalysisTools analysis;
 };
 
 // Thread-safe.

@@ -1,0 +1,97 @@
+#include "server/results/subjects.h"
+
+#include <string>
+#include <utility>
+
+#include "ablate/v1/analysis.pb.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/results/document_facts.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/names.h"
+#include "server/spec/engine_config.h"
+#include "server/spec/fields.h"
+
+namespace ablate::results {
+namespace {
+
+absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
+  v1::RunSpec spec;
+  if (spec::ReadStoredRun(run.spec, &spec)) return spec;
+  return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
+}
+
+// What the task fixes of the model; of a data set only what is known without reading it, if that
+// is enough.
+absl::StatusOr<engine::TaskShape> ShapeOf(storage::Store* store, const v1::TaskSpec& task) {
+  const spec::NamedDataset named = spec::DatasetOf(task);
+  if (named.name == nullptr) {
+    const engine::TaskConfig generated = spec::ToEngineTask(task);
+    return engine::KindOf(generated).shape(generated);
+  }
+  const auto dataset = store->FindDataset(absl::StripPrefix(*named.name, "datasets/"));
+  if (!dataset.ok()) return dataset.status();
+  const auto facts = FactsOf(store, *dataset, task.has_text());
+  if (!facts.ok()) return facts.status();
+  return task.has_text() ? engine::TextShape(engine::FactsOfText(*facts))
+                         : engine::DocumentsShape(*facts);
+}
+
+// The subject as its worker reads it; what it reads is added to `blobs`.
+absl::StatusOr<worker::v1::ComputationSubject> Prepare(
+    storage::Store* store, const storage::AnalysisSubject& subject,
+    std::vector<std::shared_ptr<storage::Blobs::Pin>>* pins) {
+  const auto run = store->GetRun(subject.run);
+  if (!run.ok()) return run.status();
+  auto spec = SpecOf(*run);
+  if (!spec.ok()) return spec.status();
+  const auto checkpoint = rpc::FindCheckpoint(store, subject.run, subject.step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const auto blobs = rpc::BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
+  worker::v1::ComputationSubject message;
+  *message.mutable_spec() = *std::move(spec);
+  message.set_checkpoint_blob(checkpoint->blob);
+  message.set_dataset_blob(run->dataset_blob);
+  for (const std::string& sha256 : {checkpoint->blob, run->dataset_blob}) {
+    if (sha256.empty()) continue;
+    auto pin = (*blobs)->Find(sha256);
+    if (!pin.ok()) return pin.status();
+    pins->push_back(*std::move(pin));
+  }
+  return message;
+}
+
+}  // namespace
+
+absl::StatusOr<engine::RunConfig> ConfigOfRun(storage::Store* store, const std::string& run) {
+  const auto record = store->GetRun(run);
+  if (!record.ok()) return record.status();
+  const auto spec = SpecOf(*record);
+  if (!spec.ok()) return spec.status();
+  const auto shape = ShapeOf(store, spec->spec().task());
+  if (!shape.ok()) return shape.status();
+  return spec::ToEngineConfig(*spec, *shape);
+}
+
+absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
+    storage::Store* store, const storage::AnalysisRecord& analysis) {
+  v1::Analysis asked;
+  if (!asked.ParseFromString(analysis.request)) {
+    return absl::DataLossError(absl::StrCat("stored analysis ", analysis.id, " can't be read"));
+  }
+  schedule::AnalysisRequest request;
+  worker::v1::Computation& message = *request.message.mutable_computation();
+  *message.mutable_analysis() = asked.analysis();
+  *message.mutable_inputs() = asked.inputs();
+  message.set_seed(asked.seed());
+  message.set_state_blob(analysis.state_blob);
+  for (const storage::AnalysisSubject& subject : analysis.subjects) {
+    auto prepared = Prepare(store, subject, &request.blobs);
+    if (!prepared.ok()) return prepared.status();
+    *message.add_subjects() = *std::move(prepared);
+  }
+  return request;
+}
+
+}  // namespace ablate::results

@@ -1,0 +1,25 @@
+// The models that analyses are about: stored runs at their checkpoints.
+#ifndef ABLATE_SERVER_RESULTS_SUBJECTS_H_
+#define ABLATE_SERVER_RESULTS_SUBJECTS_H_
+
+#include "ablate/worker/v1/worker.pb.h"
+#include "absl/status/statusor.h"
+#include "server/engine/config.h"
+#include "server/schedule/analyses.h"
+#include "storage/records.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+// What the engine knows of a stored run's model and training, without its data. Errors as
+// GetRun's; DATA_LOSS if the spec can't be read. Blocks on the store.
+absl::StatusOr<engine::RunConfig> ConfigOfRun(storage::Store* store, const std::string& run);
+
+// What a worker makes of a stored analysis: a request that lacks only who is told, and holds what
+// its worker reads. NOT_FOUND if a subject is gone; DATA_LOSS. Blocks on the store.
+absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
+    storage::Store* store, const storage::AnalysisRecord& analysis);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_SUBJECTS_H_

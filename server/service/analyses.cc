@@ -1,0 +1,274 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/analysis.grpc.pb.h"
+#include "ablate/v1/analysis.pb.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/results/subjects.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/page.h"
+#include "server/service/convert.h"
+#include "server/service/services.h"
+#include "server/spec/analysis.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr uint32_t kDefaultPage = 100;
+constexpr int kMaxSubjects = 64;
+
+// What a request asks for, resolved, and what is wrong with it.
+struct Asked {
+  v1::Analysis analysis;
+  std::vector<storage::AnalysisSubject> subjects;
+  engine::AnalysisCost cost;
+  spec::Problems problems;
+};
+
+// The run and step that a subject means.
+absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
+                                                     const v1::AnalysisSubject& subject,
+                                                     const std::string& field) {
+  const std::string run_field = absl::StrCat(field, ".run");
+  if (subject.run().empty() == subject.experiment().empty()) {
+    return rpc::InvalidField(
+        run_field,
+        subject.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
+        "either run, or experiment and cell");
+  }
+  const std::string step_field = absl::StrCat(field, ".step");
+  if (subject.step() < -1) {
+    return rpc::InvalidField(step_field, absl::StrCat(subject.step(), " is out of range"),
+                             "0 or more, or -1 for the last checkpoint");
+  }
+  absl::StatusOr<std::string> run = std::string();
+  if (!subject.run().empty()) {
+    run = rpc::FindRun(store, subject.run(), run_field);
+  } else {
+    const auto experiment =
+        rpc::FindExperiment(store, subject.experiment(), absl::StrCat(field, ".experiment"));
+    if (!experiment.ok()) return experiment.status();
+    run = rpc::FindCellRun(store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
+  }
+  if (!run.ok()) return run.status();
+  std::optional<uint32_t> step;
+  if (subject.has_step() && subject.step() >= 0) step = static_cast<uint32_t>(subject.step());
+  const auto checkpoint = rpc::FindCheckpoint(store, *run, step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  return storage::AnalysisSubject{*std::move(run), checkpoint->step};
+}
+
+absl::StatusOr<std::vector<engine::RunConfig>> FindSubjects(
+    const Backend& backend, const v1::CreateAnalysisRequest& request, Asked* asked) {
+  if (request.subjects_size() > kMaxSubjects) {
+    return rpc::TooMany("subjects", request.subjects_size(), kMaxSubjects);
+  }
+  std::vector<engine::RunConfig> configs;
+  for (int i = 0; i < request.subjects_size(); ++i) {
+    auto subject =
+        FindSubject(backend.store, request.subjects(i), absl::StrCat("subjects[", i, "]"));
+    if (!subject.ok()) return subject.status();
+    auto config = results::ConfigOfRun(backend.store, subject->run);
+    if (!config.ok()) return config.status();
+    configs.push_back(*std::move(config));
+    v1::AnalysisSubject& message = *asked->analysis.add_subjects();
+    message.set_run(rpc::RunName(subject->run));
+    message.set_step(static_cast<int32_t>(subject->step));
+    asked->subjects.push_back(*std::move(subject));
+  }
+  return configs;
+}
+
+absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRequest& request) {
+  Asked asked;
+  *asked.analysis.mutable_analysis() = request.analysis();
+  *asked.analysis.mutable_inputs() = request.inputs();
+  asked.analysis.set_seed(request.seed());
+  const bool known =
+      spec::ResolveAnalysis(asked.analysis.mutable_analysis(), "analysis", &asked.problems);
+  if (!known || !asked.problems.empty()) return asked;
+  const auto options = spec::ToEngineOptions(asked.analysis.analysis());
+  if (!options.ok()) return options.status();
+  spec::ResolveInputs(engine::KindOf(*options), asked.analysis.mutable_inputs(), &asked.problems);
+  const auto configs = FindSubjects(backend, request, &asked);
+  if (!configs.ok()) return configs.status();
+  if (!asked.problems.empty()) return asked;
+  asked.cost =
+      spec::CheckSubjects(*options, asked.analysis.inputs(), *configs, "analysis", &asked.problems);
+  return asked;
+}
+
+absl::Status Create(const Backend& backend, const v1::CreateAnalysisRequest& request,
+                    v1::CreateAnalysisResponse* response) {
+  auto asked = Resolve(backend, request);
+  if (!asked.ok()) return asked.status();
+  const std::vector<spec::Problem> problems = asked->problems.Take();
+  if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
+  for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
+  if (!problems.empty()) return absl::OkStatus();
+  response->mutable_cost()->set_forwards(asked->cost.forwards);
+  response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
+  response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
+  const std::string id = spec::AnalysisFingerprint(asked->analysis);
+  if (request.validate_only()) {
+    const auto stored = backend.store->GetAnalysis(id);
+    response->set_reused(stored.ok());
+    *response->mutable_analysis() =
+        stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
+    return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
+  }
+  const auto created = backend.store->CreateAnalysis(
+      {id, asked->analysis.SerializeAsString(), asked->subjects}, rpc::kMaxOpenAnalyses);
+  if (!created.ok()) return created.status();
+  const storage::AnalysisState state = created->record.state;
+  if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {
+    backend.analyses->Submit(id);
+  }
+  response->set_reused(created->reused);
+  *response->mutable_analysis() =
+      ToProto(created->record, backend.analyses->Progress(created->record));
+  return absl::OkStatus();
+}
+
+absl::Status Get(const Backend& backend, const v1::GetAnalysisRequest& request,
+                 v1::Analysis* response) {
+  const auto id = rpc::FindAnalysis(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const auto record = backend.store->GetAnalysis(*id);
+  if (!record.ok()) return record.status();
+  *response = ToProto(*record, backend.analyses->Progress(*record));
+  return absl::OkStatus();
+}
+
+// A page of the store's rows for `parent`.
+absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadPage(storage::Store* store,
+                                                              const std::string& parent,
+                                                              const std::string& after,
+                                                              uint32_t limit) {
+  if (parent.empty()) return store->ListAnalyses(after, limit);
+  if (absl::StartsWith(parent, "runs/")) {
+    const auto run = rpc::FindRun(store, parent, "parent");
+    if (!run.ok()) return run.status();
+    return store->RunAnalyses(*run, after, limit);
+  }
+  const auto experiment = rpc::FindExperiment(store, parent, "parent");
+  if (!experiment.ok()) return experiment.status();
+  return store->ExperimentAnalyses(*experiment, after, limit);
+}
+
+absl::Status List(const Backend& backend, const v1::ListAnalysesRequest& request,
+                  v1::ListAnalysesResponse* response) {
+  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
+  if (!size.ok()) return size.status();
+  const std::string list = absl::StrCat("analyses of ", request.parent());
+  const auto after = rpc::PagePosition(list, request.page_token());
+  if (!after.ok()) return after.status();
+  auto records = ReadPage(backend.store, request.parent(), *after, *size + 1);
+  if (!records.ok()) return records.status();
+  bool more = records->size() > *size;
+  if (more) records->pop_back();
+  rpc::Room room(rpc::kPageBytes);
+  std::string last;
+  for (const storage::AnalysisRecord& record : *records) {
+    v1::Analysis analysis = ToProto(record, backend.analyses->Progress(record));
+    if (!room.Take(analysis.ByteSizeLong())) {
+      more = true;
+      break;
+    }
+    last = record.id;
+    *response->add_analyses() = std::move(analysis);
+  }
+  if (more && !last.empty()) response->set_next_page_token(rpc::PageToken(list, last));
+  return absl::OkStatus();
+}
+
+absl::Status Cancel(const Backend& backend, const v1::CancelAnalysisRequest& request,
+                    v1::Analysis* response) {
+  const auto id = rpc::FindWholeAnalysis(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const auto record = backend.store->CancelAnalysis(*id);
+  if (!record.ok()) return record.status();
+  backend.analyses->Cancel(*id);
+  *response = ToProto(*record, record->progress);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
+                                           const v1::ReadAnalysisArraysRequest& request) {
+  const auto id = rpc::FindAnalysis(backend.store, request.name(), "name");
+  if (!id.ok()) return id.status();
+  const auto record = backend.store->GetAnalysis(*id);
+  if (!record.ok()) return record.status();
+  if (record->state != storage::AnalysisState::kDone) {
+    return rpc::WithReason(
+        absl::FailedPreconditionError(absl::StrCat("analysis ", *id, " is not DONE")),
+        "ANALYSIS_NOT_DONE");
+  }
+  if (record->artifact.empty()) {
+    return absl::NotFoundError(absl::StrCat("analysis ", *id, " has no arrays"));
+  }
+  return rpc::BlobReader::Open(backend.store, record->artifact, request.offset());
+}
+
+class AnalysesService final : public v1::Analyses::CallbackService {
+ public:
+  explicit AnalysesService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* CreateAnalysis(grpc::CallbackServerContext* context,
+                                           const v1::CreateAnalysisRequest* request,
+                                           v1::CreateAnalysisResponse* response) override {
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Create(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* GetAnalysis(grpc::CallbackServerContext* context,
+                                        const v1::GetAnalysisRequest* request,
+                                        v1::Analysis* response) override {
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Get(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* ListAnalyses(grpc::CallbackServerContext* context,
+                                         const v1::ListAnalysesRequest* request,
+                                         v1::ListAnalysesResponse* response) override {
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return List(*backend_, *request, response); });
+  }
+
+  grpc::ServerUnaryReactor* CancelAnalysis(grpc::CallbackServerContext* context,
+                                           const v1::CancelAnalysisRequest* request,
+                                           v1::Analysis* response) override {
+    return rpc::Answer(backend_->pool, context,
+                       [this, request, response] { return Cancel(*backend_, *request, response); });
+  }
+
+  grpc::ServerWriteReactor<v1::Analysis>* WatchAnalysis(
+      grpc::CallbackServerContext* context, const v1::WatchAnalysisRequest* request) override {
+    return StartWatchAnalysis(backend_, context, request);
+  }
+
+  grpc::ServerWriteReactor<v1::AnalysisArraysChunk>* ReadAnalysisArrays(
+      grpc::CallbackServerContext* context, const v1::ReadAnalysisArraysRequest* request) override {
+    auto* reactor = new rpc::ReadBlobReactor<v1::AnalysisArraysChunk>(
+        backend_->Stream(context, &backend_->reads),
+        [this, request] { return OpenArrays(*backend_, *request); });
+    return reactor->Begin();
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAnalysesService(Backend* backend) {
+  return std::make_unique<AnalysesService>(backend);
+}
+
+}  // namespace ablate::service

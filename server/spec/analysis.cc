@@ -1,0 +1,401 @@
+#include "server/spec/analysis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/reflect/from_value.h"
+#include "proto/reflect/read.h"
+#include "server/engine/analysis_names.h"
+#include "server/engine/trainer.h"
+#include "server/spec/fingerprint.h"
+#include "text/decimal.h"
+
+namespace ablate::spec {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr uint64_t kMaxTokens = 1'000'000;
+constexpr size_t kMaxPromptBytes = 4 * 512;  // of 512 characters
+constexpr size_t kMaxSiteBytes = 200;
+constexpr uint64_t kMaxStateBytes = 8'000'000'000;
+constexpr uint64_t kMaxArrayBytes = 200'000'000;
+// Raised whenever the same request would give other numbers.
+constexpr int kAnalysisVersion = 1;
+
+// The options of the kind that is given; null if none is.
+const FieldDescriptor* KindField(const v1::AnalysisKind& analysis) {
+  const auto* kinds = v1::AnalysisKind::descriptor()->oneof_decl(0);
+  return analysis.GetReflection()->GetOneofFieldDescriptor(analysis, kinds);
+}
+
+google::protobuf::Value ValueOf(const FieldDescriptor* field, const std::string& text) {
+  google::protobuf::Value value;
+  double number = 0;
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+    value.set_bool_value(text == "true");
+  } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_ENUM &&
+             absl::SimpleAtod(text, &number)) {
+    value.set_number_value(number);
+  } else {
+    value.set_string_value(text);
+  }
+  return value;
+}
+
+std::string RangeText(const v1::OptionInfo& info) {
+  return absl::StrCat(text::ShortestDecimal(info.min()), " to ", text::ShortestDecimal(info.max()));
+}
+
+// Checks the options of one kind.
+class OptionChecker {
+ public:
+  OptionChecker(Message* options, const std::string& path, Problems* problems)
+      : options_(options), path_(path), problems_(problems) {}
+
+  void Check() {
+    for (int i = 0; i < options_->GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor* field = options_->GetDescriptor()->field(i);
+      const v1::OptionInfo& info = field->options().GetExtension(v1::option);
+      if (field->is_repeated()) {
+        CheckList(field, info);
+      } else if (!options_->GetReflection()->HasField(*options_, field)) {
+        SetDefault(field, info);
+      } else {
+        CheckValue(reflect::Read(*options_, field), info, reflect::Below(path_, field->name()));
+      }
+    }
+  }
+
+ private:
+  void SetDefault(const FieldDescriptor* field, const v1::OptionInfo& info) {
+    if (info.default_().empty()) return;
+    std::vector<Problem> wrong;
+    reflect::SetPath(field->name(), ValueOf(field, info.default_()), path_, options_, &wrong);
+    problems_->Add(std::move(wrong));
+  }
+
+  void CheckList(const FieldDescriptor* field, const v1::OptionInfo& info) {
+    const int size = options_->GetReflection()->FieldSize(*options_, field);
+    const std::string path = reflect::Below(path_, field->name());
+    if (size > static_cast<int>(info.most())) {
+      problems_->Add(path, "", absl::StrCat("there are ", size),
+                     absl::StrCat("at most ", info.most()));
+      return;
+    }
+    std::set<std::string> seen;
+    for (int i = 0; i < size; ++i) {
+      const reflect::FieldValue value = reflect::Read(*options_, field, i);
+      const std::string place = absl::StrCat(path, "[", i, "]");
+      CheckValue(value, info, place);
+      if (!seen.insert(reflect::TextOf(value)).second) {
+        problems_->Add(place, reflect::TextOf(value), "it is given twice", "each once");
+      }
+    }
+  }
+
+  void CheckValue(const reflect::FieldValue& value, const v1::OptionInfo& info,
+                  const std::string& path) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      if (text->size() <= kMaxSiteBytes) return;
+      problems_->Add(path, "", absl::StrCat("it has ", text->size(), " bytes"),
+                     absl::StrCat("at most ", kMaxSiteBytes));
+      return;
+    }
+    if (const auto* number = std::get_if<reflect::EnumNumber>(&value)) {
+      if (number->number != 0 && number->type->FindValueByNumber(number->number) != nullptr) return;
+      problems_->Add(path, absl::StrCat(number->number),
+                     absl::StrCat(number->number, " is unknown"), NamesOf(number->type));
+      return;
+    }
+    double number = 0;
+    if (const auto* whole = std::get_if<uint64_t>(&value)) number = static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) number = *real;
+    if (!info.has_min() || (number >= info.min() && number <= info.max())) return;
+    const std::string text = reflect::TextOf(value);
+    problems_->Add(path, text, absl::StrCat(text, " is out of range"), RangeText(info));
+  }
+
+  static std::string NamesOf(const google::protobuf::EnumDescriptor* type) {
+    std::string names;
+    for (int i = 1; i < type->value_count(); ++i) {
+      absl::StrAppend(&names, i == 1 ? "" : ", ", type->value(i)->name());
+    }
+    return names;
+  }
+
+  Message* const options_;
+  const std::string path_;
+  Problems* const problems_;
+};
+
+// Defaults that depend on other options.
+void ResolveLandscape(v1::LossLandscapeOptions* landscape) {
+  if (!landscape->has_radius()) {
+    landscape->set_radius(landscape->direction() == v1::Direction::unit ? 0.5 : 1);
+  }
+  if (!landscape->has_points()) landscape->set_points(landscape->dims() == 2 ? 21 : 51);
+}
+
+// Reads options into the engine's, and notices which it has read.
+class OptionReader {
+ public:
+  explicit OptionReader(const Message& message) : message_(message) {}
+
+  void operator()(const char* name, std::string* to) { *to = Get<std::string>(name, 0); }
+  void operator()(const char* name, bool* to) { *to = Get<bool>(name, 0); }
+  void operator()(const char* name, double* to) { *to = Get<double>(name, 0); }
+  void operator()(const char* name, uint32_t* to) {
+    *to = static_cast<uint32_t>(Get<uint64_t>(name, 0));
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(const char* name, Enum* to) { *to = GetEnum<Enum>(name, 0); }
+  template <typename T>
+  void operator()(const char* name, std::vector<T>* to) {
+    const FieldDescriptor* field = Find(name);
+    const int size = message_.GetReflection()->FieldSize(message_, field);
+    for (int i = 0; i < size; ++i) {
+      if constexpr (std::is_enum_v<T>) {
+        to->push_back(GetEnum<T>(name, i));
+      } else if constexpr (std::is_same_v<T, uint32_t>) {
+        to->push_back(static_cast<uint32_t>(Get<uint64_t>(name, i)));
+      } else {
+        to->push_back(Get<T>(name, i));
+      }
+    }
+  }
+
+  // INTERNAL if an option was not read: its line is forgotten below.
+  absl::Status status() const {
+    if (!status_.ok()) return status_;
+    const auto* type = message_.GetDescriptor();
+    if (read_.size() == static_cast<size_t>(type->field_count())) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(type->name(), " has options that are not read"));
+  }
+
+ private:
+  const FieldDescriptor* Find(const char* name) {
+    read_.insert(name);
+    return message_.GetDescriptor()->FindFieldByName(name);
+  }
+  template <typename T>
+  T Get(const char* name, int index) {
+    return std::get<T>(reflect::Read(message_, Find(name), index));
+  }
+  template <typename Enum>
+  Enum GetEnum(const char* name, int index) {
+    const auto number = Get<reflect::EnumNumber>(name, index);
+    const auto* value = number.type->FindValueByNumber(number.number);
+    const auto known = value == nullptr ? std::nullopt : engine::FindByName<Enum>(value->name());
+    if (known.has_value()) return *known;
+    status_ = absl::InvalidArgumentError(absl::StrCat(
+        name, ": ", number.number, " is unknown; allowed: ", engine::AllNames<Enum>()));
+    return Enum();
+  }
+
+  const Message& message_;
+  std::set<std::string> read_;
+  absl::Status status_;
+};
+
+void Read(OptionReader& read, engine::SpectrumOptions* to) { read("site", &to->site); }
+
+void Read(OptionReader& read, engine::CkaOptions* to) {
+  read("sites", &to->sites);
+  read("estimator", &to->estimator);
+  read("block", &to->block);
+}
+
+void Read(OptionReader& read, engine::ActivationsOptions* to) {
+  read("sites", &to->sites);
+  read("histograms", &to->histograms);
+}
+
+void Read(OptionReader& read, engine::WeightsOptions* to) { read("histograms", &to->histograms); }
+
+void Read(OptionReader& read, engine::CaptureOptions* to) { read("sites", &to->sites); }
+
+void Read(OptionReader& read, engine::LossLandscapeOptions* to) {
+  read("direction", &to->direction);
+  read("dims", &to->dims);
+  read("directions", &to->directions);
+  read("radius", &to->radius);
+  read("points", &to->points);
+}
+
+void Read(OptionReader& read, engine::HessianOptions* to) {
+  read("top", &to->top);
+  read("iterations", &to->iterations);
+  read("trace_samples", &to->trace_samples);
+  read("density_runs", &to->density_runs);
+}
+
+void Read(OptionReader& read, engine::GradientFlowOptions* to) { read("signal", &to->signal); }
+
+void Read(OptionReader&, engine::GradientAlignmentOptions*) {}
+
+void Read(OptionReader& read, engine::NormJacobianOptions* to) { read("signal", &to->signal); }
+
+void Read(OptionReader& read, engine::NormStatisticsOptions* to) { read("batch", &to->batch); }
+
+void Read(OptionReader& read, engine::NormResponseOptions* to) {
+  read("mean", &to->mean);
+  read("deviation", &to->deviation);
+  read("size", &to->size);
+}
+
+void Read(OptionReader& read, engine::AttentionOptions* to) { read("maps", &to->maps); }
+
+void Read(OptionReader& read, engine::RemoveOptions* to) {
+  read("part", &to->part);
+  read("replacement", &to->replacement);
+}
+
+// The alternative whose row in the engine's table has this name, as it is made.
+template <size_t index = 0>
+std::optional<engine::AnalysisOptions> OptionsNamed(const std::string& name) {
+  if constexpr (index < std::variant_size_v<engine::AnalysisOptions>) {
+    if (engine::AnalysisKinds()[index].name == name) {
+      return engine::AnalysisOptions(std::in_place_index<index>);
+    }
+    return OptionsNamed<index + 1>(name);
+  } else {
+    return std::nullopt;
+  }
+}
+
+void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uint64_t most,
+                  Problems* problems) {
+  if (bytes <= most) return;
+  problems->Add(path, "", absl::StrCat("its ", what, " would take ", bytes, " bytes"),
+                absl::StrCat("at most ", most, ": read fewer tokens, or ask for less"));
+}
+
+}  // namespace
+
+bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems) {
+  const FieldDescriptor* kind = KindField(*analysis);
+  if (kind == nullptr) {
+    std::string names;
+    for (const engine::AnalysisKind& known : engine::AnalysisKinds()) {
+      absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
+    }
+    problems->Add(path, "", "no kind is given", names);
+    return false;
+  }
+  Message* options = analysis->GetReflection()->MutableMessage(analysis, kind);
+  OptionChecker(options, reflect::Below(path, kind->name()), problems).Check();
+  if (analysis->has_loss_landscape()) ResolveLandscape(analysis->mutable_loss_landscape());
+  return true;
+}
+
+void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
+                   Problems* problems) {
+  const bool prompt = !inputs->prompt().empty();
+  if (kind.default_tokens == 0) {
+    if (!prompt && !inputs->has_tokens()) return;
+    problems->Add(prompt ? "inputs.prompt" : "inputs.tokens", "",
+                  absl::StrCat(kind.name, " reads no tokens"), "none");
+    return;
+  }
+  if (inputs->prompt().size() > kMaxPromptBytes) {
+    problems->Add("inputs.prompt", "", absl::StrCat("it has ", inputs->prompt().size(), " bytes"),
+                  "at most 512 characters");
+  }
+  if (prompt && inputs->has_tokens()) {
+    problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()), "there is a prompt, too",
+                  "one of the two");
+  }
+  if (prompt) return;
+  if (!inputs->has_tokens()) inputs->set_tokens(kind.default_tokens);
+  if (inputs->tokens() >= 1 && inputs->tokens() <= kMaxTokens) return;
+  problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()),
+                absl::StrCat(inputs->tokens(), " is out of range"), "1 to 1,000,000");
+}
+
+engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
+                                   const v1::AnalysisInputs& inputs,
+                                   absl::Span<const engine::RunConfig> subjects,
+                                   const std::string& path, Problems* problems) {
+  const engine::AnalysisKind& kind = engine::KindOf(options);
+  const std::string kind_path = reflect::Below(path, kind.name);
+  if (subjects.size() < kind.least_subjects || subjects.size() > kind.most_subjects) {
+    const std::string allowed = kind.most_subjects == 0 ? "none"
+                                : kind.most_subjects == kind.least_subjects
+                                    ? absl::StrCat(kind.most_subjects)
+                                    : absl::StrCat(kind.least_subjects, " to ", kind.most_subjects);
+    problems->Add("subjects", "", absl::StrCat("there are ", subjects.size()),
+                  absl::StrCat(allowed, " where the analysis is ", kind.name));
+    return {};
+  }
+  for (const engine::RunConfig& subject : subjects) {
+    for (const engine::OptionProblem& problem : kind.check(options, subject.model)) {
+      problems->Add(problem.field.empty() ? kind_path : reflect::Below(kind_path, problem.field),
+                    problem.value, problem.complaint, problem.allowed);
+    }
+  }
+  if (!problems->empty()) return {};
+  const uint64_t tokens = inputs.prompt().empty() ? inputs.tokens() : inputs.prompt().size();
+  const engine::RunConfig none;
+  const engine::AnalysisCost cost =
+      kind.cost(options, subjects.empty() ? none : subjects.front(), tokens, subjects.size());
+  CheckTooMuch(kind_path, "state", cost.state_bytes, kMaxStateBytes, problems);
+  CheckTooMuch(kind_path, "arrays", cost.array_bytes, kMaxArrayBytes, problems);
+  return cost;
+}
+
+absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& analysis) {
+  const FieldDescriptor* kind = KindField(analysis);
+  auto options = kind == nullptr ? std::nullopt : OptionsNamed(kind->name());
+  if (!options.has_value()) {
+    return absl::UnimplementedError("this worker does not know the kind of analysis");
+  }
+  const Message& message = analysis.GetReflection()->GetMessage(analysis, kind);
+  if (!message.GetReflection()->GetUnknownFields(message).empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat("this worker does not know all options of ", kind->name()));
+  }
+  OptionReader reader(message);
+  std::visit([&](auto& of) { Read(reader, &of); }, *options);
+  if (absl::Status read = reader.status(); !read.ok()) return read;
+  return *std::move(options);
+}
+
+std::string KindName(const v1::AnalysisKind& analysis) {
+  const FieldDescriptor* kind = KindField(analysis);
+  return kind == nullptr ? "" : kind->name();
+}
+
+std::string AnalysisFingerprint(const v1::Analysis& asked) {
+  const FieldDescriptor* kind = KindField(asked.analysis());
+  std::string text = absl::StrCat("ablate analysis ", kAnalysisVersion, "\nkind=", kind->name(),
+                                  "\nnumerics=", engine::kNumericsVersion, "\nseed=", asked.seed(),
+                                  "\ntokens=", asked.inputs().tokens(),
+                                  "\nprompt=", absl::CHexEscape(asked.inputs().prompt()), "\n");
+  const Message& options = asked.analysis().GetReflection()->GetMessage(asked.analysis(), kind);
+  for (const FieldDescriptor* field : reflect::SetFields(options)) {
+    const int size = field->is_repeated() ? options.GetReflection()->FieldSize(options, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      absl::StrAppend(&text, field->name(), "=", reflect::TextOf(reflect::Read(options, field, i)),
+                      "\n");
+    }
+  }
+  for (const v1::AnalysisSubject& subject : asked.subjects()) {
+    absl::StrAppend(&text, "subject=", subject.run(), "@", subject.step(), "\n");
+  }
+  return ShortHash(text);
+}
+
+}  // namespace ablate::spec

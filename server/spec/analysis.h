@@ -1,0 +1,47 @@
+// What is asked of an analysis: defaults and ranges as analysis_options.proto has them, checks
+// against the models that it is about, its fingerprint, and the engine's options.
+#ifndef ABLATE_SERVER_SPEC_ANALYSIS_H_
+#define ABLATE_SERVER_SPEC_ANALYSIS_H_
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/analysis.pb.h"
+#include "ablate/v1/analysis_options.pb.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/engine/analysis.h"
+#include "server/engine/config.h"
+#include "server/spec/problems.h"
+
+namespace ablate::spec {
+
+// Sets every option that has none to its default, and says what is wrong with the others in fields
+// below `path`. False if no kind is given.
+bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems);
+
+// The same of what is read, in field inputs; `kind` is the engine's row of the analysis.
+void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
+                   Problems* problems);
+
+// What can't be asked of these models: how many there are, options that they have no use for, what
+// takes too much memory. Data need not have been read into the configs. The cost is of all of it.
+engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
+                                   const v1::AnalysisInputs& inputs,
+                                   absl::Span<const engine::RunConfig> subjects,
+                                   const std::string& path, Problems* problems);
+
+// Of a kind that ResolveAnalysis accepted. INVALID_ARGUMENT for what this program does not know, as
+// a newer server may send it.
+absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& analysis);
+
+// The name of the kind that is given, as in analysis_options.proto; empty if none is.
+std::string KindName(const v1::AnalysisKind& analysis);
+
+// What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs, seed and
+// subjects, all resolved.
+std::string AnalysisFingerprint(const v1::Analysis& asked);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_ANALYSIS_H_

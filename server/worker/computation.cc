@@ -1,0 +1,202 @@
+#include "server/worker/computation.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "server/engine/analysis_names.h"
+#include "server/spec/analysis.h"
+
+namespace ablate::worker {
+namespace {
+
+namespace api = ablate::v1;
+
+constexpr int kSavingShare = 20;  // of the time that it computes, saving takes one part at most
+
+absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
+                                                  const v1::Computation& asked,
+                                                  const ComputationHands& hands,
+                                                  RunControl& control) {
+  absl::StatusOr<engine::AnalysisOptions> options = spec::ToEngineOptions(asked.analysis());
+  if (!options.ok()) return options.status();
+  engine::AnalysisRequest request;
+  request.options = *std::move(options);
+  request.inputs = {asked.inputs().tokens(), asked.inputs().prompt()};
+  request.seed = asked.seed();
+  for (const v1::ComputationSubject& from : asked.subjects()) {
+    auto config = ReadConfig(from.spec(), {id, from.dataset_blob()}, hands.data_sets, control);
+    if (!config.ok()) return config.status();
+    auto checkpoint = hands.blobs->Read(id, from.checkpoint_blob(), control);
+    if (!checkpoint.ok()) return checkpoint.status();
+    request.subjects.push_back({*std::move(config), *std::move(checkpoint)});
+  }
+  return request;
+}
+
+absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
+                                                        const v1::Computation& asked,
+                                                        const ComputationHands& hands,
+                                                        RunControl& control) {
+  auto request = RequestOf(id, asked, hands, control);
+  if (!request.ok()) return request.status();
+  auto analysis = hands.make(*std::move(request));
+  if (!analysis.ok() || asked.state_blob().empty()) return analysis;
+  const auto state = hands.blobs->Read(id, asked.state_blob(), control);
+  if (!state.ok()) return state.status();
+  const absl::Status restored = (*analysis)->Restore(*state);
+  if (!restored.ok()) return restored;
+  return analysis;
+}
+
+absl::string_view TypeName(engine::TensorType type) {
+  switch (type) {
+    case engine::TensorType::kF64:
+      return "F64";
+    case engine::TensorType::kF32:
+      return "F32";
+    case engine::TensorType::kI64:
+      return "I64";
+    case engine::TensorType::kU64:
+      return "U64";
+    case engine::TensorType::kU8:
+      break;
+  }
+  return "U8";
+}
+
+// All but the arrays' bytes.
+api::Analysis MessageOf(const engine::AnalysisResult& result) {
+  api::Analysis message;
+  for (const engine::AnalysisNumber& from : result.numbers) {
+    api::AnalysisNumber& number = (*message.mutable_numbers())[from.name];
+    if (from.undefined.has_value()) {
+      api::UndefinedNumber::Value reason{};
+      api::UndefinedNumber::Value_Parse(std::string(engine::NameOf(*from.undefined)), &reason);
+      number.set_undefined(reason);
+    } else {
+      number.set_value(from.value);
+    }
+  }
+  for (const engine::AnalysisArray& from : result.arrays) {
+    api::AnalysisArrayInfo& array = *message.add_arrays();
+    array.set_name(from.name);
+    for (const std::string& axis : from.axes) array.add_axes(axis);
+    for (const int64_t size : from.shape) array.add_shape(size);
+    array.set_type(std::string(TypeName(from.type)));
+  }
+  for (const std::string& note : result.notes) message.add_notes(note);
+  return message;
+}
+
+// An analysis on its way.
+class Making {
+ public:
+  Making(const std::string& id, ComputationHands hands, RunControl& control,
+         engine::Analysis* analysis)
+      : id_(id),
+        hands_(hands),
+        control_(control),
+        analysis_(analysis),
+        said_(MonotonicNow()),
+        saved_(said_),
+        counted_(said_),
+        save_every_(hands.pace.save_every) {}
+
+  // False if it yielded.
+  absl::StatusOr<bool> MakePieces() {
+    while (analysis_->made() < analysis_->pieces()) {
+      absl::Status made = analysis_->Advance(control_.gone());
+      if (!made.ok()) return made;
+      if (analysis_->made() == analysis_->pieces()) return true;
+      const absl::Duration now = MonotonicNow();
+      const bool yields = control_.halted();
+      if (yields || now - saved_ >= save_every_) {
+        absl::Status saved = Save(yields);
+        if (!saved.ok()) return saved;
+        if (yields) return false;
+      } else if (now - said_ >= hands_.pace.say_every) {
+        Say({}, 0, false);
+      }
+    }
+    return true;
+  }
+
+  absl::StatusOr<v1::ComputationResult> Finish() {
+    const absl::StatusOr<engine::AnalysisResult> result = analysis_->Finish();
+    if (!result.ok()) return result.status();
+    v1::ComputationResult end;
+    *end.mutable_analysis() = MessageOf(*result);
+    if (!result->arrays.empty()) {
+      const absl::StatusOr<std::string> file = engine::WriteArrays(result->arrays);
+      if (!file.ok()) return file.status();
+      absl::StatusOr<std::string> blob = hands_.blobs->Write(id_, *file, control_);
+      if (!blob.ok()) return blob.status();
+      end.mutable_analysis()->set_artifact(*std::move(blob));
+      end.mutable_analysis()->set_artifact_bytes(file->size());
+    }
+    end.set_busy_us(CountBusy());
+    return end;
+  }
+
+ private:
+  absl::Status Save(bool yields) {
+    const absl::Duration begun = MonotonicNow();
+    const absl::StatusOr<std::string> state = analysis_->Save();
+    if (!state.ok()) return state.status();
+    absl::StatusOr<std::string> blob = hands_.blobs->Write(id_, *state, control_);
+    if (!blob.ok()) return blob.status();
+    saved_ = MonotonicNow();
+    save_every_ = std::max(hands_.pace.save_every, kSavingShare * (saved_ - begun));
+    Say(*std::move(blob), state->size(), yields);
+    return absl::OkStatus();
+  }
+
+  void Say(std::string state_blob, uint64_t state_bytes, bool yields) {
+    v1::FromWorker message;
+    v1::AnalysisSaved& saved = *message.mutable_analysis_saved();
+    saved.set_id(id_);
+    saved.set_progress(static_cast<double>(analysis_->made()) /
+                       static_cast<double>(analysis_->pieces()));
+    saved.set_state_blob(std::move(state_blob));
+    saved.set_state_bytes(state_bytes);
+    saved.set_busy_us(CountBusy());
+    saved.set_yielded(yields);
+    hands_.send(std::move(message));
+    said_ = MonotonicNow();
+  }
+
+  // Time since the last count.
+  uint64_t CountBusy() {
+    const absl::Duration now = MonotonicNow();
+    const int64_t busy = absl::ToInt64Microseconds(now - counted_);
+    counted_ = now;
+    return static_cast<uint64_t>(std::max<int64_t>(busy, 0));
+  }
+
+  const std::string& id_;
+  const ComputationHands hands_;
+  RunControl& control_;
+  engine::Analysis* const analysis_;
+  absl::Duration said_, saved_, counted_;
+  absl::Duration save_every_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<v1::ComputationResult>> MakeComputation(const std::string& id,
+                                                                     const v1::Computation& asked,
+                                                                     ComputationHands hands,
+                                                                     RunControl& control) {
+  const auto analysis = Begin(id, asked, hands, control);
+  if (!analysis.ok()) return analysis.status();
+  Making making(id, hands, control, analysis->get());
+  const absl::StatusOr<bool> complete = making.MakePieces();
+  if (!complete.ok()) return complete.status();
+  if (!*complete) return std::nullopt;
+  absl::StatusOr<v1::ComputationResult> result = making.Finish();
+  if (!result.ok()) return result.status();
+  return *std::move(result);
+}
+
+}  // namespace ablate::worker
