@@ -23,9 +23,10 @@ class BatchPass {
   BatchPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
             const Kernels& kernels);
 
-  // Adds the gradient of rows [first, first + count).
-  LossSums AddGradient(const Model& model, const TokenBatch& batch, int64_t first, int64_t count,
-                       const Objective& objective);
+  // Adds the gradient of the mean loss over the batch's targets, of which it must have one, and
+  // returns that loss; in `parts` of as many rows each, whose batch statistics are their own.
+  double AddGradient(const Model& model, const TokenBatch& batch, double smoothing = 0,
+                     int64_t parts = 1);
 
   // The loss and what is hit over all rows, without gradients.
   LossSums Score(const Model& model, const TokenBatch& batch);

@@ -5,16 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/native/columns.h"
 #include "server/engine/native/reader.h"
 #include "server/engine/native/supports.h"
 
 namespace ablate::engine::native {
 namespace {
-
-absl::Status OutOfMemory() {
-  return absl::ResourceExhaustedError("memory ran out in a native forward pass");
-}
 
 absl::Status CheckSize(const char* what, size_t size, int64_t expected) {
   if (static_cast<int64_t>(size) == expected) return absl::OkStatus();
@@ -90,11 +85,9 @@ absl::StatusOr<double> NativeForward::Differentiate(const TokenBatch& batch,
     Differentiation& with = *differentiation_;
     std::copy_n(buffers_.data(), layout_.buffer_size, with.buffers.data());
     std::fill_n(with.gradient.data(), layout_.size, 0.0f);
-    const auto targets = static_cast<double>(TargetsOf(batch));
-    const LossSums sums = with.pass.AddGradient(with.model, batch, 0, batch.rows,
-                                                {0, static_cast<float>(1 / targets)});
+    const double loss = with.pass.AddGradient(with.model, batch);
     std::copy_n(with.gradient.data(), layout_.size, gradient.begin());
-    return sums.loss / targets;
+    return loss;
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }

@@ -11,7 +11,6 @@
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/batch_pass.h"
-#include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/model.h"
 
@@ -116,10 +115,6 @@ class NativeBackend : public Backend {
   }
 
  private:
-  static absl::Status OutOfMemory() {
-    return absl::ResourceExhaustedError("memory ran out in a step of the native trainer");
-  }
-
   // Whether BatchNorm has something to divide by in each part of the batch.
   absl::Status CheckPositions(const TokenBatch& batch) const {
     const NormConfig& norm = config_.model.norm;
@@ -144,7 +139,8 @@ class NativeBackend : public Backend {
     training_pass_.step = request.step;
     UpdateResult result;
     try {
-      result.loss = Differentiate(*request.batch);
+      result.loss = static_cast<float>(training_.AddGradient(
+          model_, *request.batch, config_.training.label_smoothing, config_.training.accumulation));
     } catch (const std::bad_alloc&) {
       put_back();
       throw;
@@ -157,19 +153,6 @@ class NativeBackend : public Backend {
       put_back();
     }
     return result;
-  }
-
-  // The gradient of a batch in gradients_, and its loss.
-  double Differentiate(const TokenBatch& batch) {
-    const int64_t targets = TargetsOf(batch);
-    const Objective objective = {static_cast<float>(config_.training.label_smoothing),
-                                 static_cast<float>(1.0 / static_cast<double>(targets))};
-    const int64_t parts = config_.training.accumulation, rows = batch.rows / parts;
-    double loss = 0;
-    for (int64_t part = 0; part < parts; ++part) {
-      loss += training_.AddGradient(model_, batch, part * rows, rows, objective).loss;
-    }
-    return static_cast<float>(loss / static_cast<double>(targets));
   }
 
   void Step(const UpdateRequest& request, double norm) {
