@@ -1,6 +1,5 @@
 #include "server/engine/native/batch_pass.h"
 
-#include "server/engine/native/columns.h"
 #include "server/engine/native/strips.h"
 
 namespace ablate::engine::native {
@@ -59,10 +58,14 @@ double BatchPass::AddGradient(const Model& model, const TokenBatch& batch, doubl
   return loss / targets;
 }
 
-LossSums BatchPass::Score(const Model& model, const TokenBatch& batch) {
+LossSums BatchPass::Score(const Model& model, const TokenBatch& batch,
+                          std::vector<Columns>* strips) {
   if (sequence_.has_value() && FitsStrips(config_, batch)) {
+    std::vector<Columns> own;
+    if (strips == nullptr) strips = &own;
+    if (strips->empty()) *strips = CutIntoStrips(config_, batch, kStripsTogether);
     LossSums all;
-    for (const Columns& columns : CutIntoStrips(config_, batch, kStripsTogether)) {
+    for (const Columns& columns : *strips) {
       all = all + sequence_->Score(model, columns);
     }
     return all;

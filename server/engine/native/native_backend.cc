@@ -11,6 +11,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/batch_pass.h"
+#include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/model.h"
 
@@ -31,6 +32,10 @@ Floats CopyOf(const std::vector<float>& values) {
   std::copy(values.begin(), values.end(), floats.data());
   return floats;
 }
+
+// Held-out batches whose strips are kept. A batch has at most 256 short rows, so that these are a
+// few megabytes.
+constexpr size_t kKeptBatches = 64;
 
 class NativeBackend : public Backend {
  public:
@@ -79,8 +84,8 @@ class NativeBackend : public Backend {
   absl::Status Evaluate(int /*run*/, Evaluated what, const TokenBatch& batch,
                         EvaluationSums* sums) override {
     try {
-      const LossSums added =
-          evaluation_.Score(what == Evaluated::kAverage ? average_ : model_, batch);
+      const Model& model = what == Evaluated::kAverage ? average_ : model_;
+      const LossSums added = evaluation_.Score(model, batch, StripsOf(sums->batches));
       *sums = {sums->batches + 1, sums->loss + added.loss, sums->hits + added.hits,
                sums->tokens + added.tokens};
       return absl::OkStatus();
@@ -115,6 +120,13 @@ class NativeBackend : public Backend {
   }
 
  private:
+  // Of a held-out batch, which is the same at every evaluation.
+  std::vector<Columns>* StripsOf(size_t batch) {
+    if (batch >= kKeptBatches) return nullptr;
+    if (strips_.size() <= batch) strips_.resize(batch + 1);
+    return &strips_[batch];
+  }
+
   // Whether BatchNorm has something to divide by in each part of the batch.
   absl::Status CheckPositions(const TokenBatch& batch) const {
     const NormConfig& norm = config_.model.norm;
@@ -222,6 +234,7 @@ class NativeBackend : public Backend {
   const PassSetting evaluation_pass_;
   BatchPass training_;
   BatchPass evaluation_;
+  std::vector<std::vector<Columns>> strips_;  // of held-out batches, as far as they are kept
   Model model_;
   Model average_;
 };
