@@ -3,12 +3,19 @@
 // a step took.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/engine/data/random.h"
 #include "server/engine/names.h"
 #include "server/engine/task.h"
@@ -76,17 +83,71 @@ RunConfig LongNamesRun() {
   return run;
 }
 
-RunConfig Workload(const std::string& name) {
-  RunConfig run = name == "names"       ? NamesRun(42, NormPlacement::kPre, true)
-                  : name == "names16"   ? LongNamesRun()
-                  : name == "recall"    ? RecallRun(0, NormPlacement::kPost)
-                  : name == "depth"     ? DepthRun()
-                  : name == "alignment" ? AlignmentRun()
-                                        : CharactersRun();
+// Switches that the other workloads leave alone, in four blocks of width 64 on windows of plays.
+RunConfig PlaysRun() {
+  RunConfig run = CharactersRun();
+  std::ifstream file(ABLATE_EXAMPLES_DATA "/tinyshakespeare.txt", std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  run.task = *ReadTextTask(text.str(), 0.1);
+  run.model.width = 64;
+  run.model.hidden = 256;
+  return run;
+}
+
+RunConfig OddSandwichRun() {
+  RunConfig run = PlaysRun();
+  run.model.norm.placement = NormPlacement::kSandwich;
+  run.model.positions = Positions::kRotary;
+  run.model.activation = Activation::kSwiglu;
+  run.model.hidden = 128;
+  return run;
+}
+
+RunConfig OddAlignmentRun() {
+  RunConfig run = PlaysRun();
+  run.training.rule = LearningRule::kFeedbackAlignment;
+  run.model.attention.kind = AttentionKind::kSigmoid;
+  run.model.attention.score_bias = -std::log(64.0);
+  return run;
+}
+
+RunConfig OddMasksRun() {
+  RunConfig run = PlaysRun();
+  run.model.attention.causal = false;
+  run.model.dropout = 0.1;
+  return run;
+}
+
+struct Workload {
+  const char* name;
+  RunConfig (*make)();
+};
+
+constexpr Workload kWorkloads[] = {
+    {"names", [] { return NamesRun(42, NormPlacement::kPre, true); }},
+    {"names16", LongNamesRun},
+    {"recall", [] { return RecallRun(0, NormPlacement::kPost); }},
+    {"depth", DepthRun},
+    {"characters", CharactersRun},
+    {"alignment", AlignmentRun},
+    {"odd_sandwich", OddSandwichRun},
+    {"odd_alignment", OddAlignmentRun},
+    {"odd_masks", OddMasksRun},
+};
+
+const Workload* FindWorkload(absl::string_view name) {
+  const auto* const found = std::find_if(std::begin(kWorkloads), std::end(kWorkloads),
+                                         [&](const Workload& one) { return one.name == name; });
+  return found == std::end(kWorkloads) ? nullptr : found;
+}
+
+// Without an end or, but for one batch before the first step, evaluations.
+RunConfig Endless(RunConfig run) {
   run.training.steps = 1000000;
   run.training.final_checkpoint = false;
   run.evaluation.every = run.training.steps;
-  run.evaluation.batches = 0;
+  run.evaluation.batches = std::holds_alternative<TextTask>(run.task) ? 1 : 0;
   if (auto* documents = std::get_if<DocumentsTask>(&run.task)) documents->held_out = 0;
   return run;
 }
@@ -98,11 +159,9 @@ double WallMs() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-int Serve(const std::string& name, TrainerKind kind) {
+int Serve(RunConfig run) {
   PrepareLaneThread();
-  RunConfig run = Workload(name);
-  run.training.trainer = kind;
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({std::move(run)});
   if (!trainer.ok()) {
     std::cerr << trainer.status() << "\n";
     return 1;
@@ -119,16 +178,21 @@ int Serve(const std::string& name, TrainerKind kind) {
   return 0;
 }
 
+int Run(int argc, char** argv) {
+  const Workload* const workload = argc == 3 ? FindWorkload(argv[1]) : nullptr;
+  const auto kind = argc == 3 ? FindByName<TrainerKind>(argv[2]) : std::nullopt;
+  if (workload == nullptr || !kind.has_value()) {
+    std::cerr << "usage: trainer_vs_eager WORKLOAD torch|native, of the workloads";
+    for (const Workload& one : kWorkloads) std::cerr << " " << one.name;
+    std::cerr << "\n";
+    return 2;
+  }
+  RunConfig run = Endless(workload->make());
+  run.training.trainer = *kind;
+  return Serve(std::move(run));
+}
+
 }  // namespace
 }  // namespace ablate::engine
 
-int main(int argc, char** argv) {
-  using ablate::engine::TrainerKind;
-  const auto kind = argc == 3 ? ablate::engine::FindByName<TrainerKind>(argv[2]) : std::nullopt;
-  if (!kind.has_value()) {
-    std::cerr
-        << "usage: trainer_vs_eager names|names16|recall|depth|characters|alignment torch|native\n";
-    return 2;
-  }
-  return ablate::engine::Serve(argv[1], *kind);
-}
+int main(int argc, char** argv) { return ablate::engine::Run(argc, argv); }

@@ -9,6 +9,7 @@ and the best `compiled` by torch.compile, where the model can be.
 """
 
 import json
+import math
 import os
 import random
 import statistics
@@ -91,6 +92,84 @@ class PreNormModel(nn.Module):
         return self.head(self.norm(x))
 
 
+class OddAttention(nn.Module):
+    """Attention that is rotary, sigmoid, looks ahead or drops weights.
+
+    Fused is the softmax alone: of sigmoid PyTorch has no fused attention on a CPU, and with dropout
+    it falls back to one that is slower than what is written out here.
+    """
+
+    def __init__(self, width, context, heads, fused, linear, rotary, sigmoid, causal, dropout):
+        super().__init__()
+        self.heads, self.rotary, self.sigmoid = heads, rotary, sigmoid
+        self.causal, self.dropout = causal, dropout
+        self.fused = fused and not sigmoid and dropout == 0
+        self.qkv, self.projection = linear(width, 3 * width, True), linear(width, width, True)
+        hidden = torch.ones(context, context, dtype=torch.bool).triu(1)
+        bias = torch.full((context, context), -math.log(context) if sigmoid else 0.)
+        self.register_buffer("bias", bias.masked_fill(hidden, -torch.inf) if causal else bias)
+        half = width // heads // 2
+        angle = torch.arange(context)[:, None] * 1e4**(-torch.arange(half) / half)
+        self.register_buffer("cosine", angle.cos())
+        self.register_buffer("sine", angle.sin())
+
+    def forward(self, x):
+        batch, time_, width = x.shape
+        qkv = self.qkv(x).view(batch, time_, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        qk, v = qkv[:2], qkv[2]
+        if self.rotary:
+            a, b = qk.chunk(2, -1)
+            qk = torch.cat((a * self.cosine - b * self.sine, b * self.cosine + a * self.sine), -1)
+        q, k = qk[0], qk[1]
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        else:
+            q, k, v = (t.flatten(0, 1) for t in (q, k, v))
+            scores = torch.baddbmm(self.bias, q, k.transpose(1, 2), alpha=q.shape[-1]**-.5)
+            weights = scores.sigmoid() if self.sigmoid else scores.softmax(-1)
+            y = (F.dropout(weights, self.dropout) @ v).view(batch, self.heads, time_, -1)
+        return self.projection(y.transpose(1, 2).reshape(batch, time_, width))
+
+
+class OddModel(nn.Module):
+    """Four blocks of width 64 with switches that the other models leave alone."""
+
+    def __init__(self, fused, linear=nn.Linear, sandwich=False, rotary=False, swiglu=False,
+                 sigmoid=False, causal=True, dropout=0.):
+        super().__init__()
+        width, context, hidden = 64, 64, 128 if swiglu else 256
+        self.swiglu, self.dropout = swiglu, dropout
+        self.tokens = nn.Embedding(65, width)
+        self.positions = None if rotary else nn.Embedding(context, width)
+        after = nn.LayerNorm if sandwich else lambda d: nn.Identity()
+        self.blocks = nn.ModuleList([
+            nn.ModuleList([
+                nn.LayerNorm(width),
+                OddAttention(width, context, 4, fused, linear, rotary, sigmoid, causal, dropout),
+                after(width), nn.LayerNorm(width),
+                linear(width, 2 * hidden if swiglu else hidden, True), linear(hidden, width, True),
+                after(width)]) for _ in range(4)])
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 65, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, tokens):
+        x = self.tokens(tokens)
+        if self.positions is not None:
+            x = x + self.positions.weight
+        x = F.dropout(x, self.dropout)
+        for before1, attention, after1, before2, up, down, after2 in self.blocks:
+            x = x + after1(F.dropout(attention(before1(x)), self.dropout))
+            u = up(before2(x))
+            if self.swiglu:
+                gate, value = u.chunk(2, -1)
+                u = F.silu(gate) * value
+            else:
+                u = F.gelu(u)
+            x = x + after2(F.dropout(down(u), self.dropout))
+        return self.head(self.norm(x))
+
+
 class RecallModel(nn.Module):
     def __init__(self):
         super().__init__()
@@ -162,6 +241,34 @@ def alignment(fused):
     return characters(fused, Aligned)
 
 
+def plays():
+    """Windows of 64 characters."""
+    path = os.path.join(os.path.dirname(__file__), "../../examples/data/tinyshakespeare.txt")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    token = {c: i for i, c in enumerate(sorted(set(text)))}
+    tokens = torch.tensor([token[c] for c in text])
+    windows = [torch.stack([tokens[i:i + 65] for i in torch.randint(len(tokens) - 65, (32,))])
+               for _ in range(20)]
+    return [(w[:, :-1].contiguous(), w[:, 1:].contiguous()) for w in windows]
+
+
+def odd(model, fused):
+    return model, adamw(model, fused, lr=1e-3, weight_decay=0.01), plays(), 10
+
+
+def odd_sandwich(fused):
+    return odd(OddModel(fused, sandwich=True, rotary=True, swiglu=True), fused)
+
+
+def odd_alignment(fused):
+    return odd(OddModel(fused, Aligned, sigmoid=True), fused)
+
+
+def odd_masks(fused):
+    return odd(OddModel(fused, causal=False, dropout=.1), fused)
+
+
 def eager_round(model, optimizer, batches, position, steps):
     """Wall and processor milliseconds a step, reading the loss at every step as a trainer must."""
     wall, processor = time.perf_counter(), time.process_time()
@@ -230,6 +337,7 @@ def compare(name, make, program, rounds):
 if __name__ == "__main__":
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 15
     wanted = sys.argv[3:]
-    for workload in (names, names16, recall, depth, characters, alignment):
+    for workload in (names, names16, recall, depth, characters, alignment, odd_sandwich,
+                     odd_alignment, odd_masks):
         if not wanted or workload.__name__ in wanted:
             compare(workload.__name__, workload, sys.argv[1], count)

@@ -378,13 +378,9 @@ struct AttentionCase {
         dropped(padded, padded),
         context(features, length, stride),
         mask(random.Mask(int64_t{length} * padded)) {
-    a = {kind,
+    a = {{kind, length, features, 1 / std::sqrt(static_cast<float>(features)), random.Normal(),
+          stride},
          causal,
-         length,
-         features,
-         1 / std::sqrt(static_cast<float>(features)),
-         random.Normal(),
-         stride,
          q.data(),
          k.data(),
          v.data(),
@@ -477,13 +473,8 @@ struct StripCase {
     }
     context = Matrix(features, column, stride);
     scratch.assign(static_cast<size_t>(((2 * length + 1) * features + length) * kColumns), kNan);
-    a = {kind,
+    a = {{kind, length, features, 1.5f / static_cast<float>(features), random.Normal(), stride},
          causal,
-         length,
-         features,
-         1.5f / static_cast<float>(features),
-         random.Normal(),
-         stride,
          q.data(),
          k.data(),
          v.data(),
@@ -518,9 +509,9 @@ struct LaneAlone {
       }
     }
     weights.resize(static_cast<size_t>(q.stride * q.stride));
-    a = {is.a.kind,      is.a.causal, is.a.length, is.a.features, is.a.scale,
-         is.a.bias,      q.stride,    q.data(),    k.data(),      v.data(),
-         weights.data(), nullptr,     nullptr,     context.data()};
+    a = {is.a,           is.a.causal, q.data(), k.data(),      v.data(),
+         weights.data(), nullptr,     nullptr,  context.data()};
+    a.stride = q.stride;
   }
 
   Matrix q, k, v, context;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "server/engine/layout.h"
 #include "server/engine/native/native_backend.h"
 #include "server/engine/native/supports.h"
@@ -39,21 +40,64 @@ std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batc
     EXPECT_TRUE(results.ok()) << results.status();
     absl::StrAppend(&bytes, results->front().loss, " ", results->front().gradient_norm, " ");
   }
-  const auto evaluate = [&](Evaluated what, const TokenBatch& batch) {
-    EvaluationSums sums;
+  const auto evaluate = [&](Evaluated what, size_t index, const TokenBatch& batch) {
+    EvaluationSums sums = {index, 0, 0, 0};
     EXPECT_TRUE(backend->Evaluate(0, what, batch, &sums).ok());
     // A NaN has a sign, and means nothing by it.
     if (std::isnan(sums.loss)) sums.loss = std::abs(sums.loss);
     bytes.append(reinterpret_cast<const char*>(&sums.loss), sizeof(sums.loss));
   };
-  evaluate(Evaluated::kCurrent, batches.front());
+  evaluate(Evaluated::kCurrent, 0, batches.front());
   // Many rows of one length are evaluated in strips.
-  evaluate(Evaluated::kCurrent, ShortRows(config.model, 37, std::min(config.model.context, 7)));
-  if (config.training.ema > 0) evaluate(Evaluated::kAverage, batches.front());
+  evaluate(Evaluated::kCurrent, 1, ShortRows(config.model, 37, std::min(config.model.context, 7)));
+  if (config.training.ema > 0) evaluate(Evaluated::kAverage, 0, batches.front());
   const auto tensors = backend->Tensors(0);
   absl::StrAppend(&bytes, tensors->parameters, tensors->buffers);
   for (const NamedBytes& slot : tensors->slots) absl::StrAppend(&bytes, slot.bytes);
   return bytes;
+}
+
+TEST(NativeRunTest, EvaluatesAgainAsABackendThatHasNotBefore) {
+  const std::vector<GridCase> grid = MakeGrid();
+  int cases = 0;
+  for (size_t i = 0; i < grid.size(); i += 9) {
+    const RunConfig config = ConfigOf(grid[i]);
+    if (!WhyNotNative(config).empty()) continue;
+    SCOPED_TRACE(grid[i].name);
+    const int length = std::min(config.model.context, 7);
+    const std::vector<TokenBatch> held_out = {ShortRows(config.model, 37, length),
+                                              ShortRows(config.model, 20, length)};
+    const auto evaluate = [&](Backend& backend, Evaluated what, absl::Span<const TokenBatch> all) {
+      EvaluationSums sums;
+      for (const TokenBatch& batch : all) {
+        EXPECT_TRUE(backend.Evaluate(0, what, batch, &sums).ok());
+      }
+      return sums.loss;
+    };
+    const auto start = [&] {
+      return native::MakeNativeBackend(config, RandomStart(config), native::BestKernels());
+    };
+    const auto step = [&](Backend& backend) {
+      const TokenBatch& batch = grid[i].batches[static_cast<size_t>(grid[i].compared)].front();
+      EXPECT_TRUE(backend.Step({{&batch, 0, 1e-2}}).ok());
+    };
+    const auto used = start();
+    const double before = evaluate(*used, Evaluated::kCurrent, held_out);
+    step(*used);
+    EXPECT_NE(evaluate(*used, Evaluated::kCurrent, held_out), before);
+    for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kAverage}) {
+      if (what == Evaluated::kAverage && config.training.ema <= 0) continue;
+      double expected = 0;
+      for (const TokenBatch& batch : held_out) {
+        const auto fresh = start();
+        step(*fresh);
+        expected += evaluate(*fresh, what, {batch});
+      }
+      EXPECT_EQ(evaluate(*used, what, held_out), expected);
+    }
+    ++cases;
+  }
+  EXPECT_GE(cases, 20);
 }
 
 TEST(NativeRunTest, HasTheSameBitsOnEveryFusedTarget) {

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/analyze/sequence_reader.h"
@@ -41,9 +39,11 @@ int64_t RowsAtOnce(const ModelConfig& model) {
 absl::Status Withdrawn() { return absl::CancelledError("the request was withdrawn"); }
 
 std::vector<float> FloatsOf(const std::vector<absl::string_view>& pieces) {
-  const std::string bytes = absl::StrJoin(pieces, "");
-  std::vector<float> floats(bytes.size() / sizeof(float));
-  if (!floats.empty()) std::memcpy(floats.data(), bytes.data(), bytes.size());
+  size_t bytes = 0;
+  for (const absl::string_view piece : pieces) bytes += piece.size();
+  std::vector<float> floats(bytes / sizeof(float));
+  char* to = reinterpret_cast<char*>(floats.data());
+  for (const absl::string_view piece : pieces) to = std::copy(piece.begin(), piece.end(), to);
   return floats;
 }
 

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <utility>
 
+#include "server/engine/native/attention_weights-inl.h"
 #include "server/engine/native/gemm-inl.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/vector-inl.h"
@@ -37,6 +37,16 @@ HWY_INLINE M16 Looks(const Attention& a, int query, int key) {
   const M16 real = Gt(Set(static_cast<float>(a.length)), queries);
   return a.causal ? And(real, Gt(queries, Set(static_cast<float>(key) - 0.5f))) : real;
 }
+
+// For FormWeights, of the queries from `query` on.
+struct SeenFrom {
+  HWY_INLINE V16 operator()(int key, V16 x, V16 otherwise) const {
+    return IfThenElse(Looks(a, query, key), x, otherwise);
+  }
+
+  const Attention& a;
+  int query;
+};
 
 // Products of columns of x and y over features, [keys][queries], where a query looks at all.
 HWY_INLINE void KeyQueryProducts(const Attention& a, const float* keys, const float* queries,
@@ -99,41 +109,6 @@ HWY_INLINE void SumOverQueries(const Attention& a, const float* of, const float*
   }
 }
 
-// Products of features become weights, for the queries from `query` on.
-HWY_INLINE void Softmax(const Attention& a, int query) {
-  const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
-  float* const w = a.weights + query;
-  // Scores that are all −∞ give no number, and neither would the weights be one.
-  const V16 scale = Set(a.scale), lowest = Set(-std::numeric_limits<float>::infinity());
-  V16 largest = lowest;
-  for (int key = 0; key < keys; ++key) {
-    const V16 score = IfThenElse(Looks(a, query, key), Mul(Load(w + key * padded), scale), lowest);
-    largest = Max(largest, score);
-  }
-  V16 sum = Zero();
-  for (int key = 0; key < keys; ++key) {
-    const V16 score = Mul(Load(w + key * padded), scale);
-    const V16 e = IfThenElseZero(Looks(a, query, key), Exp(Sub(score, largest)));
-    sum = Add(sum, e);
-    Store(e, w + key * padded);
-  }
-  // Columns that are no query have a sum of 0, and weights of 0.
-  const V16 inverse = Div(Set(1.0f), sum);
-  for (int key = 0; key < keys; ++key) {
-    const V16 weight = Mul(Load(w + key * padded), inverse);
-    Store(IfThenElseZero(Looks(a, query, key), weight), w + key * padded);
-  }
-}
-
-HWY_INLINE void SigmoidWeights(const Attention& a, int query) {
-  const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
-  float* const w = a.weights + query;
-  for (int key = 0; key < keys; ++key) {
-    const V16 score = MulAdd(Load(w + key * padded), Set(a.scale), Set(a.bias));
-    Store(IfThenElseZero(Looks(a, query, key), Sigmoid(score)), w + key * padded);
-  }
-}
-
 HWY_INLINE void Mask(const Attention& a, const float* from, float* to) {
   const int padded = RoundUp(a.length);
   for (int query = 0; query < a.length; query += kLanes) {
@@ -174,40 +149,10 @@ HWY_INLINE void SumShort(const Attention& a, const float* of, const V16 (&w)[kLe
 }
 
 template <int kLength>
-HWY_INLINE void ShortSoftmax(const Attention& a, V16 (&w)[kLength]) {
-  const V16 scale = Set(a.scale), lowest = Set(-std::numeric_limits<float>::infinity());
-  V16 largest = lowest;
-#pragma GCC unroll 16
-  for (int key = 0; key < kLength; ++key) {
-    w[key] = Mul(w[key], scale);
-    largest = Max(largest, IfThenElse(Looks(a, 0, key), w[key], lowest));
-  }
-  V16 sum = Zero();
-#pragma GCC unroll 16
-  for (int key = 0; key < kLength; ++key) {
-    w[key] = IfThenElseZero(Looks(a, 0, key), Exp(Sub(w[key], largest)));
-    sum = Add(sum, w[key]);
-  }
-  const V16 inverse = Div(Set(1.0f), sum);
-#pragma GCC unroll 16
-  for (int key = 0; key < kLength; ++key) {
-    w[key] = IfThenElseZero(Looks(a, 0, key), Mul(w[key], inverse));
-  }
-}
-
-template <int kLength>
 HWY_NOINLINE void ShortForward(const Attention& a) {
   V16 w[kLength];
   ShortProducts<kLength>(a, a.k, a.q, w);
-  if (a.kind == AttentionKind::kSoftmax) {
-    ShortSoftmax<kLength>(a, w);
-  } else {
-    const V16 scale = Set(a.scale), bias = Set(a.bias);
-#pragma GCC unroll 16
-    for (int key = 0; key < kLength; ++key) {
-      w[key] = IfThenElseZero(Looks(a, 0, key), Sigmoid(MulAdd(w[key], scale, bias)));
-    }
-  }
+  FormWeights(a, HeldKeys<kLength>{w}, SeenFrom{a, 0});
 #pragma GCC unroll 16
   for (int key = 0; key < kLength; ++key) {
     Store(w[key], a.weights + key * kLanes);
@@ -275,11 +220,8 @@ HWY_NOINLINE void AttentionForward(const Attention& a) {
   }
   KeyQueryProducts(a, a.k, a.q, a.weights);
   for (int query = 0; query < a.length; query += kLanes) {
-    if (a.kind == AttentionKind::kSoftmax) {
-      Softmax(a, query);
-    } else {
-      SigmoidWeights(a, query);
-    }
+    FormWeights(a, StoredKeys{a.weights + query, RoundUp(a.length), SeenKeys(a, query)},
+                SeenFrom{a, query});
   }
   if (a.mask != nullptr) Mask(a, a.weights, a.dropped);
   SumOverKeys(a, a.v, a.mask != nullptr ? a.dropped : a.weights, a.context);

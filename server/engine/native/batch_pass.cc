@@ -1,15 +1,11 @@
 #include "server/engine/native/batch_pass.h"
 
-#include "server/engine/native/columns.h"
 #include "server/engine/native/strips.h"
 
 namespace ablate::engine::native {
 namespace {
 
-// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest
-// tile of a matrix product.
-constexpr int64_t kTogether = 64;
-// Columns of strips that are.
+// Columns of strips that are worked on together.
 constexpr int64_t kStripsTogether = 192;
 
 LossSums operator+(const LossSums& a, const LossSums& b) {
@@ -44,20 +40,32 @@ LossSums BatchPass::ForEach(const TokenBatch& batch, int64_t first, int64_t coun
   return all;
 }
 
-LossSums BatchPass::AddGradient(const Model& model, const TokenBatch& batch, int64_t first,
-                                int64_t count, const Objective& objective) {
+double BatchPass::AddGradient(const Model& model, const TokenBatch& batch, double smoothing,
+                              int64_t parts) {
+  const auto targets = static_cast<double>(TargetsOf(batch));
+  const Objective objective = {static_cast<float>(smoothing), static_cast<float>(1 / targets)};
   // A norm that reads a batch needs all of it.
   const int64_t together =
       config_.norm.kind == NormKind::kBatch ? batch.rows * batch.length : kTogether;
-  return ForEach(batch, first, count, together, [&](auto& pass, const auto& columns) {
-    return pass.AddGradient(model, columns, objective);
-  });
+  const int64_t rows = batch.rows / parts;
+  double loss = 0;
+  for (int64_t part = 0; part < parts; ++part) {
+    const auto add = [&](auto& pass, const auto& columns) {
+      return pass.AddGradient(model, columns, objective);
+    };
+    loss += ForEach(batch, part * rows, rows, together, add).loss;
+  }
+  return loss / targets;
 }
 
-LossSums BatchPass::Score(const Model& model, const TokenBatch& batch) {
+LossSums BatchPass::Score(const Model& model, const TokenBatch& batch,
+                          std::vector<Columns>* strips) {
   if (sequence_.has_value() && FitsStrips(config_, batch)) {
+    std::vector<Columns> own;
+    if (strips == nullptr) strips = &own;
+    if (strips->empty()) *strips = CutIntoStrips(config_, batch, kStripsTogether);
     LossSums all;
-    for (const Columns& columns : CutIntoStrips(config_, batch, kStripsTogether)) {
+    for (const Columns& columns : *strips) {
       all = all + sequence_->Score(model, columns);
     }
     return all;

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
+#include "server/engine/native/columns.h"
 #include "server/engine/native/head.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/layers.h"
@@ -23,12 +25,16 @@ class BatchPass {
   BatchPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
             const Kernels& kernels);
 
-  // Adds the gradient of rows [first, first + count).
-  LossSums AddGradient(const Model& model, const TokenBatch& batch, int64_t first, int64_t count,
-                       const Objective& objective);
+  // Adds the gradient of the mean loss over the batch's targets, of which it must have one, and
+  // returns that loss; in `parts` of as many rows each, whose batch statistics are their own.
+  double AddGradient(const Model& model, const TokenBatch& batch, double smoothing = 0,
+                     int64_t parts = 1);
 
-  // The loss and what is hit over all rows, without gradients.
-  LossSums Score(const Model& model, const TokenBatch& batch);
+  // The loss and what is hit over all rows, without gradients. `strips` is of a batch that is
+  // scored again and again: empty at first, it keeps what the batch is cut into where that is
+  // strips.
+  LossSums Score(const Model& model, const TokenBatch& batch,
+                 std::vector<Columns>* strips = nullptr);
 
  private:
   template <typename Function>

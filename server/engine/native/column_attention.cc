@@ -69,15 +69,13 @@ void ColumnAttention::Clear(float* x, int rows) const {
   }
 }
 
-template <typename Kernel>
-Kernel ColumnAttention::Setting() const {
-  Kernel a;
-  a.kind = config_.attention.kind;
-  a.features = size_;
-  a.scale = static_cast<float>(ScoreScale(config_));
-  a.bias = static_cast<float>(config_.attention.score_bias);
-  a.stride = columns_->count;
-  return a;
+AttentionHead ColumnAttention::Head(int length) const {
+  return {config_.attention.kind,
+          length,
+          size_,
+          static_cast<float>(ScoreScale(config_)),
+          static_cast<float>(config_.attention.score_bias),
+          columns_->count};
 }
 
 // As if every row had all of the model's positions: neither padding nor what is left out moves
@@ -106,9 +104,7 @@ Attention ColumnAttention::HeadOf(const Sequence& sequence, int64_t weights,
   const int64_t first = int64_t{head} * size_ * columns_->count + sequence.first;
   const int64_t part = int64_t{config_.width} * columns_->count;
   weights += head * padded * padded;
-  auto a = Setting<Attention>();
-  a.causal = config_.attention.causal;
-  a.length = sequence.length;
+  Attention a = {Head(sequence.length), config_.attention.causal};
   a.q = memory.qkv.data() + first;
   a.k = a.q + part;
   a.v = a.k + part;
@@ -133,9 +129,7 @@ void ColumnAttention::AttendToSequences(int block, AttentionMemory& memory) {
 
 void ColumnAttention::AttendToStrip(const Strip& strip, AttentionMemory& memory) {
   const int64_t part = int64_t{config_.width} * columns_->count;
-  auto a = Setting<StripAttention>();
-  a.causal = config_.attention.causal;
-  a.length = strip.length;
+  StripAttention a = {Head(strip.length), config_.attention.causal};
   a.first = strip.first.data();
   a.nodes = strip.nodes.data();
   a.node = strip.node.data();
@@ -154,8 +148,7 @@ void ColumnAttention::AttendToStrip(const Strip& strip, AttentionMemory& memory)
 void ColumnAttention::AttendToPast(int block, AttentionMemory& memory) {
   KeyValueCache& past = *columns_->past;
   const int64_t part = int64_t{config_.width} * columns_->count;
-  auto a = Setting<LaneAttention>();
-  a.length = past.length() + 1;
+  LaneAttention a = {Head(past.length() + 1)};
   a.weights = scratch_.Reserve(int64_t{config_.context} * kColumns);
   for (int head = 0; head < config_.heads; ++head) {
     for (int column = 0; column < columns_->count; column += kColumns) {

@@ -41,9 +41,8 @@ class ColumnAttention {
   float* Back(AttentionMemory& memory, const float* dcontext);
 
  private:
-  // Kind, scale, bias and the head's features, which all ways have in common.
-  template <typename Kernel>
-  Kernel Setting() const;
+  // Of `length` positions.
+  AttentionHead Head(int length) const;
   Attention HeadOf(const Sequence& sequence, int64_t weights, AttentionMemory& memory,
                    int head) const;
   void AttendToSequences(int block, AttentionMemory& memory);

@@ -55,6 +55,10 @@ struct Columns {
   std::vector<int32_t> target;
 };
 
+// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest
+// tile of a matrix product.
+inline constexpr int64_t kTogether = 64;
+
 // Targets that count.
 int64_t TargetsOf(const TokenBatch& batch);
 

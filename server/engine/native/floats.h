@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "absl/status/status.h"
 #include "server/engine/native/kernels.h"
 
 namespace ablate::engine::native {
@@ -44,6 +45,11 @@ class Floats {
   std::unique_ptr<float[], Free> data_;
   int64_t size_ = 0;
 };
+
+// What a call answers that caught std::bad_alloc. RESOURCE_EXHAUSTED.
+inline absl::Status OutOfMemory() {
+  return absl::ResourceExhaustedError("memory ran out in a native pass");
+}
 
 }  // namespace ablate::engine::native
 

@@ -5,16 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/native/columns.h"
 #include "server/engine/native/reader.h"
 #include "server/engine/native/supports.h"
 
 namespace ablate::engine::native {
 namespace {
-
-absl::Status OutOfMemory() {
-  return absl::ResourceExhaustedError("memory ran out in a native forward pass");
-}
 
 absl::Status CheckSize(const char* what, size_t size, int64_t expected) {
   if (static_cast<int64_t>(size) == expected) return absl::OkStatus();
@@ -27,31 +22,25 @@ ModelConfig WithoutDropout(ModelConfig config) {
   return config;
 }
 
-LearningRule RuleOf(const RunConfig& config, Signal signal) {
-  return signal == Signal::kExact ? LearningRule::kBackprop : config.training.rule;
-}
-
-NormBackward NormBackwardOf(const RunConfig& config, Signal signal) {
-  return signal == Signal::kExact ? NormBackward::kExact : config.model.norm.backward;
-}
-
 }  // namespace
 
 NativeForward::NativeForward(const RunConfig& config, Signal signal, const Kernels& kernels)
     : config_(WithoutDropout(config.model)),
+      rule_(signal == Signal::kExact ? LearningRule::kBackprop : config.training.rule),
+      norm_backward_(signal == Signal::kExact ? NormBackward::kExact : config.model.norm.backward),
       layout_(MakeLayout(config.model, config.training.rule)),
       kernels_(kernels),
       values_(layout_.size),
       buffers_(layout_.buffer_size),
-      gradient_(layout_.size),
-      moving_(layout_.buffer_size),
-      model_(BindModel(config_, RuleOf(config, signal), layout_,
-                       {values_.data(), nullptr, buffers_.data()})),
-      moving_model_(BindModel(config_, RuleOf(config, signal), layout_,
-                              {values_.data(), gradient_.data(), moving_.data()})),
-      differentiating_{true, NormBackwardOf(config, signal), 0, 0},
-      score_(config_, scoring_, RuleOf(config, signal), kernels),
-      differentiate_(config_, differentiating_, RuleOf(config, signal), kernels) {}
+      model_(BindModel(config_, rule_, layout_, {values_.data(), nullptr, buffers_.data()})) {}
+
+NativeForward::Differentiation::Differentiation(const NativeForward& of)
+    : gradient(of.layout_.size),
+      buffers(of.layout_.buffer_size),
+      model(BindModel(of.config_, of.rule_, of.layout_,
+                      {of.values_.data(), gradient.data(), buffers.data()})),
+      setting{true, of.norm_backward_, 0, 0},
+      pass(of.config_, setting, of.rule_, of.kernels_) {}
 
 absl::StatusOr<std::unique_ptr<NativeForward>> NativeForward::Make(const RunConfig& config,
                                                                    const FlatPoint& point,
@@ -80,7 +69,8 @@ absl::Status NativeForward::Move(const FlatPoint& point) {
 
 absl::StatusOr<LossSums> NativeForward::Score(const TokenBatch& batch) {
   try {
-    return score_.Score(model_, batch);
+    if (!score_.has_value()) score_.emplace(config_, scoring_, rule_, kernels_);
+    return score_->Score(model_, batch);
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
@@ -91,13 +81,13 @@ absl::StatusOr<double> NativeForward::Differentiate(const TokenBatch& batch,
   const absl::Status size = CheckSize("gradient", gradient.size(), layout_.size);
   if (!size.ok()) return size;
   try {
-    std::copy_n(buffers_.data(), layout_.buffer_size, moving_.data());
-    std::fill_n(gradient_.data(), layout_.size, 0.0f);
-    const auto targets = static_cast<double>(TargetsOf(batch));
-    const LossSums sums = differentiate_.AddGradient(moving_model_, batch, 0, batch.rows,
-                                                     {0, static_cast<float>(1 / targets)});
-    std::copy_n(gradient_.data(), layout_.size, gradient.begin());
-    return sums.loss / targets;
+    if (!differentiation_.has_value()) differentiation_.emplace(*this);
+    Differentiation& with = *differentiation_;
+    std::copy_n(buffers_.data(), layout_.buffer_size, with.buffers.data());
+    std::fill_n(with.gradient.data(), layout_.size, 0.0f);
+    const double loss = with.pass.AddGradient(with.model, batch);
+    std::copy_n(with.gradient.data(), layout_.size, gradient.begin());
+    return loss;
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }

@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_ENGINE_NATIVE_FORWARD_H_
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -58,21 +59,31 @@ class NativeForward {
   std::unique_ptr<SequenceReader> Read(int sequences) const;
 
  private:
+  // What a gradient is formed in.
+  struct Differentiation {
+    explicit Differentiation(const NativeForward& of);
+
+    Floats gradient;
+    Floats buffers;  // of which a batch's statistics move some
+    const Model model;
+    const PassSetting setting;
+    BatchPass pass;
+  };
+
   NativeForward(const RunConfig& config, Signal signal, const Kernels& kernels);
 
   const ModelConfig config_;  // without dropout
+  const LearningRule rule_;
+  const NormBackward norm_backward_;
   const ParameterLayout layout_;
   const Kernels& kernels_;
   Floats values_;
   Floats buffers_;
-  Floats gradient_;
-  Floats moving_;  // the buffers, of which a batch's statistics move some
   const Model model_;
-  const Model moving_model_;
   const PassSetting scoring_;
-  const PassSetting differentiating_;
-  BatchPass score_;
-  BatchPass differentiate_;
+  // Made when they are first asked for: who only reads needs neither.
+  std::optional<BatchPass> score_;
+  std::optional<Differentiation> differentiation_;
 };
 
 }  // namespace ablate::engine::native

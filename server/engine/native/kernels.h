@@ -114,16 +114,20 @@ struct StandardiseRows {
   float* y = nullptr;  // may be x
 };
 
-// Self-attention of one head over one sequence. q, k, v and what is written have a row a feature,
-// `stride` floats apart, and a column a position.
-struct Attention {
+// What all self-attention of one head has in common.
+struct AttentionHead {
   AttentionKind kind = AttentionKind::kSoftmax;
+  int length = 0;        // positions
+  int features = 0;      // of the head
+  float scale = 1;       // of scores
+  float bias = 0;        // added to scaled scores; kSigmoid only
+  ptrdiff_t stride = 0;  // floats between two rows of what has a row a feature
+};
+
+// Self-attention of one head over one sequence. q, k, v and what is written have a row a feature
+// and a column a position.
+struct Attention : AttentionHead {
   bool causal = true;
-  int length = 0;    // positions
-  int features = 0;  // of the head
-  float scale = 1;   // of scores
-  float bias = 0;    // added to scaled scores
-  ptrdiff_t stride = 0;
   const float* q = nullptr;
   const float* k = nullptr;
   const float* v = nullptr;
@@ -149,14 +153,8 @@ struct AttentionBack {
 // node[t·kColumns + l], and lane[t·kColumns + n] is the first lane of node n. Lanes of one node
 // must agree in all that their queries there look at. kColumns floats behind the last row of q, k
 // and v may be read, for a position's columns begin anywhere.
-struct StripAttention {
-  AttentionKind kind = AttentionKind::kSoftmax;
+struct StripAttention : AttentionHead {
   bool causal = true;
-  int length = 0;    // positions
-  int features = 0;  // of the head
-  float scale = 1;   // of scores
-  float bias = 0;    // added to scaled scores
-  ptrdiff_t stride = 0;
   const float* q = nullptr;  // rows of features, as Attention's, from column 0 on
   const float* k = nullptr;
   const float* v = nullptr;
@@ -170,14 +168,8 @@ struct StripAttention {
 
 // Self-attention of one head at the last positions of kColumns sequences of one length, a lane
 // each: one query of each looks at all of its positions.
-struct LaneAttention {
-  AttentionKind kind = AttentionKind::kSoftmax;
-  int length = 0;    // positions
-  int features = 0;  // of the head
-  float scale = 1;   // of scores
-  float bias = 0;    // added to scaled scores
-  ptrdiff_t stride = 0;
-  const float* q = nullptr;     // rows of features, `stride` floats apart
+struct LaneAttention : AttentionHead {
+  const float* q = nullptr;     // rows of features
   const float* keys = nullptr;  // [length][features][kColumns]
   const float* values = nullptr;
   float* weights = nullptr;  // [length][kColumns], written

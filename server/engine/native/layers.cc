@@ -14,6 +14,10 @@ constexpr float kMomentum = 0.1f;
 
 }  // namespace
 
+bool NormsInput(const NormConfig& config) {
+  return config.placement == NormPlacement::kPre || config.placement == NormPlacement::kSandwich;
+}
+
 SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block) {
   return {HasAttentionNorm(config), block.attention_norm, block.attention_post_norm};
 }
@@ -135,7 +139,7 @@ bool Layers::Is(const SublayerNorms& norms, NormPlacement placement) const {
 }
 
 bool Layers::Inside(const SublayerNorms& norms) const {
-  return Is(norms, NormPlacement::kPre) || Is(norms, NormPlacement::kSandwich);
+  return norms.present && NormsInput(config_.norm);
 }
 
 bool Layers::AddsPlainly(const SublayerNorms& norms) const {

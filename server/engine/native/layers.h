@@ -61,6 +61,9 @@ struct SublayerNorms {
   const Norm& post_norm;
 };
 
+// Whether norms of blocks stand before what reads the stream.
+bool NormsInput(const NormConfig& config);
+
 SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block);
 SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block);
 

@@ -33,6 +33,10 @@ Floats CopyOf(const std::vector<float>& values) {
   return floats;
 }
 
+// Held-out batches whose strips are kept. A batch has at most 256 short rows, so that these are a
+// few megabytes.
+constexpr size_t kKeptBatches = 64;
+
 class NativeBackend : public Backend {
  public:
   NativeBackend(const RunConfig& config, NativeStart start, const Kernels& kernels)
@@ -80,8 +84,8 @@ class NativeBackend : public Backend {
   absl::Status Evaluate(int /*run*/, Evaluated what, const TokenBatch& batch,
                         EvaluationSums* sums) override {
     try {
-      const LossSums added =
-          evaluation_.Score(what == Evaluated::kAverage ? average_ : model_, batch);
+      const Model& model = what == Evaluated::kAverage ? average_ : model_;
+      const LossSums added = evaluation_.Score(model, batch, StripsOf(sums->batches));
       *sums = {sums->batches + 1, sums->loss + added.loss, sums->hits + added.hits,
                sums->tokens + added.tokens};
       return absl::OkStatus();
@@ -116,8 +120,11 @@ class NativeBackend : public Backend {
   }
 
  private:
-  static absl::Status OutOfMemory() {
-    return absl::ResourceExhaustedError("memory ran out in a step of the native trainer");
+  // Of a held-out batch, which is the same at every evaluation.
+  std::vector<Columns>* StripsOf(size_t batch) {
+    if (batch >= kKeptBatches) return nullptr;
+    if (strips_.size() <= batch) strips_.resize(batch + 1);
+    return &strips_[batch];
   }
 
   // Whether BatchNorm has something to divide by in each part of the batch.
@@ -144,7 +151,8 @@ class NativeBackend : public Backend {
     training_pass_.step = request.step;
     UpdateResult result;
     try {
-      result.loss = Differentiate(*request.batch);
+      result.loss = static_cast<float>(training_.AddGradient(
+          model_, *request.batch, config_.training.label_smoothing, config_.training.accumulation));
     } catch (const std::bad_alloc&) {
       put_back();
       throw;
@@ -157,19 +165,6 @@ class NativeBackend : public Backend {
       put_back();
     }
     return result;
-  }
-
-  // The gradient of a batch in gradients_, and its loss.
-  double Differentiate(const TokenBatch& batch) {
-    const int64_t targets = TargetsOf(batch);
-    const Objective objective = {static_cast<float>(config_.training.label_smoothing),
-                                 static_cast<float>(1.0 / static_cast<double>(targets))};
-    const int64_t parts = config_.training.accumulation, rows = batch.rows / parts;
-    double loss = 0;
-    for (int64_t part = 0; part < parts; ++part) {
-      loss += training_.AddGradient(model_, batch, part * rows, rows, objective).loss;
-    }
-    return static_cast<float>(loss / static_cast<double>(targets));
   }
 
   void Step(const UpdateRequest& request, double norm) {
@@ -239,6 +234,7 @@ class NativeBackend : public Backend {
   const PassSetting evaluation_pass_;
   BatchPass training_;
   BatchPass evaluation_;
+  std::vector<std::vector<Columns>> strips_;  // of held-out batches, as far as they are kept
   Model model_;
   Model average_;
 };

@@ -20,11 +20,7 @@ int QueryRows::LastOf(int sequence) const {
   return first_[At(sequence)] + length - 1 - FirstPosition(length);
 }
 
-bool QueryRows::Normalises() const {
-  const NormPlacement placement = config_.norm.placement;
-  return HasAttentionNorm(config_) &&
-         (placement == NormPlacement::kPre || placement == NormPlacement::kSandwich);
-}
+bool QueryRows::Normalises() const { return HasAttentionNorm(config_) && NormsInput(config_.norm); }
 
 void QueryRows::Embed(const Model& model, const QueryColumns& columns) {
   columns_ = &columns;

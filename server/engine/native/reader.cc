@@ -14,9 +14,6 @@
 namespace ablate::engine::native {
 namespace {
 
-// Tokens of prefixes that are read together.
-constexpr int64_t kTogether = 64;
-
 ModelConfig WithLoss(ModelConfig config, LossPositions loss) {
   config.loss = loss;
   return config;

@@ -9,8 +9,8 @@
 #endif
 
 #include <cstdint>
-#include <limits>
 
+#include "server/engine/native/attention_weights-inl.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/vector-inl.h"
 
@@ -76,29 +76,6 @@ HWY_INLINE void LaneScores(const LaneAttention& a, int key) {
   for (int u = 0; u < kKeys; ++u) Store(sum[u], a.weights + (key + u) * kLanes);
 }
 
-// As Softmax and SigmoidWeights of attention-inl.h, whose bits these are: keys that a query doesn't
-// look at add nothing there.
-HWY_INLINE void LaneWeights(const LaneAttention& a) {
-  float* const w = a.weights;
-  const V16 scale = Set(a.scale);
-  if (a.kind == AttentionKind::kSigmoid) {
-    for (int u = 0; u < a.length; ++u) {
-      Store(Sigmoid(MulAdd(Load(w + u * kLanes), scale, Set(a.bias))), w + u * kLanes);
-    }
-    return;
-  }
-  V16 largest = Set(-std::numeric_limits<float>::infinity());
-  for (int u = 0; u < a.length; ++u) largest = Max(largest, Mul(Load(w + u * kLanes), scale));
-  V16 sum = Zero();
-  for (int u = 0; u < a.length; ++u) {
-    const V16 e = Exp(Sub(Mul(Load(w + u * kLanes), scale), largest));
-    sum = Add(sum, e);
-    Store(e, w + u * kLanes);
-  }
-  const V16 inverse = Div(Set(1.0f), sum);
-  for (int u = 0; u < a.length; ++u) Store(Mul(Load(w + u * kLanes), inverse), w + u * kLanes);
-}
-
 // What is seen of kFeatures features from `feature` on.
 template <int kFeatures>
 HWY_INLINE void LaneContext(const LaneAttention& a, int feature) {
@@ -117,7 +94,8 @@ HWY_INLINE void AttendByLane(const LaneAttention& a) {
   int key = 0;
   for (; a.length - key >= 4; key += 4) LaneScores<4>(a, key);
   for (; key < a.length; ++key) LaneScores<1>(a, key);
-  LaneWeights(a);
+  FormWeights(a, StoredKeys{a.weights, kLanes, a.length},
+              [](int, V16 x, V16) HWY_ATTR { return x; });
   int feature = 0;
   for (; a.features - feature >= 4; feature += 4) LaneContext<4>(a, feature);
   for (; feature < a.features; ++feature) LaneContext<1>(a, feature);
@@ -142,8 +120,10 @@ HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
   for (int t = 0; t < a.length; ++t) {
     const Nodes at(a, t);
     for (int f = 0; f < features; ++f) Store(Spread(at, a.q + f * a.stride), query + f * kLanes);
-    AttendByLane({a.kind, a.causal ? t + 1 : a.length, features, a.scale, a.bias, kLanes, query,
-                  keys, values, w, query});
+    AttentionHead here = a;
+    here.length = a.causal ? t + 1 : a.length;
+    here.stride = kLanes;
+    AttendByLane({here, query, keys, values, w, query});
     for (int f = 0; f < features; ++f) {
       Gather(Load(query + f * kLanes), at, a.context + f * a.stride);
     }

@@ -52,8 +52,8 @@ std::vector<ReducedCurve> ReduceWindows(const SettingCurves& curves, const Curve
   };
 }
 
-// Whether a window of so many steps has all of the settings' curves.
-bool HasAll(const Input& input, uint32_t window) {
+// How many steps the settings' curves are over, together.
+uint64_t StepsOf(const Input& input) {
   uint32_t first = UINT32_MAX, last = 0;
   for (const ReducedSetting& setting : input.settings) {
     for (const ReducedCurve& curve : setting.panels) {
@@ -62,21 +62,23 @@ bool HasAll(const Input& input, uint32_t window) {
       last = std::max(last, curve.last_step);
     }
   }
-  return first > last || last - first < window;
+  return first > last ? 0 : uint64_t{last} - first + 1;
 }
 
-// One panel where the first window has all: the last would show the same again.
-absl::StatusOr<Drawing> DrawWindows(const Input& input) {
+// One where the first window has all steps: the last would show the same again. The second's
+// `last_steps` is 0 where it has all.
+std::vector<CurvePanel> WindowPanels(const Input& input) {
   const std::string all = "All steps";
+  const uint64_t steps = StepsOf(input);
   const uint32_t first = input.curves.first_steps, last = input.curves.last_steps;
-  if (HasAll(input, first)) return DrawCurves(input, {{all, SmoothingText(input, 0)}});
-  CurvePanel right = {all, SmoothingText(input, 1)};
-  if (!HasAll(input, last)) {
-    right.title = absl::StrCat("Last ", last, " steps");
-    right.last_steps = last;
-  }
-  return DrawCurves(input,
-                    {{absl::StrCat("First ", first, " steps"), SmoothingText(input, 0)}, right});
+  if (steps <= first) return {{all, SmoothingText(input, 0)}};
+  const CurvePanel left = {absl::StrCat("First ", first, " steps"), SmoothingText(input, 0)};
+  if (steps <= last) return {left, {all, SmoothingText(input, 1)}};
+  return {left, {absl::StrCat("Last ", last, " steps"), SmoothingText(input, 1), last}};
+}
+
+absl::StatusOr<Drawing> DrawWindows(const Input& input) {
+  return DrawCurves(input, WindowPanels(input));
 }
 
 // The first window has a smoothing of its own.
@@ -88,13 +90,14 @@ std::string WindowsSmoothText(const Input& input, bool one_panel) {
 }
 
 std::string WindowsCaption(const Input& input) {
-  const uint32_t first = input.curves.first_steps, last = input.curves.last_steps;
-  const bool one_panel = HasAll(input, first);
-  const std::string right =
-      HasAll(input, last) ? std::string("all") : absl::StrCat("the last ", last);
-  const std::string shown = one_panel ? std::string("all steps")
-                                      : absl::StrCat("the first ", first, " steps at the left and ",
-                                                     right, " at the right");
+  const std::vector<CurvePanel> panels = WindowPanels(input);
+  const bool one_panel = panels.size() == 1;
+  std::string shown = "all steps";
+  if (!one_panel) {
+    const uint32_t last = panels[1].last_steps;
+    shown = absl::StrCat("the first ", input.curves.first_steps, " steps at the left and ",
+                         last == 0 ? "all" : absl::StrCat("the last ", last), " at the right");
+  }
   return CurvesCaption(input, absl::StrCat(shown, "; ", WindowsSmoothText(input, one_panel), "."));
 }
 
