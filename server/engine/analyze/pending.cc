@@ -6,7 +6,6 @@ namespace ablate::engine {
   MadeComputation Compute(const Options&, const Material&) { \
     return absl::UnimplementedError(#Options);               \
   }
-PENDING(CkaOptions)
 PENDING(ActivationsOptions)
 PENDING(WeightsOptions)
 PENDING(CaptureOptions)
