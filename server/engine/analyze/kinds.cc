@@ -176,15 +176,15 @@ Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) 
 
 AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                          size_t) {
+  const uint64_t per_token =  // of every head's matrix, where a sequence fills the context
+      static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
   uint64_t elements = 0;
   for (const std::string& site : Of<CaptureOptions>(options).sites) {
     const uint64_t features = FeaturesAt(config.model, site);
-    const auto per_token =
-        static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
     elements += tokens * (features > 0 ? features : per_token);
   }
   const uint64_t bytes = BytesOf(config.precision) * elements;
-  return {1, bytes, bytes};
+  return {1, bytes, bytes + 16 * tokens};
 }
 
 // --- loss_landscape, hessian

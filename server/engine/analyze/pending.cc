@@ -8,7 +8,6 @@ namespace ablate::engine {
   }
 PENDING(ActivationsOptions)
 PENDING(WeightsOptions)
-PENDING(CaptureOptions)
 PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
 PENDING(GradientFlowOptions)

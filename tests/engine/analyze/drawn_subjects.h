@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/material.h"
 #include "server/engine/model/transformer.h"
@@ -87,7 +88,7 @@ inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
 inline AnalysisSubject DrawnSubject(uint64_t number) { return SubjectOf(DrawnRun(number), number); }
 
 // What comes to a site, [n, features] in float64, in the order of the material, each sequence read
-// by itself.
+// by itself; at sites of attention, whose sequences have one length, [sequences · heads, T, T].
 inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subject,
                             const std::string& site) {
   PrepareLaneThread();
@@ -102,7 +103,8 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
       Logits(everywhere, subject.parameters, BatchOf(subject, batch.Rows(row, 1)), {.taps = &taps});
     }
   }
-  return at::cat(rows, 1).squeeze(0).to(at::kDouble);
+  const bool matrices = absl::EndsWith(site, ".scores") || absl::EndsWith(site, ".weights");
+  return (matrices ? at::cat(rows, 0) : at::cat(rows, 1).squeeze(0)).to(at::kDouble);
 }
 
 // What an analysis gives of which every piece is made by another one, from the state that the one
