@@ -1,5 +1,5 @@
-// Everything durable: experiments, runs, leases, points, artifacts, data sets. One class over one
-// SQLite file; its methods are in the topics' files of storage/sqlite/.
+// Everything durable: experiments, runs, leases, points, artifacts, analyses, data sets. One class
+// over one SQLite file; its methods are in the topics' files of storage/sqlite/.
 #ifndef ABLATE_STORAGE_STORE_H_
 #define ABLATE_STORAGE_STORE_H_
 
@@ -154,7 +154,7 @@ class Store final : public LeaseStore {
   // one's number can be the next `after`.
   absl::StatusOr<std::vector<CellRecord>> ChangedCells(absl::string_view experiment, uint64_t after,
                                                        uint32_t limit);
-  // Newest committed change number. Every write to a run takes a new one.
+  // Newest committed change number. Every write to a run or an analysis takes a new one.
   uint64_t change_number() const;
 
   // --- Runs

@@ -40,8 +40,10 @@ struct SpectrumOptions {
 struct CkaOptions {
   std::vector<std::string> sites;  // empty: the embedding and every block's output
   CkaEstimator estimator = CkaEstimator::kDebiased;
-  uint32_t block = 512;  // tokens of a minibatch, where sums of all pairs would be too large
+  uint32_t block = 512;  // tokens of a minibatch, where sums take above kMostCkaBytes
 };
+// The memory of sums over tokens, for all pairs together, by which CKA is exact.
+inline constexpr uint64_t kMostCkaBytes = 1'000'000'000;
 
 struct ActivationsOptions {
   std::vector<std::string> sites;  // empty: the embedding and every block's output

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
 #include "storage/store.h"
@@ -82,12 +84,20 @@ bool DropResumeState(Transaction& t, int64_t run) {
   return dropped;
 }
 
+absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256) {
+  if (blobs == nullptr || blobs->Size(sha256).ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "blob '", absl::CHexEscape(sha256.substr(0, 64)), "' is not published; publish it first"));
+}
+
 bool IsNamed(Connection& db, absl::string_view sha256) {
   return Statement(db,
                    "SELECT 1 FROM datasets WHERE sha256 = ?1 "
                    "UNION ALL SELECT 1 FROM artifacts WHERE blob = ?1 "
                    "UNION ALL SELECT 1 FROM resume_states WHERE blob = ?1 "
-                   "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1",
+                   "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1 "
+                   "UNION ALL SELECT 1 FROM analyses WHERE state_blob = ?1 "
+                   "UNION ALL SELECT 1 FROM analyses WHERE artifact = ?1",
                    sha256)
       .Row();
 }

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "storage/blobs.h"
 #include "storage/lease_store.h"
 #include "storage/records.h"
 #include "storage/sqlite/runs.h"
@@ -37,10 +39,13 @@ uint32_t SaveResumeState(Transaction& t, const RunRow& run, const ResumeStateEve
 // Whether there was one.
 bool DropResumeState(Transaction& t, int64_t run);
 
-// Whether a data set, artifact, resume state or last state names a blob.
+// FAILED_PRECONDITION if the blob is not there. Null in memory, where blobs are not looked for.
+absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256);
+// Whether a data set, artifact, resume state, last state or analysis names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
-// What becomes of a blob that nothing names any more. Resume states do not stay in the trash for
-// some days: a run makes one every half minute, and each replaces the one before.
+// What becomes of a blob that nothing names any more. Resume states, and those of analyses, do not
+// stay in the trash for some days: a run makes one every half minute, and each replaces the one
+// before.
 enum class OnSweep { kTrash, kRemove };
 // A row that named a blob is gone or will be: Maintenance looks if another does.
 void DropReference(Transaction& t, absl::string_view sha256, OnSweep on_sweep);

@@ -192,6 +192,8 @@ bool Statement::Row() {
 
 int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
 
+double Statement::Real(int column) const { return sqlite3_column_double(statement_, column); }
+
 absl::string_view Statement::View(int column) const {
   const void* bytes = sqlite3_column_blob(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);
@@ -202,6 +204,8 @@ absl::string_view Statement::View(int column) const {
 void Statement::BindNull(int place) { sqlite3_bind_null(statement_, place); }
 
 void Statement::BindInt(int place, int64_t value) { sqlite3_bind_int64(statement_, place, value); }
+
+void Statement::BindReal(int place, double value) { sqlite3_bind_double(statement_, place, value); }
 
 void Statement::BindText(int place, absl::string_view value) {
   // A null pointer would bind NULL, and an empty view may hold one.

@@ -106,6 +106,7 @@ class Statement {
 
   // Columns of the current row, from 0. NULL reads as 0 or "".
   int64_t Int(int column) const;
+  double Real(int column) const;
   template <typename Integer>
   Integer As(int column) const {
     return static_cast<Integer>(Int(column));
@@ -124,12 +125,15 @@ class Statement {
       BindBlob(place, value.value);
     } else if constexpr (std::is_integral_v<Value>) {
       BindInt(place, static_cast<int64_t>(value));
+    } else if constexpr (std::is_floating_point_v<Value>) {
+      BindReal(place, value);
     } else {
       BindText(place, value);
     }
   }
   void BindNull(int place);
   void BindInt(int place, int64_t value);
+  void BindReal(int place, double value);
   void BindText(int place, absl::string_view value);
   void BindBlob(int place, absl::string_view value);
 

@@ -27,12 +27,6 @@ struct Context {
   RunRow* run;
 };
 
-absl::Status CheckBlob(const Context& c, const std::string& blob) {
-  if (c.blobs == nullptr || c.blobs->Size(blob).ok()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("blob '", absl::CHexEscape(blob.substr(0, 64)),
-                                                    "' is not published; publish it first"));
-}
-
 absl::Status CheckStep(const Context& c, uint32_t step) {
   if (step <= c.run->steps) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -100,7 +94,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
 
 absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
   absl::Status valid = CheckStep(c, event.step);
-  if (valid.ok()) valid = CheckBlob(c, event.blob);
+  if (valid.ok()) valid = CheckPublished(c.blobs, event.blob);
   if (!valid.ok()) return valid;
   AddCheckpoint(c.t, *c.run, event, SaveProgress(c.t, *c.run));
   return absl::OkStatus();
@@ -108,7 +102,7 @@ absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
 
 absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
   absl::Status valid = CheckProgress(c, event.step);
-  if (valid.ok()) valid = CheckBlob(c, event.blob);
+  if (valid.ok()) valid = CheckPublished(c.blobs, event.blob);
   if (!valid.ok()) return valid;
   RunRow& run = *c.run;
   run.step = event.step;

@@ -7,10 +7,10 @@
 namespace ablate::storage {
 namespace {
 
-// Numbers of states: experiments 0 active, 1 ended, 2 cancelled; runs in RunState's order. Times
-// are microseconds since 1970, 0 where not yet. "change" is a number from store.change: one order
-// over everything that happens to runs, so that a row group or checkpoint is later than a resume
-// state exactly if its number is larger.
+// Numbers of states: experiments 0 active, 1 ended, 2 cancelled; runs and analyses in the order of
+// RunState and AnalysisState. Times are microseconds since 1970, 0 where not yet. "change" is a
+// number from store.change: one order over everything that happens to runs, so that a row group or
+// checkpoint is later than a resume state exactly if its number is larger.
 constexpr char kVersion1[] = R"sql(
 CREATE TABLE store (
   generation TEXT NOT NULL,       -- identity of this file
@@ -259,8 +259,42 @@ constexpr char kVersion7[] = R"sql(
 UPDATE runs SET trainer = 'torch' WHERE trainer = '';
 )sql";
 
+// What is computed of runs at their checkpoints.
+constexpr char kVersion8[] = R"sql(
+CREATE TABLE analyses (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,           -- the fingerprint of all that is asked
+  request BLOB NOT NULL,
+  state INTEGER NOT NULL DEFAULT 0,
+  progress REAL NOT NULL DEFAULT 0,
+  device_time INTEGER NOT NULL DEFAULT 0,
+  state_blob TEXT,                     -- to go on from; of one that has not ended
+  state_bytes INTEGER NOT NULL DEFAULT 0,
+  artifact TEXT,                       -- blob of its arrays
+  artifact_bytes INTEGER NOT NULL DEFAULT 0,
+  failure TEXT NOT NULL DEFAULT '',
+  create_time INTEGER NOT NULL,
+  start_time INTEGER NOT NULL DEFAULT 0,
+  end_time INTEGER NOT NULL DEFAULT 0,
+  result BLOB NOT NULL DEFAULT x''
+) STRICT;
+CREATE INDEX analyses_open ON analyses (id) WHERE state < 2;
+CREATE INDEX analyses_state_blob ON analyses (state_blob) WHERE state_blob IS NOT NULL;
+CREATE INDEX analyses_artifact ON analyses (artifact) WHERE artifact IS NOT NULL;
+
+-- Goes as a whole when one of the runs goes.
+CREATE TABLE analysis_subjects (
+  analysis INTEGER NOT NULL,
+  place INTEGER NOT NULL,              -- in the order in which they are asked for
+  run INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  PRIMARY KEY (analysis, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX analysis_subjects_run ON analysis_subjects (run);
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7};
+                                       kVersion5, kVersion6, kVersion7, kVersion8};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

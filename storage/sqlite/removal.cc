@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/maintenance.h"
@@ -17,6 +18,8 @@ namespace {
 // points frees many pages.
 constexpr int kSliceRows = 2000;
 constexpr int kPointsCost = 10;
+constexpr int kAnalysisCost = 10;
+constexpr int kCellCost = 5;
 // Whoever looks for a blob waits, too, while one file of a slice goes.
 constexpr size_t kSliceBlobs = 20;
 constexpr size_t kReadHashes = 500;  // looked for in one read
@@ -71,22 +74,31 @@ void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
 
 // What follows returns false if there was nothing to do.
 
-// Cells of deleted experiments. A run that loses its last cell goes at once; its points and the
-// like wait for RemoveDeadRuns.
+// Cells of deleted experiments. A run that loses its last cell goes at once, with the analyses that
+// it is a subject of; its points and the like wait for RemoveDeadRuns.
 bool RemoveCells(Transaction& t) {
   Statement next(t.db, "SELECT id FROM experiments WHERE deleted = 1 ORDER BY id LIMIT 1");
   if (!next.Row()) return false;
   const int64_t experiment = next.Int(0);
+  int budget = kSliceRows;
   std::vector<std::pair<int64_t, int64_t>> cells;  // place, run
   Statement cell(t.db, "SELECT place, run FROM cells WHERE experiment = ?1 LIMIT ?2", experiment,
-                 kSliceRows / 5);
+                 kSliceRows / kCellCost);
   while (cell.Row()) cells.emplace_back(cell.Int(0), cell.Int(1));
   for (const auto& [place, run] : cells) {
+    const bool last = !Statement(t.db,
+                                 "SELECT 1 FROM cells WHERE run = ?1 "
+                                 "AND (experiment, place) != (?2, ?3) LIMIT 1",
+                                 run, experiment, place)
+                           .Row();
+    // The cell stays for the next slice if there are more, and the run with it: every subject of an
+    // analysis has a name.
+    if (last) budget -= kAnalysisCost * RemoveAnalyses(t, run, budget / kAnalysisCost + 1);
+    if (budget <= 0) return true;
     Statement(t.db, "DELETE FROM cells WHERE experiment = ?1 AND place = ?2", experiment, place)
         .Run();
-    if (!Statement(t.db, "SELECT 1 FROM cells WHERE run = ?1 LIMIT 1", run).Row()) {
-      RemoveRun(t, run);
-    }
+    if (last) RemoveRun(t, run);
+    budget -= kCellCost;
   }
   if (cells.empty()) {
     Statement(t.db, "DELETE FROM experiments WHERE id = ?1", experiment).Run();

@@ -19,6 +19,8 @@ namespace ablate::storage {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class OpeningTest : public FileTest {
  protected:
@@ -193,6 +195,16 @@ TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheSixthVersionByTorch) {
   const auto queue = Value(store->Queue("cpu", {"torch"}, 10));
   ASSERT_EQ(queue.size(), 1u);
   EXPECT_EQ(queue[0].run, "a");
+}
+
+TEST_F(OpeningTest, AnalysesCheckpointsOfTheSeventhVersion) {
+  MakeDatabase(7, InsertRun("state, numerics, trainer", "2, 0, 'torch'") +
+                      "; INSERT INTO artifacts (run, kind, step, blob, bytes, change) "
+                      "SELECT id, 'checkpoint', 9, 'h', 1, 1 FROM runs");
+  const auto store = Value(Store::Open(Options()));
+  EXPECT_THAT(Value(store->OpenAnalyses()), IsEmpty());
+  EXPECT_TRUE(store->CreateAnalysis({"x", "request", {{"a", 9}}}, 1).ok());
+  EXPECT_THAT(Value(store->RunAnalyses("a", "", 9)), SizeIs(1));
 }
 
 TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {

@@ -82,6 +82,18 @@ uint64_t WidthOf(const RunConfig& config) { return static_cast<uint64_t>(config.
 
 uint64_t States(const ModelConfig& model) { return static_cast<uint64_t>(model.layers) + 1; }
 
+// Of the sites that options name, or of the embedding and every block's output.
+std::vector<uint64_t> FeaturesAtAll(const std::vector<std::string>& sites,
+                                    const ModelConfig& model) {
+  std::vector<uint64_t> features;
+  for (const std::string& site : sites) features.push_back(FeaturesAt(model, site));
+  if (sites.empty()) features.assign(States(model), static_cast<uint64_t>(model.width));
+  return features;
+}
+
+// Of a number.
+uint64_t BytesOf(Precision precision) { return precision == Precision::kFloat64 ? 8 : 4; }
+
 uint64_t ParametersOf(const RunConfig& config) {
   return static_cast<uint64_t>(MakeLayout(config.model).size);
 }
@@ -103,16 +115,27 @@ Problems CheckCka(const AnalysisOptions& options, const ModelConfig& model) {
   return CheckRowSites(Of<CkaOptions>(options).sites, model);
 }
 
-AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+// As if all subjects were this one.
+AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                      size_t subjects) {
-  const auto& sites = Of<CkaOptions>(options).sites;
-  const uint64_t count = subjects * (sites.empty() ? States(config.model) : sites.size());
-  uint64_t features = WidthOf(config);
-  for (const std::string& site : sites)
-    features = std::max(features, FeaturesAt(config.model, site));
-  const uint64_t exact = 8 * Squared(features) * count * (count + 1) / 2;
-  return {static_cast<double>(subjects), std::min<uint64_t>(exact, 1'000'000'000),
-          8 * Squared(count)};
+  const auto& cka = Of<CkaOptions>(options);
+  const std::vector<uint64_t> features = FeaturesAtAll(cka.sites, config.model);
+  uint64_t columns = 0, squares = 0;
+  for (const uint64_t of : features) {
+    columns += subjects * of;
+    squares += subjects * Squared(of);
+  }
+  const uint64_t count = subjects * features.size(), arrays = 16 * Squared(count);
+  const uint64_t sums = 4 * (Squared(columns) + squares);  // 8 times the features of every pair
+  if (sums <= kMostCkaBytes) return {static_cast<double>(subjects), sums, arrays};
+  // By minibatches: the rows of those that are gathered together, and the Gram matrices of one.
+  const uint64_t block = std::max<uint64_t>(1, std::min<uint64_t>(tokens, cka.block));
+  const uint64_t blocks = std::max<uint64_t>(1, tokens / block);
+  const uint64_t block_bytes = BytesOf(config.precision) * columns * block;
+  const uint64_t together = std::clamp<uint64_t>(kMostCkaBytes / block_bytes, 1, blocks);
+  const uint64_t passes = (blocks + together - 1) / together;
+  return {static_cast<double>(passes * subjects),
+          together * block_bytes + 8 * count * Squared(block), arrays};
 }
 
 // --- activations, weights, capture
@@ -153,15 +176,15 @@ Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) 
 
 AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                          size_t) {
+  const uint64_t per_token =  // of every head's matrix, where a sequence fills the context
+      static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
   uint64_t elements = 0;
   for (const std::string& site : Of<CaptureOptions>(options).sites) {
     const uint64_t features = FeaturesAt(config.model, site);
-    const auto per_token =
-        static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
     elements += tokens * (features > 0 ? features : per_token);
   }
-  const uint64_t bytes = (config.precision == Precision::kFloat64 ? 8 : 4) * elements;
-  return {1, bytes, bytes};
+  const uint64_t bytes = BytesOf(config.precision) * elements;
+  return {1, bytes, bytes + 16 * tokens};
 }
 
 // --- loss_landscape, hessian

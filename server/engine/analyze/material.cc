@@ -148,22 +148,29 @@ StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
   return MakeStackBatch({&batch}, subject.config.model.loss, subject.values.options());
 }
 
-std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
-                                    const TokenBatch& batch,
-                                    const std::vector<std::string>& sites) {
+std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectModel& subject,
+                                     const TokenBatch& batch,
+                                     const std::vector<std::string>& sites) {
   const at::NoGradGuard no_grad;
   ModelConfig everywhere = subject.config.model;
   everywhere.loss = LossPositions::kAll;  // or the last block would go on with the last ones alone
   std::vector<at::Tensor> captured(sites.size());
   std::vector<std::pair<std::string, Tap>> observers;
   for (size_t i = 0; i < sites.size(); ++i) {
-    observers.emplace_back(sites[i], Observe([&captured, i](const at::Tensor& x) {
-                             captured[i] = x.flatten(0, -2).to(at::kDouble);
-                           }));
+    observers.emplace_back(sites[i],
+                           Observe([&captured, i](const at::Tensor& x) { captured[i] = x; }));
   }
   const Taps taps = TapsOf(material, everywhere, std::move(observers));
   Logits(everywhere, subject.parameters, BatchOf(subject, batch), {.taps = &taps});
   return captured;
+}
+
+std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
+                                    const TokenBatch& batch,
+                                    const std::vector<std::string>& sites) {
+  std::vector<at::Tensor> rows = CaptureSites(material, subject, batch, sites);
+  for (at::Tensor& of : rows) of = of.flatten(0, -2).to(at::kDouble);
+  return rows;
 }
 
 Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass) {

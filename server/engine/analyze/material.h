@@ -65,9 +65,13 @@ Taps TapsOf(const Material& material, const ModelConfig& model,
 // The batch as the model takes it.
 StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch);
 
-// What comes to each of `sites` ([1, n, features] in the model), at all positions also where the
-// loss reads the last ones only: [n, features] in float64, in the order of the batch. An
-// evaluation, outside autograd.
+// What comes to each of `sites`, as the model has it (model/sites.h), at all positions also where
+// the loss reads the last ones only. An evaluation, outside autograd.
+std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectModel& subject,
+                                     const TokenBatch& batch,
+                                     const std::vector<std::string>& sites);
+// The same of sites with features at each token, [n, features] in float64, in the order of the
+// batch.
 std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
                                     const TokenBatch& batch, const std::vector<std::string>& sites);
 

@@ -6,10 +6,8 @@ namespace ablate::engine {
   MadeComputation Compute(const Options&, const Material&) { \
     return absl::UnimplementedError(#Options);               \
   }
-PENDING(CkaOptions)
 PENDING(ActivationsOptions)
 PENDING(WeightsOptions)
-PENDING(CaptureOptions)
 PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
 PENDING(GradientFlowOptions)

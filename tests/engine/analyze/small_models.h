@@ -118,6 +118,7 @@ inline std::pair<AnalysisSubject, std::string> ModelOfRows(const at::Tensor& row
 
 // What an analysis gives that nothing stops.
 inline AnalysisResult Analyzed(AnalysisRequest request) {
+  PrepareLaneThread();
   auto analysis = MakeAnalysis(std::move(request));
   EXPECT_TRUE(analysis.ok()) << analysis.status();
   if (!analysis.ok()) return {};

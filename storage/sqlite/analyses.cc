@@ -1,0 +1,363 @@
+#include "storage/sqlite/analyses.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/artifacts.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/ids.h"
+#include "storage/sqlite/leases.h"
+#include "storage/store.h"
+
+namespace ablate::storage {
+namespace {
+
+// The numbers are in the files; statements and an index know those of open ones as `state < 2`.
+static_assert(static_cast<int>(AnalysisState::kQueued) == 0 &&
+              static_cast<int>(AnalysisState::kRunning) == 1 &&
+              static_cast<int>(AnalysisState::kDone) == 2 &&
+              static_cast<int>(AnalysisState::kFailed) == 3 &&
+              static_cast<int>(AnalysisState::kCancelled) == 4);
+
+struct AnalysisRow {
+  int64_t id = 0;
+  AnalysisState state = AnalysisState::kQueued;
+  std::string state_blob;
+};
+
+bool IsOpen(const AnalysisRow& analysis) {
+  return analysis.state == AnalysisState::kQueued || analysis.state == AnalysisState::kRunning;
+}
+
+std::optional<AnalysisRow> FindAnalysis(Connection& db, absl::string_view name) {
+  Statement row(db, "SELECT id, state, state_blob FROM analyses WHERE name = ?1", name);
+  if (!row.Row()) return std::nullopt;
+  return AnalysisRow{row.Int(0), row.As<AnalysisState>(1), row.Text(2)};
+}
+
+std::optional<AnalysisRow> FindOpenAnalysis(Connection& db, absl::string_view name) {
+  std::optional<AnalysisRow> found = FindAnalysis(db, name);
+  if (found.has_value() && !IsOpen(*found)) return std::nullopt;
+  return found;
+}
+
+std::vector<AnalysisSubject> ReadSubjects(Connection& db, int64_t analysis) {
+  std::vector<AnalysisSubject> subjects;
+  Statement row(db,
+                "SELECT runs.name, analysis_subjects.step FROM analysis_subjects "
+                "JOIN runs ON runs.id = analysis_subjects.run WHERE analysis = ?1 "
+                "ORDER BY analysis_subjects.place",
+                analysis);
+  while (row.Row()) subjects.push_back({row.Text(0), row.As<uint32_t>(1)});
+  return subjects;
+}
+
+AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
+  AnalysisRecord record;
+  Statement row(db,
+                "SELECT name, request, state, progress, state_blob, result, artifact, "
+                "artifact_bytes, failure, device_time, create_time, start_time, end_time "
+                "FROM analyses WHERE id = ?1",
+                id);
+  if (!row.Row()) return record;
+  record.id = row.Text(0);
+  record.request = row.Text(1);
+  record.subjects = ReadSubjects(db, id);
+  record.state = row.As<AnalysisState>(2);
+  record.progress = row.Real(3);
+  record.state_blob = row.Text(4);
+  record.result = row.Text(5);
+  record.artifact = row.Text(6);
+  record.artifact_bytes = row.As<uint64_t>(7);
+  record.failure = row.Text(8);
+  record.device_time = row.Int(9);
+  record.create_time = row.Int(10);
+  record.start_time = row.Int(11);
+  record.end_time = row.Int(12);
+  return record;
+}
+
+// Those whose row numbers a statement gives.
+std::vector<AnalysisRecord> ReadAnalyses(Connection& db, Statement& ids) {
+  std::vector<AnalysisRecord> records;
+  while (ids.Row()) records.push_back(ReadAnalysis(db, ids.Int(0)));
+  return records;
+}
+
+// Below which row a page begins. NOT_FOUND.
+absl::StatusOr<int64_t> PageEnd(Connection& db, absl::string_view after) {
+  if (after.empty()) return INT64_MAX;
+  const std::optional<AnalysisRow> last = FindAnalysis(db, after);
+  if (!last.has_value()) return NotFound("analysis", after);
+  return last->id;
+}
+
+// The rows of the subjects' runs, which have their checkpoints.
+absl::StatusOr<std::vector<int64_t>> FindSubjects(Connection& db,
+                                                  const std::vector<AnalysisSubject>& subjects) {
+  std::vector<int64_t> runs;
+  for (const AnalysisSubject& subject : subjects) {
+    const auto run = FindRunRow(db, subject.run);
+    if (!run.ok()) return run.status();
+    Statement checkpoint(
+        db, "SELECT 1 FROM artifacts WHERE run = ?1 AND kind = 'checkpoint' AND step = ?2", *run,
+        subject.step);
+    if (!checkpoint.Row()) {
+      return absl::NotFoundError(
+          absl::StrCat("run '", subject.run, "' has no checkpoint of step ", subject.step));
+    }
+    runs.push_back(*run);
+  }
+  return runs;
+}
+
+int64_t CountOpen(Connection& db) {
+  Statement row(db, "SELECT count(*) FROM analyses WHERE state < 2");
+  return row.Row() ? row.Int(0) : 0;
+}
+
+int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
+                       const std::vector<int64_t>& runs) {
+  Statement insert(
+      t.db, "INSERT INTO analyses (name, request, create_time) VALUES (?1, ?2, ?3) RETURNING id",
+      analysis.id, Bytes{analysis.request}, t.now);
+  const int64_t id = insert.Row() ? insert.Int(0) : 0;
+  insert.Run();
+  for (size_t place = 0; place < runs.size(); ++place) {
+    Statement(t.db,
+              "INSERT INTO analysis_subjects (analysis, place, run, step) VALUES (?1, ?2, ?3, ?4)",
+              id, place, runs[place], analysis.subjects[place].step)
+        .Run();
+  }
+  return id;
+}
+
+// From its beginning: one that did not end DONE has no state, result or arrays any more.
+void QueueAgain(Transaction& t, int64_t id) {
+  Statement(t.db,
+            "UPDATE analyses SET state = 0, progress = 0, device_time = 0, failure = '', "
+            "start_time = 0, end_time = 0 WHERE id = ?1",
+            id)
+      .Run();
+}
+
+// Nothing if too many are open.
+absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, const NewAnalysis& analysis,
+                                                      uint32_t most_open) {
+  const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
+  if (known.has_value() && (IsOpen(*known) || known->state == AnalysisState::kDone)) {
+    return CreatedAnalysis{ReadAnalysis(t.db, known->id), /*reused=*/true};
+  }
+  const auto runs = FindSubjects(t.db, analysis.subjects);
+  if (!runs.ok()) return runs.status();
+  if (CountOpen(t.db) >= most_open) return std::nullopt;
+  if (known.has_value()) QueueAgain(t, known->id);
+  const int64_t id = known.has_value() ? known->id : InsertAnalysis(t, analysis, *runs);
+  t.NextChange();
+  return CreatedAnalysis{ReadAnalysis(t.db, id), /*reused=*/false};
+}
+
+// Sets what an analysis is to go on from: a blob, or nothing if it is empty. What it was before is
+// let go.
+void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& blob,
+              uint64_t bytes) {
+  Statement(t.db, "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3 WHERE id = ?1",
+            analysis.id, blob, bytes)
+      .Run();
+  if (!analysis.state_blob.empty() && analysis.state_blob != blob) {
+    DropReference(t, analysis.state_blob, OnSweep::kRemove);
+  }
+}
+
+void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
+  SetState(t, analysis, "", 0);
+  Statement(t.db, "UPDATE analyses SET state = ?2, end_time = ?3 WHERE id = ?1", analysis.id,
+            static_cast<int>(state), t.now)
+      .Run();
+  t.NextChange();
+}
+
+// A share, whatever a worker says.
+double Share(double progress) { return progress > 0 ? std::min(progress, 1.0) : 0; }
+
+}  // namespace
+
+int RemoveAnalyses(Transaction& t, int64_t run, int limit) {
+  std::vector<int64_t> analyses;
+  Statement row(t.db, "SELECT DISTINCT analysis FROM analysis_subjects WHERE run = ?1 LIMIT ?2",
+                run, limit);
+  while (row.Row()) analyses.push_back(row.Int(0));
+  for (const int64_t analysis : analyses) {
+    Statement gone(t.db, "DELETE FROM analyses WHERE id = ?1 RETURNING artifact, state_blob",
+                   analysis);
+    while (gone.Row()) {
+      if (!gone.View(0).empty()) DropReference(t, gone.View(0), OnSweep::kTrash);
+      if (!gone.View(1).empty()) DropReference(t, gone.View(1), OnSweep::kRemove);
+    }
+    Statement(t.db, "DELETE FROM analysis_subjects WHERE analysis = ?1", analysis).Run();
+  }
+  if (!analyses.empty()) t.NextChange();
+  return static_cast<int>(analyses.size());
+}
+
+absl::StatusOr<CreatedAnalysis> Store::CreateAnalysis(const NewAnalysis& analysis,
+                                                      uint32_t most_open) {
+  auto created = db_->Write([&](Transaction& t) -> absl::StatusOr<std::optional<CreatedAnalysis>> {
+    return Create(t, analysis, most_open);
+  });
+  if (!created.ok()) return created.status();
+  if (created->has_value()) return **std::move(created);
+  // As the request's own end it would say that the disk is full.
+  return absl::ResourceExhaustedError(
+      absl::StrCat(most_open,
+                   " analyses wait or run already, and more may not: try again when one "
+                   "has ended, or cancel one"));
+}
+
+absl::StatusOr<AnalysisRecord> Store::GetAnalysis(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<AnalysisRecord> {
+    const std::optional<AnalysisRow> found = FindAnalysis(db, id);
+    if (!found.has_value()) return NotFound("analysis", id);
+    return ReadAnalysis(db, found->id);
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> Store::FindAnalyses(absl::string_view prefix,
+                                                             uint32_t limit) {
+  return db_->Read([&](Connection& db) {
+    std::vector<std::string> names;
+    Statement row(db,
+                  "SELECT name FROM analyses WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT ?3",
+                  prefix, PrefixEnd(prefix), limit);
+    while (row.Row()) names.push_back(row.Text(0));
+    return names;
+  });
+}
+
+absl::StatusOr<std::vector<AnalysisRecord>> Store::ListAnalyses(absl::string_view after,
+                                                                uint32_t limit) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
+    const auto end = PageEnd(db, after);
+    if (!end.ok()) return end.status();
+    Statement row(db, "SELECT id FROM analyses WHERE id < ?1 ORDER BY id DESC LIMIT ?2", *end,
+                  limit);
+    return ReadAnalyses(db, row);
+  });
+}
+
+absl::StatusOr<std::vector<AnalysisRecord>> Store::RunAnalyses(absl::string_view run,
+                                                               absl::string_view after,
+                                                               uint32_t limit) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
+    const auto found = FindRunRow(db, run);
+    if (!found.ok()) return found.status();
+    const auto end = PageEnd(db, after);
+    if (!end.ok()) return end.status();
+    Statement row(db,
+                  "SELECT DISTINCT analysis FROM analysis_subjects "
+                  "WHERE run = ?3 AND analysis < ?1 ORDER BY analysis DESC LIMIT ?2",
+                  *end, limit, *found);
+    return ReadAnalyses(db, row);
+  });
+}
+
+absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(absl::string_view experiment,
+                                                                      absl::string_view after,
+                                                                      uint32_t limit) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
+    const auto found = FindExperimentRow(db, experiment);
+    if (!found.ok()) return found.status();
+    const auto end = PageEnd(db, after);
+    if (!end.ok()) return end.status();
+    Statement row(db,
+                  "SELECT DISTINCT analysis FROM cells "
+                  "JOIN analysis_subjects ON analysis_subjects.run = cells.run "
+                  "WHERE experiment = ?3 AND analysis < ?1 ORDER BY analysis DESC LIMIT ?2",
+                  *end, limit, *found);
+    return ReadAnalyses(db, row);
+  });
+}
+
+absl::StatusOr<std::vector<AnalysisRecord>> Store::OpenAnalyses() {
+  return db_->Read([&](Connection& db) {
+    Statement row(db, "SELECT id FROM analyses WHERE state < 2 ORDER BY id");
+    return ReadAnalyses(db, row);
+  });
+}
+
+absl::Status Store::BeginAnalysis(absl::string_view id) {
+  return db_->Write([&](Transaction& t) {
+    const std::optional<AnalysisRow> analysis = FindAnalysis(t.db, id);
+    if (!analysis.has_value() || analysis->state != AnalysisState::kQueued) return absl::OkStatus();
+    // Of one that has yielded the first start stays.
+    Statement(t.db,
+              "UPDATE analyses SET state = 1, start_time = iif(start_time = 0, ?2, start_time) "
+              "WHERE id = ?1",
+              analysis->id, t.now)
+        .Run();
+    t.NextChange();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Store::SaveAnalysis(absl::string_view id, const AnalysisProgress& progress) {
+  return db_->Write([&](Transaction& t) -> absl::Status {
+    const std::optional<AnalysisRow> analysis = FindOpenAnalysis(t.db, id);
+    if (!analysis.has_value()) return absl::OkStatus();
+    if (!progress.state_blob.empty()) {
+      const absl::Status published = CheckPublished(blobs_.get(), progress.state_blob);
+      if (!published.ok()) return published;
+      SetState(t, *analysis, progress.state_blob, progress.state_bytes);
+    }
+    Statement(t.db,
+              "UPDATE analyses SET progress = ?2, device_time = device_time + ?3, "
+              "state = iif(?4, 0, state) WHERE id = ?1",
+              analysis->id, Share(progress.progress), progress.device_time, progress.yielded)
+        .Run();
+    t.NextChange();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
+  return db_->Write([&](Transaction& t) -> absl::Status {
+    const std::optional<AnalysisRow> analysis = FindOpenAnalysis(t.db, id);
+    if (!analysis.has_value()) return absl::OkStatus();
+    Statement(t.db, "UPDATE analyses SET device_time = device_time + ?2 WHERE id = ?1",
+              analysis->id, end.device_time)
+        .Run();
+    if (!end.failure.empty()) {
+      Statement(t.db, "UPDATE analyses SET failure = ?2 WHERE id = ?1", analysis->id,
+                ShortenMessage(end.failure))
+          .Run();
+      Finish(t, *analysis, AnalysisState::kFailed);
+      return absl::OkStatus();
+    }
+    if (!end.artifact.empty()) {
+      const absl::Status published = CheckPublished(blobs_.get(), end.artifact);
+      if (!published.ok()) return published;
+    }
+    Statement(t.db,
+              "UPDATE analyses SET progress = 1, result = ?2, artifact = nullif(?3, ''), "
+              "artifact_bytes = ?4 WHERE id = ?1",
+              analysis->id, Bytes{end.result}, end.artifact, end.artifact_bytes)
+        .Run();
+    Finish(t, *analysis, AnalysisState::kDone);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<AnalysisRecord> Store::CancelAnalysis(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::StatusOr<AnalysisRecord> {
+    const std::optional<AnalysisRow> analysis = FindAnalysis(t.db, id);
+    if (!analysis.has_value()) return NotFound("analysis", id);
+    if (IsOpen(*analysis)) Finish(t, *analysis, AnalysisState::kCancelled);
+    return ReadAnalysis(t.db, analysis->id);
+  });
+}
+
+}  // namespace ablate::storage

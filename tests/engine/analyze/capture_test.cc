@@ -1,0 +1,138 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/engine/model/sites.h"
+#include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/small_models.h"
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+bool HasMatrices(Site site) {
+  return site == Site::kAttentionScores || site == Site::kAttentionWeights;
+}
+
+std::vector<std::string> SitesOfRows(const ModelConfig& model) {
+  std::vector<std::string> names;
+  for (const SitePlace& place : SitesOf(model)) {
+    if (!HasMatrices(place.site)) names.push_back(place.name);
+  }
+  return names;
+}
+
+const AnalysisArray& ArrayNamed(const AnalysisResult& result, const std::string& name) {
+  for (const AnalysisArray& array : result.arrays) {
+    if (array.name == name) return array;
+  }
+  ADD_FAILURE() << "no array " << name;
+  return result.arrays[0];
+}
+
+TEST(CaptureTest, GivesWhatIsReadWithWhatComesOfIt) {
+  const AnalysisResult result =
+      Analyzed({CaptureOptions{{"block.1.output", "embedding"}}, {ModelM()}, {8, ""}});
+  ASSERT_EQ(result.arrays.size(), 4u);
+  EXPECT_EQ(result.arrays[0].name, "block.1.output");
+  EXPECT_THAT(result.arrays[0].axes, ElementsAre("token", "feature"));
+  EXPECT_THAT(result.arrays[0].shape, ElementsAre(8, 4));
+  EXPECT_EQ(result.arrays[0].type, TensorType::kF64);
+  EXPECT_EQ(result.arrays[2].name, "tokens");
+  EXPECT_TRUE(ArrayIn(result, "tokens").equal(at::tensor({1, 4, 2, 6, 1, 4, 2, 6}, at::kDouble)));
+  EXPECT_THAT(result.arrays[3].axes, ElementsAre("sequence"));
+  EXPECT_TRUE(ArrayIn(result, "lengths").equal(at::tensor({8}, at::kDouble)));
+  EXPECT_THAT(result.notes, ElementsAre("of 8 tokens in 1 sequences"));
+  // Token 1 at position 0.
+  ExpectOracle(ArrayIn(result, "embedding")[0][2].item<double>(),
+               (R(42, {440})[4 + 2] + R(42, {440})[28 + 2]).item<double>());
+}
+
+TEST(CaptureTest, GivesTheAttentionOracle) {
+  const AnalysisResult result =
+      Analyzed({CaptureOptions{{"block.1.attention.weights", "block.1.attention.scores"}},
+                {ModelM()},
+                {8, ""}});
+  const AnalysisArray& array = ArrayNamed(result, "block.1.attention.weights");
+  EXPECT_THAT(array.axes, ElementsAre("sequence", "head", "query", "key"));
+  EXPECT_THAT(array.shape, ElementsAre(1, 2, 8, 8));
+  const at::Tensor weights = ArrayIn(result, array.name)[0][0][3];
+  ExpectOracle(weights[0].item<double>(), 0.1531216262);
+  ExpectOracle(weights[1].item<double>(), 0.1716193986);
+  ExpectOracle(weights[2].item<double>(), 0.4899194502);
+  ExpectOracle(weights[3].item<double>(), 0.1853395251);
+  EXPECT_EQ(weights[4].item<double>(), 0);
+  const at::Tensor scores = ArrayIn(result, "block.1.attention.scores")[0][0][3];
+  EXPECT_EQ(scores[4].item<double>(), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(at::allclose(scores.softmax(-1), weights, 1e-14));
+}
+
+TEST(CaptureTest, IsInTheSubjectsPrecision) {
+  RunConfig run = ModelM().config;
+  run.precision = Precision::kFloat32;
+  const AnalysisResult result =
+      Analyzed({CaptureOptions{{"logits"}}, {SubjectOf(run, 1)}, {8, ""}});
+  EXPECT_EQ(result.arrays[0].type, TensorType::kF32);
+  EXPECT_EQ(result.arrays[0].bytes.size(), 4u * 8 * 7);
+}
+
+TEST(CaptureTest, RefusesMatricesOfSeveralLengths) {
+  const RunConfig run = DrawnRun(0);
+  ASSERT_TRUE(std::holds_alternative<DocumentsTask>(run.task));
+  RunConfig attends = run;
+  attends.model.attention.kind = AttentionKind::kSoftmax;
+  const auto made = MakeAnalysis({CaptureOptions{{"embedding", "block.0.attention.weights"}},
+                                  {SubjectOf(attends, 0)},
+                                  {1000, ""}});
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(made.status().message(),
+              HasSubstr("sites[1]: block.0.attention.weights has a matrix for each sequence, and "
+                        "the sequences that are read have from "));
+}
+
+TEST(CaptureTest, TakesAsManyBytesAsItsCostSays) {
+  const AnalysisRequest request = {
+      CaptureOptions{{"block.0.feed_forward.hidden", "logits", "block.0.attention.weights"}},
+      {ModelM()},
+      {8, ""}};
+  const AnalysisResult result = Analyzed(request);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < 3; ++i) bytes += result.arrays[i].bytes.size();
+  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
+  EXPECT_EQ(cost.state_bytes, bytes);
+  EXPECT_EQ(cost.array_bytes, bytes + 2 * 8 * 8);  // at most as many sequences as tokens
+}
+
+TEST(CaptureTest, GoesOnFromAnyPiece) {
+  for (const uint64_t number : {0, 3}) {
+    const RunConfig run = DrawnRun(number);
+    const AnalysisRequest request = {
+        CaptureOptions{SitesOfRows(run.model)}, {SubjectOf(run, number)}, {60, ""}};
+    ExpectSameResults(AnalyzedInParts(request), Analyzed(request));
+  }
+}
+
+TEST(CaptureTest, AgreesWithSequencesByThemselvesOverTheFamily) {
+  for (uint64_t number = 0; number < 24; ++number) {
+    SCOPED_TRACE(number);
+    const RunConfig run = DrawnRun(number);
+    const bool documents = std::holds_alternative<DocumentsTask>(run.task);
+    const std::vector<std::string> sites =
+        documents ? SitesOfRows(run.model) : SiteNames(run.model);
+    const AnalysisRequest request = {CaptureOptions{sites}, {SubjectOf(run, number)}, {30, ""}};
+    const absl::StatusOr<Material> material = ReadMaterial(request);
+    ASSERT_TRUE(material.ok()) << material.status();
+    const AnalysisResult result = Analyzed(request);
+    const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
+    for (const std::string& site : sites) {
+      SCOPED_TRACE(site);
+      const at::Tensor alone = RowsAlone(*material, material->subjects[0], site);
+      const at::Tensor captured = ArrayIn(result, site);
+      EXPECT_TRUE(at::allclose(captured.reshape(alone.sizes()), alone, tolerance, tolerance));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,330 @@
+#include "server/engine/analyze/cka.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "server/engine/analyze/hsic.h"
+#include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/small_models.h"
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::HasSubstr;
+
+at::Tensor OracleX() { return R(11, {20, 6}); }
+at::Tensor OracleY() { return OracleX().narrow(1, 0, 4) + 0.5 * R(12, {20, 4}); }
+
+// Between the rows of two matrices, by two models whose embeddings they are.
+AnalysisResult CkaOf(const at::Tensor& x, const at::Tensor& y, CkaEstimator estimator) {
+  auto [first, prompt] = ModelOfRows(x);
+  auto [second, same_prompt] = ModelOfRows(y);
+  return Analyzed({CkaOptions{{"embedding"}, estimator}, {first, second}, {0, prompt}});
+}
+
+constexpr char kBoth[] = "cka/embedding/subject.0/subject.1";
+
+double Debiased(const at::Tensor& x, const at::Tensor& y) {
+  return NumberIn(CkaOf(x, y, CkaEstimator::kDebiased), kBoth);
+}
+
+double Biased(const at::Tensor& x, const at::Tensor& y) {
+  return NumberIn(CkaOf(x, y, CkaEstimator::kBiased), kBoth);
+}
+
+// tr K̃L̃ and its companions by loops over all pairs of rows (Song et al. 2012).
+double HsicByLoops(const at::Tensor& x, const at::Tensor& y) {
+  const int64_t n = x.size(0);
+  const at::Tensor k = x.mm(x.t()), l = y.mm(y.t());
+  const auto kernel = k.accessor<double, 2>(), other = l.accessor<double, 2>();
+  double product = 0, k_sum = 0, l_sum = 0, between = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double k_row = 0, l_row = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      if (i == j) continue;
+      product += kernel[i][j] * other[i][j];
+      k_row += kernel[i][j];
+      l_row += other[i][j];
+    }
+    k_sum += k_row;
+    l_sum += l_row;
+    between += k_row * l_row;
+  }
+  const auto count = static_cast<double>(n);
+  return (product + k_sum * l_sum / ((count - 1) * (count - 2)) - 2 / (count - 2) * between) /
+         (count * (count - 3));
+}
+
+double BiasedByMatrices(const at::Tensor& x, const at::Tensor& y) {
+  const at::Tensor a = x - x.mean(0), b = y - y.mean(0);
+  return (b.t().mm(a).norm().square() / (a.t().mm(a).norm() * b.t().mm(b).norm())).item<double>();
+}
+
+// What a computation gives whose sums may take so many bytes.
+AnalysisResult CkaWithin(const AnalysisRequest& request, uint64_t bytes) {
+  PrepareLaneThread();
+  const absl::StatusOr<Material> material = ReadMaterial(request);
+  auto made = MakeCka(std::get<CkaOptions>(request.options), *material, bytes);
+  EXPECT_TRUE(made.ok()) << made.status();
+  for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
+  return (*made)->Finish();
+}
+
+TEST(CkaTest, GivesTheOracleOfTwoMatrices) {
+  ExpectOracle(Biased(OracleX(), OracleY()), 0.7164380459);
+  ExpectOracle(Debiased(OracleX(), OracleY()), 0.6719661291);
+  const at::Tensor hsic = ArrayIn(CkaOf(OracleX(), OracleY(), CkaEstimator::kDebiased), "hsic");
+  ExpectOracle(hsic[0][1].item<double>(), 0.3706070814);
+  ExpectOracle(hsic[0][0].item<double>(), 0.5256315731);
+  ExpectOracle(hsic[1][1].item<double>(), 0.5786969818);
+}
+
+TEST(CkaTest, GivesTheOracleOfLayers) {
+  CkaOptions options{{"block.0.output", "block.1.output"}, CkaEstimator::kBiased};
+  const AnalysisRequest biased = {options, {ModelM()}, {8, ""}};
+  ExpectOracle(NumberIn(Analyzed(biased), "cka/block.0.output/block.1.output"), 0.9819717046);
+  options.estimator = CkaEstimator::kDebiased;
+  const AnalysisRequest debiased = {options, {ModelM()}, {8, ""}};
+  ExpectOracle(NumberIn(Analyzed(debiased), "cka/block.0.output/block.1.output"), 0.9852382531);
+}
+
+TEST(CkaTest, GivesTheOracleOfBlocks) {
+  at::Tensor sum = at::zeros({2, 2}, at::kDouble);
+  for (const int64_t first : {0, 10}) {
+    sum += UnbiasedHsic({OracleX().narrow(0, first, 10), OracleY().narrow(0, first, 10)}).values;
+  }
+  const double cka =
+      sum[0][1].item<double>() / std::sqrt(sum[0][0].item<double>() * sum[1][1].item<double>());
+  ExpectOracle(cka, 0.6940841044);
+}
+
+TEST(CkaTest, IsOneOfARepresentationAndItself) {
+  const at::Tensor x = OracleX();
+  EXPECT_NEAR(Debiased(x, x), 1, 1e-12);
+  EXPECT_NEAR(Biased(x, x), 1, 1e-12);
+  const AnalysisResult result = CkaOf(x, OracleY(), CkaEstimator::kDebiased);
+  EXPECT_EQ(ArrayIn(result, "cka").diagonal().sum().item<double>(), 2);
+}
+
+TEST(CkaTest, IsTheSameWhenRowsAreTurnedScaledOrShifted) {
+  const at::Tensor rotation = std::get<0>(at::linalg_qr(R(13, {6, 6})));
+  const at::Tensor moved = 3e3 * OracleX().mm(rotation) + 1000;
+  EXPECT_NEAR(Debiased(moved, OracleY() - 500), Debiased(OracleX(), OracleY()), 1e-9);
+  EXPECT_NEAR(Biased(moved, OracleY() - 500), Biased(OracleX(), OracleY()), 1e-9);
+}
+
+TEST(CkaTest, IsTheSameInEitherOrder) {
+  EXPECT_NEAR(Debiased(OracleX(), OracleY()), Debiased(OracleY(), OracleX()), 1e-14);
+  const at::Tensor cka = ArrayIn(CkaOf(OracleX(), OracleY(), CkaEstimator::kDebiased), "cka");
+  EXPECT_TRUE(cka.equal(cka.t()));
+}
+
+// Of matrices without models around them.
+double CkaOfSums(const at::Tensor& x, const at::Tensor& y, CkaEstimator estimator) {
+  HsicSums sums({x.size(1), y.size(1)}, {x[0], y[0]});
+  sums.Add({x, y});
+  const at::Tensor hsic = sums.Estimate(estimator, static_cast<uint64_t>(x.size(0))).values;
+  return hsic[0][1].item<double>() /
+         std::sqrt(hsic[0][0].item<double>() * hsic[1][1].item<double>());
+}
+
+TEST(CkaTest, FindsNoSimilarityOfNoiseOnlyWhereDebiased) {
+  double debiased = 0;
+  for (uint64_t i = 0; i < 10; ++i) {
+    const at::Tensor x = R(100 + i, {19, 768}), y = R(200 + i, {19, 768});
+    EXPECT_GT(CkaOfSums(x, y, CkaEstimator::kBiased), 0.95);
+    debiased += CkaOfSums(x, y, CkaEstimator::kDebiased) / 10;
+  }
+  EXPECT_NEAR(debiased, 0, 0.1);
+}
+
+TEST(CkaTest, NamesWhatIsComparedOfOneSubject) {
+  const AnalysisResult result = Analyzed({CkaOptions{}, {ModelM()}, {8, ""}});
+  ASSERT_EQ(result.numbers.size(), 3u);
+  EXPECT_EQ(result.numbers[0].name, "cka/embedding/block.0.output");
+  EXPECT_EQ(result.numbers[1].name, "cka/embedding/block.1.output");
+  EXPECT_EQ(result.numbers[2].name, "cka/block.0.output/block.1.output");
+  EXPECT_EQ(result.notes[0], "of 8 tokens in 4 features");
+  EXPECT_EQ(result.notes[1],
+            "representations in their order: embedding, block.0.output, block.1.output");
+}
+
+TEST(CkaTest, ComparesAllSitesOfAllSubjects) {
+  AnalysisSubject deeper = ModelM();
+  deeper.config.model.layers = 3;
+  deeper = SubjectOf(deeper.config, 3);
+  const AnalysisResult result = Analyzed({CkaOptions{}, {ModelM(), deeper}, {8, ""}});
+  ASSERT_EQ(result.numbers.size(), 3u);  // block.2.output has only one of them
+  EXPECT_EQ(result.numbers[2].name, "cka/block.1.output/subject.0/subject.1");
+  EXPECT_EQ(ArrayIn(result, "cka").sizes(), at::IntArrayRef({7, 7}));
+  EXPECT_THAT(result.notes[1], HasSubstr("subject.0.block.1.output, subject.1.embedding"));
+}
+
+TEST(CkaTest, IsUndefinedOfTooFewTokens) {
+  EXPECT_EQ(ReasonIn(CkaOf(R(1, {3, 2}), R(2, {3, 2}), CkaEstimator::kDebiased), kBoth),
+            Undefined::kTooFewTokens);
+  EXPECT_EQ(ReasonIn(CkaOf(R(1, {1, 2}), R(2, {1, 2}), CkaEstimator::kBiased), kBoth),
+            Undefined::kTooFewTokens);
+  EXPECT_TRUE(std::isfinite(Debiased(R(1, {4, 2}), R(2, {4, 2}))));
+  EXPECT_TRUE(std::isfinite(Biased(R(1, {2, 2}), R(2, {2, 2}))));
+}
+
+TEST(CkaTest, IsUndefinedWhereNothingVaries) {
+  const at::Tensor same = at::ones({6, 3}, at::kDouble) * 0.1;
+  for (const CkaEstimator estimator : {CkaEstimator::kDebiased, CkaEstimator::kBiased}) {
+    const AnalysisResult result = CkaOf(R(1, {6, 3}), same, estimator);
+    EXPECT_EQ(ReasonIn(result, kBoth), Undefined::kZeroVariance);
+    const at::Tensor cka = ArrayIn(result, "cka");
+    EXPECT_EQ(cka[0][0].item<double>(), 1);
+    EXPECT_TRUE(std::isnan(cka[0][1].item<double>()));
+    EXPECT_TRUE(std::isnan(cka[1][1].item<double>()));
+  }
+}
+
+TEST(CkaTest, IsUndefinedWhereOneTokenIsAllThatDiffers) {
+  // Without its diagonal such a Gram matrix is 0, and rounding is all there would be to divide by.
+  at::Tensor one = at::full({7, 3}, 0.3, at::kDouble);
+  one[2] += 1;
+  EXPECT_EQ(ReasonIn(CkaOf(R(1, {7, 3}), one, CkaEstimator::kDebiased), kBoth),
+            Undefined::kZeroDenominator);
+}
+
+TEST(CkaTest, IsUndefinedWhereAValueIsNotFinite) {
+  at::Tensor x = OracleX();
+  x[3][1] = std::numeric_limits<double>::infinity();
+  for (const CkaEstimator estimator : {CkaEstimator::kDebiased, CkaEstimator::kBiased}) {
+    EXPECT_EQ(ReasonIn(CkaOf(x, OracleY(), estimator), kBoth), Undefined::kNonFinite);
+  }
+}
+
+TEST(CkaTest, RefusesASingleRepresentation) {
+  const auto made = MakeAnalysis({CkaOptions{{"embedding"}}, {ModelM()}, {8, ""}});
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(made.status().message(), HasSubstr("there is one only"));
+}
+
+TEST(CkaTest, IsExactByOneMinibatch) {
+  const AnalysisRequest request = {
+      CkaOptions{{}, CkaEstimator::kDebiased, 512}, {ModelM()}, {8, ""}};
+  const AnalysisResult exact = Analyzed(request), one = CkaWithin(request, 0);
+  ASSERT_EQ(exact.numbers.size(), one.numbers.size());
+  for (size_t i = 0; i < exact.numbers.size(); ++i) {
+    EXPECT_EQ(exact.numbers[i].name, one.numbers[i].name);
+    EXPECT_NEAR(exact.numbers[i].value, one.numbers[i].value, 1e-12);
+  }
+  EXPECT_TRUE(at::allclose(ArrayIn(exact, "hsic"), ArrayIn(one, "hsic"), 1e-11));
+  EXPECT_EQ(one.notes.back(),
+            "from 1 minibatches of 8 tokens or one more, for sums of all pairs are too large");
+}
+
+// 60 tokens in 12 blocks, at three sites of 16 features: all sums take 12,288 bytes, the rows of a
+// block 1,920.
+AnalysisRequest TwelveBlocks() {
+  RunConfig run = ModelM().config;
+  std::vector<int> held_out;
+  for (int i = 0; i < 61; ++i) held_out.push_back((i * i + i / 9) % 7);
+  run.task = LettersTask(7, held_out);
+  run.model.width = 16;
+  run.model.context = 5;
+  return {CkaOptions{{}, CkaEstimator::kDebiased, 5}, {SubjectOf(run, 2)}, {60, ""}};
+}
+
+TEST(CkaTest, MinibatchesAreDrawnFromAllTokens) {
+  AnalysisRequest request = TwelveBlocks();
+  const AnalysisResult exact = CkaWithin(request, 12'288), blocks = CkaWithin(request, 12'287);
+  request.seed = 1;
+  const AnalysisResult other = CkaWithin(request, 12'287);
+  EXPECT_EQ(blocks.notes.back(),
+            "from 12 minibatches of 5 tokens or one more, for sums of all pairs are too large");
+  ASSERT_EQ(exact.numbers.size(), 3u);
+  for (size_t i = 0; i < exact.numbers.size(); ++i) {
+    EXPECT_NE(blocks.numbers[i].value, exact.numbers[i].value);
+    EXPECT_NEAR(blocks.numbers[i].value, exact.numbers[i].value, 0.2);
+    EXPECT_NE(blocks.numbers[i].value, other.numbers[i].value);
+  }
+}
+
+TEST(CkaTest, MinibatchesReadEveryTokenOnce) {
+  // The last block has more tokens where they don't divide.
+  AnalysisRequest request = TwelveBlocks();
+  std::get<CkaOptions>(request.options).block = 59;
+  const at::Tensor exact = ArrayIn(CkaWithin(request, 12'288), "hsic");
+  EXPECT_TRUE(at::allclose(ArrayIn(CkaWithin(request, 0), "hsic"), exact, 1e-11));
+}
+
+TEST(CkaTest, MinibatchesAreTheSameHoweverManyAreGathered) {
+  const AnalysisRequest request = TwelveBlocks();
+  const at::Tensor one = ArrayIn(CkaWithin(request, 0), "hsic");
+  EXPECT_TRUE(one.equal(ArrayIn(CkaWithin(request, 2 * 1920), "hsic")));
+  EXPECT_TRUE(one.equal(ArrayIn(CkaWithin(request, 5 * 1920), "hsic")));
+}
+
+TEST(CkaTest, MinibatchesGoOnFromAnyPiece) {
+  const AnalysisRequest request = TwelveBlocks();
+  const absl::StatusOr<Material> material = ReadMaterial(request);
+  const auto make = [&] {
+    return *MakeCka(std::get<CkaOptions>(request.options), *material, 5 * 1920);
+  };
+  auto computation = make();
+  EXPECT_EQ(computation->pieces(), 3 * static_cast<int64_t>(material->batches.size()) + 12);
+  for (int64_t piece = 0; piece < computation->pieces(); ++piece) {
+    computation->Add(piece);
+    auto next = make();
+    const std::vector<StateTensor> from = computation->State(), to = next->State();
+    for (size_t i = 0; i < from.size(); ++i) at::Tensor(to[i].tensor).copy_(from[i].tensor);
+    computation = std::move(next);
+  }
+  ExpectSameResults(computation->Finish(), CkaWithin(request, 5 * 1920));
+}
+
+TEST(CkaTest, RefusesTheBiasedEstimateBeyondItsMemory) {
+  const AnalysisRequest request = {CkaOptions{{}, CkaEstimator::kBiased}, {ModelM()}, {8, ""}};
+  const absl::StatusOr<Material> material = ReadMaterial(request);
+  const auto made = MakeCka(std::get<CkaOptions>(request.options), *material, 100);
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(made.status().message(), HasSubstr("estimator: biased needs sums of all pairs"));
+}
+
+TEST(CkaTest, GoesOnFromAnyPiece) {
+  for (const uint64_t number : {0, 3}) {
+    const AnalysisRequest request = {CkaOptions{}, {DrawnSubject(number)}, {60, ""}};
+    ExpectSameResults(AnalyzedInParts(request), Analyzed(request));
+  }
+}
+
+TEST(CkaTest, AgreesWithLoopsOverTheFamily) {
+  for (uint64_t number = 0; number < 24; ++number) {
+    SCOPED_TRACE(number);
+    const RunConfig run = DrawnRun(number);
+    // The embedding comes first, whatever the sites' names; the head's input may be narrower.
+    const std::vector<std::string> sites = {"embedding", "block.0.feed_forward.hidden",
+                                            "head.input", "logits"};
+    AnalysisRequest request = {CkaOptions{sites}, {SubjectOf(run, number)}, {90, ""}};
+    const absl::StatusOr<Material> material = ReadMaterial(request);
+    ASSERT_TRUE(material.ok()) << material.status();
+    std::vector<at::Tensor> rows;
+    for (const std::string& site : sites) {
+      rows.push_back(RowsAlone(*material, material->subjects[0], site));
+    }
+    const AnalysisResult debiased = Analyzed(request);
+    std::get<CkaOptions>(request.options).estimator = CkaEstimator::kBiased;
+    const AnalysisResult biased = Analyzed(request);
+    const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      for (size_t j = i + 1; j < sites.size(); ++j) {
+        const std::string name = "cka/" + sites[i] + "/" + sites[j];
+        SCOPED_TRACE(name);
+        const double expected =
+            HsicByLoops(rows[i], rows[j]) /
+            std::sqrt(HsicByLoops(rows[i], rows[i]) * HsicByLoops(rows[j], rows[j]));
+        EXPECT_NEAR(NumberIn(debiased, name), expected, tolerance);
+        EXPECT_NEAR(NumberIn(biased, name), BiasedByMatrices(rows[i], rows[j]), tolerance);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine
