@@ -35,7 +35,7 @@ class AnalystTest : public WorkerTest {
     analysis_options_.attach.hello.set_worker("cpu-analysis");
     analysis_options_.attach.hello.set_role(v1::ANALYSIS);
     analysis_options_.prepare_lane = [] { return absl::OkStatus(); };
-    analysis_options_.generate = [this](const engine::RunConfig& config,
+    analysis_options_.analysis.generate = [this](const engine::RunConfig& config,
                                         absl::string_view checkpoint,
                                         const engine::SampleOptions& asked,
                                         const std::atomic<bool>& stop, const auto& on_samples) {
