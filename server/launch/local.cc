@@ -1,14 +1,17 @@
 #include "server/launch/local.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -26,9 +29,43 @@ namespace ablate::launch {
 
 using process::FileDescriptor;
 
+// The place of a worker's pid file. The folder is held, so that one which was removed is not taken
+// for another of its name, which is another server's.
+class PidFilePlace {
+ public:
+  explicit PidFilePlace(const std::string& file) : file_(file) {
+    folder_ = std::filesystem::path(file).parent_path().string();
+    held_ = FileDescriptor(open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  // The file in the held folder, whatever has that folder's name by now: where the folder was
+  // removed, nothing is found and nothing can be made.
+  std::string file() const {
+    if (!held_.open()) return file_;
+    const std::string name = std::filesystem::path(file_).filename().string();
+    return absl::StrCat("/proc/self/fd/", held_.get(), "/", name);
+  }
+  // Whether the folder's name is no longer its own. A folder that never was there is not lost.
+  bool lost() const {
+    struct stat held {
+    }, named{};
+    if (!held_.open() || fstat(held_.get(), &held) != 0) return false;
+    if (stat(folder_.c_str(), &named) != 0) return errno == ENOENT || errno == ENOTDIR;
+    return held.st_dev != named.st_dev || held.st_ino != named.st_ino;
+  }
+
+ private:
+  std::string file_;
+  std::string folder_;
+  FileDescriptor held_;
+};
+
 // A worker as the supervisor sees it. Touched by the supervisor's thread only, once that runs.
 struct SupervisedWorker {
+  explicit SupervisedWorker(WorkerCommand started_by)
+      : command(std::move(started_by)), pid_file(command.pid_file) {}
+
   WorkerCommand command;
+  PidFilePlace pid_file;
   pid_t pid = 0;
   FileDescriptor pidfd;  // open while the process runs
   uint64_t log_start = 0;
@@ -72,7 +109,7 @@ absl::Status StartProcess(SupervisedWorker& worker) {
   // Without its file a restarted server would not find the worker; the device's lock then keeps a
   // second one out until it ends.
   const absl::Status written =
-      process::WritePidFile(worker.command.pid_file, {*spawned, CommandHash(worker.command)});
+      process::WritePidFile(worker.pid_file.file(), {*spawned, CommandHash(worker.command)});
   if (!written.ok()) spdlog::warn("{}", std::string(written.message()));
   return absl::OkStatus();
 }
@@ -86,11 +123,11 @@ void Replace(const SupervisedWorker& worker) {
 }
 
 absl::Status StartOrAdopt(SupervisedWorker& worker) {
-  if (const auto found = process::FindByPidFile(worker.command.pid_file)) {
+  if (const auto found = process::FindByPidFile(worker.pid_file.file())) {
     // Looked at again once it is watched: it may have ended, and its number been reused, in
     // between.
     const bool adopted = Watch(worker, found->process.pid).ok() &&
-                         process::FindByPidFile(worker.command.pid_file).has_value();
+                         process::FindByPidFile(worker.pid_file.file()).has_value();
     if (adopted) {
       if (found->command != CommandHash(worker.command)) Replace(worker);
       return absl::OkStatus();
@@ -142,9 +179,7 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.open()) return absl::ErrnoToStatus(errno, "cannot make an event descriptor");
   std::vector<SupervisedWorker> workers;
-  for (WorkerCommand& command : commands) {
-    workers.emplace_back().command = std::move(command);
-  }
+  for (WorkerCommand& command : commands) workers.emplace_back(std::move(command));
   absl::Status first_error;
   for (SupervisedWorker& worker : workers) {
     const absl::Status started = StartOrAdopt(worker);
@@ -260,6 +295,11 @@ void LocalWorkers::SignalAll(int signal) {
 void LocalWorkers::RestartDue() {
   for (SupervisedWorker& worker : workers_) {
     if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
+    if (worker.pid_file.lost()) {
+      // A process that is started now would take the device and the socket of whoever is there.
+      DelayRestart(worker, absl::ZeroDuration());
+      continue;
+    }
     const absl::Status started = StartProcess(worker);
     if (started.ok()) {
       events_.on_start({worker.command.name, worker.pid});
@@ -298,7 +338,7 @@ void LocalWorkers::ReapEnded() {
     if (poll(&event, 1, 0) != 1) continue;
     const std::optional<ChildExit> exit = Reap(worker);
     worker.pidfd = FileDescriptor();
-    process::RemovePidFile(worker.command.pid_file, worker.pid);
+    process::RemovePidFile(worker.pid_file.file(), worker.pid);
     DelayRestart(worker, MonotonicNow() - worker.started);
     if (exit) events_.on_exit(*exit);
   }

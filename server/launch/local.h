@@ -56,7 +56,9 @@ class LocalWorkers {
  public:
   // Adopts processes that the pid files name; starts the others. One that was started by another
   // command (see CommandHash) is asked to end, and replaced when it has. What can't be started is
-  // tried again later; an error only if nothing runs.
+  // tried again later; an error only if nothing runs. Once the folder of a pid file is removed or
+  // replaced, it may be another server's: then nothing there is written or removed any more, and no
+  // process is started.
   static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(std::vector<WorkerCommand> commands,
                                                              ChildEvents events);
   // Leaves the processes running: a restarted server adopts them.

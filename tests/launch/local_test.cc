@@ -222,6 +222,34 @@ TEST_F(LocalWorkersTest, SupervisesAProgramWhosePidFileCannotBeWritten) {
   workers->Stop(absl::Seconds(10));
 }
 
+TEST_F(LocalWorkersTest, LeavesAFolderAloneThatAnotherTook) {
+  const std::string run = folder_ / "run";
+  const std::string other = folder_ / "other";
+  std::filesystem::create_directories(run);
+  std::filesystem::create_directories(other);
+  WorkerCommand command = Command("echo up\nexec sleep 1000\n");
+  command.pid_file = run + "/pid";
+  WorkerCommand second = Second("echo up\nexec sleep 1000\n");
+  second.pid_file = other + "/pid";
+  const auto workers = StartAll({command, second});
+  const std::vector<ChildStart> first = WaitForStarts(2);
+  ASSERT_EQ(first.size(), 2u);
+  std::filesystem::remove_all(run);
+  std::filesystem::create_directories(run);
+  const process::PidFile theirs{*process::Identify(getpid()), "theirs"};
+  ASSERT_TRUE(process::WritePidFile(command.pid_file, theirs).ok());
+  ASSERT_EQ(kill(static_cast<pid_t>(first[0].pid), SIGKILL), 0);
+  WaitForExits(1);
+  ASSERT_EQ(kill(static_cast<pid_t>(first[1].pid), SIGKILL), 0);
+  // The second is started again after the first would have been.
+  const std::vector<ChildStart> starts = WaitForStarts(3);
+  ASSERT_EQ(starts.size(), 3u);
+  EXPECT_EQ(starts[2].worker, "second");
+  EXPECT_EQ(process::FindByPidFile(command.pid_file)->command, "theirs");
+  workers->Stop(absl::Seconds(10));
+  EXPECT_EQ(process::FindByPidFile(command.pid_file)->command, "theirs");
+}
+
 TEST_F(LocalWorkersTest, StartsALogThatGrewLargeAnew) {
   const WorkerCommand command = Command(kRunUntilTold);
   folder_.Write("log", "");
