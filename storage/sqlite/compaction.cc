@@ -14,6 +14,7 @@ namespace ablate::storage {
 namespace {
 
 constexpr size_t kSlicePoints = 1 << 20;
+constexpr int kMaxSlices = 64;  // of short runs, in one transaction
 constexpr size_t kChunkPoints = 1 << 16;
 
 struct Chunk {
@@ -28,6 +29,7 @@ struct CompactedSlice {
   int64_t run = 0;
   std::string name;
   uint64_t last_group = 0;
+  size_t points = 0;
   std::vector<Chunk> chunks;
   std::string unreadable;  // why the run can't be compacted; then there are no chunks
 };
@@ -50,14 +52,13 @@ void Cut(uint32_t key, const Series& series, CompactedSlice* slice) {
   }
 }
 
-// Collects row groups until there are enough points. Sets the slice's last group.
+// Collects row groups until there are enough points. Sets the slice's last group and points.
 absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlice* slice) {
   std::map<uint32_t, Series> all;
-  size_t points = 0;
   Statement group(
       db, "SELECT id, data, first_step, last_step FROM row_groups WHERE run = ?1 ORDER BY id",
       slice->run);
-  while (points < kSlicePoints && group.Row()) {
+  while (slice->points < kSlicePoints && group.Row()) {
     slice->last_group = group.As<uint64_t>(0);
     const auto columns = DecodePoints(
         GroupPlace(slice->name, slice->last_group, group.As<uint32_t>(2), group.As<uint32_t>(3)),
@@ -67,31 +68,41 @@ absl::StatusOr<std::map<uint32_t, Series>> Collect(Connection& db, CompactedSlic
       Series& series = all[column.key];
       series.steps.insert(series.steps.end(), column.steps.begin(), column.steps.end());
       series.values.insert(series.values.end(), column.values.begin(), column.values.end());
-      points += column.steps.size();
+      slice->points += column.steps.size();
     }
   }
   return all;
 }
 
-// The next slice; nothing if every ended run is compacted. Only reads: the work of encoding is not
-// done on the writer's thread.
-absl::StatusOr<std::optional<CompactedSlice>> NextSlice(Connection& db) {
-  Statement next(db,
-                 "SELECT run, coalesce(name, '') FROM uncompacted LEFT JOIN runs "
-                 "ON runs.id = uncompacted.run ORDER BY run LIMIT 1");
-  if (!next.Row()) return std::optional<CompactedSlice>();
+CompactedSlice MakeSlice(Connection& db, int64_t run, std::string name) {
   CompactedSlice slice;
-  slice.run = next.Int(0);
-  slice.name = next.Text(1);
+  slice.run = run;
+  slice.name = std::move(name);
   const auto series = Collect(db, &slice);
   if (!series.ok()) {
     // Tried again and again, it would keep all later runs from their turn.
     slice.unreadable =
         absl::StrCat("its points are damaged in the database: ", series.status().message());
-    return std::optional<CompactedSlice>(std::move(slice));
+    return slice;
   }
   for (const auto& [key, points] : *series) Cut(key, points, &slice);
-  return std::optional<CompactedSlice>(std::move(slice));
+  return slice;
+}
+
+// The next slices, of a run each and of so many points together; none if every ended run is
+// compacted. Only reads: the work of encoding is not done on the writer's thread.
+absl::StatusOr<std::vector<CompactedSlice>> NextSlices(Connection& db) {
+  std::vector<CompactedSlice> slices;
+  size_t points = 0;
+  Statement next(db,
+                 "SELECT run, coalesce(name, '') FROM uncompacted LEFT JOIN runs "
+                 "ON runs.id = uncompacted.run ORDER BY run LIMIT ?1",
+                 kMaxSlices);
+  while (points < kSlicePoints && next.Row()) {
+    slices.push_back(MakeSlice(db, next.Int(0), next.Text(1)));
+    points += slices.back().points;
+  }
+  return slices;
 }
 
 // Replaces the row groups by the chunks, unless the run is gone. What is unreadable stays as it is
@@ -121,10 +132,10 @@ void StoreSlice(Transaction& t, const CompactedSlice& slice) {
 
 absl::Status Maintenance::CompactAll() {
   while (!stopping()) {
-    const absl::StatusOr<std::optional<CompactedSlice>> slice = db_->Read(NextSlice);
-    if (!slice.ok() || !slice->has_value()) return slice.status();
+    const absl::StatusOr<std::vector<CompactedSlice>> slices = db_->Read(NextSlices);
+    if (!slices.ok() || slices->empty()) return slices.status();
     const absl::Status status = db_->Write([&](Transaction& t) {
-      StoreSlice(t, **slice);
+      for (const CompactedSlice& slice : *slices) StoreSlice(t, slice);
       return absl::OkStatus();
     });
     if (!status.ok()) return status;

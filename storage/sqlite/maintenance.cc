@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::chrono::minutes kPause(1);
 constexpr std::chrono::seconds kFullPause(5);  // while the disk is full
+// From one pass to the next, whoever asks: short runs end every few milliseconds, and what several
+// have left takes one commit, as what one has left does.
+constexpr std::chrono::seconds kPace(1);
 // Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
 // server comes back within that and sends the event that names it.
 constexpr std::chrono::minutes kLeftoverGrace(2);
@@ -51,11 +54,17 @@ bool Maintenance::stopping() {
 void Maintenance::Loop() {
   const auto start = std::chrono::steady_clock::now();
   while (true) {
+    const auto now = std::chrono::steady_clock::now();
     // What fails, for want of space as a rule, is tried again after the pause.
-    Pass(std::chrono::steady_clock::now() - start >= kLeftoverGrace).IgnoreError();
+    Pass(now - start >= kLeftoverGrace).IgnoreError();
     const bool full = options_.room != nullptr && options_.room->full();
     MutexLock lock(&mutex_);
     if (!signalled_ && !stopping_) wake_.WaitFor(&mutex_, full ? kFullPause : kPause);
+    const auto next = now + kPace;
+    while (!stopping_ && std::chrono::steady_clock::now() < next) {
+      wake_.WaitFor(&mutex_, std::chrono::ceil<std::chrono::milliseconds>(
+                                 next - std::chrono::steady_clock::now()));
+    }
     signalled_ = false;
     if (stopping_) return;
   }
