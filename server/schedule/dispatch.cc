@@ -120,7 +120,14 @@ void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::Gran
     entry.set_resume_step(one.resume_step);
     entry.set_keep_state(one.keep_state);
   }
+  worker.granted_up_to = worker.load();
   SendTo(worker.session, message);
+}
+
+// Runs that are granted one by one, as others end, take a look at the queue and a commit each:
+// those that are granted ahead because they are short come by half of what a worker may have.
+bool Scheduler::HasWork(const WorkerState& worker) const {
+  return worker.load() >= std::max(worker.lanes * options_.runs_per_lane, worker.granted_up_to / 2);
 }
 
 // Compared by runs per lane.

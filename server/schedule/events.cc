@@ -121,13 +121,14 @@ void Scheduler::OnApplied(const Batch& batch, const Results& results) {
     OnRefused(batch, results.status());
     return;
   }
-  bool left = false;
+  bool left = false, gave_back = false;
   for (size_t i = 0; i < results->size(); ++i) {
     const storage::LeaseEvent& event = batch.group->events[i];
     const bool gone = (*results)[i] == Applied::kNoLease;
     if (!gone && (!EndsRun(event) || (*results)[i] == Applied::kGap)) continue;
     RunLeft(batch, event);
     left = true;
+    gave_back = gave_back || gone || !std::holds_alternative<storage::FinishedEvent>(event.event);
   }
   const auto session = sessions_.find(batch.session);
   if (session != sessions_.end()) {
@@ -135,7 +136,9 @@ void Scheduler::OnApplied(const Batch& batch, const Results& results) {
     Answer(batch.session, *batch.group, *results);
     Pump(batch.session);
   }
-  if (left) Dispatch();
+  const auto worker = workers_.find(batch.worker);
+  const bool waits = !gave_back && worker != workers_.end() && HasWork(worker->second);
+  if (left && !waits) Dispatch();
 }
 
 // Without room nothing is acknowledged, so that the worker pauses when its credit is used up. What

@@ -182,6 +182,8 @@ class Scheduler {
   // The worker for a run; the end if none has a place beside what it has and `assigned`.
   Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers,
                                      const std::map<std::string, uint64_t>& assigned);
+  // Whether it need not be granted the next run at once.
+  bool HasWork(const WorkerState& worker) const;
   bool TakesNewRuns(const WorkerState& worker) const;
   uint32_t RunsPerLane(const storage::QueuedRun& run);
   std::optional<double> StepMicros(const std::string& shape);

@@ -77,6 +77,7 @@ struct WorkerState {
   // to do.
   absl::Duration reported_at;
   absl::Duration progress_at;
+  uint32_t granted_up_to = 0;  // its load after the last grant
   storage::Micros attach_time = 0;
   HeldLeases leases;
 
