@@ -218,6 +218,25 @@ TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
   EXPECT_EQ(scheduler_->Workers().at(0).runs.size(), 32u);
 }
 
+TEST_F(SchedulerDispatchTest, GrantsShortRunsByTheHalf) {
+  Queue("a", 60);
+  const Peer peer = Attach();
+  SendStarted(peer, peer.grants()[0], 1);
+  for (uint32_t step = 1; step <= 10; ++step) SendPoints(peer, peer.grants()[0], step + 1, step);
+  SendFinished(peer, peer.grants()[0], 12, 10);
+  clock_.Advance(absl::Seconds(11));
+  SendHeartbeat(peer);
+  scheduler_->Dispatch();
+  ASSERT_EQ(scheduler_->Workers().at(0).runs.size(), 32u);
+  const int before = store_.grants();
+  for (size_t run = 1; run <= 16; ++run) SendFinished(peer, peer.grants()[run], 1, 10);
+  EXPECT_EQ(scheduler_->Workers().at(0).runs.size(), 16u);
+  EXPECT_EQ(store_.grants(), before);
+  SendFinished(peer, peer.grants()[17], 1, 10);
+  EXPECT_EQ(scheduler_->Workers().at(0).runs.size(), 32u);
+  EXPECT_EQ(store_.grants(), before + 2) << "a page of the queue each";
+}
+
 TEST_F(SchedulerDispatchTest, GrantsWhatIsToBeResumedFromItsState) {
   Queue("a", 1);
   const Peer first = Attach("w", "w#1");
