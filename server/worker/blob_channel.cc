@@ -116,6 +116,9 @@ class GrpcBlobChannel : public BlobChannel {
   absl::Status WriteOnce(const std::string& lease, const std::string& sha256,
                          absl::string_view bytes, RunControl& control) {
     Call call(control);
+    // What begins the call and what ends it go with a message, not each by itself: most blobs are
+    // one message, and each that arrives alone wakes threads at both ends.
+    call.context()->set_initial_metadata_corked(true);
     v1::WriteBlobResponse response;
     const auto writer = stub_->WriteBlob(call.context(), &response);
     v1::WriteBlobRequest request;
@@ -126,11 +129,12 @@ class GrpcBlobChannel : public BlobChannel {
     for (size_t at = 0; more; at += kChunkBytes) {
       const absl::string_view piece = bytes.substr(at, kChunkBytes);
       request.set_data(piece.data(), piece.size());
-      more = writer->Write(request) && at + kChunkBytes < bytes.size();
+      const bool last = at + kChunkBytes >= bytes.size();
+      if (last) writer->WriteLast(request, grpc::WriteOptions());
+      more = !last && writer->Write(request);
       request.clear_lease();
       request.clear_sha256();
     }
-    writer->WritesDone();
     return FromGrpc(writer->Finish());
   }
 
