@@ -190,12 +190,14 @@ TEST_P(BallastTest, IsGivenUpForDeletesAndTakenAgain) {
   auto store = Value(Store::Open(WithBallast()));
   Begin(store.get());
   const std::string active = Value(store->CreateExperiment(MakeExperiment({"b"}))).id;
+  ASSERT_TRUE(store->CreateAnalysis({"x", "request", {}}, 1).ok());
   ASSERT_TRUE(store->Maintain().ok());
   EXPECT_EQ(std::filesystem::file_size(disk_.ballast), uintmax_t{kBallast});
   disk_.room = 0;
   EXPECT_EQ(CodeOf(store->Apply("i", {Point(0)})), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(HasBallast());
   EXPECT_EQ(store->stalled(), "disk full");
+  EXPECT_EQ(Value(store->CancelAnalysis("x")).state, AnalysisState::kCancelled);
   EXPECT_TRUE(store->CancelExperiment(active).ok());
   EXPECT_TRUE(store->DeleteExperiment(active).ok());
   EXPECT_EQ(CodeOf(store->GetExperiment(active)), absl::StatusCode::kNotFound);
