@@ -183,11 +183,19 @@ struct AnalysisSubject {
   bool operator==(const AnalysisSubject&) const = default;
 };
 
+// What an experiment calls analyses of one signature.
+struct AnalysisLabel {
+  std::string experiment;
+  std::string label;
+};
+
 // What is computed of stored models. Its id is the fingerprint of all that is asked.
 struct NewAnalysis {
   std::string id;
-  std::string request;  // serialized, for whoever makes it
+  std::string signature;  // fingerprint of all but its subjects
+  std::string request;    // serialized, for whoever makes it
   std::vector<AnalysisSubject> subjects;
+  std::vector<AnalysisLabel> labels;
 };
 
 struct AnalysisRecord {
@@ -203,6 +211,14 @@ struct AnalysisRecord {
   std::string failure;     // why it FAILED
   Micros device_time = 0;  // that it took
   Micros create_time = 0, start_time = 0, end_time = 0;
+};
+
+// An analysis of one model that is done, by what an experiment calls it.
+struct LabelledAnalysis {
+  std::string label;
+  std::string id;
+  AnalysisSubject subject;
+  std::string result;
 };
 
 struct CreatedAnalysis {

@@ -205,7 +205,8 @@ class Store final : public LeaseStore {
 
   // --- Analyses
   // The analysis of this id: made if there is none, queued again, from its beginning, if it FAILED
-  // or was CANCELLED. NOT_FOUND if a subject's run has no checkpoint of that step;
+  // or was CANCELLED. NOT_FOUND if a subject's run has no checkpoint of that step, or an experiment
+  // that labels it is gone; ALREADY_EXISTS if that calls those of another signature so;
   // RESOURCE_EXHAUSTED if `most_open` wait or run already.
   absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
   absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);
@@ -218,6 +219,9 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<AnalysisRecord>> ExperimentAnalyses(absl::string_view experiment,
                                                                  absl::string_view after,
                                                                  uint32_t limit);
+  // Those of one subject that are DONE, of the experiment's runs and of the signatures that it has
+  // given labels: by label, run and ascending step.
+  absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment);
   // Those that are QUEUED or RUNNING, oldest first.
   absl::StatusOr<std::vector<AnalysisRecord>> OpenAnalyses();
   // QUEUED → RUNNING. This, and the next two, change nothing of one that has ended or is gone.

@@ -40,6 +40,9 @@ absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
   if (!counts.ok()) return counts.status();
   std::vector<std::string> keys;
   for (const auto& [key, count] : *counts) keys.push_back(key);
+  const auto metrics = AnalysisMetrics::Load(store, experiment);
+  if (!metrics.ok()) return metrics.status();
+  for (const auto& [key, count] : metrics->Keys()) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
   return keys;
 }
@@ -84,6 +87,9 @@ absl::Status SeriesCursor::OpenRun(const std::string& run, const WantedKeys& wan
   if (!present.ok()) return Note(present.status());
   std::set<std::string> sorted;
   for (const auto& [key, count] : *present) sorted.insert(key);
+  if (metrics_ != nullptr) {
+    for (std::string& key : metrics_->KeysOf(run)) sorted.insert(std::move(key));
+  }
   if (wanted.empty()) keys_.assign(sorted.begin(), sorted.end());
   for (const std::string& key : wanted) {
     if (sorted.erase(key) > 0) keys_.push_back(key);  // once, however often it is asked for
@@ -99,6 +105,8 @@ void SeriesCursor::OpenSeries(const std::string& run, const std::string& key) {
 }
 
 absl::StatusOr<SeriesEnd> SeriesCursor::Read(const storage::SeriesPiece& visit) {
+  const Points* points = metrics_ == nullptr ? nullptr : metrics_->Find(run_, key());
+  if (points != nullptr) return ReadPoints(*points, visit);
   absl::Status read = store_->ReadSeries({run_, key(), first_step_, last_step_}, visit, &position_);
   if (absl::IsCancelled(read)) return SeriesEnd::kStopped;
   const bool damaged = absl::IsDataLoss(read);
@@ -106,6 +114,19 @@ absl::StatusOr<SeriesEnd> SeriesCursor::Read(const storage::SeriesPiece& visit) 
   if (!read.ok()) return read;
   NextSeries();
   return damaged ? SeriesEnd::kDamaged : SeriesEnd::kComplete;
+}
+
+SeriesEnd SeriesCursor::ReadPoints(const Points& points, const storage::SeriesPiece& visit) {
+  const uint64_t first = std::max<uint64_t>(first_step_, position_.next_step);
+  const auto from = std::lower_bound(points.steps.begin(), points.steps.end(), first);
+  const auto to = std::upper_bound(from, points.steps.end(), last_step_);
+  const auto values = points.values.begin() + (from - points.steps.begin());
+  if (from < to && !visit({from, to}, {values, values + (to - from)})) {
+    position_.next_step = uint64_t{*(to - 1)} + 1;
+    return SeriesEnd::kStopped;
+  }
+  NextSeries();
+  return SeriesEnd::kComplete;
 }
 
 void SeriesCursor::NextSeries() {

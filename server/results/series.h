@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "server/results/analysis_metrics.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -34,11 +35,6 @@ absl::Status NoSuchKey(absl::string_view field, const std::string& key,
 // That error, unless the key is among `keys`, which are sorted.
 absl::Status CheckHasKey(absl::string_view field, const std::string& key,
                          const std::string& experiment, const std::vector<std::string>& keys);
-
-struct Points {
-  std::vector<uint32_t> steps;  // ascending
-  std::vector<double> values;   // as many
-};
 
 // Stored bytes that turned out to be damaged while the rest of what was asked for is delivered. One
 // thread.
@@ -67,6 +63,9 @@ class SeriesCursor {
   SeriesCursor(storage::Store* store, Damages* damages, uint32_t first_step = 0,
                uint32_t last_step = UINT32_MAX);
 
+  // From now on runs have these metrics, too; null: none. They outlive the cursor.
+  void Add(const AnalysisMetrics* metrics) { metrics_ = metrics; }
+
   // Goes to a run: to those of `wanted` that it has, in that order and each once, or to all it has
   // in ascending order if none is wanted.
   absl::Status OpenRun(const std::string& run, const WantedKeys& wanted);
@@ -82,11 +81,14 @@ class SeriesCursor {
 
  private:
   void NextSeries();
+  // What of these lies between the first and the last step is visited as ReadSeries does it.
+  SeriesEnd ReadPoints(const Points& points, const storage::SeriesPiece& visit);
   absl::Status Note(const absl::Status& damage);
 
   storage::Store* store_;
   Damages* damages_;
   uint32_t first_step_, last_step_;
+  const AnalysisMetrics* metrics_ = nullptr;
   std::string run_;
   std::vector<std::string> keys_;
   size_t key_ = 0;

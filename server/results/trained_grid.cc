@@ -126,11 +126,15 @@ struct Neighbours {
   std::optional<uint32_t> first, before, after, last;
 };
 
-absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store, const std::string& run,
-                                          const std::string& key, uint32_t at) {
+absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store, const AnalysisMetrics& metrics,
+                                          const std::string& run, const std::string& key,
+                                          uint32_t at) {
   Neighbours found;
-  const absl::Status read = store->ReadSeries(
-      {run, key}, [&found, at](const std::vector<uint32_t>& steps, const std::vector<double>&) {
+  SeriesCursor cursor(store, nullptr);
+  cursor.Add(&metrics);
+  cursor.OpenSeries(run, key);
+  const auto read =
+      cursor.Read([&found, at](const std::vector<uint32_t>& steps, const std::vector<double>&) {
         for (const uint32_t step : steps) {
           if (!found.first.has_value()) found.first = step;
           if (step < at) found.before = step;
@@ -139,7 +143,7 @@ absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store, const std::stri
         }
         return true;
       });
-  if (!read.ok()) return read;
+  if (!read.ok()) return read.status();
   return found;
 }
 
@@ -151,6 +155,16 @@ std::string AllowedSteps(const Neighbours& steps) {
   return absl::StrCat("-1 for the end, or a step with a point: nearest ",
                       absl::StrJoin(nearest, " and "), ", from ", *steps.first, " to ",
                       *steps.last);
+}
+
+// The same of a number of analyses, all of which are in memory.
+RunValue ValueOf(const AnalysisMetrics& metrics, const ValueQuery& query, const std::string& run) {
+  const Points* const points = metrics.Find(run, query.key);
+  if (points == nullptr) return std::nullopt;
+  if (!query.at.has_value()) return points->values.back();
+  const auto step = std::lower_bound(points->steps.begin(), points->steps.end(), *query.at);
+  if (step == points->steps.end() || *step != *query.at) return std::nullopt;
+  return points->values[static_cast<size_t>(step - points->steps.begin())];
 }
 
 // Nothing if the run has no such point. `summaries` are the run's; at the end they suffice, unless
@@ -170,10 +184,11 @@ RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::st
 
 // INVALID_ARGUMENT about the key that no run of `experiment` has, or the step, with the nearest
 // ones of `run`.
-absl::Status NoSuchValue(storage::Store* store, const std::string& experiment,
-                         const ValueQuery& query, const std::string& run) {
+absl::Status NoSuchValue(storage::Store* store, const AnalysisMetrics& metrics,
+                         const std::string& experiment, const ValueQuery& query,
+                         const std::string& run) {
   if (query.at.has_value()) {
-    const auto steps = FindNeighbours(store, run, query.key, *query.at);
+    const auto steps = FindNeighbours(store, metrics, run, query.key, *query.at);
     if (!steps.ok()) return steps.status();
     if (steps->first.has_value()) {
       return rpc::InvalidField("at",
@@ -220,6 +235,9 @@ class Loader {
 
   absl::StatusOr<TrainedGrid> Run() {
     if (absl::Status checked = ReadQuery(); !checked.ok()) return checked;
+    auto metrics = AnalysisMetrics::Load(store_, grid_.record.id);
+    if (!metrics.ok()) return metrics.status();
+    grid_.metrics = *std::move(metrics);
     while (true) {
       const auto first = static_cast<uint32_t>(grid_.cells.size());
       auto page = store_->ListCells(grid_.record.id, first, rpc::kCellsAtOnce);
@@ -268,7 +286,8 @@ class Loader {
     cell.seed = record.seed;
     cell.outcome = OutcomeOf(run->state);
     if (cell.outcome == report::RunOutcome::kDone) {
-      auto value = ReadValue(store_, value_, record.run, summaries);
+      auto value = grid_.metrics.Has(value_.key) ? ValueOf(grid_.metrics, value_, record.run)
+                                                 : ReadValue(store_, value_, record.run, summaries);
       if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
       if (value.ok()) {
         cell.value = *value;
@@ -394,7 +413,7 @@ class Loader {
   absl::Status CheckPresence() const {
     // With damage it is unknown what there was.
     if (any_value_ || any_damage_) return absl::OkStatus();
-    if (!done_.empty()) return NoSuchValue(store_, grid_.record.id, value_, done_);
+    if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
     const auto keys = ExperimentKeys(store_, grid_.record.id);
     if (!keys.ok()) return keys.status();
@@ -480,6 +499,7 @@ absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const s
                          const std::function<absl::Status(size_t cell, const Points&)>& visit,
                          Damages* damages) {
   SeriesCursor cursor(store, damages);
+  cursor.Add(&grid.metrics);
   for (const size_t cell : cells) {
     if (cancelled()) return rpc::CallCancelled();
     Points points;

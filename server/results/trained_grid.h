@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/report/compare/comparison.h"
+#include "server/results/analysis_metrics.h"
 #include "server/results/series.h"
 #include "server/spec/field_values.h"
 #include "storage/store.h"
@@ -41,6 +42,7 @@ struct TrainedGrid {
   v1::ExperimentSpec spec;
   report::ComparisonInput input;
   std::vector<storage::CellRecord> cells;  // in grid order; cell i is input.cells[i]
+  AnalysisMetrics metrics;                 // of the experiment
   // The base spec with its defaults: what `changed` of the cells differs from.
   spec::FieldValues base;
 };

@@ -27,6 +27,7 @@ constexpr int kMaxSubjects = 64;
 struct Asked {
   v1::Analysis analysis;
   std::vector<storage::AnalysisSubject> subjects;
+  std::vector<std::string> experiments;  // that subjects name
   engine::AnalysisCost cost;
   spec::Problems problems;
 };
@@ -34,7 +35,8 @@ struct Asked {
 // The run and step that a subject means.
 absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
                                                      const v1::AnalysisSubject& subject,
-                                                     const std::string& field) {
+                                                     const std::string& field,
+                                                     std::vector<std::string>* experiments) {
   const std::string run_field = absl::StrCat(field, ".run");
   if (subject.run().empty() == subject.experiment().empty()) {
     return rpc::InvalidField(
@@ -54,6 +56,7 @@ absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
     const auto experiment =
         rpc::FindExperiment(store, subject.experiment(), absl::StrCat(field, ".experiment"));
     if (!experiment.ok()) return experiment.status();
+    experiments->push_back(*experiment);
     run = rpc::FindCellRun(store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
   }
   if (!run.ok()) return run.status();
@@ -71,8 +74,8 @@ absl::StatusOr<std::vector<engine::RunConfig>> FindSubjects(
   }
   std::vector<engine::RunConfig> configs;
   for (int i = 0; i < request.subjects_size(); ++i) {
-    auto subject =
-        FindSubject(backend.store, request.subjects(i), absl::StrCat("subjects[", i, "]"));
+    auto subject = FindSubject(backend.store, request.subjects(i),
+                               absl::StrCat("subjects[", i, "]"), &asked->experiments);
     if (!subject.ok()) return subject.status();
     auto config = results::ConfigOfRun(backend.store, subject->run);
     if (!config.ok()) return config.status();
@@ -96,12 +99,18 @@ absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRe
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
   if (!options.ok()) return options.status();
   spec::ResolveInputs(engine::KindOf(*options), asked.analysis.mutable_inputs(), &asked.problems);
+  spec::CheckLabel(request.label(), "label", &asked.problems);
   const auto configs = FindSubjects(backend, request, &asked);
   if (!configs.ok()) return configs.status();
   if (!asked.problems.empty()) return asked;
   asked.cost =
       spec::CheckSubjects(*options, asked.analysis.inputs(), *configs, "analysis", &asked.problems);
   return asked;
+}
+
+// What the numbers are called as metrics.
+std::string LabelOf(const v1::CreateAnalysisRequest& request) {
+  return request.label().empty() ? spec::KindName(request.analysis()) : request.label();
 }
 
 absl::Status Create(const Backend& backend, const v1::CreateAnalysisRequest& request,
@@ -123,8 +132,15 @@ absl::Status Create(const Backend& backend, const v1::CreateAnalysisRequest& req
         stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
     return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
   }
-  const auto created = backend.store->CreateAnalysis(
-      {id, asked->analysis.SerializeAsString(), asked->subjects}, rpc::kMaxOpenAnalyses);
+  storage::NewAnalysis analysis = {id,
+                                   spec::AnalysisSignature(asked->analysis),
+                                   asked->analysis.SerializeAsString(),
+                                   asked->subjects,
+                                   {}};
+  for (const std::string& experiment : asked->experiments) {
+    analysis.labels.push_back({experiment, LabelOf(request)});
+  }
+  const auto created = backend.store->CreateAnalysis(analysis, rpc::kMaxOpenAnalyses);
   if (!created.ok()) return created.status();
   const storage::AnalysisState state = created->record.state;
   if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {

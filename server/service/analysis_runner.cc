@@ -184,7 +184,7 @@ void AnalysisRunner::Finish(const std::string& id, const worker::v1::Computation
 
 void AnalysisRunner::Fail(const std::string& id, const absl::Status& why) {
   storage::AnalysisEnd end;
-  end.failure = std::string(why.message());
+  end.failure = why.message().empty() ? why.ToString() : std::string(why.message());
   const absl::Status ended = Store([&] { return store_->EndAnalysis(id, end); });
   if (!ended.ok()) spdlog::error("that analysis {} failed is not stored: {}", id, ended.ToString());
   Forget(id);

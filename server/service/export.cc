@@ -101,6 +101,7 @@ class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
   bool begun_ = false;  // the current cell has bytes
   bool at_end_ = false;
   results::Damages damages_;
+  results::AnalysisMetrics metrics_;
   results::SeriesCursor series_;  // of the current cell
 };
 
@@ -118,6 +119,10 @@ absl::Status ExportReactor::Open() {
   experiment_ = *std::move(experiment);
   const absl::Status present = CheckPresent(backend_->store, experiment_, request_->keys());
   if (!present.ok()) return present;
+  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment_);
+  if (!metrics.ok()) return metrics.status();
+  metrics_ = *std::move(metrics);
+  series_.Add(&metrics_);
   auto cells = backend_->store->ListCells(experiment_, 0, kCellsAtOnce);
   if (!cells.ok()) return cells.status();
   auto encoder = EncoderOf(request_->format(), AxesOf(*cells));

@@ -100,6 +100,7 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
   bool in_subject_ = false;  // the series are its
   size_t batch_bytes_ = 0;
   results::Damages damages_;
+  results::AnalysisMetrics metrics_;  // of the experiment, if one is asked for
   results::SeriesCursor series_;
 };
 
@@ -136,6 +137,10 @@ absl::Status QueryMetricsReactor::CollectSubjects() {
 }
 
 absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
+  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment);
+  if (!metrics.ok()) return metrics.status();
+  metrics_ = *std::move(metrics);
+  series_.Add(&metrics_);
   while (!ended()) {
     const auto first = static_cast<uint32_t>(subjects_.size());
     const auto page = backend_->store->ListCells(experiment, first, rpc::kCellsAtOnce);
@@ -241,7 +246,12 @@ Keys KeysOf(storage::Store* store, const std::string& parent) {
     return run.ok() ? store->RunKeys(*run) : Keys(run.status());
   }
   const auto experiment = rpc::FindExperiment(store, parent, "parent");
-  return experiment.ok() ? store->ExperimentKeys(*experiment) : Keys(experiment.status());
+  if (!experiment.ok()) return experiment.status();
+  Keys keys = store->ExperimentKeys(*experiment);
+  const auto metrics = results::AnalysisMetrics::Load(store, *experiment);
+  if (!keys.ok() || !metrics.ok()) return keys.ok() ? Keys(metrics.status()) : keys;
+  for (std::pair<std::string, uint64_t>& key : metrics->Keys()) keys->push_back(std::move(key));
+  return keys;
 }
 
 absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,

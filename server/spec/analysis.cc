@@ -8,12 +8,16 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/read.h"
+#include "proto/reflect/text.h"
 #include "server/engine/analysis_names.h"
 #include "server/engine/trainer.h"
 #include "server/spec/fingerprint.h"
@@ -31,6 +35,14 @@ constexpr size_t kMaxPromptBytes = 4 * 512;  // of 512 characters
 constexpr size_t kMaxSiteBytes = 200;
 constexpr uint64_t kMaxStateBytes = 8'000'000'000;
 constexpr uint64_t kMaxArrayBytes = 200'000'000;
+constexpr size_t kMaxLabelBytes = 40;
+// What the keys of recorded metrics begin with.
+constexpr absl::string_view kOfTraining[] = {"train",
+                                             "eval",
+                                             engine::kGradientMetrics.family,
+                                             engine::kParameterGradientMetrics.family,
+                                             engine::kAlignmentMetrics.family,
+                                             engine::kAlignmentRatioMetrics.family};
 // Raised whenever the same request would give other numbers.
 constexpr int kAnalysisVersion = 1;
 
@@ -283,6 +295,23 @@ void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uin
                 absl::StrCat("at most ", most, ": read fewer tokens, or ask for less"));
 }
 
+std::string SignatureText(const v1::Analysis& asked) {
+  const FieldDescriptor* kind = KindField(asked.analysis());
+  std::string text = absl::StrCat("ablate analysis ", kAnalysisVersion, "\nkind=", kind->name(),
+                                  "\nnumerics=", engine::kNumericsVersion, "\nseed=", asked.seed(),
+                                  "\ntokens=", asked.inputs().tokens(),
+                                  "\nprompt=", absl::CHexEscape(asked.inputs().prompt()), "\n");
+  const Message& options = asked.analysis().GetReflection()->GetMessage(asked.analysis(), kind);
+  for (const FieldDescriptor* field : reflect::SetFields(options)) {
+    const int size = field->is_repeated() ? options.GetReflection()->FieldSize(options, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      absl::StrAppend(&text, field->name(), "=", reflect::TextOf(reflect::Read(options, field, i)),
+                      "\n");
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems) {
@@ -323,6 +352,19 @@ void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
   if (inputs->tokens() >= 1 && inputs->tokens() <= kMaxTokens) return;
   problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()),
                 absl::StrCat(inputs->tokens(), " is out of range"), "1 to 1,000,000");
+}
+
+void CheckLabel(const std::string& label, const std::string& path, Problems* problems) {
+  const auto fits = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("._+-", c); };
+  if (label.size() > kMaxLabelBytes || !std::all_of(label.begin(), label.end(), fits)) {
+    problems->Add(path, reflect::ShortText(label),
+                  absl::StrCat(reflect::Quoted(label), " is no label"),
+                  "letters, digits and . _ + -, at most 40 characters");
+  } else if (std::find(std::begin(kOfTraining), std::end(kOfTraining), label) !=
+             std::end(kOfTraining)) {
+    problems->Add(path, label, absl::StrCat(reflect::Quoted(label), " is what training records"),
+                  absl::StrCat("another one than ", absl::StrJoin(kOfTraining, ", ")));
+  }
 }
 
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
@@ -379,23 +421,13 @@ std::string KindName(const v1::AnalysisKind& analysis) {
 }
 
 std::string AnalysisFingerprint(const v1::Analysis& asked) {
-  const FieldDescriptor* kind = KindField(asked.analysis());
-  std::string text = absl::StrCat("ablate analysis ", kAnalysisVersion, "\nkind=", kind->name(),
-                                  "\nnumerics=", engine::kNumericsVersion, "\nseed=", asked.seed(),
-                                  "\ntokens=", asked.inputs().tokens(),
-                                  "\nprompt=", absl::CHexEscape(asked.inputs().prompt()), "\n");
-  const Message& options = asked.analysis().GetReflection()->GetMessage(asked.analysis(), kind);
-  for (const FieldDescriptor* field : reflect::SetFields(options)) {
-    const int size = field->is_repeated() ? options.GetReflection()->FieldSize(options, field) : 1;
-    for (int i = 0; i < size; ++i) {
-      absl::StrAppend(&text, field->name(), "=", reflect::TextOf(reflect::Read(options, field, i)),
-                      "\n");
-    }
-  }
+  std::string text = SignatureText(asked);
   for (const v1::AnalysisSubject& subject : asked.subjects()) {
     absl::StrAppend(&text, "subject=", subject.run(), "@", subject.step(), "\n");
   }
   return ShortHash(text);
 }
+
+std::string AnalysisSignature(const v1::Analysis& asked) { return ShortHash(SignatureText(asked)); }
 
 }  // namespace ablate::spec

@@ -24,6 +24,9 @@ bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Proble
 void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
                    Problems* problems);
 
+// What is wrong with what numbers are called as metrics; empty is the kind's name.
+void CheckLabel(const std::string& label, const std::string& path, Problems* problems);
+
 // What can't be asked of these models: how many there are, options that they have no use for, what
 // takes too much memory. Data need not have been read into the configs. The cost is of all of it.
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
@@ -41,6 +44,8 @@ std::string KindName(const v1::AnalysisKind& analysis);
 // What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs, seed and
 // subjects, all resolved.
 std::string AnalysisFingerprint(const v1::Analysis& asked);
+// The same of all but the subjects.
+std::string AnalysisSignature(const v1::Analysis& asked);
 
 }  // namespace ablate::spec
 

@@ -123,8 +123,10 @@ int64_t CountOpen(Connection& db) {
 int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
                        const std::vector<int64_t>& runs) {
   Statement insert(
-      t.db, "INSERT INTO analyses (name, request, create_time) VALUES (?1, ?2, ?3) RETURNING id",
-      analysis.id, Bytes{analysis.request}, t.now);
+      t.db,
+      "INSERT INTO analyses (name, signature, request, create_time) VALUES (?1, ?2, ?3, ?4) "
+      "RETURNING id",
+      analysis.id, analysis.signature, Bytes{analysis.request}, t.now);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   for (size_t place = 0; place < runs.size(); ++place) {
@@ -145,9 +147,30 @@ void QueueAgain(Transaction& t, int64_t id) {
       .Run();
 }
 
+absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
+  for (const AnalysisLabel& label : analysis.labels) {
+    const auto experiment = FindExperimentRow(t.db, label.experiment);
+    if (!experiment.ok()) return experiment.status();
+    Statement taken(t.db,
+                    "SELECT signature FROM analysis_labels WHERE experiment = ?1 AND label = ?2",
+                    *experiment, label.label);
+    if (!taken.Row()) {
+      Statement(t.db, "INSERT INTO analysis_labels VALUES (?1, ?2, ?3)", *experiment, label.label,
+                analysis.signature)
+          .Run();
+    } else if (taken.View(0) != analysis.signature) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "experiment ", label.experiment, " calls another analysis ", label.label,
+          ", of another kind or with other options, inputs or seed: give this one another label"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Nothing if too many are open.
 absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, const NewAnalysis& analysis,
                                                       uint32_t most_open) {
+  if (absl::Status labelled = AddLabels(t, analysis); !labelled.ok()) return labelled;
   const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
   if (known.has_value() && (IsOpen(*known) || known->state == AnalysisState::kDone)) {
     return CreatedAnalysis{ReadAnalysis(t.db, known->id), /*reused=*/true};
@@ -279,6 +302,37 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(absl::stri
                   "WHERE experiment = ?3 AND analysis < ?1 ORDER BY analysis DESC LIMIT ?2",
                   *end, limit, *found);
     return ReadAnalyses(db, row);
+  });
+}
+
+absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(
+    absl::string_view experiment) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<LabelledAnalysis>> {
+    const auto found = FindExperimentRow(db, experiment);
+    if (!found.ok()) return found.status();
+    std::vector<LabelledAnalysis> labelled;
+    // Most experiments have none, and as many cells as they like.
+    if (!Statement(db, "SELECT 1 FROM analysis_labels WHERE experiment = ?1 LIMIT 1", *found)
+             .Row()) {
+      return labelled;
+    }
+    Statement row(
+        db,
+        "SELECT DISTINCT label, analyses.name, runs.name, step, result FROM cells "
+        "JOIN analysis_subjects AS subjects ON subjects.run = cells.run "
+        "JOIN analyses ON analyses.id = subjects.analysis "
+        "JOIN analysis_labels AS labels "
+        "  ON labels.experiment = cells.experiment AND labels.signature = analyses.signature "
+        "JOIN runs ON runs.id = cells.run "
+        "WHERE cells.experiment = ?1 AND analyses.state = 2 AND NOT EXISTS "
+        "  (SELECT 1 FROM analysis_subjects WHERE analysis = analyses.id AND place > 0) "
+        "ORDER BY label, runs.name, step",
+        *found);
+    while (row.Row()) {
+      labelled.push_back(
+          {row.Text(0), row.Text(1), {row.Text(2), row.As<uint32_t>(3)}, row.Text(4)});
+    }
+    return labelled;
   });
 }
 

@@ -264,6 +264,7 @@ constexpr char kVersion8[] = R"sql(
 CREATE TABLE analyses (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,           -- the fingerprint of all that is asked
+  signature TEXT NOT NULL,             -- that of all but the subjects
   request BLOB NOT NULL,
   state INTEGER NOT NULL DEFAULT 0,
   progress REAL NOT NULL DEFAULT 0,
@@ -291,6 +292,14 @@ CREATE TABLE analysis_subjects (
   PRIMARY KEY (analysis, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX analysis_subjects_run ON analysis_subjects (run);
+
+-- What experiments call analyses of a signature, as metrics of theirs.
+CREATE TABLE analysis_labels (
+  experiment INTEGER NOT NULL,
+  label TEXT NOT NULL,
+  signature TEXT NOT NULL,
+  PRIMARY KEY (experiment, label)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,

@@ -101,6 +101,7 @@ bool RemoveCells(Transaction& t) {
     budget -= kCellCost;
   }
   if (cells.empty()) {
+    Statement(t.db, "DELETE FROM analysis_labels WHERE experiment = ?1", experiment).Run();
     Statement(t.db, "DELETE FROM experiments WHERE id = ?1", experiment).Run();
   }
   return true;

@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 constexpr uint32_t kMostOpen = 1000;
 
 NewAnalysis Ask(const std::string& id, std::vector<AnalysisSubject> subjects) {
-  return {id, "request of " + id, std::move(subjects)};
+  return {id, "signature", "request of " + id, std::move(subjects), {}};
 }
 
 std::vector<std::string> Ids(const std::vector<AnalysisRecord>& records) {
@@ -106,7 +106,8 @@ auto Fields(const AnalysisRecord& r) {
 
 TEST_P(AnalysesTest, KeepsWhatIsAsked) {
   TrainRuns({"b", "a"});
-  const NewAnalysis asked = {"x", std::string("a\0b", 3), {{"b", 100}, {"a", 50}, {"b", 100}}};
+  const NewAnalysis asked = {
+      "x", "signature", std::string("a\0b", 3), {{"b", 100}, {"a", 50}, {"b", 100}}, {}};
   const CreatedAnalysis made = Make(asked);
   EXPECT_FALSE(made.reused);
   const AnalysisRecord record = Get("x");
@@ -632,6 +633,74 @@ TEST_P(AnalysisBlobsTest, RefusesBlobsThatAreNotPublished) {
   EXPECT_EQ(CodeOf(store().EndAnalysis("x", Done("../lock"))),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Fields(Get("x")), before);
+}
+
+std::vector<std::string> Labelled(Store& store, const std::string& experiment) {
+  std::vector<std::string> found;
+  for (const LabelledAnalysis& one : Value(store.LabelledAnalyses(experiment))) {
+    found.push_back(one.label + " " + one.subject.run + "@" + std::to_string(one.subject.step) +
+                    " " + one.result);
+  }
+  return found;
+}
+
+TEST_P(AnalysesTest, FindsThoseThatAreDoneByTheLabelOfTheirSignature) {
+  const std::string experiment = TrainRuns({"a", "b"});
+  const auto ask = [&](const std::string& id, const std::string& run, uint32_t step,
+                       const std::string& signature) {
+    NewAnalysis analysis = Ask(id, {{run, step}});
+    analysis.signature = signature;
+    return analysis;
+  };
+  NewAnalysis labelled = ask("one", "b", 100, "spectrum");
+  labelled.labels = {{experiment, "ranks"}};
+  Make(labelled);
+  // Of the same signature, and therefore by the same label.
+  Make(ask("two", "a", 100, "spectrum"));
+  Make(ask("three", "a", 50, "spectrum"));
+  Make(ask("other", "a", 100, "hessian"));
+  Make(ask("open", "b", 50, "spectrum"));
+  NewAnalysis pair = ask("pair", "a", 100, "spectrum");
+  pair.subjects.push_back({"b", 100});
+  Make(pair);
+  for (const char* id : {"one", "two", "three", "other", "pair"}) End(id, Done());
+  EXPECT_THAT(Labelled(store(), experiment),
+              ElementsAre("ranks a@50 r", "ranks a@100 r", "ranks b@100 r"));
+  const std::string without = Submit({"a"}).id;
+  EXPECT_THAT(Labelled(store(), without), IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(store().LabelledAnalyses("gone").status()));
+}
+
+TEST_P(AnalysesTest, RefusesALabelThatIsAnothers) {
+  const std::string experiment = TrainRuns({"a"});
+  NewAnalysis first = Ask("first", {{"a", 100}});
+  first.labels = {{experiment, "ranks"}};
+  Make(first);
+  NewAnalysis second = Ask("second", {{"a", 100}});
+  second.signature = "another";
+  second.labels = first.labels;
+  const absl::Status refused = store().CreateAnalysis(second, kMostOpen).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("ranks"));
+  EXPECT_TRUE(absl::IsNotFound(store().GetAnalysis("second").status()));
+  Make(first);  // the same again
+  second.labels[0].label = "others";
+  Make(second);
+  second.labels[0].experiment = "gone";
+  EXPECT_TRUE(absl::IsNotFound(store().CreateAnalysis(second, kMostOpen).status()));
+}
+
+TEST_P(AnalysesTest, ForgetsLabelsWithTheirExperiment) {
+  const std::string first = TrainRuns({"a"});
+  NewAnalysis analysis = Ask("x", {{"a", 100}});
+  analysis.labels = {{first, "ranks"}};
+  Make(analysis);
+  End("x", Done());
+  const std::string second = Submit({"a"}).id;
+  Delete(first);
+  analysis.labels = {{second, "ranks"}};
+  EXPECT_TRUE(Make(analysis).reused);
+  EXPECT_THAT(Labelled(store(), second), ElementsAre("ranks a@100 r"));
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+#include "server/results/analysis_metrics.h"
+
+#include <algorithm>
+
+#include "ablate/v1/analysis.pb.h"
+#include "absl/strings/str_cat.h"
+
+namespace ablate::results {
+
+absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
+                                                      const std::string& experiment) {
+  const auto labelled = store->LabelledAnalyses(experiment);
+  if (!labelled.ok()) return labelled.status();
+  AnalysisMetrics metrics;
+  // They come in the order of their steps.
+  for (const storage::LabelledAnalysis& one : *labelled) {
+    v1::Analysis result;
+    if (!result.ParseFromString(one.result)) {
+      return absl::DataLossError(
+          absl::StrCat("the stored result of analysis ", one.id, " can't be read"));
+    }
+    for (const auto& [name, number] : result.numbers()) {
+      if (!number.has_value()) continue;
+      Points& points = metrics.points_[absl::StrCat(one.label, "/", name)][one.subject.run];
+      points.steps.push_back(one.subject.step);
+      points.values.push_back(number.value());
+    }
+  }
+  return metrics;
+}
+
+std::vector<std::pair<std::string, uint64_t>> AnalysisMetrics::Keys() const {
+  std::vector<std::pair<std::string, uint64_t>> keys;
+  for (const auto& [key, runs] : points_) {
+    uint64_t count = 0;
+    for (const auto& [run, points] : runs) count += points.steps.size();
+    keys.emplace_back(key, count);
+  }
+  return keys;
+}
+
+std::vector<std::string> AnalysisMetrics::KeysOf(const std::string& run) const {
+  std::vector<std::string> keys;
+  for (const auto& [key, runs] : points_) {
+    if (runs.count(run) > 0) keys.push_back(key);
+  }
+  return keys;
+}
+
+const Points* AnalysisMetrics::Find(const std::string& run, const std::string& key) const {
+  const auto runs = points_.find(key);
+  if (runs == points_.end()) return nullptr;
+  const auto points = runs->second.find(run);
+  return points == runs->second.end() ? nullptr : &points->second;
+}
+
+}  // namespace ablate::results

@@ -1,0 +1,46 @@
+// Headline numbers of analyses as metrics of the experiment that has given them a label: the key is
+// LABEL/NUMBER, the step that of the checkpoint.
+#ifndef ABLATE_SERVER_RESULTS_ANALYSIS_METRICS_H_
+#define ABLATE_SERVER_RESULTS_ANALYSIS_METRICS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+// Ascending steps, and as many values.
+struct Points {
+  std::vector<uint32_t> steps;
+  std::vector<double> values;
+};
+
+// Not changed once loaded: safe from any thread.
+class AnalysisMetrics {
+ public:
+  // Those of an experiment's runs that are DONE; memory grows with them. An empty one has none.
+  static absl::StatusOr<AnalysisMetrics> Load(storage::Store* store, const std::string& experiment);
+  AnalysisMetrics() = default;
+
+  bool empty() const { return points_.empty(); }
+  // Ascending, with their points over all runs.
+  std::vector<std::pair<std::string, uint64_t>> Keys() const;
+  bool Has(const std::string& key) const { return points_.count(key) > 0; }
+  // Those that a run has, ascending.
+  std::vector<std::string> KeysOf(const std::string& run) const;
+  // Null if it has none. A number that is undefined is no point.
+  const Points* Find(const std::string& run, const std::string& key) const;
+
+ private:
+  std::map<std::string, std::map<std::string, Points>> points_;  // by key, by run
+};
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_ANALYSIS_METRICS_H_
