@@ -3,7 +3,10 @@
 #ifndef ABLATE_CLIENT_CONNECTION_H_
 #define ABLATE_CLIENT_CONNECTION_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -107,6 +110,28 @@ absl::StatusOr<Response> ListAll(Connection* connection,
     request.set_page_token(page->next_page_token());
     for (Row& row : *((*page).*rows)()) *(all.*rows)()->Add() = std::move(row);
   } while (!request.page_token().empty());
+  return all;
+}
+
+// The first `limit` rows, 0 for all, over as many pages as that takes. The token of the last page
+// stays, so that one sees that there are more.
+template <typename Request, typename Response, typename Row>
+absl::StatusOr<Response> ListFirst(Connection* connection,
+                                   absl::StatusOr<Response> (Connection::*list)(const Request&),
+                                   google::protobuf::RepeatedPtrField<Row>* (Response::*rows)(),
+                                   Request request, uint32_t limit) {
+  constexpr uint32_t kPageSize = 1000;
+  const uint32_t most = limit > 0 ? limit : std::numeric_limits<int32_t>::max();
+  Response all;
+  auto* found = (all.*rows)();
+  do {
+    request.set_page_size(std::min(kPageSize, most - static_cast<uint32_t>(found->size())));
+    absl::StatusOr<Response> page = (connection->*list)(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (Row& row : *((*page).*rows)()) *found->Add() = std::move(row);
+  } while (!request.page_token().empty() && static_cast<uint32_t>(found->size()) < most);
+  all.set_next_page_token(request.page_token());
   return all;
 }
 
