@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/dataset.pb.h"
@@ -86,6 +87,16 @@ class Connection {
                         const OnMessage<v1::GenerateResponse>& on_message);
   absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
   absl::StatusOr<v1::RenderFigureResponse> RenderFigure(const v1::RenderFigureRequest& request);
+
+  absl::StatusOr<v1::CreateAnalysisResponse> CreateAnalysis(
+      const v1::CreateAnalysisRequest& request);
+  absl::StatusOr<v1::Analysis> GetAnalysis(const v1::GetAnalysisRequest& request);
+  absl::StatusOr<v1::ListAnalysesResponse> ListAnalyses(const v1::ListAnalysesRequest& request);
+  absl::StatusOr<v1::Analysis> CancelAnalysis(const v1::CancelAnalysisRequest& request);
+  absl::Status WatchAnalysis(const v1::WatchAnalysisRequest& request,
+                             const OnMessage<v1::Analysis>& on_change);
+  absl::Status ReadAnalysisArrays(const v1::ReadAnalysisArraysRequest& request,
+                                  const OnMessage<v1::AnalysisArraysChunk>& on_chunk);
 
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
   // Without a second try: for asking whether a server is there.
