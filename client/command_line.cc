@@ -98,6 +98,16 @@ void Command::Arguments(std::vector<std::string>* values, const std::string& nam
   app_->add_option(name, *values, help)->required()->type_name("");
 }
 
+void Command::OptionalArgument(std::string* value, const std::string& name,
+                               const std::string& help) {
+  app_->add_option(name, *value, help)->check(RefuseEmpty)->type_name("");
+}
+
+void Command::OptionalArguments(std::vector<std::string>* values, const std::string& name,
+                                const std::string& help) {
+  app_->add_option(name, *values, help)->check(RefuseEmpty)->type_name("");
+}
+
 void Command::Option(std::string* value, const std::string& flags, const std::string& placeholder,
                      const std::string& help) {
   app_->add_option(flags, *value, help)->check(RefuseEmpty)->type_name(placeholder);
@@ -138,6 +148,8 @@ void Command::Flag(bool* value, const std::string& flags, const std::string& hel
 }
 
 void Command::Footer(const std::string& text) { app_->footer(text); }
+
+void Command::Footer(std::function<std::string()> text) { app_->footer(std::move(text)); }
 
 std::string Command::FullName() const { return client::FullName(*app_); }
 

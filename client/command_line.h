@@ -33,6 +33,10 @@ class Command {
   // One or more.
   void Arguments(std::vector<std::string>* values, const std::string& name,
                  const std::string& help);
+  // None or one; none or more.
+  void OptionalArgument(std::string* value, const std::string& name, const std::string& help);
+  void OptionalArguments(std::vector<std::string>* values, const std::string& name,
+                         const std::string& help);
   // An empty value is a mistake: in a script, a variable that is not set.
   void Option(std::string* value, const std::string& flags, const std::string& placeholder,
               const std::string& help);
@@ -48,6 +52,8 @@ class Command {
   void Flag(bool* value, const std::string& flags, const std::string& help);
   // The last lines of its help: an example, and whatever else must be known.
   void Footer(const std::string& text);
+  // The same where the lines depend on the arguments that stand beside --help.
+  void Footer(std::function<std::string()> text);
   void Do(Action action);
   // With the names of its groups, such as "ablate data ls".
   std::string FullName() const;

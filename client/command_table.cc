@@ -20,7 +20,8 @@ constexpr CommandRow kCommands[] = {
     {nullptr, "runs", "List an experiment's cells and their runs", DefineRuns},
     {nullptr, "watch", "Follow an experiment until it has ended", DefineWatch},
     {nullptr, "wait", "Wait until an experiment has ended", DefineWait},
-    {nullptr, "cancel", "Cancel experiments; runs that others share go on for those", DefineCancel},
+    {nullptr, "cancel", "Cancel experiments (runs that others share go on) or analyses",
+     DefineCancel},
     {nullptr, "rm", "Remove ended or cancelled experiments and their runs", DefineRm},
     {nullptr, "logs", "Show a run's history: queued, granted, lost, failed and why", DefineLogs},
     {nullptr, "metrics", "Print an experiment's metrics: summaries, or all points", DefineMetrics},
@@ -30,6 +31,8 @@ constexpr CommandRow kCommands[] = {
     {nullptr, "report", "Write what experiments came to as one HTML page", DefineReport},
     {nullptr, "export", "Write every point into a file for other programs", DefineExport},
     {nullptr, "generate", "Let a trained model write: one sample a line", DefineGenerate},
+    {nullptr, "analyze", "Compute numbers and arrays of trained models", DefineAnalyze},
+    {nullptr, "analyses", "List analyses: what of, and how far they are", DefineAnalyses},
     {&kData, "ls", "List data sets", DefineDataLs},
     {&kData, "add", "Upload a text with one document a line", DefineDataAdd},
     {&kData, "rm", "Remove a data set that no run needs", DefineDataRm},
@@ -46,12 +49,12 @@ EXP is experiments/ID, ID, or the beginning of one that only one experiment has;
 EXP/CELL is one of its cells. --json prints the server's message.
 
 Exit codes:
-  0   done; for wait: every run is DONE or DIVERGED
-  1   it failed, or a problem was found; for wait: a run FAILED
+  0   done; for wait: every run is DONE or DIVERGED; for analyze: all are DONE
+  1   it failed, or a problem was found; for wait and analyze: one FAILED
   2   what was waited for was cancelled
   64  the command line makes no sense
   69  no server answers, or a part of it is away: try again
-  70  for wait: it failed itself, whatever the runs came to
+  70  for wait and analyze: waiting itself failed, whatever it was for came to
 
 Environment:
   ABLATE_SERVER    where the server is: unix:PATH or localhost:PORT

@@ -57,6 +57,8 @@ Action DefineFigure(Command* command);
 Action DefineReport(Command* command);
 Action DefineExport(Command* command);
 Action DefineGenerate(Command* command);
+Action DefineAnalyze(Command* command);
+Action DefineAnalyses(Command* command);
 Action DefineDataLs(Command* command);
 Action DefineDataAdd(Command* command);
 Action DefineDataRm(Command* command);

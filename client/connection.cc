@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
@@ -164,14 +165,14 @@ class Connection::Caller {
   const std::string& address() const { return address_; }
 
  private:
-  using Stubs =
-      std::tuple<v1::Experiments::Stub, v1::Runs::Stub, v1::Metrics::Stub, v1::Datasets::Stub,
-                 v1::Artifacts::Stub, v1::Reports::Stub, v1::Models::Stub, v1::Workers::Stub>;
+  using Stubs = std::tuple<v1::Experiments::Stub, v1::Runs::Stub, v1::Metrics::Stub,
+                           v1::Datasets::Stub, v1::Artifacts::Stub, v1::Reports::Stub,
+                           v1::Models::Stub, v1::Analyses::Stub, v1::Workers::Stub>;
 
   Caller(const std::shared_ptr<grpc::Channel>& channel, const std::string& address, Sleep& sleep)
       : address_(address),
         sleep_(std::move(sleep)),
-        stubs_(channel, channel, channel, channel, channel, channel, channel, channel) {}
+        stubs_(channel, channel, channel, channel, channel, channel, channel, channel, channel) {}
 
   const std::string address_;
   const Sleep sleep_;
@@ -307,6 +308,35 @@ absl::StatusOr<v1::RenderTableResponse> Connection::RenderTable(
 absl::StatusOr<v1::RenderFigureResponse> Connection::RenderFigure(
     const v1::RenderFigureRequest& request) {
   return caller_->Call(&v1::Reports::Stub::RenderFigure, request, kLong);
+}
+
+absl::StatusOr<v1::CreateAnalysisResponse> Connection::CreateAnalysis(
+    const v1::CreateAnalysisRequest& request) {
+  // May be repeated: of equal ones there is one.
+  return caller_->Call(&v1::Analyses::Stub::CreateAnalysis, request);
+}
+
+absl::StatusOr<v1::Analysis> Connection::GetAnalysis(const v1::GetAnalysisRequest& request) {
+  return caller_->Call(&v1::Analyses::Stub::GetAnalysis, request);
+}
+
+absl::StatusOr<v1::ListAnalysesResponse> Connection::ListAnalyses(
+    const v1::ListAnalysesRequest& request) {
+  return caller_->Call(&v1::Analyses::Stub::ListAnalyses, request);
+}
+
+absl::StatusOr<v1::Analysis> Connection::CancelAnalysis(const v1::CancelAnalysisRequest& request) {
+  return caller_->Call(&v1::Analyses::Stub::CancelAnalysis, request);
+}
+
+absl::Status Connection::WatchAnalysis(const v1::WatchAnalysisRequest& request,
+                                       const OnMessage<v1::Analysis>& on_change) {
+  return caller_->Stream(&v1::Analyses::Stub::WatchAnalysis, request, on_change);
+}
+
+absl::Status Connection::ReadAnalysisArrays(const v1::ReadAnalysisArraysRequest& request,
+                                            const OnMessage<v1::AnalysisArraysChunk>& on_chunk) {
+  return caller_->Stream(&v1::Analyses::Stub::ReadAnalysisArrays, request, on_chunk);
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkersWithin(absl::Duration timeout) {

@@ -3,11 +3,15 @@
 #ifndef ABLATE_CLIENT_CONNECTION_H_
 #define ABLATE_CLIENT_CONNECTION_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/dataset.pb.h"
@@ -84,6 +88,16 @@ class Connection {
   absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
   absl::StatusOr<v1::RenderFigureResponse> RenderFigure(const v1::RenderFigureRequest& request);
 
+  absl::StatusOr<v1::CreateAnalysisResponse> CreateAnalysis(
+      const v1::CreateAnalysisRequest& request);
+  absl::StatusOr<v1::Analysis> GetAnalysis(const v1::GetAnalysisRequest& request);
+  absl::StatusOr<v1::ListAnalysesResponse> ListAnalyses(const v1::ListAnalysesRequest& request);
+  absl::StatusOr<v1::Analysis> CancelAnalysis(const v1::CancelAnalysisRequest& request);
+  absl::Status WatchAnalysis(const v1::WatchAnalysisRequest& request,
+                             const OnMessage<v1::Analysis>& on_change);
+  absl::Status ReadAnalysisArrays(const v1::ReadAnalysisArraysRequest& request,
+                                  const OnMessage<v1::AnalysisArraysChunk>& on_chunk);
+
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
   // Without a second try: for asking whether a server is there.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkersWithin(absl::Duration timeout);
@@ -107,6 +121,28 @@ absl::StatusOr<Response> ListAll(Connection* connection,
     request.set_page_token(page->next_page_token());
     for (Row& row : *((*page).*rows)()) *(all.*rows)()->Add() = std::move(row);
   } while (!request.page_token().empty());
+  return all;
+}
+
+// The first `limit` rows, 0 for all, over as many pages as that takes. The token of the last page
+// stays, so that one sees that there are more.
+template <typename Request, typename Response, typename Row>
+absl::StatusOr<Response> ListFirst(Connection* connection,
+                                   absl::StatusOr<Response> (Connection::*list)(const Request&),
+                                   google::protobuf::RepeatedPtrField<Row>* (Response::*rows)(),
+                                   Request request, uint32_t limit) {
+  constexpr uint32_t kPageSize = 1000;
+  const uint32_t most = limit > 0 ? limit : std::numeric_limits<int32_t>::max();
+  Response all;
+  auto* found = (all.*rows)();
+  do {
+    request.set_page_size(std::min(kPageSize, most - static_cast<uint32_t>(found->size())));
+    absl::StatusOr<Response> page = (connection->*list)(request);
+    if (!page.ok()) return page.status();
+    request.set_page_token(page->next_page_token());
+    for (Row& row : *((*page).*rows)()) *found->Add() = std::move(row);
+  } while (!request.page_token().empty() && static_cast<uint32_t>(found->size()) < most);
+  all.set_next_page_token(request.page_token());
   return all;
 }
 

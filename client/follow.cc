@@ -1,6 +1,7 @@
 #include "client/follow.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,10 +43,6 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
     request->clear_token();
     return absl::UnavailableError("the server no longer knows where this watch was");
   }
-  // Nobody here cancels a watch: Ctrl-C ends the program. A proxy or a server that goes away does.
-  if (absl::IsCancelled(watched)) {
-    return absl::UnavailableError(absl::StrCat("the watch was cut off: ", watched.message()));
-  }
   if (!watched.ok()) return watched;
   absl::StatusOr<v1::Experiment> experiment = Get(connection, request->name());
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
@@ -56,27 +53,41 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
 
 }  // namespace
 
+absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once) {
+  absl::Time lost = absl::InfiniteFuture();  // when the server was first missed
+  while (true) {
+    const absl::Time began = context.now();
+    absl::Status watched = watch_once([&] { lost = absl::InfiniteFuture(); });
+    // Nobody here cancels a watch: Ctrl-C ends the program. A proxy or a server that goes away
+    // does.
+    if (absl::IsCancelled(watched)) {
+      watched = absl::UnavailableError(absl::StrCat("the watch was cut off: ", watched.message()));
+    }
+    if (!IsTransient(watched)) return watched;
+    // A watch that went on for long had a server, though nothing happened.
+    if (context.now() - began >= kMinLiveWatch) lost = absl::InfiniteFuture();
+    lost = std::min(lost, context.now());
+    if (context.now() - lost >= kTimeout) return watched;
+    context.sleep(kRetryDelay);
+  }
+}
+
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
                                       const v1::Experiment& experiment, const OnEvent& on_event) {
   v1::WatchExperimentRequest request;
   request.set_name(experiment.name());
   const std::string primary = PrimaryMetric(experiment.spec());
   for (const std::string& key : {std::string("train/loss"), primary}) request.add_keys(key);
-  absl::Time lost = absl::InfiniteFuture();  // when the server was first missed
-  while (true) {
-    const absl::Time began = context.now();
-    absl::StatusOr<v1::Experiment> ended =
-        WatchOnce(connection, &request, [&](const v1::ExperimentEvent& event) {
-          lost = absl::InfiniteFuture();
-          on_event(event);
-        });
-    if (!IsTransient(ended.status())) return ended;
-    // A watch that went on for long had a server, though nothing happened.
-    if (context.now() - began >= kMinLiveWatch) lost = absl::InfiniteFuture();
-    lost = std::min(lost, context.now());
-    if (context.now() - lost >= kTimeout) return ended;
-    context.sleep(kRetryDelay);
-  }
+  absl::StatusOr<v1::Experiment> ended;
+  const absl::Status watched = KeepWatching(context, [&](const std::function<void()>& alive) {
+    ended = WatchOnce(connection, &request, [&](const v1::ExperimentEvent& event) {
+      alive();
+      on_event(event);
+    });
+    return ended.status();
+  });
+  if (!watched.ok()) return watched;
+  return ended;
 }
 
 absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const Context& context,
@@ -85,10 +96,7 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
   ProgressOptions options;
   options.name = Id(experiment.name());
   options.primary = PrimaryMetric(experiment.spec());
-  options.live = live;
-  options.width = context.console.width;
-  options.out = out;
-  options.now = context.now;
+  options.line = {live, context.console.width, out, context.now};
   Progress progress(std::move(options));
   absl::StatusOr<v1::Experiment> ended =
       Follow(connection, context, experiment,

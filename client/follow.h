@@ -12,11 +12,18 @@
 
 namespace ablate::client {
 
+// One watch; calls `alive` whenever the server says something. UNAVAILABLE if there is more to
+// come.
+using WatchOnceFunction = std::function<absl::Status(const std::function<void()>& alive)>;
+
+// Watches again and again until that is OK or fails for good. A server that went away, or has no
+// room for a watch, is given 60 s from when it was missed.
+absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once);
+
 using OnEvent = std::function<void(const v1::ExperimentEvent&)>;
 
-// The experiment as it is when every run has ended. A server that went away, or has no room for a
-// watch, is given 60 s from when it was missed; the watch goes on where it was, or from the start
-// if the server has forgotten where that is.
+// The experiment as it is when every run has ended, by KeepWatching: each watch goes on where the
+// one before was, or from the start if the server has forgotten where that is.
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
                                       const v1::Experiment& experiment, const OnEvent& on_event);
 

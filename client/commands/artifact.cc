@@ -9,18 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/command_table.h"
+#include "client/download.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 #include "client/output/table.h"
-#include "storage/sha256.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
-
-constexpr int kMaxTriesWithoutProgress = 5;
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 
 struct Options {
   std::string run;
@@ -70,38 +67,17 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list, const
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));
 }
 
-// Writes the artifact beside the output and renames it when size and hash are right: the output is
-// either the whole artifact or what it was before. A stream that breaks is read on from where it
-// broke, as long as something comes; `sleep` is called before each new try.
-absl::Status Download(Connection* connection, const v1::Artifact& artifact, const Options& options,
-                      const Sleep& sleep) {
-  PartFile file(options.output, options.force ? IfExists::kReplace : IfExists::kRefuse);
-  if (const absl::Status status = file.Open(); !status.ok()) return status;
-  storage::Sha256 hash;
-  uint64_t received = 0;
-  for (int tries = 0; received < artifact.bytes() || tries == 0; ++tries) {
-    if (tries > 0) sleep(kRetryDelay);
+absl::Status Fetch(Connection* connection, const v1::Artifact& artifact, const Options& options,
+                   const Sleep& sleep) {
+  const auto read = [&](uint64_t offset, const OnMessage<std::string>& on_data) {
     v1::ReadArtifactRequest request;
     request.set_name(artifact.name());
-    request.set_offset(received);
-    const uint64_t before = received;
-    absl::Status status = connection->ReadArtifact(request, [&](const v1::ArtifactChunk& chunk) {
-      hash.Add(chunk.data());
-      received += chunk.data().size();
-      return file.Write(chunk.data());
-    });
-    if (received > before) tries = 0;
-    const bool may_retry = status.ok() || absl::IsUnavailable(status);
-    if (!may_retry || (tries >= kMaxTriesWithoutProgress && received < artifact.bytes())) {
-      return status.ok() ? absl::DataLossError("the server sends less than the artifact's size")
-                         : status;
-    }
-  }
-  if (received != artifact.bytes() || hash.Hex() != artifact.sha256()) {
-    return absl::DataLossError(absl::StrCat(
-        artifact.name(), " arrived damaged: size or SHA-256 differ from the server's"));
-  }
-  return file.Commit();
+    request.set_offset(offset);
+    return connection->ReadArtifact(
+        request, [&](const v1::ArtifactChunk& chunk) { return on_data(chunk.data()); });
+  };
+  return Download({artifact.name(), artifact.bytes(), artifact.sha256()}, options.output,
+                  options.force ? IfExists::kReplace : IfExists::kRefuse, read, sleep);
 }
 
 absl::StatusOr<int> Get(const Options& options, const Context& context, Connection* connection) {
@@ -109,7 +85,7 @@ absl::StatusOr<int> Get(const Options& options, const Context& context, Connecti
   if (!list.ok()) return list.status();
   const absl::StatusOr<v1::Artifact> artifact = Choose(*list, options);
   if (!artifact.ok()) return artifact.status();
-  const absl::Status status = Download(connection, *artifact, options, context.sleep);
+  const absl::Status status = Fetch(connection, *artifact, options, context.sleep);
   if (!status.ok()) return status;
   if (options.json) return PrintJson(context, *artifact);
   context.console.Info(absl::StrCat(options.output, ": ", artifact->kind(), " at step ",

@@ -1,9 +1,10 @@
-// `ablate cancel EXP…`: stop training what no other experiment wants.
+// `ablate cancel NAME…`: stop training what no other experiment wants, or computing an analysis.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/names.h"
@@ -13,11 +14,25 @@ namespace ablate::client {
 namespace {
 
 struct Options {
-  std::vector<std::string> experiments;
+  std::vector<std::string> names;
   bool json = false;
 };
 
-absl::StatusOr<v1::Experiment> CancelOne(Connection* connection, const std::string& text) {
+// Prints what became of it.
+template <typename Message>
+absl::Status Print(const Options& options, const Context& context,
+                   const absl::StatusOr<Message>& cancelled,
+                   std::string (*describe)(const Message&)) {
+  if (!cancelled.ok()) return cancelled.status();
+  if (options.json) {
+    PrintJson(context, *cancelled);
+  } else {
+    context.console.Info(absl::StrCat(Id(cancelled->name()), ": ", describe(*cancelled)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Experiment> CancelExperiment(Connection* connection, const std::string& text) {
   const absl::StatusOr<std::string> name = ResolveExperimentName(connection, text);
   if (!name.ok()) return name.status();
   v1::CancelExperimentRequest request;
@@ -25,18 +40,33 @@ absl::StatusOr<v1::Experiment> CancelOne(Connection* connection, const std::stri
   return connection->CancelExperiment(request);
 }
 
+// `name` may be shortened: ids of analyses are equally long, so that a whole one begins no other.
+absl::StatusOr<v1::Analysis> CancelAnalysis(Connection* connection, const std::string& name) {
+  v1::GetAnalysisRequest wanted;
+  wanted.set_name(name);
+  const absl::StatusOr<v1::Analysis> analysis = connection->GetAnalysis(wanted);
+  if (!analysis.ok()) return analysis;
+  v1::CancelAnalysisRequest request;
+  request.set_name(analysis->name());
+  return connection->CancelAnalysis(request);
+}
+
+absl::Status CancelOne(const Options& options, const std::string& name, const Context& context,
+                       Connection* connection) {
+  if (absl::StartsWith(name, "analyses/")) {
+    return Print<v1::Analysis>(
+        options, context, CancelAnalysis(connection, name),
+        [](const v1::Analysis& it) { return v1::AnalysisState::Value_Name(it.state()); });
+  }
+  return Print<v1::Experiment>(options, context, CancelExperiment(connection, name),
+                               [](const v1::Experiment& it) { return CountsText(it.counts()); });
+}
+
 absl::StatusOr<int> Cancel(const Options& options, const Context& context, Connection* connection) {
   int code = kSuccess;
-  for (const std::string& text : options.experiments) {
-    const absl::StatusOr<v1::Experiment> experiment = CancelOne(connection, text);
-    if (!experiment.ok()) {
-      code = std::max(code, Fail(context, experiment.status()));
-    } else if (options.json) {
-      PrintJson(context, *experiment);
-    } else {
-      context.console.Info(
-          absl::StrCat(Id(experiment->name()), ": ", CountsText(experiment->counts())));
-    }
+  for (const std::string& name : options.names) {
+    const absl::Status cancelled = CancelOne(options, name, context, connection);
+    if (!cancelled.ok()) code = std::max(code, Fail(context, cancelled));
   }
   return code;
 }
@@ -45,11 +75,11 @@ absl::StatusOr<int> Cancel(const Options& options, const Context& context, Conne
 
 Action DefineCancel(Command* command) {
   auto options = std::make_shared<Options>();
-  command->Arguments(&options->experiments, "EXP", "experiments");
-  command->Flag(&options->json, "--json", "print the server's message, one for each experiment");
+  command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
+  command->Flag(&options->json, "--json", "print the server's message, one for each");
   command->Footer(
       "The beginning of a name will do if it is the only one; experiments/ID is taken as it is.\n\n"
-      "Example:\n  ablate cancel names-norm-7f3k");
+      "Examples:\n  ablate cancel names-norm-7f3k\n  ablate cancel analyses/7f3k");
   return WithServer(options, Cancel);
 }
 

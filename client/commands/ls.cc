@@ -1,10 +1,7 @@
 // `ablate ls`: the experiments, newest first.
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "client/command_table.h"
 #include "client/names.h"
@@ -15,36 +12,15 @@
 namespace ablate::client {
 namespace {
 
-constexpr uint32_t kPageSize = 1000;
-
 struct Options {
   std::optional<uint32_t> limit = 100;
   bool json = false;
 };
 
-// The newest `limit` experiments over as many pages as that takes. The page token of the last one
-// stays, so that one sees that there are more.
-absl::StatusOr<v1::ListExperimentsResponse> List(Connection* connection, uint32_t limit) {
-  v1::ListExperimentsResponse all;
-  v1::ListExperimentsRequest request;
-  do {
-    const auto missing = limit - static_cast<uint32_t>(all.experiments_size());
-    request.set_page_size(std::min(kPageSize, missing));
-    absl::StatusOr<v1::ListExperimentsResponse> page = connection->ListExperiments(request);
-    if (!page.ok()) return page.status();
-    request.set_page_token(page->next_page_token());
-    for (v1::Experiment& experiment : *page->mutable_experiments()) {
-      *all.add_experiments() = std::move(experiment);
-    }
-  } while (!request.page_token().empty() && static_cast<uint32_t>(all.experiments_size()) < limit);
-  all.set_next_page_token(request.page_token());
-  return all;
-}
-
 absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
-  const bool everything = options.limit == 0u;
-  const uint32_t limit = everything ? std::numeric_limits<int32_t>::max() : *options.limit;
-  const absl::StatusOr<v1::ListExperimentsResponse> list = List(connection, limit);
+  const absl::StatusOr<v1::ListExperimentsResponse> list = ListFirst(
+      connection, &Connection::ListExperiments, &v1::ListExperimentsResponse::mutable_experiments,
+      v1::ListExperimentsRequest(), *options.limit);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   if (list->experiments().empty()) {

@@ -7,6 +7,9 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
@@ -80,6 +83,16 @@ std::string Count(uint64_t count, const char* singular) {
 }
 
 std::string ToJson(const google::protobuf::Message& message) { return PrintMessage(message, true); }
+
+std::string ToJsonArray(const std::vector<const google::protobuf::Message*>& messages) {
+  return absl::StrCat("[",
+                      absl::StrJoin(messages, ",",
+                                    [](std::string* out, const google::protobuf::Message* message) {
+                                      const std::string json = ToJson(*message);
+                                      absl::StrAppend(out, "\n", absl::StripSuffix(json, "\n"));
+                                    }),
+                      "\n]\n");
+}
 
 std::string ToJsonLine(const google::protobuf::Message& message) {
   return PrintMessage(message, false);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "google/protobuf/message.h"
@@ -27,7 +28,9 @@ std::string Count(uint64_t count, const char* singular);
 // fields with their default value are printed too, 64-bit integers are strings and non-finite
 // numbers "NaN", "Infinity", "-Infinity", as the JSON mapping of protocol buffers has it.
 std::string ToJson(const google::protobuf::Message& message);
-// The same on one line, ending in a line break: for streams, one message a line.
+// An array of such messages.
+std::string ToJsonArray(const std::vector<const google::protobuf::Message*>& messages);
+// A message on one line, ending in a line break: for streams, one message a line.
 std::string ToJsonLine(const google::protobuf::Message& message);
 
 }  // namespace ablate::client

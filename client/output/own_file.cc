@@ -17,7 +17,8 @@ struct Signature {
   absl::string_view mark;  // what files of this kind by others lack; empty if there is none
 };
 
-// What server/report writes.
+// What server/report writes, and the engine of analyses: a safetensors file whose metadata, which
+// stands behind eight bytes of length, begins with the axes of an array.
 Signature SignatureOf(FileKind kind) {
   switch (kind) {
     case FileKind::kSvg:
@@ -26,6 +27,8 @@ Signature SignatureOf(FileKind kind) {
       return {"%PDF-1.", "\n%\xb5\xed\xae\xfb\n"};  // the bytes that cairo puts there
     case FileKind::kPng:
       return {"\x89PNG\r\n\x1a\n", ""};
+    case FileKind::kArrays:
+      return {"", "{\"__metadata__\":{\"axes."};
     case FileKind::kPage:
       break;
   }

@@ -9,7 +9,7 @@
 
 namespace ablate::client {
 
-enum class FileKind { kSvg, kPdf, kPng, kPage };
+enum class FileKind { kSvg, kPdf, kPng, kPage, kArrays };
 
 // kReplace if `force`, or if the file at `path` is empty or of this kind and ours; else kRefuse. A
 // PNG has no mark of ours: each is taken for one.

@@ -4,17 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/output/format.h"
-#include "client/output/terminal_text.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kLiveInterval = absl::Milliseconds(100);
-constexpr absl::Duration kPlainInterval = absl::Seconds(30);
 constexpr absl::Duration kRateWindow = absl::Seconds(20);
 constexpr absl::Duration kMinRateTime = absl::Seconds(1);
-constexpr const char* kClearLine = "\r\x1b[K";
 
 bool HasEnded(v1::RunState::Value state) {
   return state != v1::RunState::unspecified && state != v1::RunState::QUEUED &&
@@ -23,9 +19,7 @@ bool HasEnded(v1::RunState::Value state) {
 
 }  // namespace
 
-Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
-  drawn_ = options_.live ? absl::InfinitePast() : options_.now();
-}
+Progress::Progress(ProgressOptions options) : options_(std::move(options)), line_(options_.line) {}
 
 void Progress::Count(const v1::ExperimentEvent& event) {
   const auto [found, is_new] = runs_.try_emplace(event.run());
@@ -37,7 +31,7 @@ void Progress::Count(const v1::ExperimentEvent& event) {
   run = {event.step(), event.steps(), HasEnded(event.state())};
   remaining_ += left(run) - (is_new ? 0 : left(before));
   if (!is_new) made_ += int64_t{run.step} - int64_t{before.step};
-  const absl::Time now = options_.now();
+  const absl::Time now = options_.line.now();
   samples_.emplace_back(now, made_);
   // One sample older than the window stays: the window is never shorter than what is known.
   while (samples_.size() > 2 && now - samples_[1].first >= kRateWindow) samples_.pop_front();
@@ -45,7 +39,7 @@ void Progress::Count(const v1::ExperimentEvent& event) {
 
 void Progress::Update(const v1::ExperimentEvent& event) {
   counts_ = event.counts();
-  if (std::exchange(stalled_, event.stalled()) != event.stalled()) Draw();
+  if (std::exchange(stalled_, event.stalled()) != event.stalled()) line_.Draw(Text());
   if (event.cell().empty()) return;
   Count(event);
   for (const std::string& key : {options_.primary, std::string("train/loss")}) {
@@ -57,34 +51,23 @@ void Progress::Update(const v1::ExperimentEvent& event) {
   const auto [cell, is_new] = cells_.try_emplace(event.cell(), event.state());
   const bool ended = !is_new && HasEnded(event.state()) && !HasEnded(cell->second);
   cell->second = event.state();
-  if (!options_.live && ended) PrintEnd(event);
-  const absl::Duration interval = options_.live ? kLiveInterval : kPlainInterval;
-  if (options_.now() - drawn_ >= interval) Draw();
+  if (ended) TellEnd(event);
+  if (line_.Due()) line_.Draw(Text());
 }
 
-void Progress::PrintEnd(const v1::ExperimentEvent& event) {
+void Progress::TellEnd(const v1::ExperimentEvent& event) {
   std::string line = absl::StrCat(event.cell(), "  ", v1::RunState::Value_Name(event.state()));
   const auto value = event.last().find(options_.primary);
   if (value != event.last().end()) {
     absl::StrAppend(&line, "  ", options_.primary, " ", Short(value->second));
   }
-  *options_.out << Printable(line) << std::endl;
+  line_.Tell(line);
 }
 
-void Progress::Draw() {
-  drawn_ = options_.now();
-  const std::string line = Printable(absl::StrCat(options_.name, "  ", Line()));
-  if (options_.live) {
-    *options_.out << kClearLine << Truncate(line, options_.width - 1) << std::flush;
-  } else {
-    *options_.out << line << std::endl;
-  }
-}
+std::string Progress::Text() const { return absl::StrCat(options_.name, "  ", Line()); }
 
 void Progress::Finish() {
-  if (cells_.empty()) return;
-  Draw();
-  if (options_.live) *options_.out << std::endl;
+  if (!cells_.empty()) line_.Finish(Text());
 }
 
 double Progress::Rate() const {

@@ -4,24 +4,20 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
-#include <ostream>
 #include <string>
 #include <utility>
 
 #include "ablate/v1/experiment.pb.h"
 #include "absl/time/time.h"
+#include "client/output/status_line.h"
 
 namespace ablate::client {
 
 struct ProgressOptions {
-  std::string name;     // of the experiment, as shown
-  std::string primary;  // the metric that is shown
-  bool live = false;    // rewrite one line; else a line for each cell that ends
-  int width = 80;       // of the terminal
-  std::ostream* out = nullptr;
-  std::function<absl::Time()> now;
+  std::string name;        // of the experiment, as shown
+  std::string primary;     // the metric that is shown
+  StatusLineOptions line;  // if it is not live, a line for each cell that ends, too
 };
 
 // Not thread-safe.
@@ -46,12 +42,14 @@ class Progress {
 
   // Takes account of where the event's run is now.
   void Count(const v1::ExperimentEvent& event);
-  void Draw();
-  void PrintEnd(const v1::ExperimentEvent& event);
+  void TellEnd(const v1::ExperimentEvent& event);
+  // Line(), behind the experiment's name.
+  std::string Text() const;
   // Steps a second over the last seconds; 0 if too little is known.
   double Rate() const;
 
-  ProgressOptions options_;
+  const ProgressOptions options_;
+  StatusLine line_;
   v1::RunCounts counts_;
   std::map<std::string, RunProgress> runs_;  // by run: cells may share one
   std::map<std::string, v1::RunState::Value> cells_;
@@ -60,7 +58,6 @@ class Progress {
   int64_t remaining_ = 0;
   std::string latest_metric_;
   std::string stalled_;  // why; empty while it goes on
-  absl::Time drawn_ = absl::InfinitePast();
 };
 
 }  // namespace ablate::client

@@ -143,9 +143,10 @@ absl::StatusOr<Value> ParseValue(absl::string_view text) {
 }
 
 // Adds what `argument` says.
-absl::Status ParseOverride(const std::string& argument, Overrides* overrides) {
+absl::Status ParseOverride(const std::string& argument, absl::string_view example,
+                           Overrides* overrides) {
   if (argument.find('=') == std::string::npos || argument[0] == '=') {
-    return absl::InvalidArgumentError("write path=value, such as training.steps=100");
+    return absl::InvalidArgumentError(absl::StrCat("write path=value, such as ", example));
   }
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(argument, absl::MaxSplits('=', 1));
@@ -196,10 +197,11 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
   return file;
 }
 
-absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments) {
+absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
+                                         absl::string_view example) {
   Overrides overrides;
   for (const std::string& argument : arguments) {
-    const absl::Status status = ParseOverride(argument, &overrides);
+    const absl::Status status = ParseOverride(argument, example, &overrides);
     if (status.ok()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--set ", argument.substr(0, argument.find('=')), ": ", status.message()));

@@ -32,8 +32,9 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in);
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
 // The overrides of `arguments`, each `path=value` with a value as in a YAML file (null clears), no
-// path twice. INVALID_ARGUMENT says which argument is none and why.
-absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments);
+// path twice. INVALID_ARGUMENT says which argument is none and why, and shows `example`.
+absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
+                                         absl::string_view example = "training.steps=100");
 
 // Appends every problem with paths, which lie below base, and with values of the wrong kind.
 void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems);

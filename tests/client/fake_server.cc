@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
@@ -169,6 +170,35 @@ struct ModelsService : v1::Models::Service {
   Answers* answers;
 };
 
+struct AnalysesService : v1::Analyses::Service {
+  explicit AnalysesService(Answers* a) : answers(a) {}
+  Status CreateAnalysis(ServerContext*, const v1::CreateAnalysisRequest* request,
+                        v1::CreateAnalysisResponse* response) override {
+    return Run(answers->create_analysis, request, response);
+  }
+  Status GetAnalysis(ServerContext*, const v1::GetAnalysisRequest* request,
+                     v1::Analysis* response) override {
+    return Run(answers->analysis, request, response);
+  }
+  Status ListAnalyses(ServerContext*, const v1::ListAnalysesRequest* request,
+                      v1::ListAnalysesResponse* response) override {
+    return Run(answers->analyses, request, response);
+  }
+  Status CancelAnalysis(ServerContext*, const v1::CancelAnalysisRequest* request,
+                        v1::Analysis* response) override {
+    return Run(answers->cancel_analysis, request, response);
+  }
+  Status WatchAnalysis(ServerContext*, const v1::WatchAnalysisRequest* request,
+                       ServerWriter<v1::Analysis>* writer) override {
+    return Stream(answers->watch_analysis, request, writer);
+  }
+  Status ReadAnalysisArrays(ServerContext*, const v1::ReadAnalysisArraysRequest* request,
+                            ServerWriter<v1::AnalysisArraysChunk>* writer) override {
+    return Stream(answers->read_arrays, request, writer);
+  }
+  Answers* answers;
+};
+
 struct WorkersService : v1::Workers::Service {
   explicit WorkersService(Answers* a) : answers(a) {}
   Status ListWorkers(ServerContext*, const v1::ListWorkersRequest* request,
@@ -199,6 +229,7 @@ struct FakeServer::Services {
         artifacts(answers),
         reports(answers),
         models(answers),
+        analyses(answers),
         workers(answers) {}
 
   ExperimentsService experiments;
@@ -208,6 +239,7 @@ struct FakeServer::Services {
   ArtifactsService artifacts;
   ReportsService reports;
   ModelsService models;
+  AnalysesService analyses;
   WorkersService workers;
   std::unique_ptr<grpc::Server> server;
 };
@@ -223,6 +255,7 @@ FakeServer::FakeServer(const std::string& path, Answers* answers)
   builder.RegisterService(&services_->artifacts);
   builder.RegisterService(&services_->reports);
   builder.RegisterService(&services_->models);
+  builder.RegisterService(&services_->analyses);
   builder.RegisterService(&services_->workers);
   services_->server = builder.BuildAndStart();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/dataset.pb.h"
@@ -60,6 +61,12 @@ struct Answers {
   StreamAnswer<v1::GenerateRequest, v1::GenerateResponse> generate;
   Answer<v1::RenderTableRequest, v1::RenderTableResponse> table;
   Answer<v1::RenderFigureRequest, v1::RenderFigureResponse> figure;
+  Answer<v1::CreateAnalysisRequest, v1::CreateAnalysisResponse> create_analysis;
+  Answer<v1::GetAnalysisRequest, v1::Analysis> analysis;
+  Answer<v1::ListAnalysesRequest, v1::ListAnalysesResponse> analyses;
+  Answer<v1::CancelAnalysisRequest, v1::Analysis> cancel_analysis;
+  StreamAnswer<v1::WatchAnalysisRequest, v1::Analysis> watch_analysis;
+  StreamAnswer<v1::ReadAnalysisArraysRequest, v1::AnalysisArraysChunk> read_arrays;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
 };
 

@@ -16,10 +16,7 @@ class ProgressTest : public ::testing::Test {
     ProgressOptions options;
     options.name = "exp-1";
     options.primary = "eval/loss";
-    options.live = live;
-    options.width = width;
-    options.out = &out_;
-    options.now = [this] { return now_; };
+    options.line = {live, width, &out_, [this] { return now_; }};
     return Progress(options);
   }
 

@@ -1,0 +1,159 @@
+#include "client/analysis_kinds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/output/format.h"
+#include "client/submit/experiment_file.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/reflect/from_value.h"
+#include "proto/reflect/text.h"
+#include "text/decimal.h"
+
+namespace ablate::client {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+constexpr AnalysisKindRow kKinds[] = {
+    {"spectrum", "How many directions a representation uses", Subjects::kEach},
+    {"cka", "How similar representations are, of one model or of several", Subjects::kAll},
+    {"activations", "Scale and shape of the values at sites", Subjects::kEach},
+    {"weights", "Scale and shape of each parameter tensor", Subjects::kEach},
+    {"capture", "What comes to sites, as arrays", Subjects::kEach},
+    {"loss_landscape", "The loss around a solution, along random directions", Subjects::kEach},
+    {"hessian", "The loss's curvature at a solution", Subjects::kEach},
+    {"gradient_flow", "How large the gradient is over depth", Subjects::kEach},
+    {"gradient_alignment", "How well what a run learns by agrees with backprop", Subjects::kEach},
+    {"norm_jacobian", "Which parts of a norm's Jacobian matter to its gradient", Subjects::kEach},
+    {"norm_statistics", "What each norm does to its input", Subjects::kEach},
+    {"norm_response", "What norms do to one random vector; of no model", Subjects::kNone},
+    {"attention", "Where heads look", Subjects::kEach},
+    {"remove", "What a part does: the loss without it", Subjects::kEach}};
+
+const FieldDescriptor* MemberOf(const AnalysisKindRow& row) {
+  return v1::AnalysisKind::descriptor()->FindFieldByName(row.name);
+}
+
+std::string Padded(const std::string& text, size_t width) {
+  return text + std::string(width - std::min(width, text.size()), ' ');
+}
+
+std::string NumberText(double value) {
+  constexpr double kMaxGrouped = 1e15;
+  if (value != std::trunc(value) || std::abs(value) > kMaxGrouped) return Exact(value);
+  return absl::StrCat(value < 0 ? "-" : "", text::Grouped(static_cast<uint64_t>(std::abs(value))));
+}
+
+// What one value of the field is, such as "whole number" or "raw, unit or layer".
+std::string ValueText(const FieldDescriptor* field) {
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return "true or false";
+    case FieldDescriptor::CPPTYPE_STRING:
+      return "text";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return "number";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      break;
+    default:
+      return "whole number";
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < field->enum_type()->value_count(); ++i) {
+    const google::protobuf::EnumValueDescriptor* value = field->enum_type()->value(i);
+    if (value->number() != 0) names.push_back(value->name());
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+}
+
+// Such as "whole number, 1 to 20 [1]".
+std::string TypeText(const FieldDescriptor* field) {
+  const v1::OptionInfo& info = field->options().GetExtension(v1::option);
+  std::string text = ValueText(field);
+  if (info.has_min() && info.has_max()) {
+    absl::StrAppend(&text, ", ", NumberText(info.min()), " to ", NumberText(info.max()));
+  } else if (info.has_min()) {
+    absl::StrAppend(&text, ", at least ", NumberText(info.min()));
+  } else if (info.has_max()) {
+    absl::StrAppend(&text, ", at most ", NumberText(info.max()));
+  }
+  if (field->is_repeated()) text = absl::StrCat("list of ", text);
+  if (info.most() > 0) absl::StrAppend(&text, "; at most ", text::Grouped(info.most()));
+  if (!info.default_().empty()) absl::StrAppend(&text, " [", info.default_(), "]");
+  return text;
+}
+
+}  // namespace
+
+absl::Span<const AnalysisKindRow> AnalysisKindTable() { return kKinds; }
+
+absl::StatusOr<const AnalysisKindRow*> FindAnalysisKind(absl::string_view name) {
+  std::vector<std::string> names;
+  for (const AnalysisKindRow& row : kKinds) {
+    if (row.name == name) return &row;
+    names.emplace_back(row.name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(name), " is none of ",
+                                                 absl::StrJoin(names, ", "),
+                                                 reflect::DidYouMean(name, names)));
+}
+
+absl::StatusOr<v1::AnalysisKind> MakeAnalysisKind(const AnalysisKindRow& row,
+                                                  const std::vector<std::string>& set) {
+  const absl::StatusOr<Overrides> overrides = ParseOverrides(set, "signal=rule");
+  if (!overrides.ok()) return overrides.status();
+  v1::AnalysisKind kind;
+  google::protobuf::Message* options = kind.GetReflection()->MutableMessage(&kind, MemberOf(row));
+  std::vector<reflect::FieldProblem> problems;
+  for (const auto& [path, value] : *overrides) {
+    reflect::SetPath(path, value, absl::StrCat("--set ", path), options, &problems);
+  }
+  if (problems.empty()) return kind;
+  return absl::InvalidArgumentError(
+      absl::StrJoin(problems, "; ", [](std::string* out, const reflect::FieldProblem& problem) {
+        out->append(problem.message);
+      }));
+}
+
+std::string AnalysisKindName(const v1::AnalysisKind& kind) {
+  const FieldDescriptor* member = kind.GetReflection()->GetOneofFieldDescriptor(
+      kind, v1::AnalysisKind::descriptor()->FindOneofByName("kind"));
+  return member == nullptr ? "" : member->name();
+}
+
+std::string AnalysisKindsText() {
+  size_t width = 0;
+  for (const AnalysisKindRow& row : kKinds) width = std::max(width, std::string(row.name).size());
+  std::string text = "Kinds:\n";
+  for (const AnalysisKindRow& row : kKinds) {
+    absl::StrAppend(&text, "  ", Padded(row.name, width), "  ", row.help, "\n");
+  }
+  return text;
+}
+
+std::string AnalysisOptionsText(const AnalysisKindRow& row) {
+  const google::protobuf::Descriptor* type = MemberOf(row)->message_type();
+  std::string text = absl::StrCat(row.name, ": ", row.help, "\n");
+  if (type->field_count() == 0) return absl::StrCat(text, "It has no options.\n");
+  size_t width = 0;
+  for (int i = 0; i < type->field_count(); ++i) {
+    width = std::max(width, type->field(i)->name().size());
+  }
+  absl::StrAppend(&text, "Its options, as --set NAME=VALUE:\n");
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    absl::StrAppend(&text, "  ", Padded(field->name(), width), "  ", TypeText(field), "\n",
+                    Padded("", width + 4), field->options().GetExtension(v1::option).help(), "\n");
+  }
+  return text;
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,104 @@
+// `ablate analyses`: what was computed of trained models, and what is being computed.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/analysis_kinds.h"
+#include "client/command_table.h"
+#include "client/names.h"
+#include "client/output/analysis_text.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string target;
+  std::optional<uint32_t> limit = 100;
+  bool json = false;
+};
+
+// What analyses are asked for, and the cells of its runs.
+struct Parent {
+  std::string name;  // empty: all
+  std::map<std::string, std::string> cells;
+};
+
+absl::StatusOr<Parent> FindParent(Connection* connection, const std::string& text) {
+  if (text.empty() || absl::StartsWith(text, "runs/")) return Parent{text, {}};
+  if (const std::optional<CellName> cell = ParseCellName(text)) {
+    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
+    if (!row.ok()) return row.status();
+    return Parent{row->run(), {{row->run(), row->cell()}}};
+  }
+  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+  if (!experiment.ok()) return experiment.status();
+  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
+  if (!runs.ok()) return runs.status();
+  Parent parent = {experiment->name(), {}};
+  for (const v1::RunRow& row : runs->rows()) parent.cells.emplace(row.run(), row.cell());
+  return parent;
+}
+
+// Such as "pre-s1@1000, post-s1@1000".
+std::string SubjectsText(const v1::Analysis& analysis, const Parent& parent) {
+  std::vector<std::string> subjects;
+  for (const v1::AnalysisSubject& subject : analysis.subjects()) {
+    const auto cell = parent.cells.find(subject.run());
+    const std::string& name = cell == parent.cells.end() ? subject.run() : cell->second;
+    subjects.push_back(absl::StrCat(name, "@", subject.step()));
+  }
+  return absl::StrJoin(subjects, ", ");
+}
+
+absl::StatusOr<int> Analyses(const Options& options, const Context& context,
+                             Connection* connection) {
+  const absl::StatusOr<Parent> parent = FindParent(connection, options.target);
+  if (!parent.ok()) return parent.status();
+  v1::ListAnalysesRequest request;
+  request.set_parent(parent->name);
+  const absl::StatusOr<v1::ListAnalysesResponse> list =
+      ListFirst(connection, &Connection::ListAnalyses, &v1::ListAnalysesResponse::mutable_analyses,
+                std::move(request), *options.limit);
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
+  if (list->analyses().empty()) {
+    context.console.Info("no analyses yet: `ablate analyze KIND EXP/CELL` makes one");
+    return kSuccess;
+  }
+  Table table({{"analysis"}, {"kind"}, {"subjects"}, {"state"}, {"progress", true}, {"created"}});
+  for (const v1::Analysis& analysis : list->analyses()) {
+    table.Add({Id(analysis.name()), AnalysisKindName(analysis.analysis()),
+               SubjectsText(analysis, *parent), v1::AnalysisState::Value_Name(analysis.state()),
+               ProgressText(analysis),
+               Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), context.now())});
+  }
+  PrintTable(context, table);
+  if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
+  return kSuccess;
+}
+
+}  // namespace
+
+Action DefineAnalyses(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->OptionalArgument(&options->target, "EXP",
+                            "of this experiment's runs; or EXP/CELL, or runs/ID [all]");
+  command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
+      "Newest first; behind each model stands the step of its checkpoint. `ablate cancel\n"
+      "analyses/ID` stops one; the command that made one prints it again.\n\n"
+      "Example:\n  ablate analyses names-norm");
+  return WithServer(options, Analyses);
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,422 @@
+// `ablate analyze KIND EXP/CELL…`: numbers and arrays computed of trained models.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/analysis_kinds.h"
+#include "client/command_table.h"
+#include "client/download.h"
+#include "client/follow.h"
+#include "client/follow_analyses.h"
+#include "client/names.h"
+#include "client/output/analysis_text.h"
+#include "client/output/format.h"
+#include "client/output/own_file.h"
+#include "client/output/table.h"
+#include "text/decimal.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string kind;
+  std::vector<std::string> targets;
+  std::vector<std::string> set;
+  std::optional<uint32_t> step;
+  std::optional<uint32_t> tokens;
+  std::string prompt;
+  std::optional<uint32_t> seed;
+  std::string output;
+  bool force = false;
+  bool dry_run = false;
+  bool no_wait = false;
+  bool json = false;
+};
+
+// A model that was asked for.
+struct Target {
+  std::string label;
+  std::string run;
+};
+
+// What one call asks for.
+struct LabelledRequest {
+  std::string label;
+  v1::CreateAnalysisRequest request;
+};
+
+const AnalysisKindRow& RowOf(const Options& options) {
+  return **FindAnalysisKind(options.kind);  // MakeRequest has looked
+}
+
+bool IsExperiment(const std::string& target) {
+  return !absl::StartsWith(target, "runs/") && !ParseCellName(target);
+}
+
+// Whether the command line may mean several analyses, even if it turns out to be one.
+bool IsList(const Options& options) {
+  if (RowOf(options).subjects != Subjects::kEach) return false;
+  return options.targets.size() != 1 || IsExperiment(options.targets[0]);
+}
+
+// INVALID_ARGUMENT if these make no sense together, or not for this kind.
+absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
+  if (row.subjects == Subjects::kNone && !options.targets.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(row.name, " is of no model: name none"));
+  }
+  if (row.subjects != Subjects::kNone && options.targets.empty()) {
+    return absl::InvalidArgumentError("EXP, EXP/CELL or runs/ID is required");
+  }
+  if (options.step && *options.step > INT32_MAX) {
+    return absl::InvalidArgumentError("--at is at most 2147483647");
+  }
+  if (options.tokens && !options.prompt.empty()) {
+    return absl::InvalidArgumentError("--tokens is of held-out data: not with --prompt");
+  }
+  if (!options.output.empty() && (options.dry_run || options.no_wait)) {
+    return absl::InvalidArgumentError(
+        "--output waits for the arrays: not with --dry-run, --no-wait");
+  }
+  return absl::OkStatus();
+}
+
+// The request, but for what it is of.
+absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const Options& options) {
+  const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
+  if (!row.ok()) return row.status();
+  if (absl::Status checked = CheckOptions(options, **row); !checked.ok()) return checked;
+  absl::StatusOr<v1::AnalysisKind> kind = MakeAnalysisKind(**row, options.set);
+  if (!kind.ok()) return kind.status();
+  v1::CreateAnalysisRequest request;
+  *request.mutable_analysis() = *std::move(kind);
+  if (options.tokens) request.mutable_inputs()->set_tokens(*options.tokens);
+  if (!options.prompt.empty()) request.mutable_inputs()->set_prompt(options.prompt);
+  if (options.seed) request.set_seed(*options.seed);
+  request.set_validate_only(options.dry_run);
+  return request;
+}
+
+// Appends the models that `text` means.
+absl::Status AddTargets(Connection* connection, const std::string& text,
+                        std::vector<Target>* targets) {
+  if (!IsExperiment(text)) {
+    const absl::StatusOr<std::string> run = FindRun(connection, text);
+    if (!run.ok()) return run.status();
+    targets->push_back({text, *run});
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+  if (!experiment.ok()) return experiment.status();
+  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
+  if (!runs.ok()) return runs.status();
+  for (const v1::RunRow& row : runs->rows()) {
+    targets->push_back({absl::StrCat(Id(experiment->name()), "/", row.cell()), row.run()});
+  }
+  return absl::OkStatus();
+}
+
+// Leaves of several cells of one experiment what tells them apart.
+void ShortenLabels(std::vector<Target>* targets) {
+  const auto folder = [](const Target& target) {
+    return target.label.substr(0, target.label.rfind('/') + 1);
+  };
+  const bool same = std::all_of(targets->begin(), targets->end(), [&](const Target& target) {
+    return folder(target) == folder(targets->front());
+  });
+  if (!same || targets->size() < 2) return;
+  const size_t size = folder(targets->front()).size();
+  for (Target& target : *targets) target.label.erase(0, size);
+}
+
+absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
+    Connection* connection, const Options& options, const v1::CreateAnalysisRequest& request) {
+  std::vector<Target> targets;
+  for (const std::string& text : options.targets) {
+    if (absl::Status added = AddTargets(connection, text, &targets); !added.ok()) return added;
+  }
+  ShortenLabels(&targets);
+  const bool each = RowOf(options).subjects == Subjects::kEach;
+  std::vector<LabelledRequest> requests;
+  if (!each) requests.push_back({"", request});
+  for (const Target& target : targets) {
+    if (each) requests.push_back({target.label, request});
+    v1::AnalysisSubject* subject = requests.back().request.add_subjects();
+    subject->set_run(target.run);
+    if (options.step) subject->set_step(static_cast<int32_t>(*options.step));
+  }
+  if (!each && targets.size() == 1) requests[0].label = targets[0].label;
+  if (!options.output.empty() && requests.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--output is for the arrays of one analysis, not of ", requests.size(), ": name one cell"));
+  }
+  return requests;
+}
+
+// Says each of the server's refusals, or problems, for all models that it is about.
+void PrintErrors(const Context& context, const Remarks& remarks) {
+  for (const std::string& line : remarks.Lines()) context.console.Error(line);
+}
+
+// A refusal that is about this model or these options, so that others may be asked for.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
+// The server's answers; what it refuses is in `refusals`.
+absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
+                                                     const std::vector<LabelledRequest>& requests,
+                                                     Remarks* refusals) {
+  std::vector<LabelledResponse> responses;
+  for (const auto& [label, request] : requests) {
+    absl::StatusOr<v1::CreateAnalysisResponse> response = connection->CreateAnalysis(request);
+    if (response.ok()) {
+      responses.push_back({label, *std::move(response)});
+    } else if (IsRefusal(response.status())) {
+      refusals->Add(requests.size() > 1 ? label : "", std::string(response.status().message()));
+    } else {
+      return response.status();
+    }
+  }
+  return responses;
+}
+
+// One message, or an array of them if several could have come.
+void PrintJsonOf(const Context& context, const Options& options,
+                 const std::vector<const google::protobuf::Message*>& messages) {
+  if (IsList(options)) {
+    *context.console.out << ToJsonArray(messages);
+  } else if (!messages.empty()) {
+    PrintJson(context, *messages[0]);
+  }
+}
+
+int ShowDryRun(const Context& context, const Options& options,
+               const std::vector<LabelledResponse>& responses, Remarks refusals) {
+  std::vector<LabelledResponse> possible;
+  std::vector<const google::protobuf::Message*> messages;
+  for (const LabelledResponse& one : responses) {
+    messages.push_back(&one.response);
+    for (const v1::Problem& problem : one.response.problems()) {
+      refusals.Add(responses.size() > 1 ? one.label : "", problem.message());
+    }
+    if (one.response.problems().empty()) possible.push_back(one);
+  }
+  if (options.json) {
+    PrintJsonOf(context, options, messages);
+  } else if (!possible.empty()) {
+    *context.console.out << CostText(possible, context.console.table_width());
+  }
+  PrintErrors(context, refusals);
+  return refusals.empty() ? kSuccess : kFailure;
+}
+
+void PrintAnalysesJson(const Context& context, const Options& options,
+                       const std::vector<LabelledAnalysis>& analyses) {
+  std::vector<const google::protobuf::Message*> messages;
+  for (const LabelledAnalysis& one : analyses) messages.push_back(&one.analysis);
+  PrintJsonOf(context, options, messages);
+}
+
+// What was queued, for who does not wait.
+int ShowQueued(const Context& context, const Options& options,
+               const std::vector<LabelledAnalysis>& analyses) {
+  if (options.json) {
+    PrintAnalysesJson(context, options, analyses);
+    return kSuccess;
+  }
+  Table table({{"analysis"}, {"model"}, {"state"}, {"progress", true}});
+  for (const auto& [label, analysis] : analyses) {
+    table.Add({Id(analysis.name()), label.empty() ? "—" : label,
+               v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis)});
+  }
+  return PrintTable(context, table);
+}
+
+// Before waiting: how to come back after Ctrl-C.
+void AnnounceWait(const Context& context, const std::vector<LabelledAnalysis>& analyses) {
+  const auto ended = static_cast<size_t>(
+      std::count_if(analyses.begin(), analyses.end(),
+                    [](const LabelledAnalysis& one) { return HasEnded(one.analysis); }));
+  if (ended == analyses.size()) return;
+  context.console.Info(absl::StrCat(
+      ended > 0 ? absl::StrCat(ended, " stored already, ") : "", analyses.size() - ended,
+      " to make; Ctrl-C leaves that to the server: `ablate analyses` lists it, and the same "
+      "command comes back to it"));
+}
+
+// A line about the one analysis that was asked for.
+void PrintSummary(const Context& context, const v1::Analysis& analysis, bool written) {
+  std::string line = absl::StrCat(analysis.name(), ": ", AnalysisKindName(analysis.analysis()));
+  if (analysis.subjects_size() == 1) {
+    absl::StrAppend(&line, " at step ", text::Grouped(analysis.subjects(0).step()));
+  }
+  absl::StrAppend(&line, ", took ",
+                  Duration(absl::Seconds(analysis.device_time().seconds()) +
+                           absl::Nanoseconds(analysis.device_time().nanos())));
+  if (!written && !analysis.artifact().empty()) {
+    absl::StrAppend(&line, "; -o FILE writes ",
+                    Count(static_cast<uint64_t>(analysis.arrays_size()), "array"), ", ",
+                    Bytes(analysis.artifact_bytes()));
+  }
+  context.console.Info(line);
+}
+
+// Numbers and how each ended; the result is the exit code.
+int Show(const Context& context, const Options& options,
+         const std::vector<LabelledAnalysis>& analyses) {
+  std::vector<LabelledAnalysis> done;
+  Remarks failures, notes;
+  for (const LabelledAnalysis& one : analyses) {
+    const v1::Analysis& analysis = one.analysis;
+    const std::string label = analyses.size() > 1 ? one.label : "";
+    if (analysis.state() == v1::AnalysisState::DONE) {
+      done.push_back(one);
+      for (const std::string& note : analysis.notes()) notes.Add(label, note);
+    } else {
+      failures.Add(label, analysis.state() == v1::AnalysisState::CANCELLED ? "it was cancelled"
+                                                                           : analysis.failure());
+    }
+  }
+  if (options.json) PrintAnalysesJson(context, options, analyses);
+  const bool any_number = std::any_of(done.begin(), done.end(), [](const LabelledAnalysis& one) {
+    return !one.analysis.numbers().empty();
+  });
+  if (!options.json && any_number) {
+    *context.console.out << NumbersText(done, context.console.table_width()) << std::flush;
+  }
+  for (const std::string& line : notes.Lines()) context.console.Note(line);
+  PrintErrors(context, failures);
+  return ExitCodeOf(analyses);
+}
+
+IfExists IfOutputExists(const Options& options) {
+  return ReplaceOwn(options.output, FileKind::kArrays, options.force);
+}
+
+// Whether the arrays can be written at all: nobody should wait for what can't be kept. Pipes are
+// left alone: who reads one would take the try for its end.
+absl::Status CheckOutput(const Options& options) {
+  std::error_code error;
+  const bool pipe = std::filesystem::is_other(options.output, error);
+  if (options.output.empty() || pipe) return absl::OkStatus();
+  PartFile probe(options.output, IfOutputExists(options));
+  return probe.Open();
+}
+
+absl::Status WriteArrays(Connection* connection, const Context& context, const Options& options,
+                         const v1::Analysis& analysis) {
+  if (analysis.artifact().empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(analysis.name(), " has no arrays"));
+  }
+  const auto read = [&](uint64_t offset, const OnMessage<std::string>& on_data) {
+    v1::ReadAnalysisArraysRequest request;
+    request.set_name(analysis.name());
+    request.set_offset(offset);
+    return connection->ReadAnalysisArrays(
+        request, [&](const v1::AnalysisArraysChunk& chunk) { return on_data(chunk.data()); });
+  };
+  absl::Status written = Download({analysis.name(), analysis.artifact_bytes(), analysis.artifact()},
+                                  options.output, IfOutputExists(options), read, context.sleep);
+  if (!written.ok()) return written;
+  context.console.Info(absl::StrCat(options.output, ": ",
+                                    Count(static_cast<uint64_t>(analysis.arrays_size()), "array"),
+                                    ", ", Bytes(analysis.artifact_bytes())));
+  return absl::OkStatus();
+}
+
+// Waits for what was created and shows it.
+int WaitAndShow(Connection* connection, const Context& context, const Options& options,
+                std::vector<LabelledAnalysis> analyses) {
+  AnnounceWait(context, analyses);
+  const absl::Status followed = FollowAnalyses(connection, context, options.kind, &analyses);
+  if (!followed.ok()) return FailToWait(context, followed);
+  const int code = Show(context, options, analyses);
+  if (code != kSuccess || analyses.size() != 1) return code;
+  PrintSummary(context, analyses[0].analysis, !options.output.empty());
+  if (options.output.empty()) return code;
+  const absl::Status written = WriteArrays(connection, context, options, analyses[0].analysis);
+  return written.ok() ? code : Fail(context, written);
+}
+
+absl::StatusOr<int> Analyze(const Options& options, const v1::CreateAnalysisRequest& request,
+                            const Context& context, Connection* connection) {
+  if (absl::Status possible = CheckOutput(options); !possible.ok()) return possible;
+  const auto requests = MakeRequests(connection, options, request);
+  if (!requests.ok()) return requests.status();
+  Remarks refusals;
+  absl::StatusOr<std::vector<LabelledResponse>> responses =
+      Create(connection, *requests, &refusals);
+  if (!responses.ok()) {
+    PrintErrors(context, refusals);
+    return responses.status();
+  }
+  if (options.dry_run) return ShowDryRun(context, options, *responses, refusals);
+  PrintErrors(context, refusals);
+  if (responses->empty()) return kFailure;
+  std::vector<LabelledAnalysis> analyses;
+  for (LabelledResponse& one : *responses) {
+    analyses.push_back({one.label, std::move(*one.response.mutable_analysis())});
+  }
+  const int code = options.no_wait ? ShowQueued(context, options, analyses)
+                                   : WaitAndShow(connection, context, options, std::move(analyses));
+  return code == kSuccess && !refusals.empty() ? kFailure : code;
+}
+
+// The last lines of the help: the kinds, or the options of the one that stands beside --help.
+std::string Footer(const Options& options) {
+  const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
+  const std::string kinds =
+      row.ok() ? AnalysisOptionsText(**row)
+               : absl::StrCat(AnalysisKindsText(), "\n`ablate analyze KIND --help` has a kind's ",
+                              "options, docs/analyses.md its formulas.\n");
+  return absl::StrCat(
+      kinds,
+      "\nAn experiment stands for all its cells. Each model is an analysis, but for cka: one of "
+      "all\n"
+      "models that are named; norm_response is of none. Equal ones are made once. They are made\n"
+      "while runs train, also after Ctrl-C. --json is an array where several models may be meant.\n"
+      "\nExit codes: 0 all are DONE, 1 one FAILED or was refused, 2 one was cancelled, 69 no "
+      "server\n"
+      "answers, 70 waiting failed otherwise.\n\n"
+      "Examples:\n  ablate analyze spectrum names-norm/pre-lr0.01-s42 --at 1000\n"
+      "  ablate analyze cka names-norm/pre-lr0.01-s42 names-norm/post-lr0.01-s42\n"
+      "  ablate analyze gradient_flow names-norm --set signal=rule");
+}
+
+}  // namespace
+
+Action DefineAnalyze(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->Argument(&options->kind, "KIND", "what is computed");
+  command->OptionalArguments(&options->targets, "EXP",
+                             "of which models: an experiment, EXP/CELL or runs/ID");
+  command->Options(&options->set, "--set", "NAME=VALUE",
+                   "an option of the kind, such as signal=rule or sites=[embedding]; repeatable");
+  command->Option(&options->step, "--at,--step", "STEP",
+                  "of the checkpoints at this step [the last]");
+  command->Option(&options->tokens, "--tokens", "N",
+                  "of about so many tokens of held-out data [by kind]");
+  command->Option(&options->prompt, "--prompt", "TEXT", "of this text instead");
+  command->Option(&options->seed, "--seed", "N", "of every random draw [0]");
+  command->Option(&options->output, "--output,-o", "FILE",
+                  "write the arrays of the one analysis, in safetensors; earlier arrays there are "
+                  "replaced");
+  command->Flag(&options->force, "--force", "replace also a file that holds no such arrays");
+  command->Flag(&options->dry_run, "--dry-run",
+                "make nothing: print what it would take, whether it is stored, and all problems");
+  command->Flag(&options->no_wait, "--no-wait", "queue it and print its name");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer([options] { return Footer(*options); });
+  return WithServer(*command, options, MakeRequest, Analyze);
+}
+
+}  // namespace ablate::client

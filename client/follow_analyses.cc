@@ -1,0 +1,84 @@
+#include "client/follow_analyses.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "client/follow.h"
+#include "client/output/status_line.h"
+
+namespace ablate::client {
+namespace {
+
+using OnChange = std::function<void(const v1::Analysis&)>;
+
+// Until it has ended; the last change says how.
+absl::Status Follow(Connection* connection, const Context& context, const std::string& name,
+                    const OnChange& on_change) {
+  v1::WatchAnalysisRequest request;
+  request.set_name(name);
+  return KeepWatching(context, [&](const std::function<void()>& alive) {
+    bool ended = false;
+    absl::Status watched = connection->WatchAnalysis(request, [&](const v1::Analysis& analysis) {
+      alive();
+      ended = HasEnded(analysis);
+      on_change(analysis);
+      return absl::OkStatus();
+    });
+    if (!watched.ok() || ended) return watched;
+    return absl::UnavailableError("the server ended the watch early");
+  });
+}
+
+// Such as "spectrum  3/12 ended   pre-s1  RUNNING 43 %".
+std::string LineOf(const std::string& kind, const std::vector<LabelledAnalysis>& analyses,
+                   const LabelledAnalysis& current) {
+  std::string line = kind;
+  if (analyses.size() > 1) {
+    const auto ended = std::count_if(analyses.begin(), analyses.end(),
+                                     [](const auto& one) { return HasEnded(one.analysis); });
+    absl::StrAppend(&line, "  ", ended, "/", analyses.size(), " ended ");
+  }
+  return absl::StrCat(line, "  ", current.label, current.label.empty() ? "" : "  ",
+                      v1::AnalysisState::Value_Name(current.analysis.state()), " ",
+                      ProgressText(current.analysis));
+}
+
+}  // namespace
+
+bool HasEnded(const v1::Analysis& analysis) {
+  const v1::AnalysisState::Value state = analysis.state();
+  return state == v1::AnalysisState::DONE || state == v1::AnalysisState::FAILED ||
+         state == v1::AnalysisState::CANCELLED;
+}
+
+absl::Status FollowAnalyses(Connection* connection, const Context& context, const std::string& kind,
+                            std::vector<LabelledAnalysis>* analyses) {
+  const Console& console = context.console;
+  StatusLine line({console.err_is_terminal, console.width, console.err, context.now});
+  std::string last;
+  absl::Status watched;
+  for (LabelledAnalysis& one : *analyses) {
+    if (HasEnded(one.analysis)) continue;
+    watched = Follow(connection, context, one.analysis.name(), [&](const v1::Analysis& analysis) {
+      one.analysis = analysis;
+      last = LineOf(kind, *analyses, one);
+      if (HasEnded(analysis)) line.Tell(last);
+      if (!HasEnded(analysis) && line.Due()) line.Draw(last);
+    });
+    if (!watched.ok()) break;
+  }
+  if (console.err_is_terminal && !last.empty()) line.Finish(last);
+  return watched;
+}
+
+int ExitCodeOf(const std::vector<LabelledAnalysis>& analyses) {
+  int code = kSuccess;
+  for (const LabelledAnalysis& one : analyses) {
+    if (one.analysis.state() == v1::AnalysisState::FAILED) return kFailure;
+    if (one.analysis.state() == v1::AnalysisState::CANCELLED) code = kCancelled;
+  }
+  return code;
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,52 @@
+// What is printed of analyses: their numbers, how far they are, and what making them would take.
+#ifndef ABLATE_CLIENT_OUTPUT_ANALYSIS_TEXT_H_
+#define ABLATE_CLIENT_OUTPUT_ANALYSIS_TEXT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/analysis.pb.h"
+
+namespace ablate::client {
+
+struct LabelledAnalysis {
+  std::string label;  // of its model, as people know it; empty if it has none
+  v1::Analysis analysis;
+};
+
+struct LabelledResponse {
+  std::string label;
+  v1::CreateAnalysisResponse response;
+};
+
+// Four significant digits, or a dash with the reason in words.
+std::string NumberText(const v1::AnalysisNumber& number);
+
+// The share of its pieces that are made, such as 43 %; never 100 % before all are.
+std::string ProgressText(const v1::Analysis& analysis);
+
+// A row a number, in the order of their names with block.2 before block.10; of several analyses a
+// column each, or, where `width` > 0 columns of a terminal are too few for that, a table each.
+std::string NumbersText(const std::vector<LabelledAnalysis>& analyses, int width);
+
+// A row each: passes forward, memory, arrays, and whether it is stored already. `width` as Table
+// has it.
+std::string CostText(const std::vector<LabelledResponse>& responses, int width);
+
+// Things to say about models, each said once for all that it is about, in the order in which they
+// came.
+class Remarks {
+ public:
+  void Add(const std::string& label, const std::string& message);
+  // Such as "pre-s1, post-s1: it has no checkpoint". At most three labels are named.
+  std::vector<std::string> Lines() const;
+  bool empty() const { return remarks_.empty(); }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> remarks_;  // labels by message
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_ANALYSIS_TEXT_H_

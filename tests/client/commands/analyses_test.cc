@@ -1,0 +1,104 @@
+// `ablate analyses` and `ablate cancel analyses/ID`.
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AnalysesTest : public ClientTest {
+ protected:
+  AnalysesTest() {
+    answers_.get = [](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+      EXPECT_EQ(request.name(), "experiments/small");
+      experiment->set_name("experiments/small-1a2b");
+      return absl::OkStatus();
+    };
+    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+      v1::RunRow* row = response->add_rows();
+      row->set_cell("pre-s1");
+      row->set_run("runs/r");
+      return absl::OkStatus();
+    };
+    answers_.analyses = [this](const v1::ListAnalysesRequest& request,
+                               v1::ListAnalysesResponse* response) {
+      asked_ = request;
+      if (empty_) return absl::OkStatus();
+      v1::Analysis* analysis = response->add_analyses();
+      analysis->set_name("analyses/a1");
+      analysis->mutable_analysis()->mutable_cka();
+      for (const char* run : {"runs/r", "runs/other"}) {
+        v1::AnalysisSubject* subject = analysis->add_subjects();
+        subject->set_run(run);
+        subject->set_step(1000);
+      }
+      analysis->set_state(v1::AnalysisState::RUNNING);
+      analysis->set_progress(.429);
+      analysis->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 90);
+      response->set_next_page_token(request.page_size() < 1000 ? "more" : "");
+      return absl::OkStatus();
+    };
+    StartServer();
+  }
+
+  bool empty_ = false;
+  v1::ListAnalysesRequest asked_;
+};
+
+TEST_F(AnalysesTest, ListsThoseOfAnExperimentByItsCells) {
+  const Outcome outcome = Run({"analyses", "small", "--limit", "0"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "analysis  kind  subjects                      state    progress  created\n"
+            "a1        cka   pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
+  EXPECT_EQ(asked_.parent(), "experiments/small-1a2b");
+}
+
+TEST_F(AnalysesTest, AsksForACellARunOrAll) {
+  EXPECT_THAT(Run({"analyses", "small/pre-s1"}).out, HasSubstr("pre-s1@1000"));
+  EXPECT_EQ(asked_.parent(), "runs/r");
+  EXPECT_THAT(Run({"analyses", "runs/r"}).out, HasSubstr("runs/r@1000"));
+  EXPECT_EQ(asked_.parent(), "runs/r");
+  EXPECT_EQ(Run({"analyses"}).code, kSuccess);
+  EXPECT_EQ(asked_.parent(), "");
+}
+
+TEST_F(AnalysesTest, SaysThatThereAreMoreOrNone) {
+  const Outcome some = Run({"analyses", "-n", "1"});
+  EXPECT_EQ(asked_.page_size(), 1u);
+  EXPECT_EQ(some.err, "note: there are more: --limit 0 lists all\n");
+  empty_ = true;
+  const Outcome none = Run({"analyses"});
+  EXPECT_EQ(none.code, kSuccess);
+  EXPECT_EQ(none.out, "");
+  EXPECT_EQ(none.err, "no analyses yet: `ablate analyze KIND EXP/CELL` makes one\n");
+  EXPECT_THAT(Run({"analyses", "--json"}).out, HasSubstr("\"analyses\": []"));
+}
+
+TEST_F(AnalysesTest, CancelsOneByTheBeginningOfItsName) {
+  answers_.analysis = [](const v1::GetAnalysisRequest& request, v1::Analysis* analysis) {
+    if (request.name() != "analyses/a") return absl::NotFoundError("there is no such analysis");
+    analysis->set_name("analyses/a1");
+    return absl::OkStatus();
+  };
+  std::vector<std::string> cancelled;
+  answers_.cancel_analysis = [&](const v1::CancelAnalysisRequest& request, v1::Analysis* analysis) {
+    cancelled.push_back(request.name());
+    analysis->set_name(request.name());
+    analysis->set_state(v1::AnalysisState::CANCELLED);
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"cancel", "analyses/a"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.err, "a1: CANCELLED\n");
+  EXPECT_THAT(Run({"cancel", "analyses/a", "--json"}).out, HasSubstr("\"state\": \"CANCELLED\""));
+  const Outcome none = Run({"cancel", "analyses/b"});
+  EXPECT_EQ(none.code, kFailure);
+  EXPECT_EQ(none.err, "error: there is no such analysis\n");
+  EXPECT_THAT(cancelled, ::testing::ElementsAre("analyses/a1", "analyses/a1"));
+}
+
+}  // namespace
+}  // namespace ablate::client

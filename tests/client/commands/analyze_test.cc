@@ -1,0 +1,371 @@
+// `ablate analyze`: what is asked of the server, waiting, numbers, arrays, exit codes.
+#include <filesystem>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "client/context.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "storage/sha256.h"
+#include "tests/client/fixture.h"
+
+namespace ablate::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class AnalyzeTest : public ClientTest {
+ protected:
+  using Write = std::function<bool(const v1::Analysis&)>;
+
+  AnalyzeTest() {
+    answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
+      experiment->set_name("experiments/small-1a2b");
+      return absl::OkStatus();
+    };
+    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+      for (const char* cell : {"pre-s1", "post-s1"}) {
+        v1::RunRow* row = response->add_rows();
+        row->set_cell(cell);
+        row->set_run(absl::StrCat("runs/", cell));
+      }
+      return absl::OkStatus();
+    };
+    answers_.create_analysis = [this](const v1::CreateAnalysisRequest& request,
+                                      v1::CreateAnalysisResponse* response) {
+      requests_.push_back(request);
+      if (const absl::Status refused = refuse_(request); !refused.ok()) return refused;
+      v1::Analysis* analysis = response->mutable_analysis();
+      *analysis->mutable_analysis() = request.analysis();
+      *analysis->mutable_subjects() = request.subjects();
+      analysis->set_name("analyses/none");
+      if (!request.subjects().empty()) {
+        analysis->set_name(absl::StrCat("analyses/", request.subjects(0).run().substr(5)));
+      }
+      analysis->set_state(state_);
+      return absl::OkStatus();
+    };
+    answers_.watch_analysis = [this](const v1::WatchAnalysisRequest& request, const Write& write) {
+      watched_.push_back(request.name());
+      return watch_(request, write);
+    };
+    StartServer();
+  }
+
+  v1::Analysis Ended(const std::string& name) const {
+    v1::Analysis analysis;
+    analysis.set_name(name);
+    analysis.mutable_analysis()->mutable_spectrum();
+    v1::AnalysisSubject* subject = analysis.add_subjects();
+    subject->set_run(absl::StrCat("runs/", name.substr(9)));
+    subject->set_step(1000);
+    const auto end = ends_.find(name);
+    analysis.set_state(end == ends_.end() ? v1::AnalysisState::DONE : end->second);
+    analysis.set_progress(1);
+    if (analysis.state() == v1::AnalysisState::FAILED) analysis.set_failure("the worker died");
+    if (analysis.state() != v1::AnalysisState::DONE) return analysis;
+    (*analysis.mutable_numbers())["stable_rank"].set_value(2.5);
+    (*analysis.mutable_numbers())["isoscore"].set_undefined(v1::UndefinedNumber::ZERO_VARIANCE);
+    analysis.add_notes("of 100 tokens in 16 features");
+    analysis.mutable_device_time()->set_seconds(3);
+    if (!arrays_.empty()) {
+      v1::AnalysisArrayInfo* array = analysis.add_arrays();
+      array->set_name("singular_values");
+      analysis.set_artifact(storage::Sha256Hex(arrays_));
+      analysis.set_artifact_bytes(arrays_.size());
+    }
+    return analysis;
+  }
+
+  // A file of arrays as the engine writes it.
+  static std::string Arrays() {
+    const std::string header = R"({"__metadata__":{"axes.x":"direction"},"x":{}})";
+    return absl::StrCat(std::string("\x40\0\0\0\0\0\0\0", 8), header, std::string(3000, 'v'));
+  }
+
+  // Serves `arrays_`, at most `most` bytes a call.
+  void ServeArrays(size_t most) {
+    answers_.read_arrays = [this, most](
+                               const v1::ReadAnalysisArraysRequest& request,
+                               const std::function<bool(const v1::AnalysisArraysChunk&)>& write) {
+      reads_.push_back(absl::StrCat(request.name(), "@", request.offset()));
+      v1::AnalysisArraysChunk chunk;
+      chunk.set_data(arrays_.substr(request.offset(), most));
+      write(chunk);
+      return request.offset() + most < arrays_.size() ? absl::UnavailableError("broken")
+                                                      : absl::OkStatus();
+    };
+  }
+
+  std::string arrays_;
+  v1::AnalysisState::Value state_ = v1::AnalysisState::QUEUED;
+  std::map<std::string, v1::AnalysisState::Value> ends_;  // of those that are not DONE
+  std::function<absl::Status(const v1::CreateAnalysisRequest&)> refuse_ =
+      [](const v1::CreateAnalysisRequest&) { return absl::OkStatus(); };
+  std::function<absl::Status(const v1::WatchAnalysisRequest&, const Write&)> watch_ =
+      [this](const v1::WatchAnalysisRequest& request, const Write& write) {
+        write(Ended(request.name()));
+        return absl::OkStatus();
+      };
+  std::vector<v1::CreateAnalysisRequest> requests_;
+  std::vector<std::string> watched_;
+  std::vector<std::string> reads_;
+};
+
+TEST_F(AnalyzeTest, PrintsTheNumbersOfACell) {
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "number                   value\n"
+            "isoscore     — (zero variance)\n"
+            "stable_rank                2.5\n");
+  EXPECT_EQ(outcome.err,
+            "1 to make; Ctrl-C leaves that to the server: `ablate analyses` lists it, and the same "
+            "command comes back to it\n"
+            "spectrum  small/pre-s1  DONE 100 %\n"
+            "note: of 100 tokens in 16 features\n"
+            "analyses/pre-s1: spectrum at step 1,000, took 3 s\n");
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_TRUE(requests_[0].analysis().has_spectrum());
+  ASSERT_EQ(requests_[0].subjects_size(), 1);
+  EXPECT_EQ(requests_[0].subjects(0).run(), "runs/pre-s1");
+  EXPECT_FALSE(requests_[0].subjects(0).has_step() || requests_[0].has_inputs() ||
+               requests_[0].has_seed() || requests_[0].validate_only())
+      << "defaults are the server's";
+}
+
+TEST_F(AnalyzeTest, PassesEveryOptionOn) {
+  const Outcome outcome =
+      Run({"analyze", "cka", "runs/r", "--set", "sites=[block.0.output,embedding]", "--set",
+           "estimator=biased", "--at", "100", "--tokens", "5000", "--seed", "7"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_THAT(requests_[0].analysis().cka().sites(), ElementsAre("block.0.output", "embedding"));
+  EXPECT_EQ(requests_[0].analysis().cka().estimator(), v1::CkaEstimator::biased);
+  EXPECT_EQ(requests_[0].subjects(0).run(), "runs/r");
+  EXPECT_EQ(requests_[0].subjects(0).step(), 100);
+  EXPECT_EQ(requests_[0].inputs().tokens(), 5000u);
+  EXPECT_EQ(requests_[0].seed(), 7u);
+  EXPECT_EQ(Run({"analyze", "attention", "runs/r", "--prompt", "an"}).code, kSuccess);
+  EXPECT_EQ(requests_.back().inputs().prompt(), "an");
+}
+
+TEST_F(AnalyzeTest, TakesEveryCellOfAnExperiment) {
+  const Outcome outcome = Run({"analyze", "spectrum", "small"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("number "));
+  EXPECT_THAT(outcome.out, HasSubstr("pre-s1"));
+  EXPECT_THAT(outcome.out, HasSubstr("post-s1\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("spectrum  1/2 ended   pre-s1  DONE 100 %\n"
+                                     "spectrum  2/2 ended   post-s1  DONE 100 %\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("note: pre-s1, post-s1: of 100 tokens in 16 features\n"));
+  EXPECT_THAT(watched_, ElementsAre("analyses/pre-s1", "analyses/post-s1"));
+}
+
+TEST_F(AnalyzeTest, MakesOneCkaOfAllTargets) {
+  const Outcome outcome = Run({"analyze", "cka", "small/pre-s1", "small/post-s1", "--json"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].subjects_size(), 2);
+  EXPECT_THAT(outcome.out, StartsWith("{"));
+}
+
+TEST_F(AnalyzeTest, TakesNoTargetForNormResponse) {
+  const Outcome outcome = Run({"analyze", "norm_response", "--set", "mean=2"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_TRUE(requests_[0].subjects().empty());
+  EXPECT_EQ(requests_[0].analysis().norm_response().mean(), 2);
+  EXPECT_EQ(Run({"analyze", "norm_response", "small"}).err,
+            "error: ablate analyze: norm_response is of no model: name none\n");
+}
+
+TEST_F(AnalyzeTest, DoesNotWaitForWhatIsStored) {
+  state_ = v1::AnalysisState::DONE;
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_TRUE(watched_.empty());
+  EXPECT_THAT(outcome.err, Not(HasSubstr("Ctrl-C")));
+}
+
+TEST_F(AnalyzeTest, ExitsByHowTheyEnded) {
+  ends_["analyses/pre-s1"] = v1::AnalysisState::CANCELLED;
+  const Outcome cancelled = Run({"analyze", "spectrum", "small"});
+  EXPECT_EQ(cancelled.code, kCancelled);
+  EXPECT_THAT(cancelled.err, EndsWith("error: pre-s1: it was cancelled\n"));
+  EXPECT_THAT(cancelled.out, HasSubstr("2.5")) << "of the other one";
+  ends_["analyses/post-s1"] = v1::AnalysisState::FAILED;
+  const Outcome failed = Run({"analyze", "spectrum", "small"});
+  EXPECT_EQ(failed.code, kFailure);
+  EXPECT_THAT(failed.err, HasSubstr("error: post-s1: the worker died\n"));
+  EXPECT_EQ(failed.out, "");
+}
+
+TEST_F(AnalyzeTest, MakesTheOthersWhereTheServerRefusesSome) {
+  refuse_ = [](const v1::CreateAnalysisRequest& request) {
+    const bool post = request.subjects(0).run() == "runs/post-s1";
+    return post ? absl::FailedPreconditionError("it has no checkpoint yet") : absl::OkStatus();
+  };
+  const Outcome outcome = Run({"analyze", "spectrum", "small"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, StartsWith("error: post-s1: it has no checkpoint yet\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("2.5"));
+}
+
+TEST_F(AnalyzeTest, SaysOnceWhatTheServerRefusesOfAll) {
+  refuse_ = [](const v1::CreateAnalysisRequest&) {
+    return absl::InvalidArgumentError("site: \"x\" is no site");
+  };
+  const Outcome outcome = Run({"analyze", "spectrum", "small", "--set", "site=x"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "error: pre-s1, post-s1: site: \"x\" is no site\n");
+  EXPECT_EQ(Run({"analyze", "spectrum", "small/pre-s1"}).err, "error: site: \"x\" is no site\n");
+  EXPECT_TRUE(watched_.empty());
+}
+
+TEST_F(AnalyzeTest, WaitsThroughARestart) {
+  watch_ = [this](const v1::WatchAnalysisRequest& request, const Write& write) {
+    v1::Analysis running;
+    running.set_name(request.name());
+    running.set_state(v1::AnalysisState::RUNNING);
+    write(watched_.size() < 3 ? running : Ended(request.name()));
+    return watched_.size() == 1 ? absl::UnavailableError("going down") : absl::OkStatus();
+  };
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(watched_.size(), 3u) << "after the restart, and after a watch that ended early";
+}
+
+TEST_F(AnalyzeTest, SaysThatWaitingFailed) {
+  watch_ = [](const v1::WatchAnalysisRequest&, const Write&) {
+    return absl::NotFoundError("it was removed");
+  };
+  const Outcome removed = Run({"analyze", "spectrum", "small/pre-s1"});
+  EXPECT_EQ(removed.code, kWaitFailed);
+  EXPECT_THAT(removed.err, EndsWith("error: it was removed\n"));
+  watch_ = [](const v1::WatchAnalysisRequest&, const Write&) {
+    return absl::UnavailableError("away");
+  };
+  EXPECT_EQ(Run({"analyze", "spectrum", "small/pre-s1"}).code, kNoServer);
+  EXPECT_GE(slept_, absl::Seconds(59));
+}
+
+TEST_F(AnalyzeTest, RewritesALineOnATerminal) {
+  console_.err_is_terminal = true;
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1"});
+  EXPECT_THAT(outcome.err, HasSubstr("\r\x1b[Kspectrum  small/pre-s1  DONE 100 %\n"));
+}
+
+TEST_F(AnalyzeTest, PrintsOneMessageOrAnArray) {
+  v1::Analysis analysis;
+  const Outcome one = Run({"analyze", "spectrum", "small/pre-s1", "--json"});
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(one.out, &analysis).ok()) << one.out;
+  EXPECT_EQ(analysis.numbers().at("stable_rank").value(), 2.5);
+  const Outcome several = Run({"analyze", "spectrum", "small", "--json"});
+  v1::ListAnalysesResponse list;
+  const std::string as_list = absl::StrCat("{\"analyses\": ", several.out, "}");
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(as_list, &list).ok()) << several.out;
+  EXPECT_EQ(list.analyses_size(), 2);
+}
+
+TEST_F(AnalyzeTest, QueuesWithoutWaiting) {
+  const Outcome outcome = Run({"analyze", "spectrum", "small", "--no-wait"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.out,
+            "analysis  model    state   progress\n"
+            "pre-s1    pre-s1   QUEUED       0 %\n"
+            "post-s1   post-s1  QUEUED       0 %\n");
+  EXPECT_TRUE(watched_.empty());
+}
+
+TEST_F(AnalyzeTest, SaysWhatItWouldTake) {
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1", "--dry-run"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_TRUE(requests_[0].validate_only());
+  EXPECT_EQ(outcome.out,
+            "model         forwards  memory  arrays  stored\n"
+            "small/pre-s1         0     0 B     0 B  no\n");
+  const auto create = answers_.create_analysis;
+  answers_.create_analysis = [&](const v1::CreateAnalysisRequest& request,
+                                 v1::CreateAnalysisResponse* response) {
+    response->add_problems()->set_message("seed: too large");
+    return create(request, response);
+  };
+  const Outcome problems = Run({"analyze", "spectrum", "small", "--dry-run"});
+  EXPECT_EQ(problems.code, kFailure);
+  EXPECT_EQ(problems.out, "");
+  EXPECT_EQ(problems.err, "error: pre-s1, post-s1: seed: too large\n");
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1", "--dry-run", "--json"}).out,
+              HasSubstr("\"message\": \"seed: too large\""));
+}
+
+TEST_F(AnalyzeTest, WritesArraysThroughBrokenStreams) {
+  arrays_ = Arrays();
+  ServeArrays(2000);
+  const std::string path = folder_ + "/arrays.safetensors";
+  const Outcome outcome = Run({"analyze", "spectrum", "small/pre-s1", "-o", path});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(Read(path), arrays_);
+  EXPECT_THAT(reads_, ElementsAre("analyses/pre-s1@0", "analyses/pre-s1@2000"));
+  EXPECT_THAT(outcome.err, EndsWith(path + ": 1 array, 3.1 kB\n"));
+  EXPECT_EQ(Run({"analyze", "spectrum", "small/pre-s1", "-o", path}).code, kSuccess)
+      << "earlier arrays are replaced";
+}
+
+TEST_F(AnalyzeTest, RefusesFilesOfOthersBeforeAnythingIsMade) {
+  arrays_ = Arrays();
+  ServeArrays(10'000);
+  const std::string path = ClientTest::Write("checkpoint.safetensors", "mine");
+  const Outcome refused = Run({"analyze", "spectrum", "small/pre-s1", "-o", path});
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + path + " exists already: --force replaces it\n");
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_EQ(Run({"analyze", "spectrum", "small/pre-s1", "-o", path, "--force"}).code, kSuccess);
+  EXPECT_EQ(Read(path), arrays_);
+}
+
+TEST_F(AnalyzeTest, WritesTheArraysOfOneOnly) {
+  const std::string path = folder_ + "/arrays.safetensors";
+  const Outcome several = Run({"analyze", "spectrum", "small", "-o", path});
+  EXPECT_EQ(several.code, kFailure);
+  EXPECT_EQ(several.err,
+            "error: --output is for the arrays of one analysis, not of 2: name one cell\n");
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1", "-o", path}).err,
+              EndsWith("error: analyses/pre-s1 has no arrays\n"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
+  for (const auto& [arguments, what] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"spectra", "small"}, "did you mean spectrum?"},
+           {{"spectrum"}, "EXP, EXP/CELL or runs/ID is required"},
+           {{"spectrum", "a", "--set", "sit=x"}, "--set sit: "},
+           {{"spectrum", "a", "--at", "3000000000"}, "--at is at most 2147483647"},
+           {{"spectrum", "a", "--tokens", "5", "--prompt", "an"}, "not with --prompt"},
+           {{"spectrum", "a", "-o", "f", "--no-wait"}, "not with --dry-run, --no-wait"}}) {
+    std::vector<std::string> words = {"analyze"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = Run(words);
+    EXPECT_EQ(outcome.code, kUsage) << what;
+    EXPECT_THAT(outcome.err, StartsWith("error: ablate analyze: "));
+    EXPECT_THAT(outcome.err, HasSubstr(what));
+  }
+  EXPECT_TRUE(requests_.empty());
+}
+
+TEST_F(AnalyzeTest, HasHelpOfAllKindsAndOfOne) {
+  const Outcome all = Run({"analyze", "--help"});
+  EXPECT_EQ(all.code, kSuccess);
+  EXPECT_THAT(all.out, HasSubstr("\n  hessian             The loss's curvature at a solution\n"));
+  const Outcome one = Run({"analyze", "gradient_flow", "--help"});
+  EXPECT_EQ(one.code, kSuccess);
+  EXPECT_THAT(one.out, HasSubstr("\n  signal  exact or rule [exact]\n          exact gradients, "));
+  EXPECT_THAT(one.out, Not(HasSubstr("Kinds:")));
+}
+
+}  // namespace
+}  // namespace ablate::client
