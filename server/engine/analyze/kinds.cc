@@ -190,14 +190,12 @@ AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config
 
 // --- gradients and norms
 AnalysisCost GradientFlowCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
-  return {kGradient, 8 * (ParametersOf(config) + States(config.model)),
-          8 * (States(config.model) + MakeLayout(config.model).parameters.size())};
+  return {kGradient, 8 * (ParametersOf(config) + States(config.model)), 16 * States(config.model)};
 }
 
 AnalysisCost GradientAlignmentCost(const AnalysisOptions&, const RunConfig& config, uint64_t,
                                    size_t) {
-  return {2 * kGradient, 16 * ParametersOf(config),
-          32 * MakeLayout(config.model).parameters.size()};
+  return {2 * kGradient, 16 * ParametersOf(config), 0};
 }
 
 Problems CheckHasNorm(const AnalysisOptions&, const ModelConfig& model) {
@@ -208,7 +206,7 @@ Problems CheckHasNorm(const AnalysisOptions&, const ModelConfig& model) {
 uint64_t Norms(const ModelConfig& model) { return 4 * static_cast<uint64_t>(model.layers) + 1; }
 
 AnalysisCost NormJacobianCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
-  return {kGradient, 160 * Norms(config.model), 160 * Norms(config.model)};
+  return {kGradient, 128 * Norms(config.model), 0};
 }
 
 AnalysisCost NormStatisticsCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
