@@ -199,7 +199,7 @@ AnalysisCost GradientAlignmentCost(const AnalysisOptions&, const RunConfig& conf
 }
 
 Problems CheckHasNorm(const AnalysisOptions&, const ModelConfig& model) {
-  if (HasNorm(model.norm)) return {};
+  if (model.norm.final || HasAttentionNorm(model) || HasFeedForwardNorm(model)) return {};
   return {{"", "", "the model has no norm", "a model with one"}};
 }
 
@@ -209,15 +209,29 @@ AnalysisCost NormJacobianCost(const AnalysisOptions&, const RunConfig& config, u
   return {kGradient, 128 * Norms(config.model), 0};
 }
 
+Problems CheckNormStatistics(const AnalysisOptions& options, const ModelConfig& model) {
+  Problems problems = CheckHasNorm(options, model);
+  const auto& sizes = Of<NormStatisticsOptions>(options).batch;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::string field = absl::StrCat("batch[", i, "]"), size = absl::StrCat(sizes[i]);
+    if (sizes[i] == 0) problems.push_back({field, size, "there is no empty batch", "at least 1"});
+    if (std::count(sizes.begin(), sizes.end(), sizes[i]) > 1) {
+      problems.push_back({field, size, "it is named twice", "each size once"});
+    }
+  }
+  return problems;
+}
+
 AnalysisCost NormStatisticsCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
                                 size_t) {
-  const uint64_t batches = 1 + Of<NormStatisticsOptions>(options).batch.size();
-  const uint64_t bytes = 160 * Norms(config.model) * batches;
-  return {static_cast<double>(batches), bytes, bytes};
+  const uint64_t passes = 1 + Of<NormStatisticsOptions>(options).batch.size();
+  const bool batch = config.model.norm.kind == NormKind::kBatch;
+  const uint64_t features = batch ? WidthOf(config) : 0;
+  return {static_cast<double>(passes), Norms(config.model) * (120 * passes + 48 * features), 0};
 }
 
 AnalysisCost NormResponseCost(const AnalysisOptions& options, const RunConfig&, uint64_t, size_t) {
-  return {0, 0, uint64_t{80} * Of<NormResponseOptions>(options).size};
+  return {0, 0, uint64_t{40} * Of<NormResponseOptions>(options).size};
 }
 
 // --- attention, remove
@@ -271,7 +285,7 @@ constexpr AnalysisKind kKinds[] = {
     {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost},
     {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost},
     {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost},
-    {"norm_statistics", 1, 1, 5'000, CheckHasNorm, NormStatisticsCost},
+    {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
     {"attention", 1, 1, 20'000, CheckAttention, AttentionCost},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},

@@ -12,8 +12,6 @@ PENDING(WeightsOptions)
 PENDING(CaptureOptions)
 PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
-PENDING(NormStatisticsOptions)
-PENDING(NormResponseOptions)
 PENDING(AttentionOptions)
 PENDING(RemoveOptions)
 }  // namespace ablate::engine

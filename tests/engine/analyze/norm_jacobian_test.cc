@@ -4,6 +4,7 @@
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
+#include "tests/engine/analyze/plain_norm.h"
 
 namespace ablate::engine {
 namespace {
@@ -96,6 +97,11 @@ TEST(NormJacobianTest, IsUndefinedWhereNothingComesBack) {
   EXPECT_EQ(ReasonIn(nothing, "cosine_identity/final_norm"), Undefined::kZeroGradient);
   EXPECT_GT(NumberIn(nothing, "sigma_mean/final_norm"), 0);
   EXPECT_EQ(ReasonIn(nothing, "sigma_deviation/final_norm"), Undefined::kTooFewTokens);
+  // Nothing of the kind where no norm is left.
+  RunConfig none = subject.config;
+  none.model.norm.attention = none.model.norm.feed_forward = none.model.norm.final = false;
+  EXPECT_EQ(MakeAnalysis({NormJacobianOptions{}, {{none, ""}}, {40, ""}}).status().code(),
+            absl::StatusCode::kInvalidArgument);
   // A norm of one feature gives the same for everything.
   const auto [thin, letters] = ModelOfRows(R(1, {6, 1}));
   const AnalysisResult flat = Analyzed({NormJacobianOptions{}, {thin}, {0, letters}});
@@ -116,17 +122,6 @@ TEST(NormJacobianTest, RefusesOneTokenForABatchNorm) {
   }
 }
 
-// z of vectors x [v, m] in plain operations, for autograd.
-at::Tensor Standardised(const at::Tensor& x, const NormConfig& norm) {
-  if (norm.kind == NormKind::kL2) return x / (x.square().sum(1, true) + norm.eps).sqrt();
-  if (norm.kind == NormKind::kRms) return x / (x.square().mean(1, true) + norm.eps).sqrt();
-  const at::Tensor centred = x - x.mean(1, true);
-  if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
-    return centred / (x.std(1, /*unbiased=*/true, /*keepdim=*/true) + norm.eps);
-  }
-  return centred / (x.var(1, false, true) + norm.eps).sqrt();
-}
-
 // The numbers of one norm in loops over its vectors, whose exact gradient autograd has found.
 void ExpectNumbersOf(const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& gradients, const RunConfig& run,
@@ -136,7 +131,7 @@ void ExpectNumbersOf(const std::vector<at::Tensor>& inputs,
   for (size_t batch = 0; batch < inputs.size(); ++batch) {
     const at::Tensor g = VectorsOf(gradients[batch], norm.kind);
     const at::Tensor x = VectorsOf(inputs[batch], norm.kind).clone().requires_grad_();
-    Standardised(x, norm).backward(g);
+    PlainNorm(x, norm).backward(g);
     for (int64_t v = 0; v < g.size(0); ++v) {
       const at::Tensor exact = x.grad()[v],
                        mean = Centres(norm.kind) ? g[v].mean() : at::zeros({}, g.options());
