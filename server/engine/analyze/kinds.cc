@@ -269,7 +269,8 @@ AnalysisCost RemoveCost(const AnalysisOptions& options, const RunConfig& config,
   const double parts = static_cast<double>(config.model.layers) *
                        (remove.part == RemovedPart::kHead ? config.model.heads : 1);
   const bool mean = remove.replacement == Replacement::kMean;
-  return {parts + 2 + (mean ? 1 : 0), 8 * States(config.model) * WidthOf(config),
+  const uint64_t means = mean ? static_cast<uint64_t>(config.model.layers) * WidthOf(config) : 0;
+  return {parts + 2 + (mean ? 1 : 0), 8 * means + static_cast<uint64_t>(24 * (parts + 2)),
           static_cast<uint64_t>(16 * parts)};
 }
 

@@ -13,5 +13,4 @@ PENDING(CaptureOptions)
 PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
 PENDING(AttentionOptions)
-PENDING(RemoveOptions)
 }  // namespace ablate::engine
