@@ -213,36 +213,48 @@ AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config
 
 // --- gradients and norms
 AnalysisCost GradientFlowCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
-  return {kGradient, 8 * (ParametersOf(config) + States(config.model)),
-          8 * (States(config.model) + MakeLayout(config.model).parameters.size())};
+  return {kGradient, 8 * (ParametersOf(config) + States(config.model)), 16 * States(config.model)};
 }
 
 AnalysisCost GradientAlignmentCost(const AnalysisOptions&, const RunConfig& config, uint64_t,
                                    size_t) {
-  return {2 * kGradient, 16 * ParametersOf(config),
-          32 * MakeLayout(config.model).parameters.size()};
+  return {2 * kGradient, 16 * ParametersOf(config), 0};
 }
 
 Problems CheckHasNorm(const AnalysisOptions&, const ModelConfig& model) {
-  if (HasNorm(model.norm)) return {};
+  if (model.norm.final || HasAttentionNorm(model) || HasFeedForwardNorm(model)) return {};
   return {{"", "", "the model has no norm", "a model with one"}};
 }
 
 uint64_t Norms(const ModelConfig& model) { return 4 * static_cast<uint64_t>(model.layers) + 1; }
 
 AnalysisCost NormJacobianCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
-  return {kGradient, 160 * Norms(config.model), 160 * Norms(config.model)};
+  return {kGradient, 128 * Norms(config.model), 0};
+}
+
+Problems CheckNormStatistics(const AnalysisOptions& options, const ModelConfig& model) {
+  Problems problems = CheckHasNorm(options, model);
+  const auto& sizes = Of<NormStatisticsOptions>(options).batch;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::string field = absl::StrCat("batch[", i, "]"), size = absl::StrCat(sizes[i]);
+    if (sizes[i] == 0) problems.push_back({field, size, "there is no empty batch", "at least 1"});
+    if (std::count(sizes.begin(), sizes.end(), sizes[i]) > 1) {
+      problems.push_back({field, size, "it is named twice", "each size once"});
+    }
+  }
+  return problems;
 }
 
 AnalysisCost NormStatisticsCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
                                 size_t) {
-  const uint64_t batches = 1 + Of<NormStatisticsOptions>(options).batch.size();
-  const uint64_t bytes = 160 * Norms(config.model) * batches;
-  return {static_cast<double>(batches), bytes, bytes};
+  const uint64_t passes = 1 + Of<NormStatisticsOptions>(options).batch.size();
+  const bool batch = config.model.norm.kind == NormKind::kBatch;
+  const uint64_t features = batch ? WidthOf(config) : 0;
+  return {static_cast<double>(passes), Norms(config.model) * (120 * passes + 48 * features), 0};
 }
 
 AnalysisCost NormResponseCost(const AnalysisOptions& options, const RunConfig&, uint64_t, size_t) {
-  return {0, 0, uint64_t{80} * Of<NormResponseOptions>(options).size};
+  return {0, 0, uint64_t{40} * Of<NormResponseOptions>(options).size};
 }
 
 // --- attention, remove
@@ -280,7 +292,8 @@ AnalysisCost RemoveCost(const AnalysisOptions& options, const RunConfig& config,
   const double parts = static_cast<double>(config.model.layers) *
                        (remove.part == RemovedPart::kHead ? config.model.heads : 1);
   const bool mean = remove.replacement == Replacement::kMean;
-  return {parts + 2 + (mean ? 1 : 0), 8 * States(config.model) * WidthOf(config),
+  const uint64_t means = mean ? static_cast<uint64_t>(config.model.layers) * WidthOf(config) : 0;
+  return {parts + 2 + (mean ? 1 : 0), 8 * means + static_cast<uint64_t>(24 * (parts + 2)),
           static_cast<uint64_t>(16 * parts)};
 }
 
@@ -296,7 +309,7 @@ constexpr AnalysisKind kKinds[] = {
     {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost},
     {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost},
     {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost},
-    {"norm_statistics", 1, 1, 5'000, CheckHasNorm, NormStatisticsCost},
+    {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
     {"attention", 1, 1, 20'000, CheckAttention, AttentionCost},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},

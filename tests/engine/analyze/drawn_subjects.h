@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,7 +86,11 @@ inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
   return {run, CheckpointOf(run, values.to(TensorOptionsOf(Device::kCpu, run.precision)), buffers)};
 }
 
-inline AnalysisSubject DrawnSubject(uint64_t number) { return SubjectOf(DrawnRun(number), number); }
+// The same by its number alone.
+inline AnalysisSubject DrawnSubject(uint64_t number) {
+  PrepareLaneThread();  // or threads of operations would wait for each other
+  return SubjectOf(DrawnRun(number), number);
+}
 
 // What comes to a site, [n, features] in float64, in the order of the material, each sequence read
 // by itself; at sites of attention, whose sequences have one length, [sequences · heads, T, T].
@@ -146,6 +151,12 @@ inline void ExpectSameResults(const AnalysisResult& a, const AnalysisResult& b) 
     EXPECT_EQ(a.arrays[i].bytes, b.arrays[i].bytes) << a.arrays[i].name;
   }
   EXPECT_EQ(a.notes, b.notes);
+}
+
+// Equal up to 1e-9 of it in float64 and 1e-5 in float32, where values about 1 are no smaller.
+inline void ExpectNearIn(Precision precision, double value, double expected, double scale) {
+  const double share = precision == Precision::kFloat64 ? 1e-9 : 1e-5;
+  EXPECT_NEAR(value, expected, share * std::max(scale, std::abs(expected)));
 }
 
 }  // namespace ablate::engine

@@ -1,0 +1,144 @@
+// How large gradients are by depth: of the states between blocks, and of parameters.
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/gradients.h"
+
+namespace ablate::engine {
+namespace {
+
+// A state that is reached by less than this share of the last one's gradient counts as vanished.
+constexpr double kVanished = 0.1;
+
+// The least-squares slope of y against 0, 1, ….
+double SlopeOf(const std::vector<double>& y) {
+  const auto n = static_cast<double>(y.size());
+  double mean = 0, along = 0, squares = 0;
+  for (const double value : y) mean += value / n;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const double x = static_cast<double>(i) - (n - 1) / 2;
+    along += x * (y[i] - mean);
+    squares += x * x;
+  }
+  return along / squares;
+}
+
+class GradientFlow : public Computation {
+ public:
+  GradientFlow(const GradientFlowOptions& options, const Material& material)
+      : material_(material),
+        subject_(material.subjects[0]),
+        pass_(PassOf(options.signal, subject_.config)),
+        sites_(SitesOr({}, subject_.config.model)),
+        squares_(at::zeros({static_cast<int64_t>(sites_.size())}, at::kDouble)),
+        gradient_(at::zeros({subject_.layout.size}, at::kDouble)) {}
+
+  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+
+  void Add(int64_t piece) override {
+    const Gradients gradients =
+        GradientsOf(material_, subject_, material_.batches[static_cast<size_t>(piece)], pass_,
+                    {true, sites_, {}});
+    std::vector<at::Tensor> squares, parameters;
+    for (const at::Tensor& g : gradients.sites) squares.push_back(g.square().sum());
+    for (const at::Tensor& g : gradients.parameters) parameters.push_back(g.flatten());
+    const at::Tensor more = at::stack(squares), flat = at::cat(parameters);
+    squares_ += more;
+    gradient_ += flat;
+  }
+
+  std::vector<StateTensor> State() override {
+    return {{"squares", squares_}, {"gradient", gradient_}};
+  }
+
+  AnalysisResult Finish() override {
+    AnalysisResult result;
+    DescribeStates(&result);
+    DescribeParameters(&result);
+    return result;
+  }
+
+ private:
+  static std::string PlaceOf(const std::string& site) {
+    return site.substr(0, site.rfind(".output"));
+  }
+
+  void DescribeStates(AnalysisResult* result) const {
+    const at::Tensor norms = squares_.sqrt();  // [states]
+    std::vector<double> logarithms;
+    const double last = norms[-1].item<double>();
+    int64_t vanished = 0;
+    std::vector<AnalysisNumber> ratios;
+    for (size_t l = 0; l < sites_.size(); ++l) {
+      const std::string place = PlaceOf(sites_[l]);
+      const double norm = norms[static_cast<int64_t>(l)].item<double>();
+      result->numbers.push_back(NumberOf("gradient/" + place, norm));
+      ratios.push_back(RatioOf("gradient_ratio/" + place, norm, last, Undefined::kZeroGradient));
+      if (norm > 0) logarithms.push_back(std::log(norm));
+      if (norm < kVanished * last) ++vanished;
+    }
+    for (AnalysisNumber& ratio : ratios) result->numbers.push_back(std::move(ratio));
+    const bool all = logarithms.size() == sites_.size();
+    result->numbers.push_back(all ? NumberOf("log_slope", SlopeOf(logarithms))
+                                  : UndefinedNumber("log_slope", Undefined::kZeroGradient));
+    result->numbers.push_back(last > 0
+                                  ? NumberOf("vanished_states", static_cast<double>(vanished))
+                                  : UndefinedNumber("vanished_states", Undefined::kZeroGradient));
+    result->arrays.push_back(ArrayOf("gradient", {"state"}, norms));
+  }
+
+  void DescribeParameters(AnalysisResult* result) const {
+    const at::Tensor values = subject_.values[0].to(at::kDouble);
+    const int64_t blocks = subject_.config.model.layers;
+    std::vector<double> gradients(blocks, 0), sizes(blocks, 0);  // squares
+    std::vector<AnalysisNumber> of_tensors;
+    for (const ParameterInfo& parameter : subject_.layout.parameters) {
+      const auto square = [&](const at::Tensor& flat) {
+        return flat.narrow(0, parameter.offset, parameter.size).square().sum().item<double>();
+      };
+      const double gradient = square(gradient_), size = square(values);
+      AddParameters(parameter.name, gradient, size, &of_tensors);
+      if (parameter.block < 0) continue;
+      gradients[static_cast<size_t>(parameter.block)] += gradient;
+      sizes[static_cast<size_t>(parameter.block)] += size;
+    }
+    result->numbers.push_back(
+        NumberOf("parameter_gradient", std::sqrt(gradient_.square().sum().item<double>())));
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      AddParameters(absl::StrCat("block.", i), gradients[i], sizes[i], &result->numbers);
+    }
+    for (AnalysisNumber& number : of_tensors) result->numbers.push_back(std::move(number));
+    result->arrays.push_back(
+        ArrayOf("parameter_gradient", {"block"}, at::tensor(gradients, at::kDouble).sqrt()));
+  }
+
+  // Of the sums of squares of gradients and of parameters.
+  static void AddParameters(const std::string& place, double gradient, double size,
+                            std::vector<AnalysisNumber>* numbers) {
+    numbers->push_back(NumberOf("parameter_gradient/" + place, std::sqrt(gradient)));
+    numbers->push_back(RatioOf("relative_gradient/" + place, std::sqrt(gradient), std::sqrt(size),
+                               Undefined::kZeroDenominator));
+  }
+
+  static AnalysisNumber RatioOf(std::string name, double value, double by, Undefined without) {
+    return by > 0 ? NumberOf(std::move(name), value / by)
+                  : UndefinedNumber(std::move(name), without);
+  }
+
+  const Material& material_;
+  const SubjectModel& subject_;
+  const Pass pass_;
+  const std::vector<std::string> sites_;  // of the states
+  at::Tensor squares_;                    // of the gradients of states, [states]
+  at::Tensor gradient_;                   // of the parameters, [P]
+};
+
+}  // namespace
+
+MadeComputation Compute(const GradientFlowOptions& options, const Material& material) {
+  return std::make_unique<GradientFlow>(options, material);
+}
+
+}  // namespace ablate::engine

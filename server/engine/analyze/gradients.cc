@@ -1,0 +1,102 @@
+#include "server/engine/analyze/gradients.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/engine/model/layers.h"
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+namespace {
+
+// float32 has no number below 1e-45, and few digits below 1e-38.
+constexpr double kSmallNorm = 1e-30;
+// Where the largest norm is moved to then, as a power of two: products of several gradients still
+// fit.
+constexpr double kLargeExponent = 80;
+constexpr double kMostExponent = 120;  // the multiple is a float32 itself
+
+// The smallest and the largest norm.
+std::pair<double, double> RangeOfNorms(const std::vector<at::Tensor>& gradients) {
+  double least = INFINITY, most = 0;
+  for (const at::Tensor& gradient : gradients) {
+    const double norm = std::sqrt(gradient.square().sum().item<double>());
+    least = std::min(least, norm);
+    most = std::isfinite(norm) ? std::max(most, norm) : INFINITY;
+  }
+  return {least, most};
+}
+
+// Of `loss` times a factor, divided by it: float64, 0 where there is none.
+std::vector<at::Tensor> GradientsAt(double factor, const at::Tensor& loss,
+                                    const std::vector<at::Tensor>& inputs, bool keep_graph) {
+  const std::vector<at::Tensor> raw =
+      torch::autograd::grad({loss}, inputs, {at::full_like(loss, factor)}, keep_graph,
+                            /*create_graph=*/false, /*allow_unused=*/true);
+  std::vector<at::Tensor> gradients;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    gradients.push_back(raw[i].defined()
+                            ? raw[i].to(at::kDouble) / factor
+                            : at::zeros(inputs[i].sizes(), raw[0].options().dtype(at::kDouble)));
+  }
+  return gradients;
+}
+
+}  // namespace
+
+Pass PassOf(GradientSignal signal, const RunConfig& config) {
+  if (signal == GradientSignal::kExact) return {};
+  return {.rule = config.training.rule, .norm_backward = config.model.norm.backward};
+}
+
+double CountTargets(const Material& material) {
+  int64_t targets = 0;
+  for (const TokenBatch& batch : material.batches) {
+    targets += std::count_if(batch.targets.begin(), batch.targets.end(),
+                             [](int64_t target) { return target != TokenBatch::kIgnored; });
+  }
+  return static_cast<double>(targets);
+}
+
+Gradients GradientsOf(const Material& material, const SubjectModel& subject,
+                      const TokenBatch& batch, Pass pass, WantedGradients wanted) {
+  const Leaves leaves(subject);
+  const size_t sites = wanted.sites.size();
+  std::vector<at::Tensor> inputs(sites);
+  for (size_t i = 0; i < sites; ++i) {
+    // What no parameter has come to, behind the cuts of direct feedback alignment, is a leaf of its
+    // own.
+    wanted.observers.emplace_back(wanted.sites[i], [&inputs, i](const at::Tensor& x) {
+      inputs[i] = x.requires_grad() ? x : x.detach().requires_grad_();
+      return inputs[i];
+    });
+  }
+  const Taps taps = TapsOf(material, subject.config.model, std::move(wanted.observers));
+  pass.taps = &taps;
+  const StackBatch stack = BatchOf(subject, batch);
+  const at::Tensor logits = Logits(subject.config.model, leaves.parameters, stack, pass);
+  // A prompt of one token has no target, and no gradient.
+  const double targets = std::max(CountTargets(material), 1.0);
+  const at::Tensor loss = TokenLosses(logits, stack).sum() / targets;
+  if (wanted.parameters) inputs.insert(inputs.end(), leaves.all.begin(), leaves.all.end());
+
+  const bool single = subject.values.scalar_type() == at::kFloat;
+  std::vector<at::Tensor> all = GradientsAt(1, loss, inputs, single);
+  const auto [least, most] = RangeOfNorms(all);
+  if (single && least < kSmallNorm && most > 0 && std::isfinite(most)) {
+    const double exponent = std::min(kLargeExponent - std::ceil(std::log2(most)), kMostExponent);
+    std::vector<at::Tensor> again = GradientsAt(std::exp2(exponent), loss, inputs, false);
+    if (std::isfinite(RangeOfNorms(again).second)) all = std::move(again);
+  }
+
+  Gradients gradients;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const at::Tensor& one = all[i].squeeze(0);
+    (i < sites ? gradients.sites : gradients.parameters).push_back(one);
+  }
+  return gradients;
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,109 @@
+#include "server/engine/analyze/norms.h"
+
+#include <algorithm>
+#include <cfloat>
+
+#include "absl/strings/strip.h"
+#include "server/engine/model/sites.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr char kFinalNorm[] = "final_norm";
+
+// The parameters of the norm in front of whose input a site is; null if it is in front of none.
+const NormParameters* NormBehind(const SitePlace& place, const ModelParameters& parameters) {
+  const BlockParameters& block = parameters.blocks[static_cast<size_t>(place.block)];
+  switch (place.site) {
+    case Site::kAttentionNormInput:
+      return &block.attention_norm;
+    case Site::kAttentionPostNormInput:
+      return &block.attention_post_norm;
+    case Site::kFeedForwardNormInput:
+      return &block.feed_forward_norm;
+    case Site::kFeedForwardPostNormInput:
+      return &block.feed_forward_post_norm;
+    case Site::kFinalNormInput:
+      return &parameters.final_norm;
+    default:
+      return nullptr;
+  }
+}
+
+at::Tensor RowSums(const at::Tensor& values) { return values.sum(1); }
+
+at::Tensor RowCosines(const at::Tensor& a, const at::Tensor& b) {
+  // Roots first: the product of the squares of small gradients may be less than any number.
+  return RowSums(a * b) / (RowSums(a.square()).sqrt() * RowSums(b.square()).sqrt());
+}
+
+struct NormStandardising {
+  at::Tensor z;        // [v, m]
+  at::Tensor sigma;    // [v, 1]
+  at::Tensor divisor;  // ĝ is the sum of g·z by it, [v, 1]
+};
+
+NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config) {
+  const auto m = static_cast<double>(x.size(1));
+  const at::Tensor centred = Centres(config.kind) ? x - x.mean(1, true) : x;
+  const at::Tensor squares = centred.square().sum(1, true);
+  if (config.deviation == NormDeviation::kUnbiasedEpsOutside) {
+    // A vector of equal numbers has deviation 0, also where it is one number.
+    const at::Tensor flat = squares.eq(0);
+    const at::Tensor deviation =
+        (squares.masked_fill(flat, 1) / (m - 1)).sqrt().masked_fill(flat, 0);
+    const at::Tensor sigma = deviation + config.eps;
+    return {centred / sigma, sigma, ((m - 1) * deviation / sigma).masked_fill(flat, 1)};
+  }
+  const double divisor = config.kind == NormKind::kL2 ? 1 : m;
+  const at::Tensor sigma = (squares / divisor + config.eps).sqrt();
+  return {centred / sigma, sigma, at::full_like(sigma, divisor)};
+}
+
+}  // namespace
+
+std::vector<NormPlace> NormPlacesOf(const ModelConfig& model, const ModelParameters& parameters) {
+  std::vector<NormPlace> norms;
+  for (const SitePlace& place : SitesOf(model)) {
+    const NormParameters* const norm = NormBehind(place, parameters);
+    if (norm == nullptr) continue;
+    const std::string name(absl::StripSuffix(place.name, ".input"));
+    norms.push_back({name, place.name, name + ".output", *norm});
+  }
+  // Sites that are in no block are named with those of the first.
+  std::stable_partition(norms.begin(), norms.end(),
+                        [](const NormPlace& norm) { return norm.name != kFinalNorm; });
+  return norms;
+}
+
+bool Centres(NormKind kind) { return kind == NormKind::kLayer || kind == NormKind::kBatch; }
+
+at::Tensor VectorsOf(const at::Tensor& rows, NormKind kind) {
+  return kind == NormKind::kBatch ? rows.t() : rows;
+}
+
+NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& config) {
+  const auto [z, sigma, divisor] = StandardisingOf(x, config);
+  const at::Tensor mean = Centres(config.kind) ? g.mean(1, true) : at::zeros_like(sigma);  // [v, 1]
+  const at::Tensor radial = z * ((g * z).sum(1, true) / divisor);                          // [v, m]
+  const at::Tensor centred = g - mean;
+  const at::Tensor projected = centred - radial;
+  const at::Tensor exact = projected / sigma;
+  // What rounding leaves where nothing should be left.
+  const at::Tensor rounding =
+      static_cast<double>(g.size(1)) * (4 * DBL_EPSILON * std::get<0>(g.abs().max(1))).square();
+  const at::Tensor left = RowSums(projected.square());
+  NormParts parts;
+  parts.sigma = sigma.squeeze(1);
+  parts.gradient = RowSums(g.square());
+  parts.mean = static_cast<double>(g.size(1)) * mean.square().squeeze(1);
+  parts.radial = RowSums(radial.square());
+  parts.centred = RowSums(centred.square());
+  parts.projected = left.masked_fill(left.le(rounding), 0);
+  parts.cosine_centred = RowCosines(centred, exact);
+  parts.cosine_projected = RowCosines(projected, exact);
+  parts.cosine_identity = RowCosines(g, exact);
+  return parts;
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,214 @@
+// What a part of a model does: the loss without it.
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/computation.h"
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr int kEveryPlace = -1;
+
+// A part that is taken out of one block, or out of all.
+struct RemovedPlace {
+  int block = kEveryPlace;
+  int head = kEveryPlace;
+};
+
+// Each row's weights spread evenly over the keys that it may look at, which its scores tell.
+class EvenWeights {
+ public:
+  Tap OfScores() {
+    return Observe([this](const at::Tensor& scores) {
+      allowed_ = scores.ne(-std::numeric_limits<double>::infinity());
+    });
+  }
+  Tap OfWeights() {
+    return [this](const at::Tensor& weights) {
+      const at::Tensor allowed = allowed_.to(weights.scalar_type());
+      return allowed * (weights.sum(-1, true) / allowed.sum(-1, true));
+    };
+  }
+
+ private:
+  at::Tensor allowed_;  // [R·B·H, S, T]
+};
+
+class Removal : public Computation {
+ public:
+  Removal(const RemoveOptions& options, const Material& material)
+      : options_(options),
+        material_(material),
+        subject_(material.subjects[0]),
+        places_(PlacesOf(options.part, subject_.config.model)),
+        scores_(at::zeros({static_cast<int64_t>(places_.size()) + 1, 3}, at::kDouble)),
+        sums_(at::zeros(
+            {TakesMeans() ? subject_.config.model.layers : 0, subject_.config.model.width},
+            at::kDouble)) {}
+
+  // All batches for the means, then for the whole model, then without each part.
+  int64_t pieces() const override { return Batches() * (scores_.size(0) + (TakesMeans() ? 1 : 0)); }
+
+  void Add(int64_t piece) override {
+    const int64_t pass = piece / Batches() - (TakesMeans() ? 1 : 0);
+    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece % Batches())];
+    if (pass < 0) {
+      AddMeans(batch);
+      return;
+    }
+    EvenWeights even;
+    std::vector<std::pair<std::string, Tap>> taps;
+    if (pass > 0) taps = TapsWithout(places_[static_cast<size_t>(pass) - 1], &even);
+    const Taps made = TapsOf(material_, subject_.config.model, std::move(taps));
+    const Score score = ScoreOf(subject_, batch, {.taps = &made});
+    scores_[pass] += at::tensor({score.loss, score.hits, score.targets}, at::kDouble);
+  }
+
+  std::vector<StateTensor> State() override { return {{"scores", scores_}, {"sums", sums_}}; }
+
+  AnalysisResult Finish() override {
+    AnalysisResult result;
+    const std::vector<double> whole = MeansOf(0);
+    AddNumber("loss", whole[0], &result);
+    AddNumber("accuracy", whole[1], &result);
+    std::vector<double> losses, accuracies;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const std::vector<double> without = MeansOf(static_cast<int64_t>(i) + 1);
+      const std::string place = "/" + NameOf(places_[i]);
+      AddNumber("loss" + place, without[0], &result);
+      AddNumber("loss_change" + place, without[0] - whole[0], &result);
+      AddNumber("accuracy" + place, without[1], &result);
+      AddNumber("accuracy_change" + place, without[1] - whole[1], &result);
+      if (places_[i].block == kEveryPlace) continue;
+      losses.push_back(without[0] - whole[0]);
+      accuracies.push_back(without[1] - whole[1]);
+    }
+    if (Targets() > 0) {
+      AddArray("loss_change", losses, &result);
+      AddArray("accuracy_change", accuracies, &result);
+    }
+    return result;
+  }
+
+ private:
+  static std::vector<RemovedPlace> PlacesOf(RemovedPart part, const ModelConfig& model) {
+    std::vector<RemovedPlace> places;
+    const int heads = part == RemovedPart::kHead ? model.heads : 1;
+    for (int block = 0; block < model.layers; ++block) {
+      for (int head = 0; head < heads; ++head) places.push_back({block, head});
+    }
+    places.emplace_back();  // all at once
+    return places;
+  }
+
+  int64_t Batches() const { return static_cast<int64_t>(material_.batches.size()); }
+  bool TakesMeans() const { return options_.replacement == Replacement::kMean; }
+  double Targets() const { return scores_[0][2].item<double>(); }
+
+  Site RemovedSite() const {
+    switch (options_.part) {
+      case RemovedPart::kHead:
+        return Site::kAttentionHeads;
+      case RemovedPart::kAttention:
+        return Site::kAttentionOutput;
+      case RemovedPart::kFeedForward:
+        break;
+    }
+    return Site::kFeedForwardOutput;
+  }
+
+  void AddMeans(const TokenBatch& batch) {
+    std::vector<std::string> sites;
+    for (int block = 0; block < subject_.config.model.layers; ++block) {
+      sites.push_back(SiteName(RemovedSite(), block));
+    }
+    std::vector<at::Tensor> sums;
+    for (const at::Tensor& rows : CaptureRows(material_, subject_, batch, sites)) {
+      sums.push_back(rows.sum(0));
+    }
+    sums_ += at::stack(sums);
+  }
+
+  std::vector<std::pair<std::string, Tap>> TapsWithout(const RemovedPlace& place,
+                                                       EvenWeights* even) const {
+    std::vector<std::pair<std::string, Tap>> taps;
+    for (int block = 0; block < subject_.config.model.layers; ++block) {
+      if (place.block != kEveryPlace && place.block != block) continue;
+      if (options_.replacement == Replacement::kUniform) {
+        taps.emplace_back(SiteName(Site::kAttentionScores, block), even->OfScores());
+        taps.emplace_back(SiteName(Site::kAttentionWeights, block), even->OfWeights());
+      } else {
+        taps.emplace_back(SiteName(RemovedSite(), block), Replaced(block, place.head));
+      }
+    }
+    return taps;
+  }
+
+  // Puts the mean of what comes to the site, or 0, in the place of the features of a head, or of
+  // all.
+  Tap Replaced(int block, int head) const {
+    const ModelConfig& model = subject_.config.model;
+    const bool one = options_.part == RemovedPart::kHead && head != kEveryPlace;
+    const int64_t count = one ? HeadSize(model) : model.width, first = one ? head * count : 0;
+    at::Tensor value = at::zeros({model.width}, at::kDouble);
+    if (TakesMeans()) value = sums_[block] / static_cast<double>(material_.tokens);
+    return [value, first, count](const at::Tensor& x) {
+      at::Tensor without = x.clone();
+      without.narrow(-1, first, count).copy_(value.narrow(0, first, count));
+      return without;
+    };
+  }
+
+  std::string NameOf(const RemovedPlace& place) const {
+    if (place.block == kEveryPlace) return "all";
+    switch (options_.part) {
+      case RemovedPart::kHead:
+        return absl::StrCat("block.", place.block, ".head.", place.head);
+      case RemovedPart::kAttention:
+        return absl::StrCat("block.", place.block, ".attention");
+      case RemovedPart::kFeedForward:
+        break;
+    }
+    return absl::StrCat("block.", place.block, ".feed_forward");
+  }
+
+  // Loss and accuracy of a pass.
+  std::vector<double> MeansOf(int64_t pass) const {
+    return {scores_[pass][0].item<double>() / Targets(),
+            scores_[pass][1].item<double>() / Targets()};
+  }
+
+  void AddNumber(const std::string& name, double value, AnalysisResult* result) const {
+    result->numbers.push_back(Targets() > 0 ? NumberOf(name, value)
+                                            : UndefinedNumber(name, Undefined::kTooFewTokens));
+  }
+
+  void AddArray(const std::string& name, const std::vector<double>& values,
+                AnalysisResult* result) const {
+    const at::Tensor flat = at::tensor(values, at::kDouble);
+    result->arrays.push_back(
+        options_.part == RemovedPart::kHead
+            ? ArrayOf(name, {"block", "head"}, flat.view({-1, subject_.config.model.heads}))
+            : ArrayOf(name, {"block"}, flat));
+  }
+
+  const RemoveOptions options_;
+  const Material& material_;
+  const SubjectModel& subject_;
+  const std::vector<RemovedPlace> places_;
+  at::Tensor scores_;  // [1 + places, 3]: sums of losses, of hits, targets; the whole model first
+  at::Tensor sums_;    // of what comes to the sites, over tokens, [blocks or 0, d]
+};
+
+}  // namespace
+
+MadeComputation Compute(const RemoveOptions& options, const Material& material) {
+  return std::make_unique<Removal>(options, material);
+}
+
+}  // namespace ablate::engine

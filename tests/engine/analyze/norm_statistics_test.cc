@@ -1,0 +1,251 @@
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "server/engine/analyze/norms.h"
+#include "server/engine/model/transformer.h"
+#include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/pieces.h"
+#include "tests/engine/analyze/plain_norm.h"
+
+namespace ablate::engine {
+namespace {
+
+// A model whose first norm reads these rows [n, d] by that norm.
+AnalysisResult StatisticsOfRows(const at::Tensor& rows, const NormConfig& norm,
+                                std::vector<uint32_t> batch = {}) {
+  auto [subject, prompt] = ModelOfRows(rows);
+  RunConfig& run = subject.config;
+  run.model.norm = norm;
+  const ParameterLayout layout = MakeLayout(run.model);
+  at::Tensor values = R(1, {layout.size}), buffers;
+  values.narrow(0, 0, rows.numel()).copy_(rows.flatten());
+  if (layout.buffer_size > 0) buffers = at::ones({layout.buffer_size}, at::kDouble);
+  subject.checkpoint = CheckpointOf(run, values, buffers);
+  return Analyzed({NormStatisticsOptions{std::move(batch)}, {subject}, {0, prompt}});
+}
+
+const char kFirst[] = "/block.0.attention_norm";
+
+TEST(NormStatisticsTest, GivesTheOracleOfEveryNorm) {
+  const at::Tensor x = 5 + 10 * R(41, {1, 8});
+  const AnalysisResult layer = StatisticsOfRows(x, NormConfig());
+  ExpectOracle(NumberIn(layer, std::string("input_mean") + kFirst), 4.873007326);
+  ExpectOracle(NumberIn(layer, std::string("input_deviation") + kFirst), 6.443959556);
+  ExpectOracle(NumberIn(layer, std::string("input_largest") + kFirst),
+               x.abs().max().item<double>());
+  ExpectOracle(NumberIn(layer, std::string("standardised_mean") + kFirst), 0);
+  ExpectOracle(NumberIn(layer, std::string("standardised_deviation") + kFirst), 0.9999998796);
+  NormConfig textbook;
+  textbook.deviation = NormDeviation::kUnbiasedEpsOutside;
+  textbook.eps = 1e-6;
+  ExpectOracle(
+      NumberIn(StatisticsOfRows(x, textbook), std::string("standardised_deviation") + kFirst),
+      0.9354142109);
+  NormConfig rms;
+  rms.kind = NormKind::kRms;
+  const AnalysisResult by_rms = StatisticsOfRows(x, rms);
+  ExpectOracle(NumberIn(by_rms, std::string("standardised_mean") + kFirst), 0.6031669167);
+  ExpectOracle(NumberIn(by_rms, std::string("standardised_deviation") + kFirst), 0.7976148929);
+  ExpectOracle(NumberIn(by_rms, std::string("standardised_rms") + kFirst), 0.9999999234);
+}
+
+TEST(NormStatisticsTest, TakesABatchNormsStatisticsOverTokens) {
+  NormConfig norm;
+  norm.kind = NormKind::kBatch;
+  const AnalysisResult result = StatisticsOfRows(R(51, {6, 8}).narrow(1, 0, 1), norm, {1});
+  for (const std::string by : {"", "/batch.1"}) {
+    ExpectOracle(NumberIn(result, "input_mean" + (kFirst + by)), -0.3561968378);
+    ExpectOracle(NumberIn(result, "input_deviation" + (kFirst + by)), std::sqrt(0.2750021299));
+  }
+  // Running statistics of mean 1 and variance 1.
+  ExpectOracle(NumberIn(result, std::string("standardised_mean") + kFirst),
+               -1.3561968378 / std::sqrt(1 + 1e-5));
+  ExpectOracle(NumberIn(result, "standardised_mean" + (kFirst + std::string("/batch.1"))), 0);
+  ExpectOracle(NumberIn(result, "standardised_deviation" + (kFirst + std::string("/batch.1"))),
+               std::sqrt(0.2750021299 / (0.2750021299 + 1e-5)));
+}
+
+TEST(NormStatisticsTest, IsUndefinedForABatchNormOfOneToken) {
+  NormConfig norm;
+  norm.kind = NormKind::kBatch;
+  const AnalysisResult batch = StatisticsOfRows(R(1, {1, 3}), norm, {1});
+  EXPECT_EQ(ReasonIn(batch, std::string("input_mean") + kFirst), Undefined::kTooFewTokens);
+  EXPECT_EQ(ReasonIn(batch, "input_mean" + (kFirst + std::string("/batch.1"))),
+            Undefined::kTooFewTokens);
+  // A LayerNorm needs no other token, but a batch of two sequences two of them.
+  const AnalysisResult layer = StatisticsOfRows(R(1, {1, 3}), NormConfig(), {1, 2});
+  EXPECT_FALSE(ReasonIn(layer, "input_mean" + (kFirst + std::string("/batch.1"))).has_value());
+  EXPECT_EQ(ReasonIn(layer, "input_mean" + (kFirst + std::string("/batch.2"))),
+            Undefined::kTooFewTokens);
+}
+
+TEST(NormStatisticsTest, HasTheDeviationThatEpsLeaves) {
+  const at::Tensor x = 0.01 * R(9, {1, 6});
+  const AnalysisResult result = StatisticsOfRows(x, NormConfig());
+  const double variance = x.var(1, false).item<double>();
+  ExpectOracle(NumberIn(result, std::string("standardised_deviation") + kFirst),
+               std::sqrt(variance / (variance + 1e-5)));
+}
+
+TEST(NormStatisticsTest, RefusesBatchesThatCantBe) {
+  const auto code = [](std::vector<uint32_t> batch) {
+    return MakeAnalysis({NormStatisticsOptions{std::move(batch)}, {ModelM()}, {40, ""}})
+        .status()
+        .code();
+  };
+  EXPECT_EQ(code({1, 2}), absl::StatusCode::kOk);
+  EXPECT_EQ(code({1, 1}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({0}), absl::StatusCode::kInvalidArgument);
+}
+
+// The numbers of one stage of vectors, a batch or a part after the other.
+struct Expected {
+  double vectors = 0, mean = 0, deviation = 0, rms = 0, largest = 0;
+
+  void Take(const at::Tensor& vectors_of) {
+    for (int64_t v = 0; v < vectors_of.size(0); ++v) {
+      const at::Tensor x = vectors_of[v];
+      vectors += 1;
+      mean += x.mean().item<double>();
+      deviation += x.std(/*unbiased=*/false).item<double>();
+      rms += x.norm().item<double>() / std::sqrt(static_cast<double>(x.numel()));
+      largest = std::max(largest, x.abs().max().item<double>());
+    }
+  }
+
+  void Expect(const std::string& stage, const std::string& place, Precision precision,
+              const AnalysisResult& result) const {
+    const auto expect = [&](const char* name, double value) {
+      ExpectNearIn(precision, NumberIn(result, stage + "_" + name + place), value, 1);
+    };
+    expect("mean", mean / vectors);
+    expect("deviation", deviation / vectors);
+    expect("rms", rms / vectors);
+    expect("largest", largest);
+  }
+};
+
+// What comes to a norm's two sites in each of `batches`, whose rows are as long as each other.
+std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& subject,
+                                                          const std::vector<TokenBatch>& batches,
+                                                          const NormPlace& norm,
+                                                          Statistics statistics) {
+  const at::NoGradGuard no_grad;
+  ModelConfig model = subject.config.model;
+  model.loss = LossPositions::kAll;
+  std::vector<std::pair<at::Tensor, at::Tensor>> around;
+  for (const TokenBatch& batch : batches) {
+    at::Tensor input, output;
+    const Taps taps = *Taps::Make(
+        model,
+        {{norm.input, Observe([&](const at::Tensor& x) { input = x[0].to(at::kDouble); })},
+         {norm.output, Observe([&](const at::Tensor& x) { output = x[0].to(at::kDouble); })}});
+    Logits(model, subject.parameters, BatchOf(subject, batch),
+           {.statistics = statistics, .taps = &taps});
+    around.emplace_back(input, output);
+  }
+  return around;
+}
+
+// One norm by evaluation: all tokens together.
+void ExpectEvaluated(const SubjectModel& subject, const Material& material, const NormPlace& norm,
+                     const AnalysisResult& result) {
+  const NormConfig& config = subject.config.model.norm;
+  std::vector<at::Tensor> inputs, outputs;
+  for (const auto& [input, output] :
+       AroundNorm(subject, material.batches, norm, Statistics::kRunning)) {
+    inputs.push_back(input);
+    outputs.push_back(output);
+  }
+  const at::Tensor x = at::cat(inputs), y = at::cat(outputs);
+  at::Tensor z;
+  if (config.kind == NormKind::kBatch) {
+    z = (x - norm.parameters.running_mean.to(at::kDouble)) /
+        (norm.parameters.running_variance.to(at::kDouble) + config.eps).sqrt();
+  } else {
+    z = PlainNorm(x, config);
+  }
+  const std::pair<const char*, at::Tensor> stages[] = {
+      {"input", x}, {"standardised", z}, {"output", y}};
+  for (const auto& [stage, values] : stages) {
+    Expected expected;
+    expected.Take(VectorsOf(values, config.kind));
+    expected.Expect(stage, "/" + norm.name, subject.config.precision, result);
+  }
+}
+
+// One norm by single sequences: each for itself.
+void ExpectBySequences(const SubjectModel& subject, const Material& material, const NormPlace& norm,
+                       const AnalysisResult& result) {
+  const NormConfig& config = subject.config.model.norm;
+  std::vector<TokenBatch> rows;
+  for (const TokenBatch& batch : material.batches) {
+    for (int64_t row = 0; row < batch.rows; ++row) rows.push_back(batch.Rows(row, 1));
+  }
+  // The targets of a last position are of no matter to a pass that reads all.
+  Expected before, between, after;
+  for (TokenBatch& row : rows) row.targets.assign(row.inputs.size(), 0);
+  const SubjectModel everywhere = [&] {
+    SubjectModel model = subject;
+    model.config.model.loss = LossPositions::kAll;
+    return model;
+  }();
+  for (const auto& [input, output] : AroundNorm(everywhere, rows, norm, Statistics::kBatch)) {
+    before.Take(VectorsOf(input, config.kind));
+    between.Take(PlainNorm(VectorsOf(input, config.kind), config));
+    after.Take(VectorsOf(output, config.kind));
+  }
+  const std::string place = "/" + norm.name + "/batch.1";
+  before.Expect("input", place, subject.config.precision, result);
+  between.Expect("standardised", place, subject.config.precision, result);
+  after.Expect("output", place, subject.config.precision, result);
+}
+
+TEST(NormStatisticsTest, EqualsLoopsOverVectorsInDrawnSettings) {
+  int compared = 0, batch_norms = 0;
+  for (uint64_t number = 0; compared < 24; ++number) {
+    SCOPED_TRACE(number);
+    const AnalysisSubject subject = DrawnSubject(number);
+    const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
+    const std::vector<NormPlace> norms = NormPlacesOf(model.config.model, model.parameters);
+    if (norms.empty()) continue;
+    ++compared;
+    batch_norms += model.config.model.norm.kind == NormKind::kBatch ? 1 : 0;
+    const AnalysisRequest request = {NormStatisticsOptions{{1}}, {subject}, {40, ""}};
+    const Material material = *ReadMaterial(request);
+    const AnalysisResult result = Analyzed(request);
+    for (const NormPlace& norm : norms) {
+      ExpectEvaluated(model, material, norm, result);
+      ExpectBySequences(model, material, norm, result);
+    }
+  }
+  EXPECT_GT(batch_norms, 2);
+}
+
+TEST(NormStatisticsTest, LeavesPaddingOutWhereABatchMixesLengths) {
+  // Of norms that read no other token the batch is of no matter, whatever is padded in it.
+  for (uint64_t number = 2; number < 40; number += 8) {
+    SCOPED_TRACE(number);
+    AnalysisSubject subject = DrawnSubject(number);
+    const ModelConfig& model = subject.config.model;
+    if (model.norm.kind == NormKind::kBatch || !HasNorm(model.norm)) continue;
+    const AnalysisRequest whole = {NormStatisticsOptions{{12}}, {subject}, {1000, ""}};
+    const AnalysisResult result = Analyzed(whole);
+    for (const AnalysisNumber& one : result.numbers) {
+      if (one.name.find("/batch.") != std::string::npos) continue;
+      ASSERT_FALSE(one.undefined.has_value());
+      EXPECT_NEAR(NumberIn(result, one.name + "/batch.12"), one.value,
+                  1e-9 * std::max(1.0, std::abs(one.value)));
+    }
+  }
+}
+
+TEST(NormStatisticsTest, GivesTheSameBitsWhereverItIsCut) {
+  for (const uint64_t number : {2u, 3u, 4u}) {
+    ExpectSameBitsWhereverItIsCut(
+        {NormStatisticsOptions{{1, 2}}, {DrawnSubject(number)}, {100, ""}});
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,63 @@
+// Gradients of everything that an analysis reads by one backward pass: those of sites as those of a
+// zero that is added there.
+#ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_
+#define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/analyze/material.h"
+#include "server/engine/model/layers.h"
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+
+struct PlainGradients {
+  std::vector<at::Tensor> parameters;           // one a parameter of the layout, float64
+  std::vector<std::vector<at::Tensor>> sites;   // [site][batch], of [n, features]
+  std::vector<std::vector<at::Tensor>> values;  // likewise, what came to them
+};
+
+inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass,
+                                       const std::vector<std::string>& sites) {
+  const Material material = *ReadMaterial(request);
+  const SubjectModel& subject = material.subjects[0];
+  const Leaves leaves(subject);
+  std::vector<std::vector<at::Tensor>> zeros(sites.size());
+  PlainGradients plain;
+  plain.values.resize(sites.size());
+  plain.sites.resize(sites.size());
+  at::Tensor loss = at::zeros({}, subject.values.options());
+  double targets = 0;
+  for (const TokenBatch& batch : material.batches) {
+    std::vector<std::pair<std::string, Tap>> taps;
+    for (size_t i = 0; i < sites.size(); ++i) {
+      taps.emplace_back(sites[i], [&, i](const at::Tensor& x) {
+        plain.values[i].push_back(x.detach().squeeze(0).to(at::kDouble));
+        zeros[i].push_back(at::zeros_like(x.detach()).requires_grad_());
+        return x + zeros[i].back();
+      });
+    }
+    const Taps made = *Taps::Make(subject.config.model, std::move(taps));
+    pass.taps = &made;
+    const StackBatch stack = BatchOf(subject, batch);
+    loss = loss +
+           TokenLosses(Logits(subject.config.model, leaves.parameters, stack, pass), stack).sum();
+    for (const int64_t target : batch.targets) targets += target == TokenBatch::kIgnored ? 0 : 1;
+  }
+  (loss / targets).backward();
+  const auto gradient = [](const at::Tensor& leaf) {
+    return leaf.grad().defined() ? leaf.grad().squeeze(0).to(at::kDouble)
+                                 : at::zeros_like(leaf.detach(), at::kDouble).squeeze(0);
+  };
+  for (const at::Tensor& leaf : leaves.all) plain.parameters.push_back(gradient(leaf));
+  for (size_t i = 0; i < sites.size(); ++i) {
+    for (const at::Tensor& zero : zeros[i]) plain.sites[i].push_back(gradient(zero));
+  }
+  return plain;
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_

@@ -1,0 +1,24 @@
+// Norms without gain and shift, as their formulas are written.
+#ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_NORM_H_
+#define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_NORM_H_
+
+#include <ATen/ATen.h>
+
+#include "server/engine/config.h"
+
+namespace ablate::engine {
+
+// z of vectors x [v, m] by their own statistics, in plain operations.
+inline at::Tensor PlainNorm(const at::Tensor& x, const NormConfig& norm) {
+  if (norm.kind == NormKind::kL2) return x / (x.square().sum(1, true) + norm.eps).sqrt();
+  if (norm.kind == NormKind::kRms) return x / (x.square().mean(1, true) + norm.eps).sqrt();
+  const at::Tensor centred = x - x.mean(1, true);
+  if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
+    return centred / (x.std(1, /*unbiased=*/true, /*keepdim=*/true) + norm.eps);
+  }
+  return centred / (x.var(1, false, true) + norm.eps).sqrt();
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_NORM_H_
