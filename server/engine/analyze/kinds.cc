@@ -176,7 +176,8 @@ AnalysisCost LossLandscapeCost(const AnalysisOptions& options, const RunConfig&,
   const auto& landscape = Of<LossLandscapeOptions>(options);
   const double points = std::pow(landscape.points, landscape.dims) * landscape.directions;
   const auto bytes = static_cast<uint64_t>(8 * points);
-  return {points, bytes, bytes};
+  const auto norms = uint64_t{8} * landscape.directions * landscape.dims;
+  return {1 + points, 8 + bytes + norms, bytes + norms + uint64_t{8} * landscape.points};
 }
 
 AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
