@@ -15,16 +15,6 @@ namespace {
 
 constexpr double kHole = std::numeric_limits<double>::quiet_NaN();
 
-double TargetsIn(const std::vector<TokenBatch>& batches) {
-  double targets = 0;
-  for (const TokenBatch& batch : batches) {
-    targets += static_cast<double>(batch.targets.size() - std::count(batch.targets.begin(),
-                                                                     batch.targets.end(),
-                                                                     TokenBatch::kIgnored));
-  }
-  return targets;
-}
-
 // The points of a line or a plane, row by row, with the model in their middle. Along an axis they
 // lie at −(n − 1), −(n − 3) … n − 1 half steps, so that both sides have the same distances.
 class LandscapeGrid {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,15 +18,21 @@ namespace ablate::engine {
 // A model of parameters `values` [P] and buffers [1, …], of which a row is read at a time.
 class PlainModel {
  public:
-  PlainModel(const RunConfig& config, at::Tensor values, at::Tensor buffers)
-      : model_(config.model),
-        layout_(MakeLayout(config.model, config.training.rule)),
-        values_(std::move(values)),
-        buffers_(std::move(buffers)) {}
+  PlainModel(const RunConfig& config, const at::Tensor& values, const at::Tensor& buffers)
+      : model_(config.model), options_(values.options().requires_grad(false)) {
+    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+    for (const ParameterInfo& parameter : layout.parameters) {
+      parameters_[parameter.name] =
+          values.narrow(0, parameter.offset, parameter.size).view(parameter.shape);
+    }
+    for (const BufferInfo& buffer : layout.buffers) {
+      buffers_[buffer.name] = buffers[0].narrow(0, buffer.offset, buffer.size);
+    }
+  }
 
   // The loss summed over the batch's targets.
   at::Tensor Loss(const TokenBatch& batch) const {
-    at::Tensor sum = at::zeros({}, values_.options());
+    at::Tensor sum = at::zeros({}, options_);
     for (int64_t row = 0; row < batch.rows; ++row) {
       const auto first = batch.inputs.begin() + row * batch.length;
       at::Tensor scores = Scores({first, first + batch.lengths[static_cast<size_t>(row)]});
@@ -141,28 +148,11 @@ class PlainModel {
   }
 
   at::Tensor WithBias(const at::Tensor& x, const std::string& name) const {
-    for (const ParameterInfo& parameter : layout_.parameters) {
-      if (parameter.name == name) return x + Parameter(name);
-    }
-    return x;
+    return parameters_.count(name) > 0 ? x + Parameter(name) : x;
   }
 
-  at::Tensor Parameter(const std::string& name) const {
-    for (const ParameterInfo& parameter : layout_.parameters) {
-      if (parameter.name != name) continue;
-      return values_.narrow(0, parameter.offset, parameter.size).view(parameter.shape);
-    }
-    ADD_FAILURE() << "no parameter " << name;
-    return {};
-  }
-
-  at::Tensor Buffer(const std::string& name) const {
-    for (const BufferInfo& buffer : layout_.buffers) {
-      if (buffer.name == name) return buffers_[0].narrow(0, buffer.offset, buffer.size);
-    }
-    ADD_FAILURE() << "no buffer " << name;
-    return {};
-  }
+  const at::Tensor& Parameter(const std::string& name) const { return parameters_.at(name); }
+  const at::Tensor& Buffer(const std::string& name) const { return buffers_.at(name); }
 
   at::Tensor Sinusoids(int64_t length) const {
     at::Tensor table = at::empty({length, model_.width}, at::kDouble);
@@ -173,7 +163,7 @@ class PlainModel {
         table[p][j] = j % 2 == 0 ? std::sin(angle) : std::cos(angle);
       }
     }
-    return table.to(values_.scalar_type());
+    return table.to(options_);
   }
 
   // Queries or keys [T, d/H] of one head, by their position where positions are rotary.
@@ -194,9 +184,9 @@ class PlainModel {
   }
 
   const ModelConfig model_;
-  const ParameterLayout layout_;
-  const at::Tensor values_;
-  const at::Tensor buffers_;
+  const at::TensorOptions options_;
+  std::map<std::string, at::Tensor> parameters_;  // by name
+  std::map<std::string, at::Tensor> buffers_;
 };
 
 // A random setting of the family by its number, with the parameters and the running statistics of
@@ -218,12 +208,14 @@ inline Material DrawnMaterial(uint64_t number, Precision precision) {
   if (buffers.defined()) buffers = buffers.to(options);
   Material material;
   material.subjects.push_back(*ReadSubject(config, CheckpointOf(config, values, buffers)));
-  for (const TokenBatch& batch : {drawn.batches[0][0], drawn.batches[0][1]}) {
-    for (int64_t row = 0; row < batch.rows; ++row) {
+  const auto add = [&](const TokenBatch& batch, int64_t rows) {
+    for (int64_t row = 0; row < std::min(batch.rows, rows); ++row) {
       material.batches.push_back(batch.Rows(row, 1));
       material.tokens += material.batches.back().tokens();
     }
-  }
+  };
+  add(drawn.batches[0][0], 2);
+  add(drawn.batches[0][1], 1);
   return material;
 }
 
