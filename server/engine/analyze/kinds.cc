@@ -199,16 +199,30 @@ AnalysisCost LossLandscapeCost(const AnalysisOptions& options, const RunConfig&,
   const auto& landscape = Of<LossLandscapeOptions>(options);
   const double points = std::pow(landscape.points, landscape.dims) * landscape.directions;
   const auto bytes = static_cast<uint64_t>(8 * points);
-  return {points, bytes, bytes};
+  const auto norms = uint64_t{8} * landscape.directions * landscape.dims;
+  return {1 + points, 8 + bytes + norms, bytes + norms + uint64_t{8} * landscape.points};
+}
+
+Problems CheckHessian(const AnalysisOptions& options, const ModelConfig&) {
+  const auto& hessian = Of<HessianOptions>(options);
+  if (hessian.top <= hessian.iterations) return {};
+  return {{"top", absl::StrCat(hessian.top),
+           absl::StrCat(hessian.iterations, " iterations find no more than so many eigenvalues"),
+           absl::StrCat("1 to iterations: ", hessian.iterations)}};
 }
 
 AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
                          size_t) {
+  constexpr double kProduct = 15;  // 9 where its gradient's graph is kept
   const auto& hessian = Of<HessianOptions>(options);
-  const double products =
-      static_cast<double>(hessian.iterations) * (1 + hessian.density_runs) + hessian.trace_samples;
-  return {11 * products, 8 * ParametersOf(config) * (hessian.iterations + 1),
-          static_cast<uint64_t>(16 * products)};
+  const uint64_t parameters = ParametersOf(config);
+  const uint64_t steps = std::min<uint64_t>(hessian.iterations, parameters) *
+                         std::max<uint64_t>(hessian.density_runs, 1);
+  const uint64_t element = config.precision == Precision::kFloat64 ? 8 : 4;
+  const uint64_t basis = element * parameters * hessian.iterations;
+  const uint64_t sums = 16 * steps + 8 * uint64_t{hessian.trace_samples};
+  return {kGradient + kProduct * static_cast<double>(steps + hessian.trace_samples),
+          basis + 8 * parameters + sums, sums + 16 * 1001 + 32 * uint64_t{hessian.top}};
 }
 
 // --- gradients and norms
@@ -305,7 +319,7 @@ constexpr AnalysisKind kKinds[] = {
     {"weights", 1, 1, 0, NothingToCheck, WeightsCost},
     {"capture", 1, 1, 2'000, CheckCapture, CaptureCost},
     {"loss_landscape", 1, 1, 5'000, CheckLossLandscape, LossLandscapeCost},
-    {"hessian", 1, 1, 5'000, NothingToCheck, HessianCost},
+    {"hessian", 1, 1, 5'000, CheckHessian, HessianCost},
     {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost},
     {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost},
     {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost},

@@ -144,6 +144,15 @@ Taps TapsOf(const Material& material, const ModelConfig& model,
   return *std::move(made);
 }
 
+double TargetsIn(const std::vector<TokenBatch>& batches) {
+  int64_t targets = 0;
+  for (const TokenBatch& batch : batches) {
+    targets += static_cast<int64_t>(batch.targets.size()) -
+               std::count(batch.targets.begin(), batch.targets.end(), TokenBatch::kIgnored);
+  }
+  return static_cast<double>(targets);
+}
+
 StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
   return MakeStackBatch({&batch}, subject.config.model.loss, subject.values.options());
 }

@@ -62,6 +62,9 @@ void CheckStop(const Material& material);
 Taps TapsOf(const Material& material, const ModelConfig& model,
             std::vector<std::pair<std::string, Tap>> taps);
 
+// How many targets count.
+double TargetsIn(const std::vector<TokenBatch>& batches);
+
 // The batch as the model takes it.
 StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch);
 

@@ -8,7 +8,6 @@ namespace ablate::engine {
   }
 PENDING(ActivationsOptions)
 PENDING(WeightsOptions)
-PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
 PENDING(AttentionOptions)
 }  // namespace ablate::engine

@@ -1,0 +1,94 @@
+#include "server/engine/analyze/hessian_products.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include "server/engine/model/layers.h"
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+namespace {
+
+// How many batches, from the first on, have graphs that fit.
+size_t BatchesThatFit(const Material& material, const SubjectModel& subject, uint64_t bytes) {
+  uint64_t taken = 0;
+  size_t count = 0;
+  for (const TokenBatch& batch : material.batches) {
+    taken += GraphBytes(subject, batch);
+    if (taken > bytes) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch) {
+  // How many values of each kind a graph holds, as measured: most with four norms a block.
+  constexpr int64_t kWidths = 40, kHiddens = 4, kGatedHiddens = 12, kScores = 3, kLogits = 5;
+  const ModelConfig& model = subject.config.model;
+  const int64_t hiddens = model.activation == Activation::kSwiglu ? kGatedHiddens : kHiddens;
+  const int64_t block =
+      kWidths * model.width + hiddens * model.hidden + kScores * model.heads * batch.length;
+  const int64_t token = model.layers * block + kLogits * model.vocabulary;
+  return subject.values.element_size() * static_cast<uint64_t>(batch.rows * batch.length * token);
+}
+
+HessianProducts::HessianProducts(const Material& material, const SubjectModel& subject,
+                                 uint64_t kept_bytes)
+    : material_(material),
+      subject_(subject),
+      targets_(TargetsIn(material.batches)),
+      leaves_(subject),
+      kept_(BatchesThatFit(material, subject, kept_bytes)) {}
+
+HessianProducts::Graph HessianProducts::MakeGraph(size_t batch) const {
+  const at::AutoGradMode with_gradients(true);
+  const ModelConfig& model = subject_.config.model;
+  const StackBatch stack = BatchOf(subject_, material_.batches[batch]);
+  const Taps taps = TapsOf(material_, model, {});
+  const at::Tensor logits = Logits(model, leaves_.parameters, stack, {.taps = &taps});
+  const at::Tensor losses = TokenLosses(logits, stack);  // [1, N]
+  return {losses.detach(), torch::autograd::grad({losses.sum() / targets_}, leaves_.all, {},
+                                                 /*retain_graph=*/true, /*create_graph=*/true,
+                                                 /*allow_unused=*/true)};
+}
+
+at::Tensor HessianProducts::Flat(const std::vector<at::Tensor>& by_leaf) const {
+  at::Tensor flat = at::zeros({subject_.layout.size}, subject_.values.options());
+  for (size_t i = 0; i < by_leaf.size(); ++i) {
+    if (!by_leaf[i].defined()) continue;
+    const ParameterInfo& parameter = subject_.layout.parameters[i];
+    flat.narrow(0, parameter.offset, parameter.size).copy_(by_leaf[i].detach().flatten());
+  }
+  return flat;
+}
+
+BatchDerivative HessianProducts::Differentiate(size_t batch) {
+  CheckStop(material_);
+  const Graph graph = MakeGraph(batch);
+  return {graph.loss.sum(at::kDouble).item<double>() / targets_, Flat(graph.gradient)};
+}
+
+at::Tensor HessianProducts::Multiply(size_t batch, const at::Tensor& vector) {
+  CheckStop(material_);
+  const bool keep = batch < kept_.size();
+  Graph made;
+  if (!keep) {
+    made = MakeGraph(batch);
+  } else if (!kept_[batch].loss.defined()) {
+    kept_[batch] = MakeGraph(batch);
+  }
+  const Graph& graph = keep ? kept_[batch] : made;
+  std::vector<at::Tensor> gradient, weights;
+  for (size_t i = 0; i < graph.gradient.size(); ++i) {
+    const at::Tensor& part = graph.gradient[i];
+    if (!part.defined() || !part.requires_grad()) continue;
+    const ParameterInfo& parameter = subject_.layout.parameters[i];
+    gradient.push_back(part);
+    weights.push_back(vector.narrow(0, parameter.offset, parameter.size).view(part.sizes()));
+  }
+  return Flat(torch::autograd::grad(gradient, leaves_.all, weights, /*retain_graph=*/keep,
+                                    /*create_graph=*/false, /*allow_unused=*/true));
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,339 @@
+#include <gtest/gtest.h>
+
+#include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/moved_model.h"
+#include "server/engine/analyze/parameter_draws.h"
+#include "server/engine/native/supports.h"
+#include "tests/engine/analyze/pieces.h"
+#include "tests/engine/analyze/plain_model.h"
+#include "tests/engine/analyze/small_models.h"
+
+namespace ablate::engine {
+namespace {
+
+class LossLandscapeTest : public ::testing::Test {
+ protected:
+  LossLandscapeTest() { PrepareLaneThread(); }
+};
+
+Material MaterialOf(const AnalysisSubject& subject) {
+  return *ReadMaterial({LossLandscapeOptions{}, {subject}, {1000, ""}});
+}
+
+// Model M on lines and planes along given directions.
+class GivenDirections {
+ public:
+  explicit GivenDirections(Direction direction) : direction_(direction) {}
+
+  at::Tensor Scaled(uint64_t seed) const {
+    const SubjectModel& m = material_.subjects[0];
+    return ScaledDirection(direction_, m.layout, m.values[0], R(seed, {440}));
+  }
+
+  double Loss(double alpha, double beta = 0) const {
+    MovedModel model = *MovedModel::Make(material_, material_.subjects[0]);
+    model.Move(material_.subjects[0].values[0].add(Scaled(9), alpha).add(Scaled(10), beta));
+    return model.Loss(material_.batches[0]) / 8;
+  }
+
+ private:
+  const Direction direction_;
+  const Material material_ = MaterialOf(ModelM());
+};
+
+AnalysisResult LandscapeOf(const AnalysisSubject& subject, const LossLandscapeOptions& options) {
+  return Analyzed({options, {subject}, {1000, ""}});
+}
+
+LossLandscapeOptions Lines(Direction direction, uint32_t directions, double radius,
+                           uint32_t points) {
+  return {direction, 1, directions, radius, points};
+}
+
+LossLandscapeOptions Planes(uint32_t directions, double radius, uint32_t points) {
+  return {Direction::kFilter, 2, directions, radius, points};
+}
+
+TEST_F(LossLandscapeTest, GivesTheOracleAlongUnitDirections) {
+  const GivenDirections m(Direction::kUnit);
+  ExpectOracle(m.Loss(-1), 2.09259809);
+  ExpectOracle(m.Loss(0), 2.162577511);
+  ExpectOracle(m.Loss(0.5), 2.230654293);
+  ExpectOracle(m.Loss(1), 2.287055046);
+}
+
+TEST_F(LossLandscapeTest, GivesTheOracleAlongFilterDirections) {
+  const GivenDirections m(Direction::kFilter);
+  ExpectOracle(m.Loss(-1), 3.211321635);
+  ExpectOracle(m.Loss(0.5), 2.04072272);
+  ExpectOracle(m.Loss(1), 1.891414333);
+  ExpectOracle(m.Loss(0.5, -0.25), 2.202280504);
+  ExpectOracle(m.Scaled(9).norm().item<double>(), 10.91558261);
+}
+
+TEST_F(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
+  const GivenDirections m(Direction::kLayer);
+  ExpectOracle(m.Loss(-1), 2.800530193);
+  ExpectOracle(m.Loss(0.5), 2.019955775);
+  ExpectOracle(m.Loss(1), 1.907492674);
+  ExpectOracle(m.Scaled(9).norm().item<double>(), 10.91558261);
+}
+
+TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
+  SubjectModel m = MaterialOf(ModelM()).subjects[0];
+  m.values[0].narrow(0, 0, 4).zero_();  // the first token's embedding
+  for (const Direction kind : {Direction::kFilter, Direction::kLayer}) {
+    const at::Tensor scaled = ScaledDirection(kind, m.layout, m.values[0], R(9, {440}));
+    for (const ParameterInfo& parameter : m.layout.parameters) {
+      const at::Tensor part = scaled.narrow(0, parameter.offset, parameter.size);
+      EXPECT_EQ(part.eq(0).all().item<bool>(), parameter.shape.size() == 1) << parameter.name;
+    }
+  }
+  const auto first = [](const at::Tensor& scaled) { return scaled.narrow(0, 0, 4); };
+  const at::Tensor filter = ScaledDirection(Direction::kFilter, m.layout, m.values[0], R(9, {440}));
+  EXPECT_TRUE(first(filter).eq(0).all().item<bool>());
+  // Nor does what was drawn as zero become a NaN.
+  at::Tensor drawn = R(9, {440});
+  drawn.narrow(0, 0, 8).zero_();
+  EXPECT_TRUE(ScaledDirection(Direction::kFilter, m.layout, m.values[0], drawn)
+                  .isfinite()
+                  .all()
+                  .item<bool>());
+  const at::Tensor nothing = at::zeros({440}, at::kDouble);
+  EXPECT_TRUE(
+      ScaledDirection(Direction::kUnit, m.layout, m.values[0], nothing).eq(0).all().item<bool>());
+}
+
+// Queries times 3 and keys over 3 are the same function.
+TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
+  AnalysisSubject other = ModelM();
+  const Material material = MaterialOf(other);
+  at::Tensor values = material.subjects[0].values[0].clone();
+  for (const ParameterInfo& parameter : material.subjects[0].layout.parameters) {
+    if (parameter.module != Module::kQkv) continue;
+    const at::Tensor rows =
+        values.narrow(0, parameter.offset, parameter.size).view({3, 4, -1});  // q, k, v
+    rows[0] *= 3;
+    rows[1] /= 3;
+  }
+  other.checkpoint = CheckpointOf(other.config, values);
+  const auto difference = [&](Direction direction) {
+    const LossLandscapeOptions lines = Lines(direction, 2, 1, 9);
+    const at::Tensor a = ArrayIn(LandscapeOf(ModelM(), lines), "losses");
+    return (a - ArrayIn(LandscapeOf(other, lines), "losses")).abs().max().item<double>();
+  };
+  EXPECT_LT(difference(Direction::kFilter), 1e-12);
+  EXPECT_GT(difference(Direction::kUnit), 0.01);
+  EXPECT_GT(difference(Direction::kLayer), 0.01);
+}
+
+TEST_F(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
+  for (const Precision precision : {Precision::kFloat64, Precision::kFloat32}) {
+    RunConfig config = ModelM().config;
+    config.precision = precision;
+    const AnalysisSubject subject = UntrainedSubject(config);
+    const Material material = MaterialOf(subject);
+    double expected = 0;
+    if (precision == Precision::kFloat32) {
+      const at::Tensor& values = material.subjects[0].values;
+      const native::FlatPoint point = {{values.const_data_ptr<float>(), 440}, {}};
+      expected =
+          (*native::NativeForward::Make(config, point))->Score(material.batches[0])->loss / 8;
+    } else {
+      expected = ScoreOf(material.subjects[0], material.batches[0], {}).loss / 8;
+    }
+    const AnalysisResult result = LandscapeOf(subject, Lines(Direction::kRaw, 3, 1, 5));
+    EXPECT_EQ(NumberIn(result, "loss"), expected);
+    const at::Tensor losses = ArrayIn(result, "losses");
+    for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(losses[i][2].item<double>(), expected);
+    const at::Tensor plane = ArrayIn(LandscapeOf(subject, Planes(1, 1, 5)), "losses");
+    EXPECT_EQ(plane[0][2][2].item<double>(), expected);
+  }
+}
+
+TEST_F(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
+  const LossLandscapeOptions one = Lines(Direction::kRaw, 1, 0.5, 4);
+  const at::Tensor first = ArrayIn(LandscapeOf(ModelM(), one), "losses");
+  const at::Tensor both =
+      ArrayIn(LandscapeOf(ModelM(), Lines(Direction::kRaw, 2, 0.5, 4)), "losses");
+  EXPECT_TRUE(at::equal(first[0], both[0]));
+  EXPECT_FALSE(at::equal(both[0], both[1]));
+  const AnalysisResult seeded = Analyzed({one, {ModelM()}, {1000, ""}, 1});
+  EXPECT_FALSE(at::equal(first, ArrayIn(seeded, "losses")));
+
+  const Material m = MaterialOf(ModelM());
+  ModelConfig without = m.subjects[0].config.model;
+  without.norm.placement = NormPlacement::kNone;
+  const ParameterLayout smaller = MakeLayout(without);
+  const at::Tensor drawn = NormalVector(m, m.subjects[0].layout, "x");
+  const at::Tensor other = NormalVector(m, smaller, "x");
+  const ParameterInfo& head = m.subjects[0].layout.parameters.back();
+  const ParameterInfo& same = smaller.parameters.back();
+  ASSERT_EQ(head.name, same.name);
+  EXPECT_NE(head.offset, same.offset);
+  EXPECT_TRUE(
+      at::equal(drawn.narrow(0, head.offset, head.size), other.narrow(0, same.offset, same.size)));
+}
+
+TEST_F(LossLandscapeTest, DescribesWhatItsArraysHave) {
+  for (const uint32_t points : {4u, 5u}) {
+    const AnalysisResult result = LandscapeOf(ModelM(), Lines(Direction::kFilter, 3, 1, points));
+    const at::Tensor losses = ArrayIn(result, "losses");  // [3, points]
+    const at::Tensor alphas = ArrayIn(result, "alphas");
+    EXPECT_EQ(alphas[0].item<double>(), -1);
+    EXPECT_EQ(alphas[points - 1].item<double>(), 1);
+    const at::Tensor range = losses.amax(1) - losses.amin(1);
+    EXPECT_DOUBLE_EQ(NumberIn(result, "range"), range.median().item<double>());
+    const double loss = NumberIn(result, "loss");
+    const at::Tensor rise = (losses.select(1, 0) + losses.select(1, points - 1)) / 2 - loss;
+    EXPECT_NEAR(NumberIn(result, "rise"), rise.median().item<double>(), 1e-12);
+    const int64_t left = 1, right = points - 2;
+    const double step = alphas[right].item<double>();
+    const at::Tensor curvature =
+        (losses.select(1, left) + losses.select(1, right) - 2 * loss) / (step * step);
+    EXPECT_NEAR(NumberIn(result, "curvature"), curvature.median().item<double>(), 1e-9);
+    EXPECT_EQ(NumberIn(result, "lowest"), losses.min().item<double>());
+    EXPECT_EQ(NumberIn(result, "holes"), 0);
+  }
+}
+
+// Of the model's loss around M, exactly: dᵀHd.
+double SecondDerivative(const at::Tensor& direction) {
+  const Material m = MaterialOf(ModelM());
+  const auto gradient = [&](double at) {
+    at::Tensor values = m.subjects[0].values[0].add(direction, at).detach().requires_grad_();
+    (PlainModel(m.subjects[0].config, values, {}).Loss(m.batches[0]) / 8).backward();
+    return values.grad().dot(direction).item<double>();
+  };
+  constexpr double kStep = 1e-5;
+  return (gradient(kStep) - gradient(-kStep)) / (2 * kStep);
+}
+
+TEST_F(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
+  const Material m = MaterialOf(ModelM());
+  std::vector<double> along;
+  for (const char* name : {"loss_landscape/0", "loss_landscape/1"}) {
+    const SubjectModel& subject = m.subjects[0];
+    along.push_back(
+        SecondDerivative(ScaledDirection(Direction::kFilter, subject.layout, subject.values[0],
+                                         NormalVector(m, subject.layout, name))));
+  }
+  const AnalysisResult line = LandscapeOf(ModelM(), Lines(Direction::kFilter, 1, 1e-4, 3));
+  EXPECT_NEAR(NumberIn(line, "curvature"), along[0], 1e-3 * std::abs(along[0]));
+  const double mean = (along[0] + along[1]) / 2;
+  for (const uint32_t points : {2u, 3u}) {
+    const AnalysisResult plane = LandscapeOf(ModelM(), Planes(1, 1e-4, points));
+    EXPECT_NEAR(NumberIn(plane, "curvature"), mean, 1e-3 * std::abs(mean)) << points;
+  }
+}
+
+TEST_F(LossLandscapeTest, HasHolesWhereTheLossIsNotFinite) {
+  RunConfig config = ModelM().config;
+  config.precision = Precision::kFloat32;
+  config.model.norm.placement = NormPlacement::kNone;
+  config.model.norm.final = false;
+  const AnalysisResult result =
+      LandscapeOf(UntrainedSubject(config), Lines(Direction::kRaw, 1, 1e30, 3));
+  EXPECT_GT(NumberIn(result, "loss"), 0);
+  EXPECT_EQ(NumberIn(result, "holes"), 2);
+  EXPECT_EQ(ReasonIn(result, "range"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(result, "lowest"), Undefined::kNonFinite);
+  EXPECT_TRUE(ArrayIn(result, "losses")[0][0].isnan().item<bool>());
+
+  AnalysisSubject diverged = ModelM();
+  diverged.checkpoint = CheckpointOf(diverged.config, at::full({440}, NAN, at::kDouble));
+  const AnalysisResult nothing = LandscapeOf(diverged, Lines(Direction::kUnit, 1, 1, 2));
+  EXPECT_EQ(ReasonIn(nothing, "loss"), Undefined::kNonFinite);
+  EXPECT_EQ(NumberIn(nothing, "holes"), 2);
+}
+
+TEST_F(LossLandscapeTest, IsUndefinedWithoutTargets) {
+  const AnalysisResult result = Analyzed({Lines(Direction::kUnit, 1, 1, 2), {ModelM()}, {0, "a"}});
+  EXPECT_EQ(ReasonIn(result, "loss"), Undefined::kTooFewTokens);
+  EXPECT_EQ(ReasonIn(result, "holes"), Undefined::kTooFewTokens);
+}
+
+TEST_F(LossLandscapeTest, DoesNotNoticeWhereItIsCut) {
+  const AnalysisSubject m = ModelM();
+  ExpectSameBitsWhereverItIsCut({Lines(Direction::kFilter, 2, 1, 4), {m}, {1000, ""}});
+  ExpectSameBitsWhereverItIsCut({Planes(2, 0.5, 3), {m}, {1000, ""}});
+  RunConfig config = m.config;
+  config.precision = Precision::kFloat32;
+  ExpectSameBitsWhereverItIsCut(
+      {Lines(Direction::kLayer, 1, 1, 3), {UntrainedSubject(config)}, {1000, ""}});
+}
+
+// The whole computation, batch by batch, beside the plain model at the same points.
+void CompareWithThePlainModel(uint64_t number, Precision precision, double tolerance) {
+  const Material material = DrawnMaterial(number, precision);
+  const SubjectModel& subject = material.subjects[0];
+  const LossLandscapeOptions options = {static_cast<Direction>(number % 4), 2, 1, 0.3, 2};
+  const auto computation = Compute(options, material);
+  ASSERT_TRUE(computation.ok()) << computation.status();
+  for (int64_t i = 0; i < (*computation)->pieces(); ++i) (*computation)->Add(i);
+  const AnalysisResult result = (*computation)->Finish();
+  const auto axis = [&](const char* name) {
+    return ScaledDirection(options.direction, subject.layout, subject.values[0],
+                           NormalVector(material, subject.layout, name));
+  };
+  const at::Tensor values = subject.values[0].to(at::kDouble);
+  const at::Tensor buffers =
+      subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
+  const auto loss = [&](double alpha, double beta) {
+    const at::Tensor at =
+        values + alpha * axis("loss_landscape/0") + beta * axis("loss_landscape/1");
+    const PlainModel plain(subject.config, at, buffers);
+    double sum = 0, targets = 0;
+    for (const TokenBatch& batch : material.batches) {
+      sum += plain.Loss(batch).item<double>();
+      targets += static_cast<double>(batch.targets.size());
+    }
+    return sum / targets;
+  };
+  const auto expect = [&](double made, double expected) {
+    EXPECT_NEAR(made, expected, tolerance * std::max(1.0, expected)) << "setting " << number;
+  };
+  const at::Tensor losses = ArrayIn(result, "losses");
+  expect(NumberIn(result, "loss"), loss(0, 0));
+  expect(losses[0][0][0].item<double>(), loss(-0.3, -0.3));
+  expect(losses[0][0][1].item<double>(), loss(-0.3, 0.3));
+  expect(losses[0][1][0].item<double>(), loss(0.3, -0.3));
+}
+
+TEST_F(LossLandscapeTest, AgreesWithAPlainModelOnDrawnSettings) {
+  int native = 0;
+  for (uint64_t number = 0; number < 24; ++number) {
+    CompareWithThePlainModel(number, Precision::kFloat64, 1e-9);
+    CompareWithThePlainModel(number, Precision::kFloat32, 1e-5);
+    native += WhyNotNative(DrawnMaterial(number, Precision::kFloat32).subjects[0].config).empty();
+  }
+  EXPECT_GT(native, 10);
+  EXPECT_LT(native, 24);
+}
+
+TEST_F(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
+  RunConfig config;
+  config.task = RecallTask{4, 4, 4};
+  config.model.vocabulary = 24;
+  config.model.loss = LossPositions::kLast;
+  config.model.context = 5;
+  config.model.layers = 1;
+  config.model.width = 8;
+  config.model.heads = 2;
+  config.model.hidden = 8;
+  config.evaluation.batches = 1;
+  config.training.batch = 4;
+  const AnalysisSubject subject = UntrainedSubject(config);
+  const Material material = MaterialOf(subject);
+  double sum = 0, targets = 0;
+  for (const TokenBatch& batch : material.batches) {
+    const Score score = ScoreOf(material.subjects[0], batch, {});
+    sum += score.loss;
+    targets += score.targets;
+  }
+  const AnalysisResult result = LandscapeOf(subject, Lines(Direction::kFilter, 1, 1, 2));
+  EXPECT_NEAR(NumberIn(result, "loss"), sum / targets, 1e-5);
+}
+
+}  // namespace
+}  // namespace ablate::engine

@@ -1,0 +1,224 @@
+// The model family's evaluation in plain ATen operations, row by row, independent of engine/model:
+// what analyses of drawn settings are compared with, by values and through autograd.
+#ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
+#define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/engine/analyze/small_models.h"
+#include "tests/parity/grid.h"
+
+namespace ablate::engine {
+
+// A model of parameters `values` [P] and buffers [1, …], of which a row is read at a time.
+class PlainModel {
+ public:
+  PlainModel(const RunConfig& config, const at::Tensor& values, const at::Tensor& buffers)
+      : model_(config.model), options_(values.options().requires_grad(false)) {
+    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+    for (const ParameterInfo& parameter : layout.parameters) {
+      parameters_[parameter.name] =
+          values.narrow(0, parameter.offset, parameter.size).view(parameter.shape);
+    }
+    for (const BufferInfo& buffer : layout.buffers) {
+      buffers_[buffer.name] = buffers[0].narrow(0, buffer.offset, buffer.size);
+    }
+  }
+
+  // The loss summed over the batch's targets.
+  at::Tensor Loss(const TokenBatch& batch) const {
+    at::Tensor sum = at::zeros({}, options_);
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const auto first = batch.inputs.begin() + row * batch.length;
+      at::Tensor scores = Scores({first, first + batch.lengths[static_cast<size_t>(row)]});
+      const bool last = model_.loss == LossPositions::kLast;
+      if (last) scores = scores.narrow(0, scores.size(0) - 1, 1);
+      const at::Tensor losses = scores.logsumexp(-1).unsqueeze(1) - scores;  // [S, V]
+      for (int64_t i = 0; i < scores.size(0); ++i) {
+        const int64_t at = last ? row : row * batch.length + i;
+        const int64_t target = batch.targets[static_cast<size_t>(at)];
+        if (target != TokenBatch::kIgnored) sum = sum + losses[i][target];
+      }
+    }
+    return sum;
+  }
+
+ private:
+  at::Tensor Scores(const std::vector<int64_t>& tokens) const {  // [T, V]
+    at::Tensor x = Parameter("token_embedding.weight").index_select(0, at::tensor(tokens));
+    const int64_t length = x.size(0);
+    if (model_.positions == Positions::kLearned) {
+      x = x + Parameter("position_embedding.weight").narrow(0, 0, length);
+    } else if (model_.positions == Positions::kSinusoidal) {
+      x = x + Sinusoids(length);
+    }
+    for (int i = 0; i < model_.layers; ++i) {
+      const std::string block = absl::StrCat("block.", i, ".");
+      if (Attends(model_)) {
+        x = Sublayer(x, block + "attention.", HasAttentionNorm(model_),
+                     [&](const at::Tensor& in) { return Attention(in, block + "attention."); });
+      }
+      x = Sublayer(x, block + "feed_forward.", HasFeedForwardNorm(model_),
+                   [&](const at::Tensor& in) { return FeedForward(in, block + "feed_forward."); });
+    }
+    if (model_.norm.final) x = Norm(x, "final_norm");
+    const at::Tensor head = Parameter(model_.tied_head ? "token_embedding.weight" : "head.weight");
+    return WithBias(x.mm(head.t()), "head.bias");
+  }
+
+  template <typename Function>
+  at::Tensor Sublayer(const at::Tensor& x, const std::string& name, bool has_norm,
+                      const Function& function) const {
+    const NormPlacement placement = has_norm ? model_.norm.placement : NormPlacement::kNone;
+    const bool before = placement == NormPlacement::kPre || placement == NormPlacement::kSandwich;
+    at::Tensor update = function(before ? Norm(x, name + "norm") : x);
+    if (placement == NormPlacement::kSandwich) update = Norm(update, name + "post_norm");
+    const at::Tensor sum = model_.residual ? x + model_.residual_scale * update : update;
+    return placement == NormPlacement::kPost ? Norm(sum, name + "norm") : sum;
+  }
+
+  at::Tensor Attention(const at::Tensor& x, const std::string& name) const {
+    const int64_t length = x.size(0), d = x.size(1), size = d / model_.heads;
+    const at::Tensor qkv = Linear(x, name + "qkv");
+    std::vector<at::Tensor> heads;
+    for (int64_t head = 0; head < model_.heads; ++head) {
+      const auto part = [&](int64_t which) { return qkv.narrow(1, which * d + head * size, size); };
+      at::Tensor scores =
+          Turned(part(0)).mm(Turned(part(1)).t()) / std::sqrt(static_cast<double>(size));
+      if (model_.attention.kind == AttentionKind::kSigmoid) {
+        scores = scores + model_.attention.score_bias;
+      }
+      if (model_.attention.causal) {
+        const at::Tensor later = at::ones({length, length}, at::kBool).triu(1);
+        scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
+      }
+      const bool softmax = model_.attention.kind == AttentionKind::kSoftmax;
+      heads.push_back((softmax ? scores.softmax(-1) : scores.sigmoid()).mm(part(2)));
+    }
+    return Linear(at::cat(heads, 1), name + "projection");
+  }
+
+  at::Tensor FeedForward(const at::Tensor& x, const std::string& name) const {
+    return Linear(Activated(Linear(x, name + "up")), name + "down");
+  }
+
+  at::Tensor Activated(const at::Tensor& x) const {
+    switch (model_.activation) {
+      case Activation::kRelu:
+        return x.clamp_min(0);
+      case Activation::kGelu:
+        return x * 0.5 * (1 + (x / std::sqrt(2.0)).erf());
+      case Activation::kGeluTanh:
+        return x * 0.5 * (1 + ((x + 0.044715 * x.pow(3)) * std::sqrt(8 / (4 * M_PI))).tanh());
+      case Activation::kSilu:
+        return x * x.sigmoid();
+      case Activation::kSwiglu:
+        break;
+    }
+    const std::vector<at::Tensor> halves = x.chunk(2, -1);
+    return halves[0] * halves[0].sigmoid() * halves[1];
+  }
+
+  at::Tensor Norm(const at::Tensor& x, const std::string& name) const {
+    const NormConfig& norm = model_.norm;
+    at::Tensor z;
+    if (norm.kind == NormKind::kBatch) {
+      z = (x - Buffer(name + ".running_mean")) /
+          (Buffer(name + ".running_variance") + norm.eps).sqrt();
+    } else if (norm.kind == NormKind::kRms) {
+      z = x / (x.pow(2).mean(-1, true) + norm.eps).sqrt();
+    } else if (norm.kind == NormKind::kL2) {
+      z = x / (x.pow(2).sum(-1, true) + norm.eps).sqrt();
+    } else if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
+      z = (x - x.mean(-1, true)) / (x.std(-1, true, true) + norm.eps);
+    } else {
+      z = (x - x.mean(-1, true)) / (x.var(-1, false, true) + norm.eps).sqrt();
+    }
+    if (norm.gain) z = z * Parameter(name + ".weight");
+    return WithBias(z, name + ".bias");
+  }
+
+  at::Tensor Linear(const at::Tensor& x, const std::string& name) const {
+    return WithBias(x.mm(Parameter(name + ".weight").t()), name + ".bias");
+  }
+
+  at::Tensor WithBias(const at::Tensor& x, const std::string& name) const {
+    return parameters_.count(name) > 0 ? x + Parameter(name) : x;
+  }
+
+  const at::Tensor& Parameter(const std::string& name) const { return parameters_.at(name); }
+  const at::Tensor& Buffer(const std::string& name) const { return buffers_.at(name); }
+
+  at::Tensor Sinusoids(int64_t length) const {
+    at::Tensor table = at::empty({length, model_.width}, at::kDouble);
+    for (int64_t p = 0; p < length; ++p) {
+      for (int64_t j = 0; j < model_.width; ++j) {
+        const double angle =
+            static_cast<double>(p) / std::pow(1e4, static_cast<double>(j - j % 2) / model_.width);
+        table[p][j] = j % 2 == 0 ? std::sin(angle) : std::cos(angle);
+      }
+    }
+    return table.to(options_);
+  }
+
+  // Queries or keys [T, d/H] of one head, by their position where positions are rotary.
+  at::Tensor Turned(const at::Tensor& x) const {
+    if (model_.positions != Positions::kRotary) return x;
+    const int64_t half = x.size(1) / 2;
+    at::Tensor angle = at::empty({x.size(0), half}, at::kDouble);
+    for (int64_t p = 0; p < x.size(0); ++p) {
+      for (int64_t j = 0; j < half; ++j) {
+        angle[p][j] = static_cast<double>(p) *
+                      std::pow(1e4, -static_cast<double>(j) / static_cast<double>(half));
+      }
+    }
+    const at::Tensor cosine = angle.cos().to(x.scalar_type());
+    const at::Tensor sine = angle.sin().to(x.scalar_type());
+    const at::Tensor a = x.narrow(1, 0, half), b = x.narrow(1, half, half);
+    return at::cat({a * cosine - b * sine, b * cosine + a * sine}, 1);
+  }
+
+  const ModelConfig model_;
+  const at::TensorOptions options_;
+  std::map<std::string, at::Tensor> parameters_;  // by name
+  std::map<std::string, at::Tensor> buffers_;
+};
+
+// A random setting of the family by its number, with the parameters and the running statistics of
+// no particular training, and a few rows of several lengths. The precision alone is given.
+inline Material DrawnMaterial(uint64_t number, Precision precision) {
+  const GridCase drawn = DrawCase(number);
+  RunConfig config = ConfigOf(drawn);
+  config.precision = precision;
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
+  at::Tensor values = InitialParameters(config.model, layout, config.seed).to(options);
+  values += 0.2 * R(number, {layout.size}).to(options);
+  at::Tensor buffers = InitialBuffers(layout, config.seed);
+  for (const BufferInfo& buffer : layout.buffers) {
+    if (buffer.role == BufferRole::kFeedback) continue;
+    const at::Tensor moved = 0.3 * R(number + 1, {buffer.size});
+    buffers.narrow(buffers.dim() - 1, buffer.offset, buffer.size) += moved.to(buffers.options());
+  }
+  if (buffers.defined()) buffers = buffers.to(options);
+  Material material;
+  material.subjects.push_back(*ReadSubject(config, CheckpointOf(config, values, buffers)));
+  const auto add = [&](const TokenBatch& batch, int64_t rows) {
+    for (int64_t row = 0; row < std::min(batch.rows, rows); ++row) {
+      material.batches.push_back(batch.Rows(row, 1));
+      material.tokens += material.batches.back().tokens();
+    }
+  };
+  add(drawn.batches[0][0], 2);
+  add(drawn.batches[0][1], 1);
+  return material;
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
