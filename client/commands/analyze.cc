@@ -34,6 +34,7 @@ struct Options {
   std::optional<uint32_t> tokens;
   std::string prompt;
   std::optional<uint32_t> seed;
+  std::string label;
   std::string output;
   bool force = false;
   bool dry_run = false;
@@ -44,7 +45,7 @@ struct Options {
 // A model that was asked for.
 struct Target {
   std::string label;
-  std::string run;
+  v1::AnalysisSubject subject;
 };
 
 // What one call asks for.
@@ -100,17 +101,30 @@ absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const Options& options) {
   if (options.tokens) request.mutable_inputs()->set_tokens(*options.tokens);
   if (!options.prompt.empty()) request.mutable_inputs()->set_prompt(options.prompt);
   if (options.seed) request.set_seed(*options.seed);
+  request.set_label(options.label);
   request.set_validate_only(options.dry_run);
   return request;
+}
+
+// By its cell, so that the experiment has the numbers as metrics.
+v1::AnalysisSubject SubjectOf(const std::string& experiment, const std::string& cell) {
+  v1::AnalysisSubject subject;
+  subject.set_experiment(experiment);
+  subject.set_cell(cell);
+  return subject;
 }
 
 // Appends the models that `text` means.
 absl::Status AddTargets(Connection* connection, const std::string& text,
                         std::vector<Target>* targets) {
+  const std::optional<CellName> cell = ParseCellName(text);
+  if (cell) {
+    targets->push_back({text, SubjectOf(cell->experiment, cell->cell)});
+    return absl::OkStatus();
+  }
   if (!IsExperiment(text)) {
-    const absl::StatusOr<std::string> run = FindRun(connection, text);
-    if (!run.ok()) return run.status();
-    targets->push_back({text, *run});
+    targets->push_back({text, {}});
+    targets->back().subject.set_run(text);
     return absl::OkStatus();
   }
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
@@ -118,7 +132,8 @@ absl::Status AddTargets(Connection* connection, const std::string& text,
   const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
   if (!runs.ok()) return runs.status();
   for (const v1::RunRow& row : runs->rows()) {
-    targets->push_back({absl::StrCat(Id(experiment->name()), "/", row.cell()), row.run()});
+    targets->push_back({absl::StrCat(Id(experiment->name()), "/", row.cell()),
+                        SubjectOf(experiment->name(), row.cell())});
   }
   return absl::OkStatus();
 }
@@ -149,7 +164,7 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
   for (const Target& target : targets) {
     if (each) requests.push_back({target.label, request});
     v1::AnalysisSubject* subject = requests.back().request.add_subjects();
-    subject->set_run(target.run);
+    *subject = target.subject;
     if (options.step) subject->set_step(static_cast<int32_t>(*options.step));
   }
   if (!each && targets.size() == 1) requests[0].label = targets[0].label;
@@ -407,6 +422,8 @@ Action DefineAnalyze(Command* command) {
                   "of about so many tokens of held-out data [by kind]");
   command->Option(&options->prompt, "--prompt", "TEXT", "of this text instead");
   command->Option(&options->seed, "--seed", "N", "of every random draw [0]");
+  command->Option(&options->label, "--label", "LABEL",
+                  "what the experiment calls the numbers, as metrics LABEL/NUMBER [the kind]");
   command->Option(&options->output, "--output,-o", "FILE",
                   "write the arrays of the one analysis, in safetensors; earlier arrays there are "
                   "replaced");

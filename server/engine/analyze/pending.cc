@@ -8,6 +8,5 @@ namespace ablate::engine {
   }
 PENDING(ActivationsOptions)
 PENDING(WeightsOptions)
-PENDING(HessianOptions)
 PENDING(AttentionOptions)
 }  // namespace ablate::engine

@@ -17,6 +17,11 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+// The cell, or the run without its prefix.
+std::string ModelOf(const v1::AnalysisSubject& subject) {
+  return subject.cell().empty() ? subject.run().substr(5) : subject.cell();
+}
+
 class AnalyzeTest : public ClientTest {
  protected:
   using Write = std::function<bool(const v1::Analysis&)>;
@@ -43,7 +48,7 @@ class AnalyzeTest : public ClientTest {
       *analysis->mutable_subjects() = request.subjects();
       analysis->set_name("analyses/none");
       if (!request.subjects().empty()) {
-        analysis->set_name(absl::StrCat("analyses/", request.subjects(0).run().substr(5)));
+        analysis->set_name(absl::StrCat("analyses/", ModelOf(request.subjects(0))));
       }
       analysis->set_state(state_);
       return absl::OkStatus();
@@ -131,7 +136,8 @@ TEST_F(AnalyzeTest, PrintsTheNumbersOfACell) {
   ASSERT_EQ(requests_.size(), 1u);
   EXPECT_TRUE(requests_[0].analysis().has_spectrum());
   ASSERT_EQ(requests_[0].subjects_size(), 1);
-  EXPECT_EQ(requests_[0].subjects(0).run(), "runs/pre-s1");
+  EXPECT_EQ(requests_[0].subjects(0).experiment(), "experiments/small-1a2b");
+  EXPECT_EQ(requests_[0].subjects(0).cell(), "pre-s1");
   EXPECT_FALSE(requests_[0].subjects(0).has_step() || requests_[0].has_inputs() ||
                requests_[0].has_seed() || requests_[0].validate_only())
       << "defaults are the server's";
@@ -205,7 +211,7 @@ TEST_F(AnalyzeTest, ExitsByHowTheyEnded) {
 
 TEST_F(AnalyzeTest, MakesTheOthersWhereTheServerRefusesSome) {
   refuse_ = [](const v1::CreateAnalysisRequest& request) {
-    const bool post = request.subjects(0).run() == "runs/post-s1";
+    const bool post = request.subjects(0).cell() == "post-s1";
     return post ? absl::FailedPreconditionError("it has no checkpoint yet") : absl::OkStatus();
   };
   const Outcome outcome = Run({"analyze", "spectrum", "small"});
