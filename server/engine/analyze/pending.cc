@@ -6,8 +6,6 @@ namespace ablate::engine {
   MadeComputation Compute(const Options&, const Material&) { \
     return absl::UnimplementedError(#Options);               \
   }
-PENDING(ActivationsOptions)
-PENDING(WeightsOptions)
 PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
 PENDING(GradientFlowOptions)
