@@ -53,6 +53,11 @@ struct ActivationsOptions {
 struct WeightsOptions {
   bool histograms = false;
 };
+// Quantiles of so many values are exact; those of more come from a second pass that counts them in
+// bins, as one does for histograms.
+inline constexpr int64_t kExactQuantiles = int64_t{1} << 22;
+inline constexpr int64_t kQuantileBins = 4096;
+inline constexpr int64_t kHistogramBins = 256;
 
 struct CaptureOptions {
   std::vector<std::string> sites;  // at least one

@@ -1,4 +1,5 @@
 // What a spec says that this program does not know is refused, never replaced.
+#include "ablate/v1/analysis_options.pb.h"
 #include "server/spec/engine_config.h"
 
 #include <set>
@@ -147,9 +148,10 @@ void Describe(const google::protobuf::Descriptor* type, const std::string& path,
 TEST(ConfigVersionTest, RisesWithTheSpec) {
   std::string text;
   Describe(v1::RunSpec::descriptor(), "", &text);
-  EXPECT_EQ(engine::kConfigVersion, 3u);
+  Describe(v1::AnalysisKind::descriptor(), "", &text);
+  EXPECT_EQ(engine::kConfigVersion, 4u);
   EXPECT_EQ(ShortHash(text), "dyrssvauncaj")
-      << "A spec can say something else than before. Raise engine::kConfigVersion, so that workers "
+      << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, so that workers "
          "which don't know it are not granted runs that say it, and note both here.";
 }
 

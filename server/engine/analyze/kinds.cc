@@ -143,19 +143,38 @@ Problems CheckActivations(const AnalysisOptions& options, const ModelConfig& mod
   return CheckRowSites(Of<ActivationsOptions>(options).sites, model);
 }
 
-constexpr uint64_t kExactQuantiles = uint64_t{1} << 22;  // values that are kept for them
+// Of the values at several places, so many at each: what summing them up carries, and the arrays;
+// the passes that it takes stand for forwards.
+AnalysisCost ValuesCost(const std::vector<uint64_t>& values, bool histograms, Precision precision) {
+  constexpr auto kExact = static_cast<uint64_t>(kExactQuantiles);
+  const uint64_t histogram = histograms ? 8 * static_cast<uint64_t>(kHistogramBins) : 0;
+  AnalysisCost cost = {histograms ? 2.0 : 1.0, 0, histograms ? 8 + histogram : 0};
+  for (const uint64_t of : values) {
+    const bool exact = of <= kExact;
+    if (!exact) cost.forwards = 2;
+    cost.state_bytes += histogram + (exact ? BytesOf(precision) * of : 8 * kQuantileBins);
+    cost.array_bytes += histogram;
+  }
+  return cost;
+}
 
 AnalysisCost ActivationsCost(const AnalysisOptions& options, const RunConfig& config,
                              uint64_t tokens, size_t) {
-  const auto& sites = Of<ActivationsOptions>(options).sites;
-  const uint64_t count = sites.empty() ? States(config.model) : sites.size();
-  const uint64_t kept = std::min(kExactQuantiles, tokens * WidthOf(config));
-  return {2, 8 * count * kept, 8 * 4096 * count};
+  const auto& activations = Of<ActivationsOptions>(options);
+  std::vector<uint64_t> values = FeaturesAtAll(activations.sites, config.model);
+  for (uint64_t& of : values) of *= tokens;
+  return ValuesCost(values, activations.histograms, config.precision);
 }
 
-AnalysisCost WeightsCost(const AnalysisOptions&, const RunConfig& config, uint64_t, size_t) {
-  const uint64_t tensors = MakeLayout(config.model).parameters.size();
-  return {0, 0, 8 * 4096 * tensors};
+AnalysisCost WeightsCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                         size_t) {
+  std::vector<uint64_t> values;
+  for (const ParameterInfo& parameter : MakeLayout(config.model).parameters) {
+    values.push_back(static_cast<uint64_t>(parameter.size));
+  }
+  AnalysisCost cost = ValuesCost(values, Of<WeightsOptions>(options).histograms, config.precision);
+  cost.forwards = 0;
+  return cost;
 }
 
 Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) {

@@ -2,11 +2,7 @@
 #include "server/engine/analyze/computation.h"
 
 namespace ablate::engine {
-#define PENDING(Options)                                     \
-  MadeComputation Compute(const Options&, const Material&) { \
-    return absl::UnimplementedError(#Options);               \
-  }
-PENDING(ActivationsOptions)
-PENDING(WeightsOptions)
-PENDING(AttentionOptions)
+MadeComputation Compute(const AttentionOptions&, const Material&) {
+  return absl::UnimplementedError("attention");
+}
 }  // namespace ablate::engine

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/small_models.h"
+#include "tests/engine/analyze/values_by_hand.h"
+
+namespace ablate::engine {
+namespace {
+
+TEST(ActivationsTest, GiveTheOracle) {
+  const AnalysisResult result = Analyzed({ActivationsOptions{}, {ModelM()}, {8, ""}});
+  ExpectOracle(NumberIn(result, "mean/block.0.output"), -0.3026416457);
+  ExpectOracle(NumberIn(result, "variance/block.0.output"), 10.57938666);
+  ExpectOracle(NumberIn(result, "skewness/block.0.output"), -0.1984312881);
+  ExpectOracle(NumberIn(result, "kurtosis/block.0.output"), 1.949549663);
+  EXPECT_EQ(result.numbers.size(), 3u * 14);
+  EXPECT_TRUE(result.arrays.empty());
+  EXPECT_EQ(result.notes[0], "of 8 tokens");
+  EXPECT_EQ(result.notes[1], "places in their order: embedding, block.0.output, block.1.output");
+}
+
+TEST(ActivationsTest, HaveHistogramsWhereAsked) {
+  const AnalysisRequest request = {ActivationsOptions{{}, true}, {ModelM()}, {8, ""}};
+  const AnalysisResult result = Analyzed(request);
+  EXPECT_TRUE(ArrayIn(result, "histogram").sum(1).equal(at::full({3}, 32.0, at::kDouble)));
+  uint64_t bytes = 0;
+  for (const AnalysisArray& array : result.arrays) bytes += array.bytes.size();
+  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
+  EXPECT_EQ(cost.array_bytes, bytes);
+  EXPECT_EQ(cost.forwards, 2);
+}
+
+TEST(ActivationsTest, AreUndefinedWhereAValueIsNotFinite) {
+  at::Tensor rows = R(1, {6, 3});
+  rows[2][1] = std::numeric_limits<double>::infinity();
+  const auto [subject, prompt] = ModelOfRows(rows);
+  const AnalysisResult result =
+      Analyzed({ActivationsOptions{{"embedding"}, true}, {subject}, {0, prompt}});
+  EXPECT_EQ(ReasonIn(result, "mean/embedding"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(result, "largest_feature/embedding"), Undefined::kNonFinite);
+}
+
+TEST(ActivationsTest, GoOnFromAnyPiece) {
+  for (const uint64_t number : {0, 3}) {
+    const AnalysisRequest request = {
+        ActivationsOptions{{}, true}, {DrawnSubject(number)}, {60, ""}};
+    ExpectSameResults(AnalyzedInParts(request), Analyzed(request));
+  }
+}
+
+TEST(ActivationsTest, AgreeWithEachDefinitionOverTheFamily) {
+  for (uint64_t number = 0; number < 24; ++number) {
+    SCOPED_TRACE(number);
+    const RunConfig run = DrawnRun(number);
+    const std::vector<std::string> sites = {"embedding", "block.0.feed_forward.output", "logits"};
+    const AnalysisRequest request = {ActivationsOptions{sites}, {SubjectOf(run, number)}, {60, ""}};
+    const absl::StatusOr<Material> material = ReadMaterial(request);
+    ASSERT_TRUE(material.ok()) << material.status();
+    const AnalysisResult result = Analyzed(request);
+    const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
+    for (const std::string& site : sites) {
+      const at::Tensor rows = RowsAlone(*material, material->subjects[0], site);
+      ExpectValues(result, site, rows, tolerance);
+      const at::Tensor squares = rows.square().sum(0);
+      EXPECT_NEAR(NumberIn(result, "largest_feature_share/" + site),
+                  (squares.max() / squares.sum()).item<double>(), tolerance);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine
