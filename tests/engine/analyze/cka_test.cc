@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/analyze/hsic.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/small_models.h"
@@ -285,6 +286,29 @@ TEST(CkaTest, RefusesTheBiasedEstimateBeyondItsMemory) {
   const auto made = MakeCka(std::get<CkaOptions>(request.options), *material, 100);
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(made.status().message(), HasSubstr("estimator: biased needs sums of all pairs"));
+}
+
+TEST(CkaTest, CostsWhatItCarries) {
+  const AnalysisOptions small = CkaOptions{};
+  const AnalysisCost exact = KindOf(small).cost(small, ModelM().config, 8, 2);
+  EXPECT_EQ(exact.forwards, 2);
+  EXPECT_EQ(exact.state_bytes, 8u * 4 * 4 * 21);  // of six representations, each with itself, too
+  EXPECT_EQ(exact.array_bytes, 2u * 8 * 6 * 6);
+
+  RunConfig run;
+  run.model.layers = 12;
+  run.model.width = 768;
+  CkaOptions many = {{"embedding"}};
+  for (int i = 0; i < 12; ++i) {
+    for (const char* site : {"attention.input", "attention.output", "feed_forward.output"}) {
+      many.sites.push_back(absl::StrCat("block.", i, ".", site));
+    }
+    many.sites.push_back(absl::StrCat("block.", i, ".output"));
+  }
+  const AnalysisOptions large = many;
+  const AnalysisCost blocks = KindOf(large).cost(large, run, 20'000, 1);
+  EXPECT_EQ(blocks.forwards, 4);  // 12 of 39 blocks at a time
+  EXPECT_EQ(blocks.state_bytes, 12u * 512 * 4 * 49 * 768 + 49u * 8 * 512 * 512);
 }
 
 TEST(CkaTest, GoesOnFromAnyPiece) {

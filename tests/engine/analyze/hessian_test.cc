@@ -10,6 +10,7 @@
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"
 #include "tests/engine/analyze/small_models.h"
+#include "tests/engine/analyze/stops.h"
 
 namespace ablate::engine {
 namespace {
@@ -240,6 +241,10 @@ TEST_F(HessianTest, DoesNotNoticeWhereItIsCut) {
   ExpectSameBitsWhereverItIsCut(
       {HessianOptions{1, 4, 2, 1}, {UntrainedSubject(config)}, {1000, ""}});
   ExpectSameBitsWhereverItIsCut({HessianOptions{1, 30, 1, 1}, {TinySubject()}, {1000, ""}});
+}
+
+TEST_F(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
+  ExpectNothingOfWhatWasStopped(HessianOptions{1, 3, 2, 2}, DrawnMaterial(2, Precision::kFloat64));
 }
 
 // The whole computation, batch by batch; the plain model's product by automatic differentiation of

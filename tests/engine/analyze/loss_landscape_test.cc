@@ -7,6 +7,7 @@
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"
 #include "tests/engine/analyze/small_models.h"
+#include "tests/engine/analyze/stops.h"
 
 namespace ablate::engine {
 namespace {
@@ -261,6 +262,11 @@ TEST_F(LossLandscapeTest, DoesNotNoticeWhereItIsCut) {
   config.precision = Precision::kFloat32;
   ExpectSameBitsWhereverItIsCut(
       {Lines(Direction::kLayer, 1, 1, 3), {UntrainedSubject(config)}, {1000, ""}});
+}
+
+TEST_F(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
+  ExpectNothingOfWhatWasStopped(Lines(Direction::kFilter, 2, 1, 3),
+                                DrawnMaterial(2, Precision::kFloat64));
 }
 
 // The whole computation, batch by batch, beside the plain model at the same points.
