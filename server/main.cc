@@ -77,7 +77,8 @@ void Define(CLI::App& app, Flags& flags) {
          "go on from there, such as 500MB; the oldest go first, 0 keeps none (default: 2GB)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
       ->check(CLI::Range(uint64_t{0}, kMaxLastStates));
-  app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
+  app.add_option("--resume-every", flags.resume_every,
+                 "seconds between saved states of a run, or of an analysis")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   app.add_option("--worker-silence", flags.worker_silence,
@@ -140,7 +141,8 @@ launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role
   command.program = std::filesystem::absolute(flags.worker).string();
   command.arguments = {absl::StrCat("--server=", launch::SocketAddress(home.worker_socket)),
                        absl::StrCat("--role=", role), absl::StrCat("--name=", name),
-                       absl::StrCat("--lock=", home.run_folder, "/", name, ".lock")};
+                       absl::StrCat("--lock=", home.run_folder, "/", name, ".lock"),
+                       absl::StrCat("--resume-every=", flags.resume_every)};
   command.log_file = absl::StrCat(home.log_folder, "/", name, ".log");
   command.pid_file = absl::StrCat(home.run_folder, "/", name, ".pid");
   return command;
@@ -149,7 +151,6 @@ launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role
 std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launch::Home& home) {
   if (flags.no_workers) return {};
   launch::WorkerCommand trainer = CpuWorker(kTrainer, "train", flags, home);
-  trainer.arguments.push_back(absl::StrCat("--resume-every=", flags.resume_every));
   if (flags.lanes > 0) trainer.arguments.push_back(absl::StrCat("--lanes=", flags.lanes));
   return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
 }

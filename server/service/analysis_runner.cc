@@ -137,7 +137,10 @@ void AnalysisRunner::OnSaved(const std::string& id, const worker::v1::AnalysisSa
   {
     MutexLock lock(&mutex_);
     const auto open = open_.find(id);
-    if (open != open_.end()) open->second.progress = saved.progress();
+    if (open != open_.end()) {
+      open->second.progress = saved.progress();
+      if (!saved.state_blob().empty()) open->second.failures = 0;
+    }
   }
   // What only says how far it is need not survive the server.
   if (!saved.state_blob().empty() || saved.yielded()) {
@@ -204,11 +207,8 @@ bool AnalysisRunner::TriesAgain(const std::string& id) {
   MutexLock lock(&mutex_);
   const auto found = open_.find(id);
   if (found == open_.end()) return false;
-  Open& open = found->second;
-  open.failures = open.progress > open.failed_at ? 1 : open.failures + 1;
-  open.failed_at = open.progress;
-  pins_->DropLease(open.request);
-  return open.failures < kMaxFailures;
+  pins_->DropLease(found->second.request);
+  return ++found->second.failures < kMaxFailures;
 }
 
 void AnalysisRunner::Forget(const std::string& id) {

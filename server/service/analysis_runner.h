@@ -25,7 +25,7 @@ namespace ablate::service {
 // asked for, so that what is stored of an analysis is never older than what is done next with it.
 class AnalysisRunner {
  public:
-  // So many ends of its worker in a row, without a piece made between them, fail an analysis.
+  // So many ends of its worker in a row, without a state saved between them, fail an analysis.
   static constexpr int kMaxFailures = 3;
 
   // `watches` are woken whenever an analysis changed. What is pointed to outlives this.
@@ -52,8 +52,7 @@ class AnalysisRunner {
   struct Open {
     std::string request;  // its id at schedule::Analyses; empty until it has one
     double progress = 0;
-    double failed_at = -1;  // progress at the last end of its worker
-    int failures = 0;       // in a row without progress
+    int failures = 0;     // ends of its worker since it was saved
   };
 
   void Loop();

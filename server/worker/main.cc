@@ -61,7 +61,8 @@ void Define(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--lock", flags.lock, "file that the one worker of this device holds a lock on");
-  app.add_option("--resume-every", flags.resume_every, "seconds between resume states of a run")
+  app.add_option("--resume-every", flags.resume_every,
+                 "seconds between saved states of a run, or of an analysis")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   app.add_option("--flush-every", flags.flush_every, "seconds between reports of a run's points")
@@ -72,7 +73,7 @@ void Define(CLI::App& app, Flags& flags) {
 // Options of training say nothing about analyses; the one that is given all the same, or empty.
 std::string Misplaced(const CLI::App& app, const Flags& flags) {
   if (flags.role == "train") return "";
-  for (const char* option : {"--lanes", "--resume-every", "--flush-every"}) {
+  for (const char* option : {"--lanes", "--flush-every"}) {
     if (app.count(option) > 0) return option;
   }
   return "";
@@ -187,6 +188,7 @@ WorkerOptions OptionsOf(const Flags& flags) {
   options.executor.resume_every = absl::Seconds(flags.resume_every);
   options.make_trainer = engine::MakeTrainer;
   options.analysis = {engine::GenerateSamples, engine::MakeAnalysis, {}};
+  options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
   const bool trains = options.attach.hello.role() == v1::TRAIN;
   options.prepare_lane = [trains] {
     engine::PrepareLaneThread();

@@ -1,0 +1,98 @@
+// Analyses with the real programs: numbers, arrays, metrics of the experiment, and that a short one
+// is not held up by a long one.
+#include <algorithm>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class AnalysesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_.Up({"--lanes", "1"});
+    experiment_ =
+        server_.Json({"submit", "-", "--wait", "--json"},
+                     SmallNames("names", 60, "seeds: {count: 2}\n"))["experiment"]["name"];
+  }
+
+  PersonalServer server_;
+  std::string experiment_;
+};
+
+TEST_F(AnalysesTest, GivesNumbersOfOneCellAndItsArrays) {
+  const std::string file = server_.home() + "/arrays.safetensors";
+  const nlohmann::json analysis =
+      server_.Json({"analyze", "spectrum", experiment_ + "/s0", "--json", "-o", file});
+  EXPECT_EQ(analysis["state"], "DONE");
+  EXPECT_GE(analysis["numbers"]["participation_ratio"]["value"], 1);
+  EXPECT_THAT(std::string(analysis["artifact"]), SizeIs(64));
+  EXPECT_THAT(ReadFile(file), HasSubstr("\"axes.singular_values\":\"direction\""));
+  const nlohmann::json again = server_.Json({"analyze", "spectrum", experiment_ + "/s0", "--json"});
+  EXPECT_EQ(again, analysis) << "it is stored, not made again";
+}
+
+TEST_F(AnalysesTest, MakesEveryKindOfATrainedModel) {
+  for (const char* kind :
+       {"spectrum", "cka", "activations", "loss_landscape", "hessian", "gradient_flow",
+        "gradient_alignment", "norm_jacobian", "norm_statistics", "attention", "remove"}) {
+    const nlohmann::json analysis =
+        server_.Json({"analyze", kind, experiment_ + "/s0", "--tokens", "300", "--json"});
+    EXPECT_EQ(analysis["state"], "DONE") << kind;
+    EXPECT_THAT(analysis["numbers"], Not(IsEmpty())) << kind;
+  }
+  const nlohmann::json weights =
+      server_.Json({"analyze", "weights", experiment_ + "/s0", "--json"});
+  EXPECT_EQ(weights["state"], "DONE");
+  const nlohmann::json response = server_.Json({"analyze", "norm_response", "--json"});
+  EXPECT_EQ(response["state"], "DONE");
+  const nlohmann::json capture = server_.Json(
+      {"analyze", "capture", experiment_ + "/s0", "--set", "sites=[logits]", "--json"});
+  EXPECT_EQ(capture["state"], "DONE");
+}
+
+TEST_F(AnalysesTest, AreMetricsOfTheExperiment) {
+  ASSERT_EQ(server_.Ablate({"analyze", "spectrum", experiment_}).exit_code, 0);
+  ASSERT_EQ(server_.Ablate({"analyze", "spectrum", experiment_ + "/s0", "--at", "0"}).exit_code, 0);
+  const Output metrics =
+      server_.Ablate({"metrics", experiment_, "--key", "spectrum/participation_ratio", "--csv"});
+  ASSERT_EQ(metrics.exit_code, 0) << metrics.err;
+  EXPECT_EQ(std::count(metrics.out.begin(), metrics.out.end(), '\n'), 4) << metrics.out;
+  const Output compared = server_.Ablate({"compare", experiment_, "--key", "spectrum/stable_rank"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  const Output exported = server_.Ablate({"export", experiment_, "--format", "csv", "-o", "-"});
+  EXPECT_THAT(exported.out, HasSubstr("spectrum/isoscore"));
+  const Output twin =
+      server_.Ablate({"analyze", "spectrum", experiment_ + "/s0", "--set", "site=embedding"});
+  EXPECT_EQ(twin.exit_code, 1);
+  EXPECT_THAT(twin.err, HasSubstr("another label"));
+  EXPECT_EQ(server_
+                .Ablate({"analyze", "spectrum", experiment_ + "/s0", "--set", "site=embedding",
+                         "--label", "embedding-spectrum"})
+                .exit_code,
+            0);
+}
+
+TEST_F(AnalysesTest, AShortOneGoesBetweenThePiecesOfALongOne) {
+  const std::vector<std::string> lengthy = {
+      "analyze", "hessian", experiment_ + "/s0", "--set", "trace_samples=10000", "--no-wait"};
+  ASSERT_EQ(server_.Ablate(lengthy).exit_code, 0);
+  EXPECT_EQ(server_.Ablate({"analyze", "spectrum", experiment_ + "/s1"}).exit_code, 0);
+  const nlohmann::json list = server_.Json({"analyses", experiment_, "--json"});
+  const nlohmann::json& all = list.is_array() ? list : list["analyses"];
+  for (const nlohmann::json& analysis : all) {
+    if (!analysis["analysis"].contains("hessian")) continue;
+    EXPECT_THAT(std::string(analysis["state"]), testing::AnyOf("RUNNING", "QUEUED"));
+    EXPECT_EQ(server_.Ablate({"cancel", analysis["name"]}).exit_code, 0);
+  }
+}
+
+}  // namespace
+}  // namespace ablate::e2e
