@@ -12,5 +12,4 @@ PENDING(WeightsOptions)
 PENDING(CaptureOptions)
 PENDING(LossLandscapeOptions)
 PENDING(HessianOptions)
-PENDING(AttentionOptions)
 }  // namespace ablate::engine
