@@ -123,10 +123,10 @@ class AttentionLook : public Computation {
       Describe("row_mass", heads.select(-1, kRowMass), std::nullopt, &result);
       Describe("share_entropy", heads.select(-1, kRowEntropy), std::nullopt, &result);
     }
-    DescribePairs("head_distance", pairs_.select(-1, kDistance) / rows_, &result);
-    DescribePairs("head_distance_without_first",
-                  pairs_.select(-1, kDistanceWithoutFirst) / pairs_.select(-1, kRowsWithoutFirst),
-                  &result);
+    const at::Tensor distances = pairs_.select(-1, kDistance);
+    DescribePairs("head_distance", distances, rows_.expand_as(distances), &result);
+    DescribePairs("head_distance_without_first", pairs_.select(-1, kDistanceWithoutFirst),
+                  pairs_.select(-1, kRowsWithoutFirst), &result);
     Add("mean_map_entropy", means_[-1] / rows_, unequal, &result);
     for (int64_t i = 0; i < model_.layers; ++i) {
       Add(absl::StrCat("mean_map_entropy/block.", i), means_[i] / rows_, unequal, &result);
@@ -174,7 +174,8 @@ class AttentionLook : public Computation {
     const int64_t others = a.size(2) - 1;
     const at::Tensor first = a.narrow(2, 1, others), second = b.narrow(2, 1, others);
     const at::Tensor mass = first.sum(-1), other_mass = second.sum(-1);  // [B, T]
-    const at::Tensor counts = rows.keys.ge(3).logical_and(mass.gt(0)).logical_and(other_mass.gt(0));
+    const at::Tensor none = mass.le(0).logical_or(other_mass.le(0));
+    const at::Tensor counts = rows.keys.ge(3).logical_and(none.logical_not());
     const at::Tensor apart =
         RowDivergences(first / mass.unsqueeze(-1), second / other_mass.unsqueeze(-1));
     return at::stack({rows.Of(RowDivergences(a, b), 1).sum(),
@@ -206,13 +207,12 @@ class AttentionLook : public Computation {
     }
   }
 
-  // Of values by pair, [layers, H, H], NaN for those without a row: their mean in every block.
-  void DescribePairs(const std::string& name, const at::Tensor& values,
+  // Of sums over rows, and the rows, of each pair of heads, [layers, H, H]: the mean over pairs.
+  void DescribePairs(const std::string& name, const at::Tensor& sums, const at::Tensor& rows,
                      AnalysisResult* result) const {
-    const at::Tensor diagonal = at::eye(model_.heads, at::kBool);
-    const at::Tensor used =
-        diagonal.logical_or(values.isfinite()).logical_and(diagonal.logical_not());
-    const at::Tensor known = values.masked_fill(used.logical_not(), 0);
+    const at::Tensor two = at::eye(model_.heads, at::kBool).logical_not();
+    const at::Tensor used = rows.gt(0).logical_and(two);
+    const at::Tensor known = (sums / rows).masked_fill(used.logical_not(), 0);
     const auto mean = [&](const at::Tensor& of, const at::Tensor& is_used,
                           const std::string& full) {
       const at::Tensor count = is_used.sum();
@@ -226,8 +226,7 @@ class AttentionLook : public Computation {
     for (int64_t i = 0; i < model_.layers; ++i) {
       mean(known[i], used[i], absl::StrCat(name, "/block.", i));
     }
-    const bool all =
-        used.sum().item<int64_t>() == model_.layers * model_.heads * (model_.heads - 1);
+    const bool all = at::equal(used, two.expand_as(used));
     if (Normalised() && all && rows_.item<double>() > 0) {
       result->arrays.push_back(ArrayOf(name, {"block", "head", "other_head"}, known));
     }

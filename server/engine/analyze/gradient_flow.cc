@@ -84,8 +84,9 @@ class GradientFlow : public Computation {
     const bool all = logarithms.size() == sites_.size();
     result->numbers.push_back(all ? NumberOf("log_slope", SlopeOf(logarithms))
                                   : UndefinedNumber("log_slope", Undefined::kZeroGradient));
-    result->numbers.push_back(last > 0
-                                  ? NumberOf("vanished_states", static_cast<double>(vanished))
+    if (!std::isfinite(sum)) vanished = sum;  // what is no number is not small
+    result->numbers.push_back(last != 0
+                                  ? NumberOf("vanished_states", vanished)
                                   : UndefinedNumber("vanished_states", Undefined::kZeroGradient));
     result->arrays.push_back(ArrayOf("gradient", {"state"}, norms));
   }

@@ -121,6 +121,14 @@ TEST(AttentionTest, IsUndefinedWithoutAChoice) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(AttentionTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed({AttentionOptions{}, {DivergedModelM()}, {40, ""}});
+  for (const char* name :
+       {"entropy", "head_distance/block.1", "mean_map_entropy", "head_distance_without_first"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
+  }
+}
+
 TEST(AttentionTest, TellsTheMassOfRowsThatAreNotNormalised) {
   AnalysisSubject subject = ModelM();
   const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values[0];

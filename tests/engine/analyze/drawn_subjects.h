@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,17 @@ inline AnalysisSubject DrawSubject(uint64_t number) {
     buffers = buffers.to(options);
   }
   return {run, CheckpointOf(run, values.to(options), buffers)};
+}
+
+// A model that has diverged: one weight of its first block is no number.
+inline AnalysisSubject DivergedModelM() {
+  const RunConfig run = ModelM().config;
+  const SubjectModel model = *ReadSubject(run, ModelM().checkpoint);
+  for (const ParameterInfo& parameter : model.layout.parameters) {
+    if (parameter.name != "block.0.attention.qkv.weight") continue;
+    model.values[0][parameter.offset].fill_(std::numeric_limits<double>::quiet_NaN());
+  }
+  return {run, CheckpointOf(run, model.values[0])};
 }
 
 // Equal up to 1e-9 of it in float64 and 1e-5 in float32, where values about 1 are no smaller.

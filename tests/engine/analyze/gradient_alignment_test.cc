@@ -89,6 +89,13 @@ TEST(GradientAlignmentTest, IsUndefinedWhereASideIsZero) {
   EXPECT_EQ(ReasonIn(nothing, "norm_ratio"), Undefined::kZeroGradient);
 }
 
+TEST(GradientAlignmentTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed(AlignmentRequest(DivergedModelM()));
+  for (const char* name : {"cosine", "norm_ratio", "cosine/block.0", "norm_ratio/head.weight"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
+  }
+}
+
 TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {
   int aligned = 0;
   for (uint64_t number = 0; number < 40; ++number) {

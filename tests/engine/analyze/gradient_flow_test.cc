@@ -87,6 +87,15 @@ TEST(GradientFlowTest, HasNoLogarithmWhereAGradientIsZero) {
   EXPECT_EQ(ReasonIn(nothing, "vanished_states"), Undefined::kZeroGradient);
 }
 
+TEST(GradientFlowTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed(FlowRequest(DivergedModelM()));
+  for (const char* name :
+       {"gradient/embedding", "gradient_ratio/embedding", "log_slope", "vanished_states",
+        "parameter_gradient", "relative_gradient/block.0.feed_forward.up.weight"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
+  }
+}
+
 TEST(GradientFlowTest, AddsUpTheSquaresOfBlocksAndTensors) {
   const AnalysisResult result = Analyzed(FlowRequest(DrawSubject(6)));
   double tensors = 0, all = 0;

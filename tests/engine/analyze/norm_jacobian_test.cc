@@ -109,6 +109,12 @@ TEST(NormJacobianTest, IsUndefinedWhereNothingComesBack) {
   EXPECT_EQ(ReasonIn(flat, "cosine_identity/final_norm"), Undefined::kZeroDenominator);
 }
 
+TEST(NormJacobianTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed(JacobianRequest(DivergedModelM()));
+  EXPECT_EQ(ReasonIn(result, "r_mean"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(result, "cosine_identity/final_norm"), Undefined::kNonFinite);
+}
+
 TEST(NormJacobianTest, RefusesOneTokenForABatchNorm) {
   auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
   RunConfig& run = subject.config;
