@@ -1,6 +1,6 @@
 // Trained-looking models of random settings of the whole family, and what analyses of them read.
-#ifndef ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
-#define ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
+#ifndef ABLATE_TESTS_ENGINE_ANALYZE_RANDOM_SUBJECTS_H_
+#define ABLATE_TESTS_ENGINE_ANALYZE_RANDOM_SUBJECTS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -87,4 +87,4 @@ inline void ExpectNearIn(Precision precision, double value, double expected, dou
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
+#endif  // ABLATE_TESTS_ENGINE_ANALYZE_RANDOM_SUBJECTS_H_
