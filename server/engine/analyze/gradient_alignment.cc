@@ -91,8 +91,8 @@ class GradientAlignment : public Computation {
       numbers->push_back(defined ? NumberOf(name + place, value)
                                  : UndefinedNumber(name + place, Undefined::kZeroGradient));
     };
-    add("cosine", products.first > 0 && products.second > 0, products.cosine());
-    add("norm_ratio", products.second > 0, std::sqrt(products.first / products.second));
+    add("cosine", products.first != 0 && products.second != 0, products.cosine());
+    add("norm_ratio", products.second != 0, std::sqrt(products.first / products.second));
   }
 
   // Of the linears that hand gradients back through a matrix in their weight's place.
@@ -109,7 +109,7 @@ class GradientAlignment : public Computation {
             GradientProducts::Of(values.narrow(0, parameter.offset, parameter.size),
                                  buffers.narrow(0, buffer.offset, buffer.size));
         const std::string name = "weight_cosine/" + linear;
-        result->numbers.push_back(products.first > 0 && products.second > 0
+        result->numbers.push_back(products.first != 0 && products.second != 0
                                       ? NumberOf(name, products.cosine())
                                       : UndefinedNumber(name, Undefined::kZeroDenominator));
       }

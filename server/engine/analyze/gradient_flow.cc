@@ -69,22 +69,24 @@ class GradientFlow : public Computation {
     const at::Tensor norms = squares_.sqrt();  // [states]
     std::vector<double> logarithms;
     const double last = norms[-1].item<double>();
-    int64_t vanished = 0;
+    double vanished = 0, sum = 0;
     std::vector<AnalysisNumber> ratios;
     for (size_t l = 0; l < sites_.size(); ++l) {
       const std::string place = PlaceOf(sites_[l]);
       const double norm = norms[static_cast<int64_t>(l)].item<double>();
       result->numbers.push_back(NumberOf("gradient/" + place, norm));
       ratios.push_back(RatioOf("gradient_ratio/" + place, norm, last, Undefined::kZeroGradient));
-      if (norm > 0) logarithms.push_back(std::log(norm));
+      if (norm != 0) logarithms.push_back(std::log(norm));
       if (norm < kVanished * last) ++vanished;
+      sum += norm;
     }
     for (AnalysisNumber& ratio : ratios) result->numbers.push_back(std::move(ratio));
     const bool all = logarithms.size() == sites_.size();
     result->numbers.push_back(all ? NumberOf("log_slope", SlopeOf(logarithms))
                                   : UndefinedNumber("log_slope", Undefined::kZeroGradient));
-    result->numbers.push_back(last > 0
-                                  ? NumberOf("vanished_states", static_cast<double>(vanished))
+    if (!std::isfinite(sum)) vanished = sum;  // what is no number is not small
+    result->numbers.push_back(last != 0
+                                  ? NumberOf("vanished_states", vanished)
                                   : UndefinedNumber("vanished_states", Undefined::kZeroGradient));
     result->arrays.push_back(ArrayOf("gradient", {"state"}, norms));
   }
@@ -123,8 +125,8 @@ class GradientFlow : public Computation {
   }
 
   static AnalysisNumber RatioOf(std::string name, double value, double by, Undefined without) {
-    return by > 0 ? NumberOf(std::move(name), value / by)
-                  : UndefinedNumber(std::move(name), without);
+    return by != 0 ? NumberOf(std::move(name), value / by)
+                   : UndefinedNumber(std::move(name), without);
   }
 
   const Material& material_;

@@ -302,12 +302,14 @@ Problems CheckAttention(const AnalysisOptions&, const ModelConfig& model) {
 
 AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                            size_t) {
-  const uint64_t heads = static_cast<uint64_t>(config.model.layers) * config.model.heads;
-  const bool maps = !Of<AttentionOptions>(options).maps.empty();
-  const uint64_t bytes =
-      8 * heads * (8 + static_cast<uint64_t>(config.model.heads)) +
-      (maps ? 8 * (heads + config.model.layers + 1) * Squared(std::min<uint64_t>(tokens, 512)) : 0);
-  return {1, bytes, bytes};
+  const auto layers = static_cast<uint64_t>(config.model.layers);
+  const auto heads = static_cast<uint64_t>(config.model.heads);
+  const uint64_t sums = 8 * layers * (heads * (4 + 3 * heads) + 1);
+  uint64_t maps = 0;  // at most
+  if (!Of<AttentionOptions>(options).maps.empty()) {
+    maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min<uint64_t>(tokens, 512));
+  }
+  return {1, sums + maps, sums + maps};
 }
 
 Problems CheckRemove(const AnalysisOptions& options, const ModelConfig& model) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -151,6 +152,17 @@ inline void ExpectSameResults(const AnalysisResult& a, const AnalysisResult& b) 
     EXPECT_EQ(a.arrays[i].bytes, b.arrays[i].bytes) << a.arrays[i].name;
   }
   EXPECT_EQ(a.notes, b.notes);
+}
+
+// A model that has diverged: one weight of its first block is no number.
+inline AnalysisSubject DivergedModelM() {
+  const RunConfig run = ModelM().config;
+  const SubjectModel model = *ReadSubject(run, ModelM().checkpoint);
+  for (const ParameterInfo& parameter : model.layout.parameters) {
+    if (parameter.name != "block.0.attention.qkv.weight") continue;
+    model.values[0][parameter.offset].fill_(std::numeric_limits<double>::quiet_NaN());
+  }
+  return {run, CheckpointOf(run, model.values[0])};
 }
 
 // Equal up to 1e-9 of it in float64 and 1e-5 in float32, where values about 1 are no smaller.

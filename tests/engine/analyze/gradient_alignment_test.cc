@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 
 namespace ablate::engine {
 namespace {
@@ -87,6 +87,13 @@ TEST(GradientAlignmentTest, IsUndefinedWhereASideIsZero) {
   const AnalysisResult nothing = Analyzed({GradientAlignmentOptions{}, {subject}, {0, prompt}});
   EXPECT_EQ(ReasonIn(nothing, "cosine"), Undefined::kZeroGradient);
   EXPECT_EQ(ReasonIn(nothing, "norm_ratio"), Undefined::kZeroGradient);
+}
+
+TEST(GradientAlignmentTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed(AlignmentRequest(DivergedModelM()));
+  for (const char* name : {"cosine", "norm_ratio", "cosine/block.0", "norm_ratio/head.weight"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
+  }
 }
 
 TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {

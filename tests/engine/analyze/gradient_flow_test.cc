@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 
 namespace ablate::engine {
 namespace {
@@ -85,6 +85,15 @@ TEST(GradientFlowTest, HasNoLogarithmWhereAGradientIsZero) {
   const AnalysisResult nothing = Analyzed({GradientFlowOptions{}, {subject}, {0, prompt}});
   EXPECT_EQ(ReasonIn(nothing, "gradient_ratio/embedding"), Undefined::kZeroGradient);
   EXPECT_EQ(ReasonIn(nothing, "vanished_states"), Undefined::kZeroGradient);
+}
+
+TEST(GradientFlowTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed(FlowRequest(DivergedModelM()));
+  for (const char* name :
+       {"gradient/embedding", "gradient_ratio/embedding", "log_slope", "vanished_states",
+        "parameter_gradient", "relative_gradient/block.0.feed_forward.up.weight"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
+  }
 }
 
 TEST(GradientFlowTest, AddsUpTheSquaresOfBlocksAndTensors) {

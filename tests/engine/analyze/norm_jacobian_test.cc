@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "server/engine/analyze/norms.h"
-#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
 #include "tests/engine/analyze/plain_norm.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 
 namespace ablate::engine {
 namespace {
@@ -107,6 +107,12 @@ TEST(NormJacobianTest, IsUndefinedWhereNothingComesBack) {
   const AnalysisResult flat = Analyzed({NormJacobianOptions{}, {thin}, {0, letters}});
   EXPECT_EQ(NumberIn(flat, "r_mean/final_norm"), 1);
   EXPECT_EQ(ReasonIn(flat, "cosine_identity/final_norm"), Undefined::kZeroDenominator);
+}
+
+TEST(NormJacobianTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed(JacobianRequest(DivergedModelM()));
+  EXPECT_EQ(ReasonIn(result, "r_mean"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(result, "cosine_identity/final_norm"), Undefined::kNonFinite);
 }
 
 TEST(NormJacobianTest, RefusesOneTokenForABatchNorm) {

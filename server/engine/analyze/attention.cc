@@ -1,0 +1,276 @@
+// Where heads look: how even their weights are, how much the first token gets, how far heads are
+// from each other, and the weights themselves.
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/computation.h"
+#include "server/engine/model/transformer.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr uint64_t kMostMappedTokens = 512;
+
+// Sums over the rows of a head.
+enum HeadSum { kRowEntropy, kLargestWeight, kFirstToken, kRowMass, kHeadSums };
+// Over the rows of a pair of heads.
+enum PairSum { kDistance, kDistanceWithoutFirst, kRowsWithoutFirst, kPairSums };
+
+// −Σ a ln a of rows [..., T].
+at::Tensor RowEntropies(const at::Tensor& a) { return -at::xlogy(a, a).sum(-1); }
+
+// The Jensen–Shannon divergence of rows, in nats.
+at::Tensor RowDivergences(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor apart = RowEntropies((a + b) / 2) - (RowEntropies(a) + RowEntropies(b)) / 2;
+  return apart.clamp_min(0);
+}
+
+// What one block adds to the sums.
+struct BlockAttention {
+  at::Tensor heads;  // [H, kHeadSums]
+  at::Tensor pairs;  // [H, H, kPairSums]
+};
+
+// Rows of weights, from the `first` one on, of which row i has keys[i] keys that it may look at.
+struct CountedRows {
+  int64_t first = 0;
+  at::Tensor keys;  // [T], float64
+
+  // Of values [..., T, ·] or [..., T] by row.
+  at::Tensor Of(const at::Tensor& values, int64_t axis) const {
+    return values.narrow(axis, first, values.size(axis) - first);
+  }
+  // The evenness of weights [..., T, T]: their entropy by that of equal ones, [..., T − first].
+  at::Tensor Evenness(const at::Tensor& weights) const {
+    return RowEntropies(Of(weights, -2)) / Of(keys, 0).log();
+  }
+};
+
+class AttentionLook : public Computation {
+ public:
+  AttentionLook(const AttentionOptions& options, const Material& material)
+      : options_(options),
+        material_(material),
+        subject_(material.subjects[0]),
+        model_(subject_.config.model) {
+    model_.loss = LossPositions::kAll;  // or the last block would have last queries alone
+    const int64_t layers = model_.layers, heads = model_.heads;
+    heads_ = at::zeros({layers, heads, kHeadSums}, at::kDouble);
+    pairs_ = at::zeros({layers, heads, heads, kPairSums}, at::kDouble);
+    means_ = at::zeros({layers + 1}, at::kDouble);
+    rows_ = at::zeros({}, at::kDouble);
+    const auto tokens = static_cast<int64_t>(options.maps.empty() ? 0 : material.tokens);
+    maps_ = at::zeros({layers, heads, tokens, tokens}, at::kDouble);
+  }
+
+  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+
+  void Add(int64_t piece) override {
+    const at::NoGradGuard no_grad;
+    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece)];
+    const int64_t length = batch.length;
+    const CountedRows rows = RowsOf(length);
+    std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
+    std::vector<at::Tensor> means, maps;
+    at::Tensor everywhere = at::zeros({batch.rows, length, length}, at::kDouble);
+    std::vector<std::pair<std::string, Tap>> observers;
+    for (int i = 0; i < model_.layers; ++i) {
+      const auto look = [&, i](const at::Tensor& of_heads) {
+        const at::Tensor weights =
+            of_heads.to(at::kDouble).view({batch.rows, model_.heads, length, length});
+        blocks[static_cast<size_t>(i)] = LookAt(weights, rows);
+        const at::Tensor mean = weights.mean(1);  // [B, T, T]
+        means.push_back(rows.Evenness(mean).sum());
+        everywhere += mean / model_.layers;
+        if (!options_.maps.empty()) maps.push_back(weights[0]);
+      };
+      observers.emplace_back(SiteName(Site::kAttentionWeights, i), Observe(look));
+    }
+    const Taps taps = TapsOf(material_, model_, std::move(observers));
+    TokenBatch read = batch;
+    read.targets.assign(read.inputs.size(), 0);  // of no matter
+    Logits(model_, subject_.parameters,
+           MakeStackBatch({&read}, model_.loss, subject_.values.options()), {.taps = &taps});
+    means.push_back(rows.Evenness(everywhere).sum());
+    const at::Tensor all_means = at::stack(means);
+    if (!maps.empty()) maps_.copy_(at::stack(maps));
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      heads_[i] += blocks[static_cast<size_t>(i)].heads;
+      pairs_[i] += blocks[static_cast<size_t>(i)].pairs;
+    }
+    means_ += all_means;
+    rows_ += static_cast<double>(batch.rows * (length - rows.first));
+  }
+
+  std::vector<StateTensor> State() override {
+    return {
+        {"heads", heads_}, {"pairs", pairs_}, {"means", means_}, {"rows", rows_}, {"maps", maps_}};
+  }
+
+  AnalysisResult Finish() override {
+    AnalysisResult result;
+    const at::Tensor heads = heads_ / rows_;
+    const std::optional<Undefined> unequal =
+        Normalised() ? std::nullopt : std::optional(Undefined::kUnnormalised);
+    Describe("entropy", heads.select(-1, kRowEntropy), unequal, &result);
+    Describe("largest_weight", heads.select(-1, kLargestWeight), unequal, &result);
+    Describe("first_token", heads.select(-1, kFirstToken), unequal, &result);
+    if (!Normalised()) {
+      Describe("row_mass", heads.select(-1, kRowMass), std::nullopt, &result);
+      Describe("share_entropy", heads.select(-1, kRowEntropy), std::nullopt, &result);
+    }
+    const at::Tensor distances = pairs_.select(-1, kDistance);
+    DescribePairs("head_distance", distances, rows_.expand_as(distances), &result);
+    DescribePairs("head_distance_without_first", pairs_.select(-1, kDistanceWithoutFirst),
+                  pairs_.select(-1, kRowsWithoutFirst), &result);
+    Add("mean_map_entropy", means_[-1] / rows_, unequal, &result);
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      Add(absl::StrCat("mean_map_entropy/block.", i), means_[i] / rows_, unequal, &result);
+    }
+    AddMaps(&result);
+    return result;
+  }
+
+ private:
+  bool Normalised() const { return model_.attention.kind == AttentionKind::kSoftmax; }
+
+  // Those with a choice: at least two keys.
+  CountedRows RowsOf(int64_t length) const {
+    const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble);
+    if (model_.attention.causal) return {1, at::arange(1, length + 1, options)};
+    return {length > 1 ? 0 : 1, at::full({length}, static_cast<double>(length), options)};
+  }
+
+  // Weights [B, H, T, T].
+  BlockAttention LookAt(const at::Tensor& weights, const CountedRows& rows) const {
+    const auto by_head = [](const at::Tensor& values) {
+      return values.sum(at::IntArrayRef({0, 2}));
+    };
+    const at::Tensor mass = weights.sum(-1);  // [B, H, T]
+    const at::Tensor shares = Normalised() ? weights : weights / mass.unsqueeze(-1);
+    BlockAttention block;
+    block.heads = at::stack({by_head(rows.Evenness(shares)), by_head(rows.Of(weights.amax(-1), 2)),
+                             by_head(rows.Of(weights.select(-1, 0), 2)), by_head(rows.Of(mass, 2))},
+                            -1);
+    block.pairs = at::zeros({model_.heads, model_.heads, kPairSums}, at::kDouble);
+    if (!Normalised()) return block;
+    for (int64_t h = 0; h < model_.heads; ++h) {
+      for (int64_t g = h + 1; g < model_.heads; ++g) {
+        const at::Tensor sums = LookAtPair(weights.select(1, h), weights.select(1, g), rows);
+        block.pairs[h][g].copy_(sums);
+        block.pairs[g][h].copy_(sums);
+      }
+    }
+    return block;
+  }
+
+  // Of two heads' weights [B, T, T], [kPairSums]. Without the first token, which most heads of
+  // trained models look at, only rows that have a choice among the others count.
+  static at::Tensor LookAtPair(const at::Tensor& a, const at::Tensor& b, const CountedRows& rows) {
+    const int64_t others = a.size(2) - 1;
+    const at::Tensor first = a.narrow(2, 1, others), second = b.narrow(2, 1, others);
+    const at::Tensor mass = first.sum(-1), other_mass = second.sum(-1);  // [B, T]
+    const at::Tensor none = mass.le(0).logical_or(other_mass.le(0));
+    const at::Tensor counts = rows.keys.ge(3).logical_and(none.logical_not());
+    const at::Tensor apart =
+        RowDivergences(first / mass.unsqueeze(-1), second / other_mass.unsqueeze(-1));
+    return at::stack({rows.Of(RowDivergences(a, b), 1).sum(),
+                      apart.masked_fill(counts.logical_not(), 0).sum(),
+                      counts.sum().to(at::kDouble)});
+  }
+
+  void Add(const std::string& name, const at::Tensor& value, std::optional<Undefined> undefined,
+           AnalysisResult* result) const {
+    if (!undefined && rows_.item<double>() == 0) undefined = Undefined::kTooFewTokens;
+    result->numbers.push_back(undefined ? UndefinedNumber(name, *undefined)
+                                        : NumberOf(name, value.item<double>()));
+  }
+
+  // Of values by head, [layers, H]: their mean, that of every block, and each.
+  void Describe(const std::string& name, const at::Tensor& values,
+                std::optional<Undefined> undefined, AnalysisResult* result) const {
+    Add(name, values.mean(), undefined, result);
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      Add(absl::StrCat(name, "/block.", i), values[i].mean(), undefined, result);
+    }
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      for (int64_t h = 0; h < model_.heads; ++h) {
+        Add(absl::StrCat(name, "/block.", i, ".head.", h), values[i][h], undefined, result);
+      }
+    }
+    if (!undefined && rows_.item<double>() > 0) {
+      result->arrays.push_back(ArrayOf(name, {"block", "head"}, values));
+    }
+  }
+
+  // Of sums over rows, and the rows, of each pair of heads, [layers, H, H]: the mean over pairs.
+  void DescribePairs(const std::string& name, const at::Tensor& sums, const at::Tensor& rows,
+                     AnalysisResult* result) const {
+    const at::Tensor two = at::eye(model_.heads, at::kBool).logical_not();
+    const at::Tensor used = rows.gt(0).logical_and(two);
+    const at::Tensor known = (sums / rows).masked_fill(used.logical_not(), 0);
+    const auto mean = [&](const at::Tensor& of, const at::Tensor& is_used,
+                          const std::string& full) {
+      const at::Tensor count = is_used.sum();
+      std::optional<Undefined> undefined;
+      if (count.item<int64_t>() == 0) undefined = Undefined::kTooFewTokens;
+      if (model_.heads == 1) undefined = Undefined::kZeroDenominator;
+      if (!Normalised()) undefined = Undefined::kUnnormalised;
+      Add(full, of.sum() / count, undefined, result);
+    };
+    mean(known, used, name);
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      mean(known[i], used[i], absl::StrCat(name, "/block.", i));
+    }
+    const bool all = at::equal(used, two.expand_as(used));
+    if (Normalised() && all && rows_.item<double>() > 0) {
+      result->arrays.push_back(ArrayOf(name, {"block", "head", "other_head"}, known));
+    }
+  }
+
+  void AddMaps(AnalysisResult* result) const {
+    for (const AttentionMaps maps : options_.maps) {
+      switch (maps) {
+        case AttentionMaps::kHeads:
+          result->arrays.push_back(ArrayOf("head_maps", {"block", "head", "query", "key"}, maps_));
+          break;
+        case AttentionMaps::kLayers:
+          result->arrays.push_back(ArrayOf("layer_maps", {"block", "query", "key"}, maps_.mean(1)));
+          break;
+        case AttentionMaps::kModel:
+          result->arrays.push_back(
+              ArrayOf("model_map", {"query", "key"}, maps_.mean(at::IntArrayRef({0, 1}))));
+          break;
+      }
+    }
+  }
+
+  const AttentionOptions options_;
+  const Material& material_;
+  const SubjectModel& subject_;
+  ModelConfig model_;
+  at::Tensor heads_;  // [layers, H, kHeadSums]
+  at::Tensor pairs_;  // [layers, H, H, kPairSums]
+  at::Tensor means_;  // of the mean map's evenness: by block, and of all, [layers + 1]
+  at::Tensor rows_;   // with a choice, []
+  at::Tensor maps_;   // of a prompt, [layers, H, T, T]; without tokens if none is asked for
+};
+
+}  // namespace
+
+MadeComputation Compute(const AttentionOptions& options, const Material& material) {
+  const bool one_sequence = material.batches.size() == 1 && material.batches[0].rows == 1 &&
+                            material.tokens <= kMostMappedTokens;
+  if (!options.maps.empty() && !one_sequence) {
+    return absl::InvalidArgumentError(absl::StrCat("maps: they are of one sequence of at most ",
+                                                   kMostMappedTokens,
+                                                   " tokens; allowed: with a prompt"));
+  }
+  return std::make_unique<AttentionLook>(options, material);
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,269 @@
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "server/engine/model/transformer.h"
+#include "tests/engine/analyze/pieces.h"
+#include "tests/engine/analyze/drawn_subjects.h"
+
+namespace ablate::engine {
+namespace {
+
+const char kPromptOfM[] = "becgbecg";
+
+AnalysisResult AttentionOfM(AnalysisInputs inputs, std::vector<AttentionMaps> maps = {}) {
+  return Analyzed({AttentionOptions{std::move(maps)}, {ModelM()}, std::move(inputs)});
+}
+
+TEST(AttentionTest, GivesTheOracle) {
+  for (const AnalysisInputs& inputs : {AnalysisInputs{40, ""}, AnalysisInputs{0, kPromptOfM}}) {
+    const AnalysisResult result = AttentionOfM(inputs);
+    ExpectOracle(NumberIn(result, "entropy/block.0.head.0"), 0.6124454614);
+    ExpectOracle(NumberIn(result, "entropy/block.0.head.1"), 0.5235215922);
+    ExpectOracle(NumberIn(result, "entropy/block.1.head.0"), 0.711138094);
+    ExpectOracle(NumberIn(result, "entropy/block.1.head.1"), 0.9720616501);
+    ExpectOracle(NumberIn(result, "entropy/block.1"), (0.711138094 + 0.9720616501) / 2);
+    ExpectOracle(NumberIn(result, "mean_map_entropy"), 0.9066537206);
+    ExpectOracle(NumberIn(result, "first_token/block.0.head.0"), 0.1207421397);
+    ExpectOracle(NumberIn(result, "first_token/block.0.head.1"), 0.1837598155);
+    ExpectOracle(NumberIn(result, "first_token/block.1.head.0"), 0.1010307758);
+    ExpectOracle(NumberIn(result, "first_token/block.1.head.1"), 0.2625461313);
+    ExpectOracle(NumberIn(result, "head_distance/block.0"), 0.2681240789);
+    ExpectOracle(NumberIn(result, "head_distance/block.1"), 0.1576758061);
+    ExpectOracle(NumberIn(result, "head_distance_without_first/block.0"), 0.3027253436);
+    ExpectOracle(NumberIn(result, "head_distance_without_first/block.1"), 0.1451847791);
+  }
+}
+
+TEST(AttentionTest, GivesTheMapsOfAPrompt) {
+  const AnalysisResult result = AttentionOfM(
+      {0, kPromptOfM}, {AttentionMaps::kHeads, AttentionMaps::kLayers, AttentionMaps::kModel});
+  const at::Tensor heads = ArrayIn(result, "head_maps");
+  ASSERT_EQ(heads.sizes(), (std::vector<int64_t>{2, 2, 8, 8}));
+  const at::Tensor row = heads[1][0][3];
+  ExpectOracle(row[0].item<double>(), 0.1531216262);
+  ExpectOracle(row[1].item<double>(), 0.1716193986);
+  ExpectOracle(row[2].item<double>(), 0.4899194502);
+  ExpectOracle(row[3].item<double>(), 0.1853395251);
+  EXPECT_EQ(row[4].item<double>(), 0);
+  EXPECT_TRUE(at::allclose(ArrayIn(result, "layer_maps"), heads.mean(1)));
+  EXPECT_TRUE(at::allclose(ArrayIn(result, "model_map"), heads.mean(1).mean(0)));
+  const AnalysisSubject subject = DrawnSubject(0);  // of several windows
+  EXPECT_EQ(MakeAnalysis({AttentionOptions{{AttentionMaps::kHeads}}, {subject}, {400, ""}})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// Model M with its queries and keys times a factor.
+AnalysisSubject WithSharpness(double factor) {
+  RunConfig run = ModelM().config;
+  at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values[0].clone();
+  for (const ParameterInfo& parameter : MakeLayout(run.model).parameters) {
+    if (parameter.module != Module::kQkv) continue;
+    values.narrow(0, parameter.offset, parameter.size / 3 * 2) *= factor;
+  }
+  return {run, CheckpointOf(run, values)};
+}
+
+TEST(AttentionTest, IsOneWhereWeightsAreEqualAndZeroWhereOneHasAll) {
+  const AnalysisResult even = Analyzed({AttentionOptions{}, {WithSharpness(0)}, {40, ""}});
+  ExpectOracle(NumberIn(even, "entropy"), 1);
+  ExpectOracle(NumberIn(even, "mean_map_entropy"), 1);
+  EXPECT_NEAR(NumberIn(even, "head_distance"), 0, 1e-15);
+  const AnalysisResult sharp = Analyzed({AttentionOptions{}, {WithSharpness(300)}, {40, ""}});
+  EXPECT_NEAR(NumberIn(sharp, "entropy"), 0, 1e-9);
+  EXPECT_NEAR(NumberIn(sharp, "largest_weight"), 1, 1e-9);
+}
+
+TEST(AttentionTest, FollowsHeadsThatChangePlaces) {
+  RunConfig run = ModelM().config;
+  const ParameterLayout layout = MakeLayout(run.model);
+  const at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values;
+  const std::vector<at::Tensor> views = ParameterViews(layout, values);
+  const auto exchange = [](const at::Tensor& all, int64_t axis, int64_t first) {
+    const at::Tensor heads = all.narrow(axis, first, 4);
+    heads.copy_(heads.roll(2, axis).clone());
+  };
+  for (size_t i = 0; i < views.size(); ++i) {
+    const Module module = layout.parameters[i].module;
+    for (int64_t part = 0; module == Module::kQkv && part < 3; ++part) {
+      exchange(views[i], 1, 4 * part);
+    }
+    if (module == Module::kProjection && layout.parameters[i].role == ParameterRole::kWeight) {
+      exchange(views[i], 2, 0);
+    }
+  }
+  const AnalysisResult before = AttentionOfM({40, ""});
+  const AnalysisResult after =
+      Analyzed({AttentionOptions{}, {{run, CheckpointOf(run, values[0])}}, {40, ""}});
+  for (const std::string name : {"entropy", "largest_weight", "first_token"}) {
+    ExpectOracle(NumberIn(after, name + "/block.1.head.0"),
+                 NumberIn(before, name + "/block.1.head.1"));
+    ExpectOracle(NumberIn(after, name), NumberIn(before, name));
+  }
+  ExpectOracle(NumberIn(after, "head_distance"), NumberIn(before, "head_distance"));
+}
+
+TEST(AttentionTest, IsUndefinedWithoutAChoice) {
+  const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
+  const AnalysisResult one = Analyzed({AttentionOptions{}, {subject}, {0, prompt}});
+  EXPECT_EQ(ReasonIn(one, "entropy"), Undefined::kTooFewTokens);
+  EXPECT_EQ(ReasonIn(one, "mean_map_entropy/block.0"), Undefined::kTooFewTokens);
+  const auto [several, letters] = ModelOfRows(R(1, {5, 3}));  // of one head
+  const AnalysisResult alone = Analyzed({AttentionOptions{}, {several}, {0, letters}});
+  EXPECT_EQ(ReasonIn(alone, "head_distance"), Undefined::kZeroDenominator);
+  EXPECT_GT(NumberIn(alone, "entropy"), 0);
+  AnalysisSubject none = ModelM();
+  none.config.model.attention.kind = AttentionKind::kNone;
+  EXPECT_EQ(MakeAnalysis({AttentionOptions{}, {none}, {40, ""}}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(AttentionTest, SaysThatADivergedModelHasNoNumbers) {
+  const AnalysisResult result = Analyzed({AttentionOptions{}, {DivergedModelM()}, {40, ""}});
+  for (const char* name :
+       {"entropy", "head_distance/block.1", "mean_map_entropy", "head_distance_without_first"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
+  }
+}
+
+TEST(AttentionTest, TellsTheMassOfRowsThatAreNotNormalised) {
+  AnalysisSubject subject = ModelM();
+  const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values[0];
+  subject.config.model.attention.kind = AttentionKind::kSigmoid;
+  subject.checkpoint = CheckpointOf(subject.config, values);
+  const AnalysisResult result = Analyzed({AttentionOptions{}, {subject}, {40, ""}});
+  for (const char* name : {"entropy", "largest_weight", "first_token/block.0.head.1",
+                           "head_distance/block.1", "mean_map_entropy"}) {
+    EXPECT_EQ(ReasonIn(result, name), Undefined::kUnnormalised);
+  }
+  EXPECT_GT(NumberIn(result, "row_mass"), 0);
+  EXPECT_LT(NumberIn(result, "share_entropy"), 1);
+}
+
+// A sum over rows, and their number.
+struct RowMean {
+  double sum = 0;
+  int rows = 0;
+  void Take(double value) {
+    sum += value;
+    ++rows;
+  }
+};
+
+double EntropyOf(const std::vector<double>& p) {
+  double entropy = 0;
+  for (const double x : p) entropy -= x > 0 ? x * std::log(x) : 0;
+  return entropy;
+}
+
+double DivergenceOf(const std::vector<double>& p, const std::vector<double>& q) {
+  double divergence = 0;
+  for (size_t i = 0; i < p.size(); ++i) {
+    const double m = (p[i] + q[i]) / 2;
+    if (p[i] > 0) divergence += p[i] * std::log(p[i] / m) / 2;
+    if (q[i] > 0) divergence += q[i] * std::log(q[i] / m) / 2;
+  }
+  return divergence;
+}
+
+std::vector<double> SharesOf(std::vector<double> p) {
+  double sum = 0;
+  for (const double x : p) sum += x;
+  for (double& x : p) x /= sum;
+  return p;
+}
+
+// The numbers of one block, row by row.
+std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, int block) {
+  const at::NoGradGuard no_grad;
+  const Material material = *ReadMaterial(request);
+  const SubjectModel& subject = material.subjects[0];
+  ModelConfig model = subject.config.model;
+  model.loss = LossPositions::kAll;
+  const bool softmax = model.attention.kind == AttentionKind::kSoftmax;
+  std::map<std::string, RowMean> numbers;
+  std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // which differ in the rows that count
+  for (const TokenBatch& batch : material.batches) {
+    at::Tensor weights;
+    const Taps taps = *Taps::Make(
+        model, {{SiteName(Site::kAttentionWeights, block), Observe([&](const at::Tensor& x) {
+                   weights = x.to(at::kDouble).view({batch.rows, model.heads, batch.length, -1});
+                 })}});
+    Logits(model, subject.parameters, BatchOf(subject, batch), {.taps = &taps});
+    for (int64_t b = 0; b < batch.rows; ++b) {
+      for (int64_t i = 0; i < batch.length; ++i) {
+        const int64_t keys = model.attention.causal ? i + 1 : batch.length;
+        if (keys < 2) continue;
+        std::vector<std::vector<double>> rows, others;
+        for (int64_t h = 0; h < model.heads; ++h) {
+          const at::Tensor row = weights[b][h][i].contiguous();
+          const double* const begin = row.const_data_ptr<double>();
+          rows.emplace_back(begin, begin + keys);
+          others.push_back(SharesOf({begin + 1, begin + keys}));
+          double mass = 0;
+          for (const double x : rows.back()) mass += x;
+          const std::string head = "/head." + std::to_string(h);
+          const double entropy = EntropyOf(SharesOf(rows.back())) / std::log(keys);
+          numbers[(softmax ? "entropy" : "share_entropy") + head].Take(entropy);
+          if (!softmax) numbers["row_mass" + head].Take(mass);
+          if (!softmax) continue;
+          numbers["largest_weight" + head].Take(*std::max_element(begin, begin + keys));
+          numbers["first_token" + head].Take(begin[0]);
+        }
+        for (int64_t h = 0; softmax && h < model.heads; ++h) {
+          for (int64_t g = 0; g < h; ++g) {
+            const auto first = static_cast<size_t>(h), second = static_cast<size_t>(g);
+            numbers["head_distance"].Take(DivergenceOf(rows[first], rows[second]));
+            // Where a first token has all of a row, nothing is left to share.
+            const auto left = [](const std::vector<double>& p) { return std::isfinite(p[0]); };
+            if (keys < 3 || !left(others[first]) || !left(others[second])) continue;
+            pairs[{h, g}].Take(DivergenceOf(others[first], others[second]));
+          }
+        }
+      }
+    }
+  }
+  for (const auto& [pair, mean] : pairs) {
+    numbers["head_distance_without_first"].Take(mean.sum / mean.rows);
+  }
+  return numbers;
+}
+
+TEST(AttentionTest, EqualsLoopsOverRowsInDrawnSettings) {
+  int compared = 0;
+  for (uint64_t number = 0; compared < 24; ++number) {
+    SCOPED_TRACE(number);
+    const AnalysisSubject subject = DrawnSubject(number);
+    if (!Attends(subject.config.model)) continue;
+    ++compared;
+    const AnalysisRequest request = {AttentionOptions{}, {subject}, {40, ""}};
+    const AnalysisResult result = Analyzed(request);
+    const int block = subject.config.model.layers - 1;
+    const std::string place = "/block." + std::to_string(block);
+    for (const auto& [name, mean] : NumbersOfBlock(request, block)) {
+      const size_t slash = name.find('/');
+      const std::string full = slash == std::string::npos
+                                   ? name + place
+                                   : name.substr(0, slash) + place + "." + name.substr(slash + 1);
+      ExpectNearIn(subject.config.precision, NumberIn(result, full), mean.sum / mean.rows, 1);
+    }
+    if (subject.config.model.attention.kind != AttentionKind::kSoftmax) continue;
+    EXPECT_GE(NumberIn(result, "mean_map_entropy"), NumberIn(result, "entropy") - 1e-6);
+  }
+}
+
+TEST(AttentionTest, GivesTheSameBitsWhereverItIsCut) {
+  for (const uint64_t number : {2u, 3u, 10u}) {
+    const AnalysisSubject subject = DrawnSubject(number);
+    if (!Attends(subject.config.model)) continue;
+    ExpectSameBitsWhereverItIsCut({AttentionOptions{}, {subject}, {100, ""}});
+  }
+  ExpectSameBitsWhereverItIsCut(
+      {AttentionOptions{{AttentionMaps::kHeads}}, {ModelM()}, {0, kPromptOfM}});
+}
+
+}  // namespace
+}  // namespace ablate::engine
