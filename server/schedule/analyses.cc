@@ -137,7 +137,10 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   worker->second.busy_with.clear();
   worker->second.withdrawn_at = absl::InfiniteDuration();
   if (message.has_analysis_failed()) {
-    End(id, FailureOf(message.analysis_failed()));
+    const absl::Status why = FailureOf(message.analysis_failed());
+    // Its device is lost, and it ends: what it were given now would be lost with it.
+    if (absl::IsUnavailable(why)) worker->second.drained = true;
+    End(id, why);
   } else {
     End(id, message.analysis_result());
   }
@@ -201,11 +204,17 @@ void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
   if (pending->request.begun) pending->request.begun();
 }
 
+bool Analyses::Precedes(const Pending& a, const Pending& b) {
+  const bool of_computations = a.request.message.has_computation();
+  if (of_computations != b.request.message.has_computation()) return !of_computations;
+  return a.served < b.served;
+}
+
 Analyses::Pending* Analyses::NextWaiting() {
   Pending* next = nullptr;
   for (Pending& pending : pending_) {
     if (pending.session != 0 || pending.orphaned) continue;
-    if (next == nullptr || pending.served < next->served) next = &pending;
+    if (next == nullptr || Precedes(pending, *next)) next = &pending;
   }
   return next;
 }

@@ -105,13 +105,16 @@ class Analyses {
     std::shared_ptr<WorkerStream> stream;
     std::string busy_with;  // id, also after its end here until the worker has answered
     absl::Duration withdrawn_at = absl::InfiniteDuration();
-    bool drained = false;
+    bool drained = false;  // it ends, or was told to: it gets nothing more
   };
 
   void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What waits and has been served least, the oldest of equals; null if nothing does.
+  // Samples come before computations, for somebody waits for them and they are short; then what
+  // has been served less.
+  static bool Precedes(const Pending& a, const Pending& b);
+  // What waits and comes first, the oldest of equals; null if nothing does.
   Pending* NextWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks a worker for room, if something waits that has been served much less than what it makes.
   void AskToYield() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

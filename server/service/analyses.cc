@@ -32,26 +32,33 @@ struct Asked {
   spec::Problems problems;
 };
 
+// What can be said of a subject without looking for it.
+void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
+                  spec::Problems* problems) {
+  const std::string either = "either run, or experiment and cell";
+  if (subject.run().empty() == subject.experiment().empty()) {
+    problems->Add(
+        absl::StrCat(field, ".run"), subject.run(),
+        subject.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
+        either);
+  } else if (!subject.run().empty() && !subject.cell().empty()) {
+    problems->Add(absl::StrCat(field, ".cell"), subject.cell(), "run is given, too", either);
+  }
+  if (subject.step() < -1) {
+    problems->Add(absl::StrCat(field, ".step"), absl::StrCat(subject.step()),
+                  absl::StrCat(subject.step(), " is out of range"),
+                  "0 or more, or -1 for the last checkpoint");
+  }
+}
+
 // The run and step that a subject means.
 absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
                                                      const v1::AnalysisSubject& subject,
                                                      const std::string& field,
                                                      std::vector<std::string>* experiments) {
-  const std::string run_field = absl::StrCat(field, ".run");
-  if (subject.run().empty() == subject.experiment().empty()) {
-    return rpc::InvalidField(
-        run_field,
-        subject.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
-        "either run, or experiment and cell");
-  }
-  const std::string step_field = absl::StrCat(field, ".step");
-  if (subject.step() < -1) {
-    return rpc::InvalidField(step_field, absl::StrCat(subject.step(), " is out of range"),
-                             "0 or more, or -1 for the last checkpoint");
-  }
   absl::StatusOr<std::string> run = std::string();
   if (!subject.run().empty()) {
-    run = rpc::FindRun(store, subject.run(), run_field);
+    run = rpc::FindRun(store, subject.run(), absl::StrCat(field, ".run"));
   } else {
     const auto experiment =
         rpc::FindExperiment(store, subject.experiment(), absl::StrCat(field, ".experiment"));
@@ -69,9 +76,6 @@ absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
 
 absl::StatusOr<std::vector<engine::RunConfig>> FindSubjects(
     const Backend& backend, const v1::CreateAnalysisRequest& request, Asked* asked) {
-  if (request.subjects_size() > kMaxSubjects) {
-    return rpc::TooMany("subjects", request.subjects_size(), kMaxSubjects);
-  }
   std::vector<engine::RunConfig> configs;
   for (int i = 0; i < request.subjects_size(); ++i) {
     auto subject = FindSubject(backend.store, request.subjects(i),
@@ -95,14 +99,24 @@ absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRe
   asked.analysis.set_seed(request.seed());
   const bool known =
       spec::ResolveAnalysis(asked.analysis.mutable_analysis(), "analysis", &asked.problems);
-  if (!known || !asked.problems.empty()) return asked;
+  if (known) {
+    spec::ResolveInputs(asked.analysis.analysis(), asked.analysis.mutable_inputs(),
+                        &asked.problems);
+  }
+  if (request.subjects_size() > kMaxSubjects) {
+    asked.problems.Add("subjects", "", absl::StrCat("there are ", request.subjects_size()),
+                       absl::StrCat("at most ", kMaxSubjects));
+    return asked;
+  }
+  spec::CheckLabel(request.label(), "label", &asked.problems);
+  for (int i = 0; i < request.subjects_size(); ++i) {
+    CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
+  }
+  if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
   if (!options.ok()) return options.status();
-  spec::ResolveInputs(engine::KindOf(*options), asked.analysis.mutable_inputs(), &asked.problems);
-  spec::CheckLabel(request.label(), "label", &asked.problems);
   const auto configs = FindSubjects(backend, request, &asked);
   if (!configs.ok()) return configs.status();
-  if (!asked.problems.empty()) return asked;
   asked.cost =
       spec::CheckSubjects(*options, asked.analysis.inputs(), *configs, "analysis", &asked.problems);
   return asked;
@@ -127,7 +141,8 @@ absl::Status Create(const Backend& backend, const v1::CreateAnalysisRequest& req
   const std::string id = spec::AnalysisFingerprint(asked->analysis);
   if (request.validate_only()) {
     const auto stored = backend.store->GetAnalysis(id);
-    response->set_reused(stored.ok());
+    response->set_reused(stored.ok() && stored->state != storage::AnalysisState::kFailed &&
+                         stored->state != storage::AnalysisState::kCancelled);
     *response->mutable_analysis() =
         stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
     return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();

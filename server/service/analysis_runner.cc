@@ -40,11 +40,7 @@ void AnalysisRunner::Stop() {
 }
 
 void AnalysisRunner::Submit(const std::string& id) {
-  {
-    MutexLock lock(&mutex_);
-    if (!open_.try_emplace(id).second) return;
-  }
-  Post([this, id] { Make(id); });
+  Post([this, id] { TakeUp(id); });
 }
 
 void AnalysisRunner::Cancel(const std::string& id) {
@@ -57,8 +53,22 @@ void AnalysisRunner::Cancel(const std::string& id) {
       open_.erase(open);
     }
   }
-  if (!request.empty()) analyses_->Cancel(request);
+  if (!request.empty()) {
+    analyses_->Cancel(request);
+    pins_->DropLease(request);
+  }
+  // It may have been asked for again before it was taken out here.
+  Submit(id);
   watches_->WakeAll();
+}
+
+std::vector<std::string> AnalysisRunner::Requests() const {
+  MutexLock lock(&mutex_);
+  std::vector<std::string> requests;
+  for (const auto& [id, open] : open_) {
+    if (!open.request.empty()) requests.push_back(open.request);
+  }
+  return requests;
 }
 
 double AnalysisRunner::Progress(const storage::AnalysisRecord& analysis) const {
@@ -98,6 +108,14 @@ void AnalysisRunner::SubmitOpen() {
   for (const storage::AnalysisRecord& analysis : *open) Submit(analysis.id);
 }
 
+void AnalysisRunner::TakeUp(const std::string& id) {
+  {
+    MutexLock lock(&mutex_);
+    if (!open_.try_emplace(id).second) return;
+  }
+  Make(id);
+}
+
 void AnalysisRunner::Make(const std::string& id) {
   const auto analysis = store_->GetAnalysis(id);
   const bool open = analysis.ok() && (analysis->state == storage::AnalysisState::kQueued ||
@@ -106,17 +124,13 @@ void AnalysisRunner::Make(const std::string& id) {
   auto request = results::PrepareComputation(store_, *analysis);
   if (!request.ok()) return Fail(id, request.status());
   // They are called under the lock of the analyses, which must not wait for the store.
-  request->begun = [this, id] {
-    Post([this, id] {
-      store_->BeginAnalysis(id).IgnoreError();  // what follows from it is stored with its end
-      watches_->WakeAll();
-    });
+  const uint64_t attempt = ++attempts_;
+  request->begun = [this, id, attempt] { Post([this, id, attempt] { OnBegun(id, attempt); }); };
+  request->saved = [this, id, attempt](const worker::v1::AnalysisSaved& saved) {
+    Post([this, id, attempt, saved] { OnSaved(id, attempt, saved); });
   };
-  request->saved = [this, id](const worker::v1::AnalysisSaved& saved) {
-    Post([this, id, saved] { OnSaved(id, saved); });
-  };
-  request->done = [this, id](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
-    Post([this, id, result] { OnDone(id, result); });
+  request->done = [this, id, attempt](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+    Post([this, id, attempt, result] { OnDone(id, attempt, result); });
   };
   const auto submitted = analyses_->Submit(*std::move(request));
   if (!submitted.ok()) {
@@ -128,25 +142,45 @@ void AnalysisRunner::Make(const std::string& id) {
     MutexLock lock(&mutex_);
     const auto entry = open_.find(id);
     cancelled = entry == open_.end();
-    if (!cancelled) entry->second.request = *submitted;
+    if (!cancelled) {
+      entry->second.request = *submitted;
+      entry->second.attempt = attempt;
+    }
   }
   if (cancelled) analyses_->Cancel(*submitted);
 }
 
-void AnalysisRunner::OnSaved(const std::string& id, const worker::v1::AnalysisSaved& saved) {
+AnalysisRunner::Open* AnalysisRunner::Find(const std::string& id, uint64_t attempt) {
+  const auto open = open_.find(id);
+  return open == open_.end() || open->second.attempt != attempt ? nullptr : &open->second;
+}
+
+void AnalysisRunner::OnBegun(const std::string& id, uint64_t attempt) {
   {
     MutexLock lock(&mutex_);
-    const auto open = open_.find(id);
-    if (open != open_.end()) {
-      open->second.progress = saved.progress();
-      if (!saved.state_blob().empty()) open->second.failures = 0;
-    }
+    if (Find(id, attempt) == nullptr) return;
   }
+  store_->BeginAnalysis(id).IgnoreError();  // what follows from it is stored with its end
+  CancelIfRemoved(id);
+  watches_->WakeAll();
+}
+
+void AnalysisRunner::OnSaved(const std::string& id, uint64_t attempt,
+                             const worker::v1::AnalysisSaved& saved) {
   // What only says how far it is need not survive the server.
-  if (!saved.state_blob().empty() || saved.yielded()) {
-    storage::AnalysisProgress progress;
+  const bool stores = !saved.state_blob().empty() || saved.yielded();
+  storage::AnalysisProgress progress;
+  {
+    MutexLock lock(&mutex_);
+    Open* const open = Find(id, attempt);
+    if (open == nullptr) return;
+    open->progress = saved.progress();
+    if (!saved.state_blob().empty()) open->failures = 0;
+    open->busy += static_cast<storage::Micros>(saved.busy_us());
+    if (stores) progress.device_time = std::exchange(open->busy, 0);
+  }
+  if (stores) {
     progress.progress = saved.progress();
-    progress.device_time = static_cast<storage::Micros>(saved.busy_us());
     progress.state_blob = saved.state_blob();
     progress.state_bytes = saved.state_bytes();
     progress.yielded = saved.yielded();
@@ -154,17 +188,26 @@ void AnalysisRunner::OnSaved(const std::string& id, const worker::v1::AnalysisSa
     if (!stored.ok()) spdlog::warn("analysis {} is not saved: {}", id, stored.ToString());
     LetGo(id, saved.state_blob());
   }
+  CancelIfRemoved(id);
   watches_->WakeAll();
 }
 
-void AnalysisRunner::OnDone(const std::string& id,
+void AnalysisRunner::OnDone(const std::string& id, uint64_t attempt,
                             const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+  {
+    MutexLock lock(&mutex_);
+    if (Find(id, attempt) == nullptr) return;
+  }
   if (result.ok() && result->has_computation()) return Finish(id, result->computation());
-  if (absl::IsUnavailable(result.status()) && TriesAgain(id)) return Make(id);
-  // Whoever cancelled it has stored that.
-  if (absl::IsCancelled(result.status())) return Forget(id);
+  // One that was cancelled here is not found above: its worker left it for a reason of its own.
+  const bool left = absl::IsUnavailable(result.status()) || absl::IsCancelled(result.status());
+  if (left && TriesAgain(id)) return Make(id);
   Fail(id,
        result.ok() ? absl::InternalError("its worker answered something else") : result.status());
+}
+
+void AnalysisRunner::CancelIfRemoved(const std::string& id) {
+  if (absl::IsNotFound(store_->GetAnalysis(id).status())) Cancel(id);
 }
 
 void AnalysisRunner::Finish(const std::string& id, const worker::v1::ComputationResult& result) {
@@ -175,20 +218,19 @@ void AnalysisRunner::Finish(const std::string& id, const worker::v1::Computation
   stored.clear_artifact();
   stored.clear_artifact_bytes();
   end.result = stored.SerializeAsString();
-  end.device_time = static_cast<storage::Micros>(result.busy_us());
+  end.device_time = static_cast<storage::Micros>(result.busy_us()) + TakeBusy(id);
   const absl::Status ended = Store([&] { return store_->EndAnalysis(id, end); });
-  if (!ended.ok()) {
-    // It stays open, and the next server goes on with it.
-    spdlog::error("the result of analysis {} is not stored: {}", id, ended.ToString());
-  }
-  LetGo(id, end.artifact);
-  Forget(id);
+  if (ended.ok()) return Forget(id);
+  spdlog::error("the result of analysis {} is not stored: {}", id, ended.ToString());
+  Fail(id, ended);
 }
 
 void AnalysisRunner::Fail(const std::string& id, const absl::Status& why) {
   storage::AnalysisEnd end;
   end.failure = why.message().empty() ? why.ToString() : std::string(why.message());
+  end.device_time = TakeBusy(id);
   const absl::Status ended = Store([&] { return store_->EndAnalysis(id, end); });
+  // It stays open, and the next server goes on with it.
   if (!ended.ok()) spdlog::error("that analysis {} failed is not stored: {}", id, ended.ToString());
   Forget(id);
 }
@@ -209,6 +251,12 @@ bool AnalysisRunner::TriesAgain(const std::string& id) {
   if (found == open_.end()) return false;
   pins_->DropLease(found->second.request);
   return ++found->second.failures < kMaxFailures;
+}
+
+storage::Micros AnalysisRunner::TakeBusy(const std::string& id) {
+  MutexLock lock(&mutex_);
+  const auto open = open_.find(id);
+  return open == open_.end() ? 0 : std::exchange(open->second.busy, 0);
 }
 
 void AnalysisRunner::Forget(const std::string& id) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -40,28 +41,38 @@ class AnalysisRunner {
   void Start();
   // After that no analysis ends any more.
   void Stop();
-  // Has it made; it is stored as QUEUED. Nothing happens if it is on its way.
+  // Has it made; it is stored as QUEUED. Nothing happens if it is on its way, or not open.
   void Submit(const std::string& id);
   // Ends it at its worker; it is stored as CANCELLED, or gone.
   void Cancel(const std::string& id);
   // How far it is, 0 to 1: newer than what is stored; the latter if it is not on its way.
   double Progress(const storage::AnalysisRecord& analysis) const;
+  // Ids at schedule::Analyses of those that are on their way, until what came of them is stored.
+  std::vector<std::string> Requests() const;
 
  private:
   // One that is on its way.
   struct Open {
-    std::string request;  // its id at schedule::Analyses; empty until it has one
+    std::string request;   // its id at schedule::Analyses; empty until it has one
+    uint64_t attempt = 0;  // of this request: what is said about another one is too late
     double progress = 0;
-    int failures = 0;     // ends of its worker since it was saved
+    storage::Micros busy = 0;  // worker's time that is not stored yet
+    int failures = 0;          // ends of its worker since it was saved
   };
 
   void Loop();
   void Post(std::function<void()> work);
   // The following run on the thread.
   void SubmitOpen();
+  // Makes it unless it is on its way.
+  void TakeUp(const std::string& id);
   void Make(const std::string& id);
-  void OnSaved(const std::string& id, const worker::v1::AnalysisSaved& saved);
-  void OnDone(const std::string& id, const absl::StatusOr<worker::v1::AnalysisResult>& result);
+  void OnBegun(const std::string& id, uint64_t attempt);
+  void OnSaved(const std::string& id, uint64_t attempt, const worker::v1::AnalysisSaved& saved);
+  void OnDone(const std::string& id, uint64_t attempt,
+              const absl::StatusOr<worker::v1::AnalysisResult>& result);
+  // Its subject was deleted: nobody wants it any more.
+  void CancelIfRemoved(const std::string& id);
   void Finish(const std::string& id, const worker::v1::ComputationResult& result);
   void Fail(const std::string& id, const absl::Status& why);
   // Whether it is to be made again after its worker ended.
@@ -71,6 +82,10 @@ class AnalysisRunner {
   // It has ended: nothing more is kept of it here.
   void Forget(const std::string& id);
   void LetGo(const std::string& id, const std::string& sha256);
+  // Worker's time that is not stored yet, and is from now on the caller's to store.
+  storage::Micros TakeBusy(const std::string& id);
+  // Null unless it is on its way by this attempt.
+  Open* Find(const std::string& id, uint64_t attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   storage::Store* const store_;
   schedule::Analyses* const analyses_;
@@ -82,7 +97,8 @@ class AnalysisRunner {
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Open> open_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  uint64_t attempts_ = 0;  // of all; the thread's
+  std::thread thread_;     // last: it uses the others
 };
 
 }  // namespace ablate::service

@@ -167,7 +167,7 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   backend_.pace = workers_.pace = options.pace;
   analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
                                                &backend_.analysis_watches);
-  backend_.analyses = analyses_.get();
+  backend_.analyses = workers_.analyses = analyses_.get();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
@@ -223,10 +223,12 @@ void Server::StopClients() {
   ShutDown(client_server_.get(), std::chrono::seconds(0));
 }
 
-// A group of writes that changed no run takes no new number, nor does one that found no room.
+// A group of writes that changed nothing takes no new number, nor does one that found no room.
 void Server::Notify(uint64_t change) {
   const bool stall_changed = StallChanged();
-  if (notified_.exchange(change) != change || stall_changed) backend_.watches.WakeAll();
+  const bool changed = notified_.exchange(change) != change;
+  if (changed || stall_changed) backend_.watches.WakeAll();
+  if (changed) backend_.analysis_watches.WakeAll();  // also of those that went with their runs
 }
 
 bool Server::StallChanged() {

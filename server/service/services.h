@@ -62,6 +62,7 @@ struct WorkerBackend {
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
   rpc::MinPace pace;
+  AnalysisRunner* analyses = nullptr;
   BlobPins pins;
   rpc::LiveStreams streams{"workers", rpc::kMaxWorkerStreams};
   rpc::LiveStreams transfers{"transfers of workers", rpc::kMaxWorkerTransfers};

@@ -48,7 +48,7 @@ class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobReque
   absl::StatusOr<bool> Take(const worker::v1::WriteBlobRequest& request) override;
   absl::Status Complete() override;
   absl::StatusOr<bool> Open(const worker::v1::WriteBlobRequest& request);
-  // Lets go of what leases left that have no runs any more, and computations that have ended.
+  // Lets go of what leases left that have no runs any more, and computations whose end is stored.
   absl::Status Prune();
 
   WorkerBackend* const backend_;
@@ -100,6 +100,8 @@ absl::Status WriteBlobReactor::Prune() {
   if (!leases.ok()) return leases.status();
   const std::vector<std::string> computing = backend_->scheduler->analyses().Computations();
   std::set<std::string> alive(computing.begin(), computing.end());
+  // Asked for after those that the worker has: what it leaves is held until it is stored.
+  for (std::string& request : backend_->analyses->Requests()) alive.insert(std::move(request));
   for (const storage::LeaseRecord& lease : *leases) alive.insert(lease.lease);
   for (const std::string& lease : holding) {
     if (alive.count(lease) == 0) backend_->pins.DropLease(lease);

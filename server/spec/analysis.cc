@@ -19,9 +19,11 @@
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
 #include "server/engine/analysis_names.h"
+#include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "server/spec/fingerprint.h"
 #include "text/decimal.h"
+#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {
@@ -31,7 +33,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr uint64_t kMaxTokens = 1'000'000;
-constexpr size_t kMaxPromptBytes = 4 * 512;  // of 512 characters
+constexpr size_t kMaxPrompt = 512;  // characters
 constexpr size_t kMaxSiteBytes = 200;
 constexpr uint64_t kMaxStateBytes = 8'000'000'000;
 constexpr uint64_t kMaxArrayBytes = 200'000'000;
@@ -288,6 +290,40 @@ std::optional<engine::AnalysisOptions> OptionsNamed(const std::string& name) {
   }
 }
 
+const engine::AnalysisKind& KindNamed(const std::string& name) {
+  const auto kinds = engine::AnalysisKinds();
+  return *std::find_if(kinds.begin(), kinds.end(),
+                       [&](const engine::AnalysisKind& kind) { return kind.name == name; });
+}
+
+// A byte that is not UTF-8 counts as one.
+size_t CharactersOf(absl::string_view text) {
+  size_t characters = 0;
+  for (; !text.empty(); ++characters) {
+    text.remove_prefix(std::max<size_t>(1, text::CharacterLength(text)));
+  }
+  return characters;
+}
+
+// The tokens of a prompt are its characters, after one that opens a document.
+void CheckPrompt(size_t characters, const engine::RunConfig& subject, Problems* problems) {
+  if (characters == 0) return;
+  const bool opens = std::holds_alternative<engine::DocumentsTask>(subject.task);
+  if (!opens && !std::holds_alternative<engine::TextTask>(subject.task)) {
+    problems->Add(
+        "inputs.prompt", "",
+        absl::StrCat("the tokens of ", engine::KindOf(subject.task).name, " are numbers, not text"),
+        "only with a documents or text task");
+    return;
+  }
+  const auto most = static_cast<size_t>(subject.model.context) - (opens ? 1 : 0);
+  if (characters <= most) return;
+  problems->Add(
+      "inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
+      absl::StrCat("at most ", most,
+                   opens ? ", one less than the model's context" : ", the model's context"));
+}
+
 void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uint64_t most,
                   Problems* problems) {
   if (bytes <= most) return;
@@ -330,8 +366,9 @@ bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Proble
   return true;
 }
 
-void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
+void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems) {
+  const engine::AnalysisKind& kind = KindNamed(KindName(analysis));
   const bool prompt = !inputs->prompt().empty();
   if (kind.default_tokens == 0) {
     if (!prompt && !inputs->has_tokens()) return;
@@ -339,9 +376,9 @@ void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
                   absl::StrCat(kind.name, " reads no tokens"), "none");
     return;
   }
-  if (inputs->prompt().size() > kMaxPromptBytes) {
-    problems->Add("inputs.prompt", "", absl::StrCat("it has ", inputs->prompt().size(), " bytes"),
-                  "at most 512 characters");
+  if (const size_t characters = CharactersOf(inputs->prompt()); characters > kMaxPrompt) {
+    problems->Add("inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
+                  absl::StrCat("at most ", kMaxPrompt));
   }
   if (prompt && inputs->has_tokens()) {
     problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()), "there is a prompt, too",
@@ -382,14 +419,16 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
                   absl::StrCat(allowed, " where the analysis is ", kind.name));
     return {};
   }
+  const size_t characters = CharactersOf(inputs.prompt());
   for (const engine::RunConfig& subject : subjects) {
+    CheckPrompt(characters, subject, problems);
     for (const engine::OptionProblem& problem : kind.check(options, subject.model)) {
       problems->Add(problem.field.empty() ? kind_path : reflect::Below(kind_path, problem.field),
                     problem.value, problem.complaint, problem.allowed);
     }
   }
   if (!problems->empty()) return {};
-  const uint64_t tokens = inputs.prompt().empty() ? inputs.tokens() : inputs.prompt().size();
+  const uint64_t tokens = characters == 0 ? inputs.tokens() : characters;
   const engine::RunConfig none;
   const engine::AnalysisCost cost =
       kind.cost(options, subjects.empty() ? none : subjects.front(), tokens, subjects.size());
@@ -402,12 +441,12 @@ absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& 
   const FieldDescriptor* kind = KindField(analysis);
   auto options = kind == nullptr ? std::nullopt : OptionsNamed(kind->name());
   if (!options.has_value()) {
-    return absl::UnimplementedError("this worker does not know the kind of analysis");
+    return absl::UnimplementedError("this program does not know the kind of analysis");
   }
   const Message& message = analysis.GetReflection()->GetMessage(analysis, kind);
   if (!message.GetReflection()->GetUnknownFields(message).empty()) {
     return absl::UnimplementedError(
-        absl::StrCat("this worker does not know all options of ", kind->name()));
+        absl::StrCat("this program does not know all options of ", kind->name()));
   }
   OptionReader reader(message);
   std::visit([&](auto& of) { Read(reader, &of); }, *options);

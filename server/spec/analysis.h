@@ -20,22 +20,23 @@ namespace ablate::spec {
 // below `path`. False if no kind is given.
 bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems);
 
-// The same of what is read, in field inputs; `kind` is the engine's row of the analysis.
-void ResolveInputs(const engine::AnalysisKind& kind, v1::AnalysisInputs* inputs,
+// The same of what is read, in field inputs. A kind is given.
+void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems);
 
 // What is wrong with what numbers are called as metrics; empty is the kind's name.
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems);
 
-// What can't be asked of these models: how many there are, options that they have no use for, what
-// takes too much memory. Data need not have been read into the configs. The cost is of all of it.
+// What can't be asked of these models: how many there are, options that they have no use for, a
+// prompt that is too long for them, what takes too much memory. Data need not have been read into
+// the configs. The cost is of all of it.
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
                                    const v1::AnalysisInputs& inputs,
                                    absl::Span<const engine::RunConfig> subjects,
                                    const std::string& path, Problems* problems);
 
-// Of a kind that ResolveAnalysis accepted. INVALID_ARGUMENT for what this program does not know, as
-// a newer server may send it.
+// Of a kind that ResolveAnalysis accepted. What this program does not know, as a newer server may
+// send it, is UNIMPLEMENTED; a value of an enum INVALID_ARGUMENT.
 absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& analysis);
 
 // The name of the kind that is given, as in analysis_options.proto; empty if none is.

@@ -337,5 +337,236 @@ TEST_F(AnalysesTest, EndsEverythingWithTheServer) {
   EXPECT_TRUE(absl::IsUnavailable(TryAsk(std::make_shared<Asked>())));
 }
 
+// Of computations.
+class ComputationsTest : public AnalysesTest {
+ protected:
+  // Someone who has a computation made.
+  struct Made : Asked {
+    int begun = 0;
+    std::vector<double> progress;
+  };
+
+  std::shared_ptr<Made> Compute(const std::string& prompt = "") {
+    auto made = std::make_shared<Made>();
+    AnalysisRequest request;
+    request.message.mutable_computation()->mutable_inputs()->set_prompt(prompt);
+    request.begun = [made] { ++made->begun; };
+    request.saved = [made](const wire::AnalysisSaved& saved) {
+      made->progress.push_back(saved.progress());
+    };
+    request.done = [made](const absl::StatusOr<wire::AnalysisResult>& result) {
+      made->ends.push_back(result.status());
+    };
+    const auto id = analyses().Submit(std::move(request));
+    EXPECT_TRUE(id.ok()) << id.status();
+    if (id.ok()) made->id = *id;
+    return made;
+  }
+  void SendSaved(const Peer& peer, const std::string& id, double progress,
+                 const std::string& blob = "", bool yielded = false) {
+    wire::FromWorker message;
+    message.mutable_analysis_saved()->set_id(id);
+    message.mutable_analysis_saved()->set_progress(progress);
+    message.mutable_analysis_saved()->set_state_blob(blob);
+    message.mutable_analysis_saved()->set_yielded(yielded);
+    Send(peer, message);
+  }
+  void Yield(const Peer& peer, const std::string& id) { SendSaved(peer, id, .5, "s-" + id, true); }
+
+  static std::vector<std::string> Yielding(const Peer& peer) {
+    std::vector<std::string> ids;
+    for (const wire::ToWorker& message : peer.stream->received) {
+      if (message.has_yield_analysis()) ids.push_back(message.yield_analysis().id());
+    }
+    return ids;
+  }
+  static std::string LastState(const Peer& peer) {
+    std::string state;
+    for (const wire::ToWorker& message : peer.stream->received) {
+      if (message.has_analyze()) state = message.analyze().computation().state_blob();
+    }
+    return state;
+  }
+};
+
+TEST_F(ComputationsTest, SaysThatItHasBegunAndHowFarItIs) {
+  const auto made = Compute();
+  EXPECT_EQ(made->begun, 0);
+  const Peer analyst = AttachAnalyst();
+  EXPECT_EQ(made->begun, 1);
+  SendSaved(analyst, made->id, .25);
+  SendSaved(analyst, made->id, .5, "state");
+  SendResult(analyst, made->id);
+  EXPECT_THAT(made->progress, ElementsAre(.25, .5));
+  EXPECT_THAT(made->ends, ElementsAre(absl::OkStatus()));
+}
+
+TEST_F(ComputationsTest, AWaitingOneGetsTheWorkerAfterATurnAndNotBefore) {
+  const Peer analyst = AttachAnalyst();
+  const auto first = Compute(), second = Compute();
+  clock_.Advance(absl::Milliseconds(999));
+  analyses().Tick();
+  EXPECT_THAT(Yielding(analyst), IsEmpty());
+  clock_.Advance(absl::Milliseconds(1));
+  analyses().Tick();
+  EXPECT_THAT(Yielding(analyst), ElementsAre(first->id));
+  analyses().Tick();
+  EXPECT_THAT(Yielding(analyst), SizeIs(1)) << "it is asked once";
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id));
+  Yield(analyst, first->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id));
+  EXPECT_EQ(LastState(analyst), "");
+  SendResult(analyst, second->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id, first->id));
+  EXPECT_EQ(LastState(analyst), "s-" + first->id);
+  EXPECT_EQ(first->begun, 2);
+}
+
+TEST_F(ComputationsTest, ANewOneIsGivenTheWorkerOfOneWhoseTurnIsOver) {
+  const Peer analyst = AttachAnalyst();
+  const auto first = Compute();
+  PassWithHeartbeats(absl::Seconds(5), {analyst});
+  EXPECT_THAT(Yielding(analyst), IsEmpty()) << "nothing else is there";
+  Compute();
+  EXPECT_THAT(Yielding(analyst), ElementsAre(first->id)) << "at once";
+}
+
+TEST_F(ComputationsTest, YieldsOnlyToWhatWasServedLessThanHalf) {
+  const Peer analyst = AttachAnalyst();
+  const auto a = Compute(), b = Compute();
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  Yield(analyst, a->id);  // a: 1 s
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  EXPECT_THAT(Yielding(analyst), ElementsAre(a->id)) << "b has had as much as a, not twice";
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(a->id, b->id));
+  Yield(analyst, b->id);  // b: 2 s
+  PassWithHeartbeats(absl::Seconds(2), {analyst});
+  EXPECT_THAT(Yielding(analyst), SizeIs(2)) << "a: 3 s";
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  EXPECT_THAT(Yielding(analyst), ElementsAre(a->id, b->id, a->id));
+}
+
+TEST_F(ComputationsTest, SamplesComeBetweenAndBeforeThoseThatWait) {
+  const Peer analyst = AttachAnalyst();
+  const auto running = Compute(), waiting = Compute();
+  const auto samples = Ask();
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(running->id));
+  Yield(analyst, running->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(running->id, samples->id));
+  PassWithHeartbeats(absl::Seconds(30), {analyst});
+  EXPECT_THAT(Yielding(analyst), SizeIs(1)) << "samples are not asked to";
+  SendResult(analyst, samples->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(running->id, samples->id, waiting->id));
+}
+
+TEST_F(ComputationsTest, WaitForAWorkerAsLongAsItTakes) {
+  const auto made = Compute();
+  Pass(absl::Minutes(10));
+  EXPECT_THAT(made->ends, IsEmpty());
+  const Peer analyst = AttachAnalyst();
+  PassWithHeartbeats(absl::Minutes(10), {analyst});
+  EXPECT_THAT(made->ends, IsEmpty()) << "nor is there a limit to its time";
+  SendResult(analyst, made->id);
+  EXPECT_THAT(made->ends, SizeIs(1));
+}
+
+TEST_F(ComputationsTest, EndWithTheirWorker) {
+  const Peer analyst = AttachAnalyst();
+  const auto made = Compute(), waiting = Compute();
+  scheduler_->Closed(analyst.session);
+  scheduler_->Exited({"a", true, "killed by SIGSEGV", true});
+  EXPECT_TRUE(absl::IsUnavailable(made->end()));
+  EXPECT_THAT(std::string(made->end().message()), HasSubstr("killed by SIGSEGV"));
+  EXPECT_THAT(waiting->ends, IsEmpty());
+  EXPECT_THAT(Given(AttachAnalyst()), ElementsAre(waiting->id));
+}
+
+TEST_F(ComputationsTest, AWorkerThatLostItsDeviceGetsNothingMore) {
+  const Peer analyst = AttachAnalyst();
+  const auto made = Compute(), waiting = Compute();
+  SendFailure(analyst, made->id, static_cast<uint32_t>(absl::StatusCode::kUnavailable), "lost");
+  EXPECT_TRUE(absl::IsUnavailable(made->end()));
+  EXPECT_THAT(Given(analyst), ElementsAre(made->id));
+  scheduler_->Closed(analyst.session);
+  EXPECT_THAT(Given(AttachAnalyst()), ElementsAre(waiting->id));
+}
+
+TEST_F(ComputationsTest, DoNotCountAmongSamples) {
+  for (int i = 0; i < 40; ++i) Compute();
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(TryAsk(std::make_shared<Asked>()).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(TryAsk(std::make_shared<Asked>())));
+  EXPECT_THAT(analyses().Computations(), SizeIs(40));
+}
+
+TEST_F(ComputationsTest, MayWriteOnlyWhileAWorkerHasThem) {
+  const auto made = Compute(), waiting = Compute();
+  const auto samples = Ask();
+  EXPECT_FALSE(analyses().MayWrite(made->id));
+  const Peer analyst = AttachAnalyst();
+  EXPECT_FALSE(analyses().MayWrite(samples->id)) << "which leave nothing";
+  SendResult(analyst, samples->id);
+  EXPECT_TRUE(analyses().MayWrite(made->id));
+  EXPECT_FALSE(analyses().MayWrite(waiting->id));
+  clock_.Advance(absl::Seconds(1));
+  Yield(analyst, made->id);
+  EXPECT_FALSE(analyses().MayWrite(made->id));
+  EXPECT_TRUE(analyses().MayWrite(waiting->id));
+  SendResult(analyst, waiting->id);
+  SendResult(analyst, made->id);
+  EXPECT_FALSE(analyses().MayWrite(made->id));
+}
+
+TEST_F(ComputationsTest, MayReadTheStateThatTheyGoOnFrom) {
+  const Peer analyst = AttachAnalyst();
+  const auto made = Compute();
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "s-" + made->id)));
+  Yield(analyst, made->id);
+  EXPECT_TRUE(analyses().MayRead(made->id, "s-" + made->id).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "another")));
+}
+
+TEST_F(ComputationsTest, OneThatYieldsMayBeCancelled) {
+  const Peer analyst = AttachAnalyst();
+  const auto made = Compute(), next = Compute();
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(made->id));
+  analyses().Cancel(made->id);
+  EXPECT_TRUE(absl::IsCancelled(made->end()));
+  EXPECT_THAT(Withdrawn(analyst), ElementsAre(made->id));
+  Yield(analyst, made->id);  // it had let go of it already
+  EXPECT_THAT(made->progress, IsEmpty());
+  EXPECT_THAT(Given(analyst), ElementsAre(made->id, next->id));
+  PassWithHeartbeats(absl::Seconds(15), {analyst});
+  EXPECT_FALSE(analyst.drained());
+  EXPECT_THAT(made->ends, SizeIs(1));
+}
+
+TEST_F(ComputationsTest, IgnoresWhatASessionSavesOfOnesThatItDoesNotHave) {
+  const Peer analyst = AttachAnalyst("a");
+  const auto made = Compute(), waiting = Compute();
+  const Peer other = AttachAnalyst("b");
+  ASSERT_THAT(Given(other), ElementsAre(waiting->id));
+  Yield(other, made->id);
+  EXPECT_THAT(made->progress, IsEmpty());
+  EXPECT_TRUE(analyses().MayWrite(made->id)) << "it is where it was";
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "s-" + made->id)));
+  EXPECT_THAT(Given(other), SizeIs(1));
+}
+
+TEST_F(ComputationsTest, AreFreeToGoOnAtAnyWorker) {
+  const Peer first = AttachAnalyst("a");
+  const auto made = Compute();
+  Yield(first, made->id);
+  SendSaved(first, made->id, .75, "newer", true);
+  scheduler_->Closed(first.session);
+  const Peer second = AttachAnalyst("b");
+  EXPECT_THAT(Given(first), SizeIs(3));
+  EXPECT_THAT(Given(second), IsEmpty()) << "the first had it again";
+  scheduler_->Exited({"a", true, "gone", true});
+  EXPECT_TRUE(absl::IsUnavailable(made->end()));
+}
+
 }  // namespace
 }  // namespace ablate::schedule

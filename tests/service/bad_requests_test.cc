@@ -33,6 +33,8 @@ constexpr char kExperimentForm[] =
     "experiments/ID, an ID or the beginning of one (lower-case letters, digits and hyphens)";
 constexpr char kRunForm[] =
     "runs/ID, an ID or the beginning of one (lower-case letters, digits and a dot)";
+constexpr char kAnalysisForm[] =
+    "analyses/ID, an ID or the beginning of one (lower-case letters and digits)";
 constexpr char kNextPage[] =
     "next_page_token of an answer to the same list, while its last row exists";
 
@@ -311,10 +313,60 @@ Table SampleRequests() {
   };
 }
 
+// More about one that is created in analysis_requests_test.cc.
+Table AnalysisRequests() {
+  const std::string create = "Analyses/CreateAnalysis";
+  return {
+      {"AnalysisOfNoKind", create, "", kInvalid,
+       "analysis: no kind is given; allowed: spectrum, cka, activations, weights, capture, "
+       "loss_landscape, hessian, gradient_flow, gradient_alignment, norm_jacobian, "
+       "norm_statistics, norm_response, attention, remove"},
+      {"AnalysisOfNothing", create, "analysis { spectrum {} }", kInvalid,
+       "subjects: there are 0; allowed: 1 where the analysis is spectrum"},
+      {"AnalysisOfAStrangeRun", create, "analysis { spectrum {} } subjects { run: \"runs/R\" }",
+       kInvalid, absl::StrCat("subjects[0].run: \"runs/R\" is no run's name; allowed: ", kRunForm)},
+      {"AnalysisOfAnUnknownRun", create, "analysis { spectrum {} } subjects { run: \"runs/r\" }",
+       kNotFound, "there is no run \"r\""},
+      {"AnalysisOfAnUnknownExperiment", create,
+       "analysis { spectrum {} } subjects { experiment: \"e\" cell: \"s0\" }", kNotFound,
+       "there is no experiment \"e\""},
+      {"AnalysisWithSeveralMistakes", create,
+       "analysis { norm_response { size: 0 deviation: -1 } } inputs { tokens: 3 }", kInvalid,
+       "3 problems: analysis.norm_response.deviation: -1 is out of range; allowed: 0 to "
+       "1000000000; analysis.norm_response.size: 0 is out of range; allowed: 1 to 1000000; "
+       "inputs.tokens: norm_response reads no tokens; allowed: none"},
+      {"GetNoAnalysis", "Analyses/GetAnalysis", "", kInvalid,
+       absl::StrCat("name: it is missing; allowed: ", kAnalysisForm)},
+      {"GetAnalysisOfAnotherCollection", "Analyses/GetAnalysis", "name: \"runs/abc\"", kInvalid,
+       absl::StrCat("name: \"runs/abc\" is no analysis's name; allowed: ", kAnalysisForm)},
+      {"NoSuchAnalysis", "Analyses/GetAnalysis", "name: \"analyses/abc\"", kNotFound,
+       "there is no analysis \"abc\""},
+      {"WatchNoAnalysis", "Analyses/WatchAnalysis", "name: \"abc\"", kNotFound,
+       "there is no analysis \"abc\""},
+      {"CancelNoAnalysis", "Analyses/CancelAnalysis", "name: \"abc\"", kNotFound,
+       "there is no analysis \"abc\""},
+      {"CancelOfNoAnalysis", "Analyses/CancelAnalysis", "name: \"a%\"", kInvalid,
+       "name: \"a%\" is no analysis's name; allowed: analyses/ID or a whole ID (lower-case "
+       "letters and digits)"},
+      {"ArraysOfNoAnalysis", "Analyses/ReadAnalysisArrays", "name: \"abc\"", kNotFound,
+       "there is no analysis \"abc\""},
+      {"HugePageOfAnalyses", "Analyses/ListAnalyses", "page_size: 1001", kInvalid,
+       "page_size: 1001 is too large; allowed: 0 (the default) to 1000"},
+      {"AnalysesOfAnotherList", "Analyses/ListAnalyses", "page_token: \"ZXhwZXJpbWVudHN8YQ\"",
+       kInvalid,
+       absl::StrCat("page_token: \"ZXhwZXJpbWVudHN8YQ\" does not belong to this list; allowed: ",
+                    kNextPage)},
+      {"AnalysesOfNoRun", "Analyses/ListAnalyses", "parent: \"runs/abc\"", kNotFound,
+       "there is no run \"abc\""},
+      {"AnalysesOfNoExperiment", "Analyses/ListAnalyses", "parent: \"abc\"", kNotFound,
+       "there is no experiment \"abc\""},
+  };
+}
+
 std::vector<BadRequest> BadRequests() {
   Table all;
   for (const Table& table : {RequestIds(), Specs(), NameRequests(), ListRequests(),
-                             UploadRequests(), SampleRequests()}) {
+                             UploadRequests(), SampleRequests(), AnalysisRequests()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;
@@ -346,6 +398,7 @@ TEST_P(BadRequestTest, IsRefusedAndChangesNothing) {
   EXPECT_EQ(store().change_number(), before);
   EXPECT_TRUE(store().ListExperiments("", 10)->empty());
   EXPECT_TRUE(store().ListDatasets("", 10)->empty());
+  EXPECT_TRUE(store().ListAnalyses("", 10)->empty());
 }
 
 // A method that is declared and has no handler answers an empty request as if it were malformed.

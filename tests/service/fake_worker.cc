@@ -59,6 +59,7 @@ bool FakeWorker::Receive() {
   if (message.has_cancel()) cancels_.push_back(message.cancel());
   if (message.has_analyze()) analyses_.push_back(message.analyze());
   if (message.has_cancel_analysis()) withdrawn_.push_back(message.cancel_analysis().id());
+  if (message.has_yield_analysis()) yielding_.push_back(message.yield_analysis().id());
   if (message.has_ack()) {
     uint64_t& acknowledged = acknowledged_[message.ack().lease()];
     acknowledged = std::max(acknowledged, message.ack().seq());
@@ -118,6 +119,43 @@ void FakeWorker::AnalysisFailed(const worker::v1::Analyze& analysis, const absl:
   EXPECT_TRUE(Send(message));
 }
 
+std::string FakeWorker::AnalysisSaved(const worker::v1::Analyze& analysis, double progress,
+                                      const std::string& state, bool yielded, uint64_t busy_us) {
+  FromWorker message;
+  worker::v1::AnalysisSaved& saved = *message.mutable_analysis_saved();
+  saved.set_id(analysis.id());
+  saved.set_progress(progress);
+  if (!state.empty()) saved.set_state_blob(Publish(analysis.id(), state));
+  saved.set_state_bytes(state.size());
+  saved.set_busy_us(busy_us);
+  saved.set_yielded(yielded);
+  EXPECT_TRUE(Send(message));
+  return saved.state_blob();
+}
+
+void FakeWorker::ComputationResult(const worker::v1::Analyze& analysis, v1::Analysis result,
+                                   const std::string& arrays, uint64_t busy_us) {
+  if (!arrays.empty()) {
+    result.set_artifact(Publish(analysis.id(), arrays));
+    result.set_artifact_bytes(arrays.size());
+  }
+  FromWorker message;
+  message.mutable_analysis_result()->set_id(analysis.id());
+  worker::v1::ComputationResult& end = *message.mutable_analysis_result()->mutable_computation();
+  *end.mutable_analysis() = std::move(result);
+  end.set_busy_us(busy_us);
+  EXPECT_TRUE(Send(message));
+}
+
+void FakeWorker::WaitForYield(const worker::v1::Analyze& analysis) {
+  const auto asked = [&] {
+    return std::find(yielding_.begin(), yielding_.end(), analysis.id()) != yielding_.end();
+  };
+  while (!asked() && Receive()) {
+  }
+  EXPECT_TRUE(asked());
+}
+
 void FakeWorker::WaitForWithdrawal(const worker::v1::Analyze& analysis) {
   const auto withdrawn = [&] {
     return std::find(withdrawn_.begin(), withdrawn_.end(), analysis.id()) != withdrawn_.end();
@@ -168,10 +206,15 @@ void FakeWorker::Points(const Leased& run, const std::vector<Series>& series, ui
   Report(run, event);
 }
 
-std::string FakeWorker::Checkpoint(const Leased& run, uint32_t step, const std::string& bytes) {
+std::string FakeWorker::Publish(const std::string& grant, const std::string& bytes) {
   const std::string sha256 = storage::Sha256Hex(bytes);
-  const grpc::Status written = WriteBlob(run.lease, sha256, {bytes});
+  const grpc::Status written = WriteBlob(grant, sha256, {bytes});
   EXPECT_TRUE(written.ok()) << written.error_message();
+  return sha256;
+}
+
+std::string FakeWorker::Checkpoint(const Leased& run, uint32_t step, const std::string& bytes) {
+  const std::string sha256 = Publish(run.lease, bytes);
   worker::v1::Event event;
   event.mutable_checkpoint()->set_step(step);
   event.mutable_checkpoint()->set_blob(sha256);
@@ -181,9 +224,7 @@ std::string FakeWorker::Checkpoint(const Leased& run, uint32_t step, const std::
 }
 
 std::string FakeWorker::State(const Leased& run, uint32_t step, const std::string& bytes) {
-  const std::string sha256 = storage::Sha256Hex(bytes);
-  const grpc::Status written = WriteBlob(run.lease, sha256, {bytes});
-  EXPECT_TRUE(written.ok()) << written.error_message();
+  const std::string sha256 = Publish(run.lease, bytes);
   worker::v1::Event event;
   event.mutable_resume_state()->set_step(step);
   event.mutable_resume_state()->set_blob(sha256);

@@ -51,6 +51,16 @@ class FakeWorker {
                     const std::vector<worker::v1::Sample>& samples);
   void AnalysisResult(const worker::v1::Analyze& analysis, uint32_t distinct, uint32_t found);
   void AnalysisFailed(const worker::v1::Analyze& analysis, const absl::Status& status);
+  // Of a computation: publishes its state, unless that is empty, and says how far it is; the
+  // state's hash.
+  std::string AnalysisSaved(const worker::v1::Analyze& analysis, double progress,
+                            const std::string& state = "", bool yielded = false,
+                            uint64_t busy_us = 0);
+  // Publishes the bytes of its arrays, unless they are empty, and ends with `result`.
+  void ComputationResult(const worker::v1::Analyze& analysis, v1::Analysis result,
+                         const std::string& arrays = "", uint64_t busy_us = 0);
+  // Waits until the analysis is asked to yield.
+  void WaitForYield(const worker::v1::Analyze& analysis);
   // Waits until the analysis is withdrawn.
   void WaitForWithdrawal(const worker::v1::Analyze& analysis);
   // Ends the stream at once, as a crash does.
@@ -70,6 +80,8 @@ class FakeWorker {
 
  private:
   void Report(const Leased& run, worker::v1::Event event);
+  // Publishes a blob as `grant`; its hash.
+  std::string Publish(const std::string& grant, const std::string& bytes);
   // Takes in one message; false at the end of the stream.
   bool Receive();
 
@@ -81,6 +93,7 @@ class FakeWorker {
   std::vector<worker::v1::Cancel> cancels_;
   std::deque<worker::v1::Analyze> analyses_;
   std::vector<std::string> withdrawn_;  // ids of analyses
+  std::vector<std::string> yielding_;   // likewise, of those asked to yield
   bool welcome_ = false;
   bool ended_ = false;
 };

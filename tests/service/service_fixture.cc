@@ -112,6 +112,7 @@ void ServiceTest::StartServer() {
   metrics_ = v1::Metrics::NewStub(channel_);
   datasets_ = v1::Datasets::NewStub(channel_);
   artifacts_ = v1::Artifacts::NewStub(channel_);
+  analyses_ = v1::Analyses::NewStub(channel_);
   reports_ = v1::Reports::NewStub(channel_);
   models_ = v1::Models::NewStub(channel_);
   workers_ = v1::Workers::NewStub(channel_);

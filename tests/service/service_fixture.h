@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "ablate/v1/dataset.grpc.pb.h"
 #include "ablate/v1/experiment.grpc.pb.h"
@@ -100,6 +101,7 @@ class ServiceTest : public testing::Test {
   std::unique_ptr<v1::Metrics::Stub> metrics_;
   std::unique_ptr<v1::Datasets::Stub> datasets_;
   std::unique_ptr<v1::Artifacts::Stub> artifacts_;
+  std::unique_ptr<v1::Analyses::Stub> analyses_;
   std::unique_ptr<v1::Reports::Stub> reports_;
   std::unique_ptr<v1::Models::Stub> models_;
   std::unique_ptr<v1::Workers::Stub> workers_;

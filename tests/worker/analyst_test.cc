@@ -1,10 +1,9 @@
-// The worker for analyses with a fake engine: what it fetches, computes, reports, and how it is
-// stopped.
+// The worker for analyses with a fake engine that draws samples: what it fetches, computes,
+// reports, and how it is stopped.
 #include <gmock/gmock.h>
 
 #include "server/engine/data/documents.h"
-#include "server/worker/worker.h"
-#include "tests/worker/worker_fixture.h"
+#include "tests/worker/analyst_fixture.h"
 
 namespace ablate::worker {
 namespace {
@@ -27,36 +26,18 @@ std::string TextOf(const engine::TokenizedDocuments& documents) {
   return text;
 }
 
-class AnalystTest : public WorkerTest {
+class SamplesTest : public AnalystTest {
  protected:
-  AnalystTest() {
-    analysis_options_.server = server_->address();
-    analysis_options_.attach = options.attach;
-    analysis_options_.attach.hello.set_worker("cpu-analysis");
-    analysis_options_.attach.hello.set_role(v1::ANALYSIS);
-    analysis_options_.prepare_lane = [] { return absl::OkStatus(); };
-    analysis_options_.analysis.generate = [this](const engine::RunConfig& config,
-                                        absl::string_view checkpoint,
-                                        const engine::SampleOptions& asked,
-                                        const std::atomic<bool>& stop, const auto& on_samples) {
-      return Generate(config, checkpoint, asked, stop, on_samples);
-    };
+  SamplesTest() {
+    analysis_options_.analysis.generate =
+        [this](const engine::RunConfig& config, absl::string_view checkpoint,
+               const engine::SampleOptions& asked, const std::atomic<bool>& stop,
+               const auto& on_samples) {
+          return Generate(config, checkpoint, asked, stop, on_samples);
+        };
   }
-  ~AnalystTest() override {
-    if (worker_ == nullptr) return;
-    worker_->Drain();
-    if (thread_.joinable()) thread_.join();
-    worker_.reset();
-  }
-
-  void StartAnalyst() {
-    worker_ = std::make_unique<Worker>(analysis_options_);
-    thread_ = std::thread([this] { end_ = worker_->Run(); });
-  }
-  absl::Status WaitForAnalystsEnd() {
-    thread_.join();
-    return end_;
-  }
+  // Before what the engine uses goes.
+  ~SamplesTest() override { StopAnalyst(); }
 
   // An analysis of a documents run whose checkpoint is "weights".
   v1::ToWorker Analysis(const std::string& id, uint32_t count = 3) {
@@ -72,33 +53,11 @@ class AnalystTest : public WorkerTest {
     analyze.mutable_samples()->set_prompt("a");
     return message;
   }
-  void Cancel(const std::string& id) {
-    v1::ToWorker message;
-    message.mutable_cancel_analysis()->set_id(id);
-    server_->Send(message);
-  }
-
-  // Waits for the last message about an analysis; all about it, in order.
-  std::vector<v1::FromWorker> WaitForAnswer(const std::string& id) {
-    const ServerState state = server_->WaitUntil([&](const ServerState& s) {
-      return std::any_of(s.analyses.begin(), s.analyses.end(), [&](const v1::FromWorker& m) {
-        return m.analysis_result().id() == id || m.analysis_failed().id() == id;
-      });
-    });
-    std::vector<v1::FromWorker> answer;
-    for (const v1::FromWorker& m : state.analyses) {
-      const bool ours = m.analysis_part().id() == id || m.analysis_result().id() == id ||
-                        m.analysis_failed().id() == id;
-      if (ours) answer.push_back(m);
-    }
-    return answer;
-  }
 
   // What the fake engine does; a test may change it before StartAnalyst.
   std::function<absl::Status(const std::atomic<bool>& stop)> compute_ = [](const auto&) {
     return absl::OkStatus();
   };
-  WorkerOptions analysis_options_;
   // By the engine, on the analyst's thread.
   std::vector<std::string> seen_;
   std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
@@ -114,13 +73,9 @@ class AnalystTest : public WorkerTest {
     if (absl::Status status = compute_(stop); !status.ok()) return status;
     return engine::SampleCounts{1, 1};
   }
-
-  std::unique_ptr<Worker> worker_;
-  absl::Status end_;
-  std::thread thread_;
 };
 
-TEST_F(AnalystTest, FetchesTheDataAndTheCheckpointAndReportsEverySample) {
+TEST_F(SamplesTest, FetchesTheDataAndTheCheckpointAndReportsEverySample) {
   StartAnalyst();
   server_->Send(Analysis("one"));
   const std::vector<v1::FromWorker> answer = WaitForAnswer("one");
@@ -137,7 +92,7 @@ TEST_F(AnalystTest, FetchesTheDataAndTheCheckpointAndReportsEverySample) {
   EXPECT_THAT(seen_, ElementsAre(kText, "weights", "a"));
 }
 
-TEST_F(AnalystTest, SaysThatItMakesAnalysesAndHoldsNothing) {
+TEST_F(SamplesTest, SaysThatItMakesAnalysesAndHoldsNothing) {
   StartAnalyst();
   const ServerState state =
       server_->WaitUntil([](const ServerState& s) { return !s.heartbeats.empty(); });
@@ -145,7 +100,7 @@ TEST_F(AnalystTest, SaysThatItMakesAnalysesAndHoldsNothing) {
   EXPECT_THAT(state.hellos[0].held(), SizeIs(0));
 }
 
-TEST_F(AnalystTest, KeepsTheDataButReadsEachCheckpoint) {
+TEST_F(SamplesTest, KeepsTheDataButReadsEachCheckpoint) {
   StartAnalyst();
   for (const char* id : {"one", "two"}) {
     server_->Send(Analysis(id));
@@ -156,7 +111,7 @@ TEST_F(AnalystTest, KeepsTheDataButReadsEachCheckpoint) {
   EXPECT_EQ(documents_[0], documents_[1]) << "not a copy each";
 }
 
-TEST_F(AnalystTest, ReportsWhyAnAnalysisFailedAndGoesOn) {
+TEST_F(SamplesTest, ReportsWhyAnAnalysisFailedAndGoesOn) {
   bool failed = false;
   compute_ = [&](const auto&) {
     if (std::exchange(failed, true)) return absl::OkStatus();
@@ -171,7 +126,7 @@ TEST_F(AnalystTest, ReportsWhyAnAnalysisFailedAndGoesOn) {
   EXPECT_TRUE(WaitForAnswer("two").back().has_analysis_result());
 }
 
-TEST_F(AnalystTest, ABlobThatIsGoneIsAFailureOfThatAnalysis) {
+TEST_F(SamplesTest, ABlobThatIsGoneIsAFailureOfThatAnalysis) {
   StartAnalyst();
   v1::ToWorker message = Analysis("one");
   message.mutable_analyze()->set_checkpoint_blob(std::string(64, '0'));
@@ -186,7 +141,7 @@ absl::Status UntilStopped(const std::atomic<bool>& stop) {
   return absl::CancelledError("stopped");
 }
 
-TEST_F(AnalystTest, LetsGoOfWhatIsCancelledAndOfWhatWaits) {
+TEST_F(SamplesTest, LetsGoOfWhatIsCancelledAndOfWhatWaits) {
   compute_ = UntilStopped;
   StartAnalyst();
   server_->Send(Analysis("running"));
@@ -200,7 +155,7 @@ TEST_F(AnalystTest, LetsGoOfWhatIsCancelledAndOfWhatWaits) {
   }
 }
 
-TEST_F(AnalystTest, ForgetsWhatItWasAskedWhenTheStreamBreaks) {
+TEST_F(SamplesTest, ForgetsWhatItWasAskedWhenTheStreamBreaks) {
   compute_ = UntilStopped;
   StartAnalyst();
   server_->Send(Analysis("one"));
@@ -212,7 +167,7 @@ TEST_F(AnalystTest, ForgetsWhatItWasAskedWhenTheStreamBreaks) {
       [](const ServerState& s) { return s.analyses.back().analysis_part().id() == "two"; });
 }
 
-TEST_F(AnalystTest, EndsWhenTheDeviceIsLostAfterSayingSo) {
+TEST_F(SamplesTest, EndsWhenTheDeviceIsLostAfterSayingSo) {
   compute_ = [](const auto&) {
     return absl::UnavailableError("the device is lost: CUDA error: an illegal memory access");
   };
@@ -222,7 +177,7 @@ TEST_F(AnalystTest, EndsWhenTheDeviceIsLostAfterSayingSo) {
   EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
 }
 
-TEST_F(AnalystTest, EndsWhenTheDeviceIsLostToWhatWasCancelled) {
+TEST_F(SamplesTest, EndsWhenTheDeviceIsLostToWhatWasCancelled) {
   compute_ = [](const std::atomic<bool>& stop) {
     while (!stop) std::this_thread::yield();
     return absl::UnavailableError("the device is lost");
@@ -234,7 +189,7 @@ TEST_F(AnalystTest, EndsWhenTheDeviceIsLostToWhatWasCancelled) {
   EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
 }
 
-TEST_F(AnalystTest, AnErrorOfTheLibraryEndsOnlyTheAnalysisThatMetIt) {
+TEST_F(SamplesTest, AnErrorOfTheLibraryEndsOnlyTheAnalysisThatMetIt) {
   bool failed = false;
   compute_ = [&](const auto&) {
     return std::exchange(failed, true) ? absl::OkStatus() : absl::InternalError("LibTorch: odd");
@@ -247,7 +202,7 @@ TEST_F(AnalystTest, AnErrorOfTheLibraryEndsOnlyTheAnalysisThatMetIt) {
   EXPECT_TRUE(WaitForAnswer("two").back().has_analysis_result());
 }
 
-TEST_F(AnalystTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
+TEST_F(SamplesTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
   compute_ = UntilStopped;
   StartAnalyst();
   server_->Send(Analysis("one"));
@@ -256,7 +211,7 @@ TEST_F(AnalystTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
   EXPECT_TRUE(WaitForAnalystsEnd().ok());
 }
 
-TEST_F(AnalystTest, NeverAttachesWhenItCanNotBePrepared) {
+TEST_F(SamplesTest, NeverAttachesWhenItCanNotBePrepared) {
   analysis_options_.prepare_lane = [] { return absl::ResourceExhaustedError("no memory"); };
   StartAnalyst();
   EXPECT_TRUE(absl::IsResourceExhausted(WaitForAnalystsEnd()));

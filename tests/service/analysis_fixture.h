@@ -1,0 +1,160 @@
+// Two trained runs in a server, and what is asked and told of analyses of them.
+#ifndef ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_
+#define ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_
+
+#include <google/protobuf/text_format.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+
+// A watcher of one analysis.
+class AnalysisWatch {
+ public:
+  AnalysisWatch(v1::Analyses::Stub* stub, const std::string& name) {
+    v1::WatchAnalysisRequest request;
+    request.set_name(name);
+    reader_ = stub->WatchAnalysis(&context_, request);
+  }
+  ~AnalysisWatch() { context_.TryCancel(); }
+
+  // What comes until something holds of it; a test failure if that never comes.
+  v1::Analysis Until(const std::function<bool(const v1::Analysis&)>& holds) {
+    v1::Analysis analysis;
+    while (reader_->Read(&analysis)) {
+      if (holds(analysis)) return analysis;
+    }
+    ADD_FAILURE() << "the watch ended: " << reader_->Finish().error_message();
+    return {};
+  }
+  v1::Analysis Until(v1::AnalysisState::Value state) {
+    return Until([state](const v1::Analysis& analysis) { return analysis.state() == state; });
+  }
+  // What is told to the end, and how it ends.
+  grpc::Status End(std::vector<v1::Analysis>* told = nullptr) {
+    v1::Analysis analysis;
+    while (reader_->Read(&analysis)) {
+      if (told != nullptr) told->push_back(analysis);
+    }
+    return reader_->Finish();
+  }
+
+ private:
+  Context context_;
+  std::unique_ptr<grpc::ClientReader<v1::Analysis>> reader_;
+};
+
+class AnalysisTest : public ServiceTest {
+ protected:
+  AnalysisTest() {
+    experiment_ = Create(SmallSpec()).experiment().name();
+    const auto worker = MakeWorker();
+    TrainAll(worker.get(), 2);
+    run_ = Rows(experiment_)[0].run();
+    other_ = Rows(experiment_)[1].run();
+  }
+
+  // `analysis` as in textproto of AnalysisKind; of the first run.
+  v1::CreateAnalysisRequest Request(const std::string& analysis) const {
+    v1::CreateAnalysisRequest request = RequestOf(absl::StrCat("analysis { ", analysis, " }"));
+    request.add_subjects()->set_run(run_);
+    return request;
+  }
+  static v1::CreateAnalysisRequest RequestOf(const std::string& text) {
+    v1::CreateAnalysisRequest request;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
+    return request;
+  }
+
+  grpc::Status Try(const v1::CreateAnalysisRequest& request,
+                   v1::CreateAnalysisResponse* response = nullptr) {
+    Context context;
+    v1::CreateAnalysisResponse ignored;
+    return analyses_->CreateAnalysis(&context, request, response == nullptr ? &ignored : response);
+  }
+  // Expect success.
+  v1::CreateAnalysisResponse Ask(const v1::CreateAnalysisRequest& request) {
+    v1::CreateAnalysisResponse response;
+    const grpc::Status status = Try(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  // The name of a new one.
+  std::string Queue(const std::string& analysis = "spectrum {}") {
+    return Ask(Request(analysis)).analysis().name();
+  }
+  v1::Analysis GetAnalysis(const std::string& name) {
+    Context context;
+    v1::GetAnalysisRequest request;
+    request.set_name(name);
+    v1::Analysis analysis;
+    const grpc::Status status = analyses_->GetAnalysis(&context, request, &analysis);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return analysis;
+  }
+  grpc::Status TryCancel(const std::string& name, v1::Analysis* analysis) {
+    Context context;
+    v1::CancelAnalysisRequest request;
+    request.set_name(name);
+    return analyses_->CancelAnalysis(&context, request, analysis);
+  }
+  v1::Analysis CancelAnalysis(const std::string& name) {
+    v1::Analysis analysis;
+    const grpc::Status status = TryCancel(name, &analysis);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return analysis;
+  }
+  // Names in the order of the list.
+  std::vector<std::string> List(const std::string& parent, uint32_t page_size = 0) {
+    std::vector<std::string> names;
+    v1::ListAnalysesRequest request;
+    request.set_parent(parent);
+    request.set_page_size(page_size);
+    do {
+      Context context;
+      v1::ListAnalysesResponse response;
+      const grpc::Status status = analyses_->ListAnalyses(&context, request, &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      for (const v1::Analysis& analysis : response.analyses()) names.push_back(analysis.name());
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return names;
+  }
+  grpc::Status TryReadArrays(const std::string& name, std::string* bytes, uint64_t offset = 0) {
+    Context context;
+    v1::ReadAnalysisArraysRequest request;
+    request.set_name(name);
+    request.set_offset(offset);
+    const auto reader = analyses_->ReadAnalysisArrays(&context, request);
+    v1::AnalysisArraysChunk chunk;
+    while (reader->Read(&chunk)) *bytes += chunk.data();
+    return reader->Finish();
+  }
+  v1::Analysis WaitUntil(const std::string& name, v1::AnalysisState::Value state) {
+    return AnalysisWatch(analyses_.get(), name).Until(state);
+  }
+  v1::Analysis WaitForProgress(const std::string& name, double progress) {
+    return AnalysisWatch(analyses_.get(), name).Until([progress](const v1::Analysis& analysis) {
+      return analysis.progress() == progress;
+    });
+  }
+  // The worker's process ends.
+  void Crash(FakeWorker* analyst, const std::string& how = "killed by SIGSEGV") {
+    analyst->Crash();
+    scheduler()->Run([&how](schedule::Scheduler& inside) {
+      inside.Exited({"cpu-analysis", true, how, true});
+    });
+  }
+
+  std::string experiment_, run_, other_;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_

@@ -1,0 +1,277 @@
+// What may be asked of analyses: what comes of a request before a worker sees it, and every request
+// that can't be, which names what is wrong and changes nothing.
+#include <string>
+#include <vector>
+
+#include "tests/service/analysis_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class AnalysisRequestTest : public AnalysisTest {
+ protected:
+  // That it is refused with exactly this, and leaves nothing.
+  void ExpectRefused(const v1::CreateAnalysisRequest& request, const std::string& field,
+                     const std::string& message,
+                     grpc::StatusCode code = grpc::StatusCode::INVALID_ARGUMENT) {
+    const uint64_t before = store().change_number();
+    const grpc::Status status = Try(request);
+    EXPECT_EQ(status.error_code(), code) << request.ShortDebugString();
+    EXPECT_EQ(status.error_message(), message);
+    if (code == grpc::StatusCode::INVALID_ARGUMENT) {
+      EXPECT_EQ(FieldOf(status), field);
+    }
+    EXPECT_EQ(store().change_number(), before);
+    EXPECT_THAT(*store().ListAnalyses("", 10), SizeIs(0));
+  }
+  void ExpectRefused(const std::string& analysis, const std::string& field,
+                     const std::string& message) {
+    ExpectRefused(Request(analysis), field, message);
+  }
+};
+
+TEST_F(AnalysisRequestTest, SaysWhatWouldBeMadeAndWhatItCosts) {
+  v1::CreateAnalysisRequest request = Request("spectrum {}");
+  request.set_validate_only(true);
+  const uint64_t before = store().change_number();
+  const v1::CreateAnalysisResponse response = Ask(request);
+  EXPECT_EQ(response.analysis().name(), "");
+  EXPECT_EQ(response.analysis().inputs().tokens(), 20'000u);
+  ASSERT_EQ(response.analysis().subjects_size(), 1);
+  EXPECT_EQ(response.analysis().subjects(0).run(), run_);
+  EXPECT_EQ(response.analysis().subjects(0).step(), 10);
+  EXPECT_FALSE(response.reused());
+  EXPECT_THAT(response.problems(), SizeIs(0));
+  EXPECT_EQ(response.cost().forwards(), 1);
+  EXPECT_EQ(response.cost().state_bytes(), 8u * 8 * 8) << "of width 8";
+  EXPECT_EQ(response.cost().array_bytes(), 16u * 8);
+  EXPECT_EQ(store().change_number(), before);
+  EXPECT_THAT(List(""), SizeIs(0));
+}
+
+TEST_F(AnalysisRequestTest, SaysWithoutMakingItThatItIsStored) {
+  const std::string name = Queue();
+  v1::CreateAnalysisRequest request = Request("spectrum {}");
+  request.set_validate_only(true);
+  v1::CreateAnalysisResponse response = Ask(request);
+  EXPECT_TRUE(response.reused());
+  EXPECT_EQ(response.analysis().name(), name);
+  CancelAnalysis(name);
+  response = Ask(request);
+  EXPECT_FALSE(response.reused()) << "it would be queued again";
+  EXPECT_EQ(response.analysis().name(), name);
+  EXPECT_EQ(GetAnalysis(name).state(), v1::AnalysisState::CANCELLED);
+}
+
+TEST_F(AnalysisRequestTest, ListsEveryProblemAtOnce) {
+  v1::CreateAnalysisRequest request = RequestOf(R"(
+    analysis { hessian { top: 21 iterations: 1 } }
+    inputs { tokens: 0 }
+    subjects { run: "runs/a" experiment: "experiments/b" step: -2 }
+    validate_only: true)");
+  const v1::CreateAnalysisResponse response = Ask(request);
+  std::vector<std::string> fields;
+  for (const v1::Problem& problem : response.problems()) fields.push_back(problem.field());
+  EXPECT_THAT(fields, ElementsAre("analysis.hessian.top", "analysis.hessian.iterations",
+                                  "inputs.tokens", "subjects[0].run", "subjects[0].step"));
+  request.set_validate_only(false);
+  const grpc::Status status = Try(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("5 problems: analysis.hessian.top: 21 is out of "));
+}
+
+TEST_F(AnalysisRequestTest, AnotherOptionInputSeedOrSubjectIsAnotherAnalysis) {
+  v1::CreateAnalysisRequest seed = Request("spectrum {}"), tokens = seed, other = seed, step = seed;
+  seed.set_seed(1);
+  tokens.mutable_inputs()->set_tokens(100);
+  other.mutable_subjects(0)->set_run(other_);
+  step.mutable_subjects(0)->set_step(10);  // the last
+  v1::CreateAnalysisRequest cell = RequestOf("analysis { spectrum {} } subjects {}");
+  cell.mutable_subjects(0)->set_experiment(experiment_);
+  cell.mutable_subjects(0)->set_cell(Rows(experiment_)[0].cell());
+  const std::string name = Queue();
+  for (const v1::CreateAnalysisRequest& same : {step, cell}) {
+    EXPECT_TRUE(Ask(same).reused());
+    EXPECT_EQ(Ask(same).analysis().name(), name);
+  }
+  for (const v1::CreateAnalysisRequest& one :
+       {seed, tokens, other, Request("spectrum { site: \"embedding\" }")}) {
+    EXPECT_FALSE(Ask(one).reused()) << one.ShortDebugString();
+  }
+  EXPECT_THAT(List(""), SizeIs(5));
+}
+
+TEST_F(AnalysisRequestTest, NeedsAKind) {
+  ExpectRefused("", "analysis",
+                "analysis: no kind is given; allowed: spectrum, cka, activations, weights, "
+                "capture, loss_landscape, hessian, gradient_flow, gradient_alignment, "
+                "norm_jacobian, norm_statistics, norm_response, attention, remove");
+}
+
+TEST_F(AnalysisRequestTest, RefusesOptionsOutOfTheirRange) {
+  ExpectRefused("cka { block: 3 }", "analysis.cka.block",
+                "analysis.cka.block: 3 is out of range; allowed: 4 to 8192");
+  ExpectRefused("loss_landscape { radius: nan }", "analysis.loss_landscape.radius",
+                "analysis.loss_landscape.radius: nan is out of range; allowed: 1e-06 to 1000");
+  ExpectRefused("norm_statistics { batch: 2 batch: 5000 }", "analysis.norm_statistics.batch[1]",
+                "analysis.norm_statistics.batch[1]: 5000 is out of range; allowed: 1 to 4096");
+  ExpectRefused("norm_statistics { batch: 2 batch: 2 }", "analysis.norm_statistics.batch[1]",
+                "analysis.norm_statistics.batch[1]: it is given twice; allowed: each once");
+  ExpectRefused("loss_landscape { dims: 2 points: 102 }", "analysis.loss_landscape.points",
+                "analysis.loss_landscape.points: 102 is too many; allowed: 2 to 101 where dims is "
+                "2");
+}
+
+TEST_F(AnalysisRequestTest, RefusesValuesThatEnumsDoNotHave) {
+  v1::CreateAnalysisRequest request = Request("gradient_flow {}");
+  request.mutable_analysis()->mutable_gradient_flow()->set_signal(
+      static_cast<v1::GradientSignal::Value>(7));
+  ExpectRefused(request, "analysis.gradient_flow.signal",
+                "analysis.gradient_flow.signal: 7 is unknown; allowed: exact, rule");
+  ExpectRefused("attention { maps: heads maps: unspecified }", "analysis.attention.maps[1]",
+                "analysis.attention.maps[1]: 0 is unknown; allowed: heads, layers, model");
+}
+
+TEST_F(AnalysisRequestTest, RefusesSitesThatCanNotBe) {
+  ExpectRefused("cka { sites: \"embedding\" sites: \"embedding\" }", "analysis.cka.sites[1]",
+                "analysis.cka.sites[1]: it is given twice; allowed: each once");
+
+  const grpc::Status unknown = Try(Request("spectrum { site: \"block.7.output\" }"));
+  EXPECT_EQ(FieldOf(unknown), "analysis.spectrum.site");
+  EXPECT_THAT(unknown.error_message(),
+              HasSubstr("the model has no site \"block.7.output\" of this kind; allowed: "));
+  ExpectRefused("spectrum { site: \"" + std::string(201, 's') + "\" }", "analysis.spectrum.site",
+                "analysis.spectrum.site: it has 201 bytes; allowed: at most 200");
+  ExpectRefused("capture {}", "analysis.capture.sites",
+                "analysis.capture.sites: there is none; allowed: at least one site of the model");
+}
+
+TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
+  v1::CreateAnalysisRequest request = Request("spectrum {}");
+  for (const uint64_t tokens : {uint64_t{0}, uint64_t{1'000'001}, UINT64_MAX}) {
+    request.mutable_inputs()->set_tokens(tokens);
+    ExpectRefused(
+        request, "inputs.tokens",
+        absl::StrCat("inputs.tokens: ", tokens, " is out of range; allowed: 1 to 1,000,000"));
+  }
+  request.mutable_inputs()->set_tokens(7);
+  request.mutable_inputs()->set_prompt("abc");
+  ExpectRefused(request, "inputs.tokens",
+                "inputs.tokens: there is a prompt, too; allowed: one of the two");
+  request.mutable_inputs()->clear_tokens();
+  ExpectRefused(request, "inputs.prompt",
+                "inputs.prompt: the tokens of legacy_recall are numbers, not text; allowed: only "
+                "with a documents or text task");
+  request.mutable_inputs()->set_prompt(std::string(513, 'a'));
+  ExpectRefused(request, "inputs.prompt",
+                "inputs.prompt: it has 513 characters; allowed: at most 512");
+  v1::CreateAnalysisRequest weights = Request("weights {}");
+  weights.mutable_inputs()->set_tokens(5);
+  ExpectRefused(weights, "inputs.tokens", "inputs.tokens: weights reads no tokens; allowed: none");
+}
+
+TEST_F(AnalysisRequestTest, RefusesAPromptThatIsLongerThanTheContext) {
+  Upload("words", "anna\nbob\ncleo\ndora\n");
+  const std::string words = Create(SpecOf(R"(
+    name: "words"
+    base {
+      task { documents { dataset: "words" held_out: 1 } }
+      model { layers: 1 width: 8 heads: 2 context: 8 }
+      training { steps: 10 batch: 2 }
+    })"))
+                                .experiment()
+                                .name();
+  const auto worker = MakeWorker();
+  TrainAll(worker.get(), 1);
+  v1::CreateAnalysisRequest request = RequestOf("analysis { attention { maps: heads } }");
+  request.add_subjects()->set_run(Rows(words)[0].run());
+  request.mutable_inputs()->set_prompt("éééééééé");
+  ExpectRefused(request, "inputs.prompt",
+                "inputs.prompt: it has 8 characters; allowed: at most 7, one less than the model's "
+                "context");
+  request.mutable_inputs()->set_prompt("ééééééé");  // characters count, not bytes
+  EXPECT_EQ(Ask(request).analysis().inputs().prompt(), "ééééééé");
+}
+
+TEST_F(AnalysisRequestTest, RefusesTooFewAndTooManySubjects) {
+  v1::CreateAnalysisRequest request = Request("spectrum {}");
+  request.add_subjects()->set_run(other_);
+  ExpectRefused(request, "subjects",
+                "subjects: there are 2; allowed: 1 where the analysis is spectrum");
+  request.clear_subjects();
+  ExpectRefused(request, "subjects",
+                "subjects: there are 0; allowed: 1 where the analysis is spectrum");
+  ExpectRefused("norm_response {}", "subjects",
+                "subjects: there are 1; allowed: none where the analysis is norm_response");
+  request = Request("cka {}");
+  for (int i = 0; i < 64; ++i) request.add_subjects()->set_run(run_);
+  ExpectRefused(request, "subjects", "subjects: there are 65; allowed: at most 64");
+  request.clear_subjects();
+  ExpectRefused(request, "subjects",
+                "subjects: there are 0; allowed: 1 to 64 where the analysis is cka");
+}
+
+TEST_F(AnalysisRequestTest, RefusesSubjectsThatCanNotBe) {
+  const std::string either = "; allowed: either run, or experiment and cell";
+  v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } subjects {}");
+  v1::AnalysisSubject& subject = *request.mutable_subjects(0);
+  ExpectRefused(request, "subjects[0].run",
+                "subjects[0].run: neither it nor experiment is given" + either);
+  subject.set_run(run_);
+  subject.set_cell("pre-s0");
+  ExpectRefused(request, "subjects[0].cell", "subjects[0].cell: run is given, too" + either);
+  subject.set_experiment(experiment_);
+  ExpectRefused(request, "subjects[0].run", "subjects[0].run: experiment is given, too" + either);
+  subject.clear_run();
+  subject.clear_cell();
+  ExpectRefused(request, "subjects[0].cell",
+                "subjects[0].cell: it is missing; allowed: a cell of the experiment, such as "
+                "pre-lr0.01-s42");
+  subject.set_step(-2);
+  ExpectRefused(request, "subjects[0].step",
+                "subjects[0].step: -2 is out of range; allowed: 0 or more, or -1 for the last "
+                "checkpoint");
+}
+
+TEST_F(AnalysisRequestTest, RefusesSubjectsThatAreNotThere) {
+  constexpr auto kNotFound = grpc::StatusCode::NOT_FOUND;
+  v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } subjects {}");
+  v1::AnalysisSubject& subject = *request.mutable_subjects(0);
+  subject.set_run("runs/zzz");
+  ExpectRefused(request, "", "there is no run \"zzz\"", kNotFound);
+  subject.set_run(run_);
+  subject.set_step(4);
+  ExpectRefused(
+      request, "",
+      absl::StrCat("run ", run_.substr(5), " has no checkpoint of step 4; it has steps 10"),
+      kNotFound);
+  subject.clear_run();
+  subject.set_experiment(experiment_);
+  subject.set_cell("nothing");
+  EXPECT_EQ(ReasonOf(Try(request)), "CELL_NOT_FOUND");
+  const std::string untrained = Create(SmallSpec(1, "later", 20)).experiment().name();
+  subject.Clear();
+  subject.set_run(Rows(untrained)[0].run());
+  const grpc::Status status = Try(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(ReasonOf(status), "NO_CHECKPOINT");
+}
+
+TEST_F(AnalysisRequestTest, RefusesWhatTakesTooMuchMemory) {
+  v1::CreateAnalysisRequest request = Request(
+      "capture { sites: \"embedding\" sites: \"logits\" sites: \"head.input\""
+      " sites: \"block.0.output\" sites: \"block.0.attention.output\""
+      " sites: \"block.0.feed_forward.output\" }");
+  request.mutable_inputs()->set_tokens(1'000'000);
+  const grpc::Status status = Try(request);
+  EXPECT_EQ(FieldOf(status), "analysis.capture");
+  EXPECT_THAT(status.error_message(), HasSubstr("at most 200000000: read fewer tokens"));
+  EXPECT_THAT(List(""), SizeIs(0));
+}
+
+}  // namespace
+}  // namespace ablate::service

@@ -1,0 +1,78 @@
+// A worker for analyses attached to a fake server.
+#ifndef ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
+#define ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/worker/worker_fixture.h"
+
+namespace ablate::worker {
+
+class AnalystTest : public WorkerTest {
+ protected:
+  AnalystTest() {
+    analysis_options_.server = server_->address();
+    analysis_options_.attach = options.attach;
+    analysis_options_.attach.hello.set_worker("cpu-analysis");
+    analysis_options_.attach.hello.set_role(v1::ANALYSIS);
+    analysis_options_.prepare_lane = [] { return absl::OkStatus(); };
+  }
+  ~AnalystTest() override { StopAnalyst(); }
+
+  void StartAnalyst() {
+    worker_ = std::make_unique<Worker>(analysis_options_);
+    thread_ = std::thread([this] { end_ = worker_->Run(); });
+  }
+  void StopAnalyst() {
+    if (worker_ == nullptr) return;
+    worker_->Drain();
+    if (thread_.joinable()) thread_.join();
+    worker_.reset();
+  }
+  absl::Status WaitForAnalystsEnd() {
+    thread_.join();
+    return end_;
+  }
+
+  void Cancel(const std::string& id) {
+    v1::ToWorker message;
+    message.mutable_cancel_analysis()->set_id(id);
+    server_->Send(message);
+  }
+
+  // All that has come about an analysis, in order.
+  static std::vector<v1::FromWorker> MessagesAbout(const std::string& id,
+                                                   const ServerState& state) {
+    std::vector<v1::FromWorker> messages;
+    for (const v1::FromWorker& m : state.analyses) {
+      const bool ours = m.analysis_part().id() == id || m.analysis_result().id() == id ||
+                        m.analysis_failed().id() == id || m.analysis_saved().id() == id;
+      if (ours) messages.push_back(m);
+    }
+    return messages;
+  }
+  // The same, up to its end.
+  std::vector<v1::FromWorker> WaitForAnswer(const std::string& id) {
+    const ServerState state = server_->WaitUntil([&](const ServerState& s) {
+      return std::any_of(s.analyses.begin(), s.analyses.end(), [&](const v1::FromWorker& m) {
+        return m.analysis_result().id() == id || m.analysis_failed().id() == id;
+      });
+    });
+    return MessagesAbout(id, state);
+  }
+
+  WorkerOptions analysis_options_;
+
+ private:
+  std::unique_ptr<Worker> worker_;
+  absl::Status end_;
+  std::thread thread_;
+};
+
+}  // namespace ablate::worker
+
+#endif  // ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
