@@ -6,9 +6,12 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/engine/analysis.h"
+#include "server/engine/layout.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
+#include "server/spec/analysis.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
 
@@ -62,6 +65,25 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(
   return message;
 }
 
+// Multiplications, about.
+absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
+                              const std::vector<storage::AnalysisSubject>& subjects) {
+  const auto options = spec::ToEngineOptions(asked.analysis());
+  if (!options.ok()) return options.status();
+  engine::RunConfig config;
+  if (!subjects.empty()) {
+    auto first = ConfigOfRun(store, subjects.front().run);
+    if (!first.ok()) return first.status();
+    config = *std::move(first);
+  }
+  const uint64_t tokens =
+      asked.inputs().prompt().empty() ? asked.inputs().tokens() : asked.inputs().prompt().size();
+  const engine::AnalysisCost cost =
+      engine::KindOf(*options).cost(*options, config, tokens, subjects.size());
+  return cost.forwards * static_cast<double>(tokens) *
+         static_cast<double>(engine::MakeLayout(config.model).size);
+}
+
 }  // namespace
 
 absl::StatusOr<engine::RunConfig> ConfigOfRun(storage::Store* store, const std::string& run) {
@@ -86,6 +108,9 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   *message.mutable_inputs() = asked.inputs();
   message.set_seed(asked.seed());
   message.set_state_blob(analysis.state_blob);
+  const auto work = WorkOf(store, asked, analysis.subjects);
+  if (!work.ok()) return work.status();
+  request.work = *work;
   for (const storage::AnalysisSubject& subject : analysis.subjects) {
     auto prepared = Prepare(store, subject, &request.blobs);
     if (!prepared.ok()) return prepared.status();

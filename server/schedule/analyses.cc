@@ -204,23 +204,23 @@ void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
   if (pending->request.begun) pending->request.begun();
 }
 
-bool Analyses::Precedes(const Pending& a, const Pending& b) {
-  const bool of_computations = a.request.message.has_computation();
-  if (of_computations != b.request.message.has_computation()) return !of_computations;
-  return a.served < b.served;
+double Analyses::Left(const Pending& pending) {
+  return pending.request.message.has_computation()
+             ? pending.request.work * (1 - pending.progress)
+             : -1;  // somebody waits for samples, and they are short
 }
 
 Analyses::Pending* Analyses::NextWaiting() {
   Pending* next = nullptr;
   for (Pending& pending : pending_) {
     if (pending.session != 0 || pending.orphaned) continue;
-    if (next == nullptr || Precedes(pending, *next)) next = &pending;
+    if (next == nullptr || Left(pending) < Left(*next)) next = &pending;
   }
   return next;
 }
 
-// Twice what the other has had: of two long ones each is interrupted ever more seldom, so that
-// saving them takes a vanishing share of the time.
+// Less than half: of equal ones each is made to its end, and one is interrupted a few times at
+// most, so that saving it takes a small share of the time.
 void Analyses::AskToYield() {
   const Pending* const next = NextWaiting();
   if (next == nullptr) return;
@@ -230,7 +230,7 @@ void Analyses::AskToYield() {
     if (pending.yielding) return;
     if (!pending.request.message.has_computation()) continue;
     const absl::Duration turn = clock_->Now() - pending.since;
-    if (turn < limits_.turn || pending.served + turn < 2 * next->served) continue;
+    if (turn < limits_.turn || 2 * Left(*next) >= Left(pending)) continue;
     pending.yielding = true;
     v1::ToWorker message;
     message.mutable_yield_analysis()->set_id(pending.id);
@@ -245,11 +245,10 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     if (!saved.state_blob().empty()) {
       pending->request.message.mutable_computation()->set_state_blob(saved.state_blob());
     }
+    pending->progress = saved.progress();
     if (saved.yielded()) {
-      const absl::Duration now = clock_->Now();
-      pending->served += now - pending->since;
       pending->session = 0;
-      pending->since = now;
+      pending->since = clock_->Now();
     }
     if (pending->request.saved) pending->request.saved(saved);
   }

@@ -1,6 +1,6 @@
 // Analyses on their way: kept in memory, made one at a time by each worker for analyses. Samples
 // are for a call that waits for them; a computation takes the time that it takes, and yields to
-// what has been served less.
+// what takes much less.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -29,8 +29,8 @@ struct AnalysisLimits {
   size_t message_bytes = 1 << 20;                     // of one: a worker takes 4 MiB at most
   absl::Duration run_time = absl::Seconds(60);        // of samples, once a worker has them
   absl::Duration worker_timeout = absl::Seconds(30);  // of samples, without any worker
-  // A computation that has had its worker for so long makes way for one that has been served less
-  // than half as long.
+  // A computation that has had its worker for so long makes way for what takes less than half of
+  // what is left of it.
   absl::Duration turn = absl::Seconds(1);
   absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
   absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
@@ -38,6 +38,9 @@ struct AnalysisLimits {
 
 struct AnalysisRequest {
   worker::v1::Analyze message;  // all but its id
+  // How long a computation takes as a whole, in any unit that is the same for all. Samples take
+  // none.
+  double work = 0;
   // What its worker may read; held until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
   // Called on any thread, one at a time; must neither block nor call back. `done` comes once, and
@@ -96,7 +99,7 @@ class Analyses {
     Session session = 0;    // that has it; 0: it waits
     std::string worker;     // name of the one that has or had it
     absl::Duration since;   // it waits, runs or is orphaned
-    absl::Duration served;  // that workers have had it before
+    double progress = 0;    // share of its work that is done
     bool yielding = false;  // its worker was asked to let go of it
     bool orphaned = false;  // its worker's stream ended
   };
@@ -111,12 +114,11 @@ class Analyses {
   void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Samples come before computations, for somebody waits for them and they are short; then what
-  // has been served less.
-  static bool Precedes(const Pending& a, const Pending& b);
-  // What waits and comes first, the oldest of equals; null if nothing does.
+  // Of its work.
+  static double Left(const Pending& pending);
+  // Of what waits that of which least is left, the oldest of equals; null if nothing does.
   Pending* NextWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Asks a worker for room, if something waits that has been served much less than what it makes.
+  // Asks a worker for room, if something waits that takes much less than what it makes.
   void AskToYield() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSaved(Worker* worker, Pending* pending, const worker::v1::AnalysisSaved& saved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

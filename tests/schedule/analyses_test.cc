@@ -346,10 +346,11 @@ class ComputationsTest : public AnalysesTest {
     std::vector<double> progress;
   };
 
-  std::shared_ptr<Made> Compute(const std::string& prompt = "") {
+  std::shared_ptr<Made> Compute(double work = 1) {
     auto made = std::make_shared<Made>();
     AnalysisRequest request;
-    request.message.mutable_computation()->mutable_inputs()->set_prompt(prompt);
+    request.message.mutable_computation();
+    request.work = work;
     request.begun = [made] { ++made->begun; };
     request.saved = [made](const wire::AnalysisSaved& saved) {
       made->progress.push_back(saved.progress());
@@ -401,9 +402,9 @@ TEST_F(ComputationsTest, SaysThatItHasBegunAndHowFarItIs) {
   EXPECT_THAT(made->ends, ElementsAre(absl::OkStatus()));
 }
 
-TEST_F(ComputationsTest, AWaitingOneGetsTheWorkerAfterATurnAndNotBefore) {
+TEST_F(ComputationsTest, AShorterOneGetsTheWorkerAfterATurnAndNotBefore) {
   const Peer analyst = AttachAnalyst();
-  const auto first = Compute(), second = Compute();
+  const auto first = Compute(1), second = Compute(.2);
   clock_.Advance(absl::Milliseconds(999));
   analyses().Tick();
   EXPECT_THAT(Yielding(analyst), IsEmpty());
@@ -422,29 +423,39 @@ TEST_F(ComputationsTest, AWaitingOneGetsTheWorkerAfterATurnAndNotBefore) {
   EXPECT_EQ(first->begun, 2);
 }
 
-TEST_F(ComputationsTest, ANewOneIsGivenTheWorkerOfOneWhoseTurnIsOver) {
+TEST_F(ComputationsTest, ANewShorterOneIsGivenTheWorkerOfOneWhoseTurnIsOver) {
   const Peer analyst = AttachAnalyst();
   const auto first = Compute();
   PassWithHeartbeats(absl::Seconds(5), {analyst});
   EXPECT_THAT(Yielding(analyst), IsEmpty()) << "nothing else is there";
-  Compute();
+  Compute(1);
+  EXPECT_THAT(Yielding(analyst), IsEmpty()) << "it takes as long";
+  Compute(.2);
   EXPECT_THAT(Yielding(analyst), ElementsAre(first->id)) << "at once";
 }
 
-TEST_F(ComputationsTest, YieldsOnlyToWhatWasServedLessThanHalf) {
+TEST_F(ComputationsTest, YieldsOnlyToWhatTakesLessThanHalfOfWhatIsLeft) {
   const Peer analyst = AttachAnalyst();
-  const auto a = Compute(), b = Compute();
-  PassWithHeartbeats(absl::Seconds(1), {analyst});
-  Yield(analyst, a->id);  // a: 1 s
-  PassWithHeartbeats(absl::Seconds(1), {analyst});
-  EXPECT_THAT(Yielding(analyst), ElementsAre(a->id)) << "b has had as much as a, not twice";
-  PassWithHeartbeats(absl::Seconds(1), {analyst});
-  ASSERT_THAT(Yielding(analyst), ElementsAre(a->id, b->id));
-  Yield(analyst, b->id);  // b: 2 s
-  PassWithHeartbeats(absl::Seconds(2), {analyst});
-  EXPECT_THAT(Yielding(analyst), SizeIs(2)) << "a: 3 s";
-  PassWithHeartbeats(absl::Seconds(1), {analyst});
-  EXPECT_THAT(Yielding(analyst), ElementsAre(a->id, b->id, a->id));
+  const auto a = Compute(8), b = Compute(5), c = Compute(1.9);
+  SendSaved(analyst, a->id, .6);  // 3.2 are left
+  PassWithHeartbeats(absl::Seconds(5), {analyst});
+  EXPECT_THAT(Yielding(analyst), IsEmpty());
+  const auto d = Compute(1.5);
+  ASSERT_THAT(Yielding(analyst), ElementsAre(a->id));
+  SendSaved(analyst, a->id, .6, "state", true);
+  for (const auto& made : {d, c, a}) SendResult(analyst, made->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(a->id, d->id, c->id, a->id, b->id))
+      << "of which least is left comes first";
+}
+
+TEST_F(ComputationsTest, EqualOnesAreMadeOneAfterTheOther) {
+  const Peer analyst = AttachAnalyst();
+  const auto first = Compute(), second = Compute(), third = Compute();
+  PassWithHeartbeats(absl::Minutes(1), {analyst});
+  EXPECT_THAT(Yielding(analyst), IsEmpty());
+  SendResult(analyst, first->id);
+  SendResult(analyst, second->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id, third->id));
 }
 
 TEST_F(ComputationsTest, SamplesComeBetweenAndBeforeThoseThatWait) {
@@ -458,7 +469,9 @@ TEST_F(ComputationsTest, SamplesComeBetweenAndBeforeThoseThatWait) {
   PassWithHeartbeats(absl::Seconds(30), {analyst});
   EXPECT_THAT(Yielding(analyst), SizeIs(1)) << "samples are not asked to";
   SendResult(analyst, samples->id);
-  EXPECT_THAT(Given(analyst), ElementsAre(running->id, samples->id, waiting->id));
+  EXPECT_THAT(Given(analyst), ElementsAre(running->id, samples->id, running->id));
+  SendResult(analyst, running->id);
+  EXPECT_EQ(Given(analyst).back(), waiting->id);
 }
 
 TEST_F(ComputationsTest, WaitForAWorkerAsLongAsItTakes) {
@@ -501,13 +514,14 @@ TEST_F(ComputationsTest, DoNotCountAmongSamples) {
 }
 
 TEST_F(ComputationsTest, MayWriteOnlyWhileAWorkerHasThem) {
-  const auto made = Compute(), waiting = Compute();
+  const auto made = Compute();
   const auto samples = Ask();
   EXPECT_FALSE(analyses().MayWrite(made->id));
   const Peer analyst = AttachAnalyst();
   EXPECT_FALSE(analyses().MayWrite(samples->id)) << "which leave nothing";
   SendResult(analyst, samples->id);
   EXPECT_TRUE(analyses().MayWrite(made->id));
+  const auto waiting = Compute(.2);
   EXPECT_FALSE(analyses().MayWrite(waiting->id));
   clock_.Advance(absl::Seconds(1));
   Yield(analyst, made->id);
@@ -529,7 +543,7 @@ TEST_F(ComputationsTest, MayReadTheStateThatTheyGoOnFrom) {
 
 TEST_F(ComputationsTest, OneThatYieldsMayBeCancelled) {
   const Peer analyst = AttachAnalyst();
-  const auto made = Compute(), next = Compute();
+  const auto made = Compute(1), next = Compute(.2);
   PassWithHeartbeats(absl::Seconds(1), {analyst});
   ASSERT_THAT(Yielding(analyst), ElementsAre(made->id));
   analyses().Cancel(made->id);
