@@ -318,7 +318,7 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(
     }
     Statement row(
         db,
-        "SELECT DISTINCT label, analyses.name, runs.name, step, result FROM cells "
+        "SELECT DISTINCT label, analyses.name, runs.name, subjects.step, result FROM cells "
         "JOIN analysis_subjects AS subjects ON subjects.run = cells.run "
         "JOIN analyses ON analyses.id = subjects.analysis "
         "JOIN analysis_labels AS labels "
@@ -326,7 +326,7 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(
         "JOIN runs ON runs.id = cells.run "
         "WHERE cells.experiment = ?1 AND analyses.state = 2 AND NOT EXISTS "
         "  (SELECT 1 FROM analysis_subjects WHERE analysis = analyses.id AND place > 0) "
-        "ORDER BY label, runs.name, step",
+        "ORDER BY label, runs.name, subjects.step",
         *found);
     while (row.Row()) {
       labelled.push_back(

@@ -203,7 +203,7 @@ TEST_F(OpeningTest, AnalysesCheckpointsOfTheSeventhVersion) {
                       "SELECT id, 'checkpoint', 9, 'h', 1, 1 FROM runs");
   const auto store = Value(Store::Open(Options()));
   EXPECT_THAT(Value(store->OpenAnalyses()), IsEmpty());
-  EXPECT_TRUE(store->CreateAnalysis({"x", "request", {{"a", 9}}}, 1).ok());
+  EXPECT_TRUE(store->CreateAnalysis({"x", "signature", "request", {{"a", 9}}, {}}, 1).ok());
   EXPECT_THAT(Value(store->RunAnalyses("a", "", 9)), SizeIs(1));
 }
 
