@@ -190,7 +190,7 @@ TEST_P(BallastTest, IsGivenUpForDeletesAndTakenAgain) {
   auto store = Value(Store::Open(WithBallast()));
   Begin(store.get());
   const std::string active = Value(store->CreateExperiment(MakeExperiment({"b"}))).id;
-  ASSERT_TRUE(store->CreateAnalysis({"x", "request", {}}, 1).ok());
+  ASSERT_TRUE(store->CreateAnalysis({"x", "signature", "request", {}, {}}, 1).ok());
   ASSERT_TRUE(store->Maintain().ok());
   EXPECT_EQ(std::filesystem::file_size(disk_.ballast), uintmax_t{kBallast});
   disk_.room = 0;
