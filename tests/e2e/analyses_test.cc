@@ -67,8 +67,10 @@ TEST_F(AnalysesTest, AreMetricsOfTheExperiment) {
   EXPECT_EQ(std::count(metrics.out.begin(), metrics.out.end(), '\n'), 4) << metrics.out;
   const Output compared = server_.Ablate({"compare", experiment_, "--key", "spectrum/stable_rank"});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
-  const Output exported = server_.Ablate({"export", experiment_, "--format", "csv", "-o", "-"});
-  EXPECT_THAT(exported.out, HasSubstr("spectrum/isoscore"));
+  const std::string file = server_.home() + "/points.csv";
+  const Output exported = server_.Ablate({"export", experiment_, "--format", "csv", "-o", file});
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_THAT(ReadFile(file), HasSubstr("spectrum/isoscore"));
   const Output twin =
       server_.Ablate({"analyze", "spectrum", experiment_ + "/s0", "--set", "site=embedding"});
   EXPECT_EQ(twin.exit_code, 1);

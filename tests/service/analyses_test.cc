@@ -320,7 +320,7 @@ TEST_F(AnalysesTest, CrashesBetweenWhichItGetsOnAreNotHeldAgainstIt) {
   const std::string name = Queue();
   for (int i = 1; i <= 5; ++i) {
     const auto analyst = MakeAnalyst();
-    analyst->AnalysisSaved(analyst->NextAnalysis(), i / 10.);
+    analyst->AnalysisSaved(analyst->NextAnalysis(), i / 10., absl::StrCat("state ", i));
     WaitForProgress(name, i / 10.);
     Crash(analyst.get());
   }
@@ -376,7 +376,7 @@ TEST_F(AnalysesTest, IsTakenUpByTheNextServer) {
   const std::string running = Queue();
   const std::string state = analyst->AnalysisSaved(analyst->NextAnalysis(), .5, "half");
   WaitForProgress(running, .5);
-  const std::string queued = Queue("weights {}");
+  const std::string queued = Queue("hessian {}");  // which takes longer
   analyst.reset();
   Restart();
   EXPECT_EQ(GetAnalysis(running).progress(), .5);

@@ -352,7 +352,7 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     Update("ALTER TABLE datasets DROP COLUMN code_points");
     Update("ALTER TABLE datasets DROP COLUMN line_ends");
     Update(
-        "DROP TABLE analyses; DROP TABLE analysis_subjects; "
+        "DROP TABLE analyses; DROP TABLE analysis_subjects; DROP TABLE analysis_labels; "
         "DROP TABLE last_states; DROP TABLE origins; ALTER TABLE runs DROP COLUMN growth; "
         "ALTER TABLE store DROP COLUMN last_state_bytes; PRAGMA user_version = 3");
     auto store = Value(Store::Open(Options()));

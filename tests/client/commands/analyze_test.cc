@@ -136,7 +136,7 @@ TEST_F(AnalyzeTest, PrintsTheNumbersOfACell) {
   ASSERT_EQ(requests_.size(), 1u);
   EXPECT_TRUE(requests_[0].analysis().has_spectrum());
   ASSERT_EQ(requests_[0].subjects_size(), 1);
-  EXPECT_EQ(requests_[0].subjects(0).experiment(), "experiments/small-1a2b");
+  EXPECT_EQ(requests_[0].subjects(0).experiment(), "experiments/small");
   EXPECT_EQ(requests_[0].subjects(0).cell(), "pre-s1");
   EXPECT_FALSE(requests_[0].subjects(0).has_step() || requests_[0].has_inputs() ||
                requests_[0].has_seed() || requests_[0].validate_only())
