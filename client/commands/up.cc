@@ -268,8 +268,9 @@ Action DefineUp(Command* command) {
   auto options = std::make_shared<Options>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
   command->Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
-  command->Option(&options->resume_every, "--resume-every", "SECONDS",
-                  "how often the state of a run, or of an analysis, is saved, to go on after a crash [30]");
+  command->Option(
+      &options->resume_every, "--resume-every", "SECONDS",
+      "how often the state of a run, or of an analysis, is saved, to go on after a crash [30]");
   command->Option(&options->worker_silence, "--worker-silence", "SECONDS",
                   "without a sign of life for so long a worker is killed and replaced [30]");
   command->Option(&options->last_states, "--last-states", "SIZE",
