@@ -51,15 +51,6 @@ Pass PassOf(GradientSignal signal, const RunConfig& config) {
   return {.rule = config.training.rule, .norm_backward = config.model.norm.backward};
 }
 
-double CountTargets(const Material& material) {
-  int64_t targets = 0;
-  for (const TokenBatch& batch : material.batches) {
-    targets += std::count_if(batch.targets.begin(), batch.targets.end(),
-                             [](int64_t target) { return target != TokenBatch::kIgnored; });
-  }
-  return static_cast<double>(targets);
-}
-
 Gradients GradientsOf(const Material& material, const SubjectModel& subject,
                       const TokenBatch& batch, Pass pass, WantedGradients wanted) {
   const Leaves leaves(subject);
@@ -78,7 +69,7 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
   const StackBatch stack = BatchOf(subject, batch);
   const at::Tensor logits = Logits(subject.config.model, leaves.parameters, stack, pass);
   // A prompt of one token has no target, and no gradient.
-  const double targets = std::max(CountTargets(material), 1.0);
+  const double targets = std::max(TargetsIn(material.batches), 1.0);
   const at::Tensor loss = TokenLosses(logits, stack).sum() / targets;
   if (wanted.parameters) inputs.insert(inputs.end(), leaves.all.begin(), leaves.all.end());
 

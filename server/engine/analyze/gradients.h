@@ -15,9 +15,6 @@ namespace ablate::engine {
 // A pass whose gradients are exact, or those by which the run learns.
 Pass PassOf(GradientSignal signal, const RunConfig& config);
 
-// The targets that count in all batches.
-double CountTargets(const Material& material);
-
 struct WantedGradients {
   bool parameters = false;
   std::vector<std::string> sites;  // of what goes on from them
