@@ -24,7 +24,7 @@ constexpr int kMaxRounds = 20;
 // Another one each round, so that no run is known yet. How often a grid can be disturbed before it
 // ends is a matter of the machine: rounds follow until there were enough kills.
 std::string Grid(int round) {
-  return SmallNames("grid", 20000,
+  return SmallNames("grid", 40000,
                     "axes:\n"
                     "  - {name: norm, settings: [{label: pre}, {label: post, set: "
                     "{model.norm.placement: post}}]}\n"
@@ -52,7 +52,7 @@ constexpr char kKinds[] =
 constexpr int kKindsInAll = 8;
 
 std::string EveryKind(int round) {
-  return SmallNames("kinds", 8000,
+  return SmallNames("kinds", 24000,
                     kKinds + ("seeds: {first: " + std::to_string(7 + round)) + ", count: 1}\n");
 }
 
