@@ -10,6 +10,7 @@
 #include "ablate/v1/analysis_options.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "google/protobuf/descriptor.h"
 #include "server/engine/analysis.h"
 #include "server/engine/config.h"
 #include "server/spec/problems.h"
@@ -38,6 +39,9 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
 // Of a kind that ResolveAnalysis accepted. What this program does not know, as a newer server may
 // send it, is UNIMPLEMENTED; a value of an enum INVALID_ARGUMENT.
 absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& analysis);
+
+// The options of the kind that is given; null if none is.
+const google::protobuf::FieldDescriptor* KindField(const v1::AnalysisKind& analysis);
 
 // The name of the kind that is given, as in analysis_options.proto; empty if none is.
 std::string KindName(const v1::AnalysisKind& analysis);
