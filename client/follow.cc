@@ -8,6 +8,7 @@
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/progress.h"
+#include "client/output/terminal_text.h"
 
 namespace ablate::client {
 namespace {
@@ -106,7 +107,10 @@ absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const 
 }
 
 int ExitCodeOf(const v1::Experiment& experiment) {
-  if (experiment.counts().failed() > 0) return kFailure;
+  const v1::AnalysisCounts& analyses = experiment.analyses();
+  if (experiment.counts().failed() > 0 || analyses.failed() > 0 || !analyses.failure().empty()) {
+    return kFailure;
+  }
   const bool cancelled =
       experiment.state() == v1::ExperimentState::CANCELLED || experiment.counts().cancelled() > 0;
   return cancelled ? kCancelled : kSuccess;
@@ -123,6 +127,15 @@ void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
   if (experiment.counts().failed() > 0) {
     absl::StrAppend(&line, "; `ablate runs ", id, "` shows why, `ablate logs ", id,
                     "/CELL` what happened");
+  }
+  if (experiment.has_analyses()) {
+    absl::StrAppend(&line, "; ", AnalysesText(experiment.analyses()));
+    if (experiment.analyses().failed() > 0) {
+      absl::StrAppend(&line, "; `ablate analyses ", id, "` shows why");
+    }
+    if (!experiment.analyses().failure().empty()) {
+      absl::StrAppend(&line, "; ", Printable(experiment.analyses().failure()));
+    }
   }
   context.console.Info(line);
 }

@@ -79,6 +79,7 @@ struct NewExperiment {
   std::string spec;            // serialized ExperimentSpec
   int priority = 1;            // 0 interactive, 1 normal, 2 background
   bool fresh = false;          // a new generation of every run
+  bool analyses = false;       // its spec asks for analyses, once every run has ended
   std::vector<NewCell> cells;  // grid order, distinct names
   std::vector<NewRun> runs;    // one per distinct fingerprint
 };
@@ -89,6 +90,14 @@ struct RunCounts {
 
 enum class ExperimentState { kActive, kEnded, kCancelled };
 
+// Analyses that an experiment's spec asks for.
+struct AnalysisCounts {
+  bool any = false;      // it asks for some
+  bool planned = false;  // which they are is known: every run has ended
+  uint32_t queued = 0, running = 0, done = 0, failed = 0, cancelled = 0;
+  std::string failure;  // why they are not planned, or not all of them
+};
+
 struct ExperimentRecord {
   std::string id;  // name plus four base-32 characters
   std::string name;
@@ -96,6 +105,7 @@ struct ExperimentRecord {
   std::string spec;
   ExperimentState state = ExperimentState::kActive;
   RunCounts counts;  // over cells
+  AnalysisCounts analyses;
   Micros create_time = 0;
   Micros end_time = 0;
 };
@@ -196,6 +206,9 @@ struct NewAnalysis {
   std::string request;    // serialized, for whoever makes it
   std::vector<AnalysisSubject> subjects;
   std::vector<AnalysisLabel> labels;
+  // The experiment whose spec asks for it, as the label says that it is called there; or empty.
+  std::string asked_by = {};
+  std::string asked_as = {};
 };
 
 struct AnalysisRecord {
@@ -219,6 +232,19 @@ struct LabelledAnalysis {
   std::string id;
   AnalysisSubject subject;
   std::string result;
+};
+
+// Experiments whose analyses are to be planned.
+struct Unplanned {
+  std::vector<std::string> ready;  // those whose runs have ended
+  bool others = false;             // there are more, whose runs have not
+};
+
+// One that an experiment's spec asks for.
+struct AskedAnalysis {
+  std::string label;
+  std::string id;
+  AnalysisState state = AnalysisState::kQueued;
 };
 
 struct CreatedAnalysis {

@@ -100,6 +100,12 @@ struct SeriesPosition {
   bool steady = true;       // the run has not changed since
 };
 
+// What cancelling an experiment takes from others.
+struct CancelledExperiment {
+  std::vector<Withdrawal> withdrawals;
+  std::vector<std::string> analyses;  // that no other experiment waits for; CANCELLED
+};
+
 // Thread-safe. Writes go through one writer thread that commits them in groups (a savepoint each,
 // one fsync a group) and return after the commit; reads use read-only connections and see every
 // write that returned. Any write: RESOURCE_EXHAUSTED if the disk is full (nothing changed, try
@@ -142,7 +148,7 @@ class Store final : public LeaseStore {
                                                                 uint32_t limit);
   // Withdraws a live experiment's cells. Runs that no other live experiment has become CANCELLED
   // and leave their leases; those that were leased are returned. Repeating it changes nothing.
-  absl::StatusOr<std::vector<Withdrawal>> CancelExperiment(absl::string_view id);
+  absl::StatusOr<CancelledExperiment> CancelExperiment(absl::string_view id);
   // FAILED_PRECONDITION while it is active. Runs that no other experiment has go with it, in
   // slices.
   absl::Status DeleteExperiment(absl::string_view id);
@@ -209,6 +215,8 @@ class Store final : public LeaseStore {
   // that labels it is gone; ALREADY_EXISTS if that calls those of another signature so;
   // RESOURCE_EXHAUSTED if `most_open` wait or run already.
   absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
+  // Whose label it would be already, as CreateAnalysis says it: the first that is taken, or empty.
+  absl::Status CheckLabels(const NewAnalysis& analysis);
   absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);
   absl::StatusOr<std::vector<std::string>> FindAnalyses(absl::string_view prefix, uint32_t limit);
   // Newest first, after the one with id `after` (empty: from the newest): all; those with a subject
@@ -222,6 +230,13 @@ class Store final : public LeaseStore {
   // Those of one subject that are DONE, of the experiment's runs and of the signatures that it has
   // given labels: by label, run and ascending step.
   absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment);
+  // Experiments that ask for analyses which nobody has asked for yet.
+  absl::StatusOr<Unplanned> UnplannedExperiments();
+  // All that an experiment's spec asks for is asked for: it ends with the last of them. `failure`
+  // says what could not be asked for, and why; or it is empty. Nothing of one that is not ACTIVE.
+  absl::Status PlannedAnalyses(absl::string_view experiment, const std::string& failure);
+  // By what it calls them, then oldest first.
+  absl::StatusOr<std::vector<AskedAnalysis>> AskedAnalyses(absl::string_view experiment);
   // Those that are QUEUED or RUNNING, oldest first.
   absl::StatusOr<std::vector<AnalysisRecord>> OpenAnalyses();
   // QUEUED → RUNNING. This, and the next two, change nothing of one that has ended or is gone.

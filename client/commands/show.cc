@@ -58,6 +58,10 @@ void Print(const Context& context, const v1::Experiment& experiment,
   }
   const std::string origins = OriginsText(runs);
   if (!origins.empty()) out << origins << "\n";
+  if (experiment.has_analyses()) out << AnalysesText(experiment.analyses()) << "\n";
+  if (!experiment.analyses().failure().empty()) {
+    out << Printable(experiment.analyses().failure()) << "\n";
+  }
   const std::string primary = PrimaryMetric(experiment.spec());
   out << "\n" << SettingTable(experiment.spec(), runs, primary, context.console.table_width());
   const std::vector<std::string> steps = NextSteps(experiment, runs);

@@ -178,6 +178,20 @@ std::string CountsText(const v1::RunCounts& counts) {
   return parts.empty() ? "no runs" : absl::StrJoin(parts, ", ");
 }
 
+std::string AnalysesText(const v1::AnalysisCounts& counts) {
+  if (!counts.planned()) return "analyses follow the runs";
+  const uint32_t all =
+      counts.queued() + counts.running() + counts.done() + counts.failed() + counts.cancelled();
+  if (all == 0) return "no analyses";
+  std::string line =
+      absl::StrCat(text::Grouped(counts.done()), " of ", text::Grouped(all), " analyses");
+  if (counts.failed() > 0) absl::StrAppend(&line, ", ", text::Grouped(counts.failed()), " failed");
+  if (counts.cancelled() > 0) {
+    absl::StrAppend(&line, ", ", text::Grouped(counts.cancelled()), " cancelled");
+  }
+  return line;
+}
+
 const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key) {
   const auto found = std::find_if(row.summaries().begin(), row.summaries().end(),
                                   [&](const v1::Summary& s) { return s.key() == key; });
@@ -222,7 +236,11 @@ std::string Headline(const v1::CreateExperimentResponse& response) {
       cells < all ? absl::StrCat(" − ", text::Grouped(all - cells), " excluded") : "";
   const std::string name =
       experiment.name().empty() ? experiment.spec().name() : Id(experiment.name());
-  return absl::StrCat(name, "   ", product, excluded, " = ", RunsText(response), "   ",
+  const std::string analyses =
+      response.analyses() == 0
+          ? ""
+          : absl::StrCat(", ", text::Grouped(response.analyses()), " analyses");
+  return absl::StrCat(name, "   ", product, excluded, " = ", RunsText(response), analyses, "   ",
                       EstimateText(response.estimate()));
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "text/decimal.h"
 
@@ -39,7 +40,10 @@ void Progress::Count(const v1::ExperimentEvent& event) {
 
 void Progress::Update(const v1::ExperimentEvent& event) {
   counts_ = event.counts();
-  if (std::exchange(stalled_, event.stalled()) != event.stalled()) line_.Draw(Text());
+  const std::string analyses = event.has_analyses() ? AnalysesText(event.analyses()) : "";
+  const bool stall_changed = std::exchange(stalled_, event.stalled()) != event.stalled();
+  const bool went_on = std::exchange(analyses_, analyses) != analyses && line_.Due();
+  if (stall_changed || went_on) line_.Draw(Text());
   if (event.cell().empty()) return;
   Count(event);
   for (const std::string& key : {options_.primary, std::string("train/loss")}) {
@@ -90,6 +94,8 @@ std::string Progress::Line() const {
   for (const auto& [count, word] : parts) {
     if (count > 0) absl::StrAppend(&line, ", ", count, " ", word);
   }
+  // Before that they only wait for the runs.
+  if (!analyses_.empty() && ended == all) absl::StrAppend(&line, "   ", analyses_);
   if (!stalled_.empty()) absl::StrAppend(&line, "   STALLED: ", stalled_);
   const double rate = Rate();
   if (rate > 0 && remaining_ > 0 && stalled_.empty()) {

@@ -57,7 +57,8 @@ class Progress {
   int64_t made_ = 0;
   int64_t remaining_ = 0;
   std::string latest_metric_;
-  std::string stalled_;  // why; empty while it goes on
+  std::string analyses_;  // how far they are; empty if the experiment asks for none
+  std::string stalled_;   // why; empty while it goes on
 };
 
 }  // namespace ablate::client

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "server/report/compare/windows.h"
+#include "server/results/analysis_tables.h"
 #include "server/results/figures.h"
 #include "server/results/samples.h"
 #include "server/results/spec_yaml.h"
@@ -267,6 +268,9 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources
   auto figures = ReportFigures(sources.store, *compared, prefix, cancelled);
   if (!figures.ok()) return figures.status();
   experiment->figures = *std::move(figures);
+  auto analyses = AnalysisTables(sources.store, *compared);
+  if (!analyses.ok()) return analyses.status();
+  experiment->analyses = *std::move(analyses);
   experiment->samples = SamplesOf(sources, *compared, cancelled);
   return experiment;
 }

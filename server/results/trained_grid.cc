@@ -472,6 +472,11 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
   return spec.report().has_primary() ? spec.report().primary() : "eval/loss";
 }
 
+std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
+  const std::string primary = PrimaryMetric(spec);
+  return absl::StartsWith(primary, "eval/") ? primary : "eval/loss";
+}
+
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {
   const bool named = spec.report().has_better() && key == PrimaryMetric(spec);
   const bool higher = named ? spec.report().better() == v1::Better::higher : key == "eval/accuracy";

@@ -62,6 +62,9 @@ std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
 
 // The metric that an experiment's verdict is about, and which values of a key are better.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
+// The metric by which values of tuned axes are chosen where what is compared says nothing of it, as
+// a number of an analysis: the primary one if it is of evaluations, else eval/loss.
+std::string ChoiceMetric(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
 
 // Hands over the curve of `key` of each cell in `cells` (indexes, any order) that has points of it,

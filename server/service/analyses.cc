@@ -127,44 +127,20 @@ std::string LabelOf(const v1::CreateAnalysisRequest& request) {
   return request.label().empty() ? spec::KindName(request.analysis()) : request.label();
 }
 
-absl::Status Create(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                    v1::CreateAnalysisResponse* response) {
-  auto asked = Resolve(backend, request);
-  if (!asked.ok()) return asked.status();
-  const std::vector<spec::Problem> problems = asked->problems.Take();
-  if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
-  for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
-  if (!problems.empty()) return absl::OkStatus();
-  response->mutable_cost()->set_forwards(asked->cost.forwards);
-  response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
-  response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
-  const std::string id = spec::AnalysisFingerprint(asked->analysis);
-  if (request.validate_only()) {
-    const auto stored = backend.store->GetAnalysis(id);
-    response->set_reused(stored.ok() && stored->state != storage::AnalysisState::kFailed &&
-                         stored->state != storage::AnalysisState::kCancelled);
-    *response->mutable_analysis() =
-        stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
-    return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
-  }
-  storage::NewAnalysis analysis = {id,
-                                   spec::AnalysisSignature(asked->analysis),
-                                   asked->analysis.SerializeAsString(),
-                                   asked->subjects,
-                                   {}};
-  for (const std::string& experiment : asked->experiments) {
+// As it is stored.
+storage::NewAnalysis ToRecord(const Asked& asked, const v1::CreateAnalysisRequest& request,
+                              const std::string& asked_by) {
+  storage::NewAnalysis analysis;
+  analysis.id = spec::AnalysisFingerprint(asked.analysis);
+  analysis.signature = spec::AnalysisSignature(asked.analysis);
+  analysis.request = asked.analysis.SerializeAsString();
+  analysis.subjects = asked.subjects;
+  for (const std::string& experiment : asked.experiments) {
     analysis.labels.push_back({experiment, LabelOf(request)});
   }
-  const auto created = backend.store->CreateAnalysis(analysis, rpc::kMaxOpenAnalyses);
-  if (!created.ok()) return created.status();
-  const storage::AnalysisState state = created->record.state;
-  if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {
-    backend.analyses->Submit(id);
-  }
-  response->set_reused(created->reused);
-  *response->mutable_analysis() =
-      ToProto(created->record, backend.analyses->Progress(created->record));
-  return absl::OkStatus();
+  analysis.asked_by = asked_by;
+  if (!asked_by.empty()) analysis.asked_as = LabelOf(request);
+  return analysis;
 }
 
 absl::Status Get(const Backend& backend, const v1::GetAnalysisRequest& request,
@@ -254,8 +230,9 @@ class AnalysesService final : public v1::Analyses::CallbackService {
   grpc::ServerUnaryReactor* CreateAnalysis(grpc::CallbackServerContext* context,
                                            const v1::CreateAnalysisRequest* request,
                                            v1::CreateAnalysisResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Create(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context, [this, request, response] {
+      return service::CreateAnalysis(*backend_, *request, "", response);
+    });
   }
 
   grpc::ServerUnaryReactor* GetAnalysis(grpc::CallbackServerContext* context,
@@ -297,6 +274,46 @@ class AnalysesService final : public v1::Analyses::CallbackService {
 };
 
 }  // namespace
+
+absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
+                            const std::string& asked_by, v1::CreateAnalysisResponse* response) {
+  auto asked = Resolve(backend, request);
+  if (!asked.ok()) return asked.status();
+  const std::vector<spec::Problem> problems = asked->problems.Take();
+  if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
+  for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
+  if (!problems.empty()) return absl::OkStatus();
+  response->mutable_cost()->set_forwards(asked->cost.forwards);
+  response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
+  response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
+  const storage::NewAnalysis analysis = ToRecord(*asked, request, asked_by);
+  const std::string& id = analysis.id;
+  if (request.validate_only()) {
+    const absl::Status labels = backend.store->CheckLabels(analysis);
+    if (!labels.ok() && !absl::IsAlreadyExists(labels)) return labels;
+    if (!labels.ok()) {
+      *response->add_problems() =
+          ToProto(reflect::MakeProblem("label", LabelOf(request), labels.message(), "another one"));
+      return absl::OkStatus();
+    }
+    const auto stored = backend.store->GetAnalysis(id);
+    response->set_reused(stored.ok() && stored->state != storage::AnalysisState::kFailed &&
+                         stored->state != storage::AnalysisState::kCancelled);
+    *response->mutable_analysis() =
+        stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
+    return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
+  }
+  const auto created = backend.store->CreateAnalysis(analysis, rpc::kMaxOpenAnalyses);
+  if (!created.ok()) return created.status();
+  const storage::AnalysisState state = created->record.state;
+  if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {
+    backend.analyses->Submit(id);
+  }
+  response->set_reused(created->reused);
+  *response->mutable_analysis() =
+      ToProto(created->record, backend.analyses->Progress(created->record));
+  return absl::OkStatus();
+}
 
 std::unique_ptr<grpc::Service> MakeAnalysesService(Backend* backend) {
   return std::make_unique<AnalysesService>(backend);

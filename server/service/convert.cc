@@ -106,6 +106,18 @@ void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::str
   for (const auto& [axis, label] : labels) (*map)[axis] = label;
 }
 
+v1::AnalysisCounts ToProto(const storage::AnalysisCounts& counts) {
+  v1::AnalysisCounts message;
+  message.set_planned(counts.planned);
+  message.set_queued(counts.queued);
+  message.set_running(counts.running);
+  message.set_done(counts.done);
+  message.set_failed(counts.failed);
+  message.set_cancelled(counts.cancelled);
+  message.set_failure(counts.failure);
+  return message;
+}
+
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled) {
   v1::Experiment message;
   if (record.state == storage::ExperimentState::kActive) message.set_stalled(stalled);
@@ -115,6 +127,7 @@ v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::strin
   const ExperimentState* state = FindState(kExperimentStates, record.state);
   message.set_state(state == nullptr ? v1::ExperimentState::unspecified : state->proto);
   *message.mutable_counts() = ToProto(record.counts);
+  if (record.analyses.any) *message.mutable_analyses() = ToProto(record.analyses);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
   return message;

@@ -26,6 +26,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 v1::RunState::Value ToProto(storage::RunState state);
 v1::AnalysisState::Value ToProto(storage::AnalysisState state);
 v1::RunCounts ToProto(const storage::RunCounts& counts);
+v1::AnalysisCounts ToProto(const storage::AnalysisCounts& counts);
 // `stalled`: why nothing goes on, as Store::stalled says; told of what would go on.
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled);
 v1::Cell ToProto(const storage::CellRecord& record);

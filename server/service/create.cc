@@ -19,9 +19,11 @@
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
+#include "server/service/analysis_planner.h"
 #include "server/service/convert.h"
 #include "server/service/plan.h"
 #include "server/service/services.h"
+#include "server/spec/experiment_analyses.h"
 #include "storage/sha256.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
@@ -84,6 +86,7 @@ storage::NewExperiment ToRecord(const Backend& backend, const Submission& submis
   record.spec = plan.resolution.spec.SerializeAsString();
   record.priority = PriorityOf(plan.resolution.spec.limits());
   record.fresh = fresh;
+  record.analyses = !spec::AskedAnalyses(plan.resolution.spec).empty();
   for (const spec::ResolvedCell& cell : plan.resolution.cells) {
     record.cells.push_back({cell.name, cell.labels, cell.seed, cell.fingerprint});
   }
@@ -162,6 +165,7 @@ void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
     const std::string& cell = plan.resolution.cells[i].name;
     if (room->Take(cell.size() + 4)) response->add_differs_only_in_evaluation(cell);
   }
+  response->set_analyses(plan.analyses);
   v1::Estimate* estimate = response->mutable_estimate();
   const auto set = [](absl::Duration from, google::protobuf::Duration* to) {
     to->set_seconds(absl::IDivDuration(from, absl::Seconds(1), &from));
@@ -310,6 +314,8 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   }
   if (!created.ok()) return created.status();
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
+  // Also where this one asks for nothing: runs of others may live again.
+  backend.planner->Expect();
   const absl::Status added = AddStored(backend, *created, &room, &response);
   if (!added.ok()) return added;
   return response;

@@ -65,12 +65,12 @@ absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& r
                     v1::Experiment* response) {
   const auto id = rpc::FindWholeExperiment(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
-  auto withdrawals = backend.store->CancelExperiment(*id);
-  if (!withdrawals.ok()) return withdrawals.status();
-  if (!withdrawals->empty()) {
-    backend.scheduler->Post([withdrawn = *std::move(withdrawals)](schedule::Scheduler& scheduler) {
-      scheduler.Withdraw(withdrawn);
-    });
+  auto cancelled = backend.store->CancelExperiment(*id);
+  if (!cancelled.ok()) return cancelled.status();
+  for (const std::string& analysis : cancelled->analyses) backend.analyses->Cancel(analysis);
+  if (!cancelled->withdrawals.empty()) {
+    backend.scheduler->Post([withdrawn = std::move(cancelled->withdrawals)](
+                                schedule::Scheduler& scheduler) { scheduler.Withdraw(withdrawn); });
   }
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();

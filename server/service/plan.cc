@@ -17,6 +17,7 @@
 #include "server/engine/trainer.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/names.h"
+#include "server/spec/experiment_analyses.h"
 #include "text/decimal.h"
 
 namespace ablate::service {
@@ -168,12 +169,51 @@ absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Pla
   return absl::OkStatus();
 }
 
+// What a core does in passes over small models, forward and backward.
+constexpr double kAnalysisFlopsPerMicro = 5e3;
+
+// Runs of one setting of all axes that are not tuned, on one seed, of which one is chosen.
+size_t ChoicesOf(const spec::Resolution& resolution) {
+  std::set<std::vector<std::string>> choices;
+  for (const spec::ResolvedCell& cell : resolution.cells) {
+    std::vector<std::string> choice = {absl::StrCat(cell.seed)};
+    for (size_t axis = 0; axis < cell.labels.size(); ++axis) {
+      const bool tuned = resolution.spec.axes(static_cast<int>(axis)).tune();
+      if (!tuned) choice.push_back(cell.labels[axis].second);
+    }
+    choices.insert(std::move(choice));
+  }
+  return choices.size();
+}
+
+// Counts them, also those that turn out to be stored, and adds what they take: one worker makes
+// them after the last run.
+void AddAnalyses(Plan* plan) {
+  const std::vector<spec::AskedAnalysis> asked = spec::AskedAnalyses(plan->resolution.spec);
+  if (asked.empty()) return;
+  const size_t chosen = ChoicesOf(plan->resolution);
+  double micros = 0;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const size_t runs = asked[i].all ? plan->runs.size() : chosen;
+    const size_t count = asked[i].at.empty() ? 1 : runs * asked[i].at.size();
+    const spec::EntryCost& cost = plan->resolution.analyses[i];
+    plan->analyses += static_cast<uint32_t>(count);
+    plan->cost.bytes += count * cost.array_bytes;
+    micros += static_cast<double>(count) * cost.flops / kAnalysisFlopsPerMicro;
+  }
+  plan->cost.device_time += absl::Microseconds(micros);
+  plan->cost.wall_time += absl::Microseconds(micros);
+  plan->cost.measured = false;
+}
+
 spec::Problem OverLimit(const std::string& field, const std::string& limit,
-                        const std::string& needed, size_t runs) {
-  return reflect::MakeProblem(field, limit,
-                              absl::StrCat("training ", runs, runs == 1 ? " run" : " runs",
-                                           " needs about ", needed, ", more than ", limit),
-                              absl::StrCat("at least ", needed, ", or a smaller experiment"));
+                        const std::string& needed, size_t runs, uint32_t analyses) {
+  const std::string work = absl::StrCat("training ", runs, runs == 1 ? " run" : " runs");
+  return reflect::MakeProblem(
+      field, limit,
+      absl::StrCat(work, analyses > 0 ? absl::StrCat(" with ", analyses, " analyses") : "",
+                   " needs about ", needed, ", more than ", limit),
+      absl::StrCat("at least ", needed, ", or a smaller experiment"));
 }
 
 void CheckLimits(size_t trained, Plan* plan) {
@@ -186,12 +226,13 @@ void CheckLimits(size_t trained, Plan* plan) {
       plan->resolution.problems.push_back(OverLimit(
           "limits.device_time", google::protobuf::util::TimeUtil::ToString(limits.device_time()),
           absl::StrCat(absl::ToInt64Seconds(absl::Ceil(cost.device_time, absl::Seconds(1))), "s"),
-          trained));
+          trained, plan->analyses));
     }
   }
   if (limits.has_bytes() && cost.bytes > limits.bytes()) {
-    plan->resolution.problems.push_back(
-        OverLimit("limits.bytes", absl::StrCat(limits.bytes()), absl::StrCat(cost.bytes), trained));
+    plan->resolution.problems.push_back(OverLimit("limits.bytes", absl::StrCat(limits.bytes()),
+                                                  absl::StrCat(cost.bytes), trained,
+                                                  plan->analyses));
   }
 }
 
@@ -340,6 +381,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
       {devices.lanes, backend.store->last_states_bytes()});
   if (!cost.ok()) return cost.status();
   plan.cost = *cost;
+  AddAnalyses(&plan);
   CheckLimits(trained.size(), &plan);
   if (absl::Status room = CheckRoom(*backend.store, &plan); !room.ok()) return room;
   return plan;

@@ -20,6 +20,7 @@
 #include "grpcpp/support/server_interceptor.h"
 #include "server/rpc/errors.h"
 #include "server/schedule/clock.h"
+#include "server/service/analysis_planner.h"
 
 namespace ablate::service {
 namespace {
@@ -168,6 +169,8 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
                                                &backend_.analysis_watches);
   backend_.analyses = workers_.analyses = analyses_.get();
+  planner_ = std::make_unique<AnalysisPlanner>(&backend_);
+  backend_.planner = planner_.get();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
@@ -204,6 +207,7 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   if (!workers.ok()) return workers.status();
   worker_server_ = *std::move(workers);
   analyses_->Start();
+  planner_->Start();
   CheckLater();
   return absl::OkStatus();
 }
@@ -212,6 +216,7 @@ void Server::StopClients() {
   if (client_server_ == nullptr) return;
   const auto streams = backend_.AllStreams();
   for (rpc::LiveStreams* each : streams) each->StopAll();
+  planner_->Stop();
   analyses_->Stop();
   backend_.scheduler->analyses().Stop();
   // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
@@ -228,6 +233,7 @@ void Server::Notify(uint64_t change) {
   const bool stall_changed = StallChanged();
   const bool changed = notified_.exchange(change) != change;
   if (changed || stall_changed) backend_.watches.WakeAll();
+  if (changed) planner_->Notify();
   if (changed) backend_.analysis_watches.WakeAll();  // also of those that went with their runs
 }
 

@@ -66,6 +66,7 @@ class Server {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<AnalysisRunner> analyses_;
+  std::unique_ptr<AnalysisPlanner> planner_;
   std::unique_ptr<grpc::Server> client_server_;
   std::unique_ptr<grpc::Server> worker_server_;
 };

@@ -29,6 +29,8 @@
 
 namespace ablate::service {
 
+class AnalysisPlanner;
+
 // Pointers outlive every handler and reactor.
 struct Backend {
   storage::Store* store = nullptr;
@@ -39,6 +41,7 @@ struct Backend {
   rpc::MinPace pace;                  // of streams
   rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
   AnalysisRunner* analyses = nullptr;
+  AnalysisPlanner* planner = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
   rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
   rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads};
@@ -93,6 +96,12 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& bac
 // RESOURCE_EXHAUSTED also while too many bytes of such requests are here.
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
+
+// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty. Errors of a
+// request that can't be: INVALID_ARGUMENT with every problem, unless it is validate_only. Blocks on
+// the store.
+absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
+                            const std::string& asked_by, v1::CreateAnalysisResponse* response);
 
 // WatchExperiment: a stream that sleeps until something was committed.
 grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(

@@ -70,8 +70,10 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
   absl::Status Collect();
   absl::Status MakeEvents(const std::vector<storage::CellRecord>& cells,
                           const storage::RunCounts& counts);
-  // Tells of a stall or of its end, if no cell's event does.
-  void TellStall(const storage::RunCounts& counts);
+  // Tells of a stall or of its end, or of the experiment's analyses, if no cell's event does.
+  void TellOfAll(const storage::RunCounts& counts);
+  // What every event says of the whole experiment.
+  void AddOfAll(const storage::RunCounts& counts, v1::ExperimentEvent* event) const;
   void WriteNext();
   void Rest();
   void OnTimer(absl::Duration at);
@@ -93,7 +95,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::ExperimentEvent>,
   bool has_ended_ = false;  // before this round's reads
   bool more_ = false;       // cells are left that changed before this round
   bool final_ = false;
-  std::string stalled_;  // as told last
+  std::string stalled_;                         // as told last
+  std::optional<v1::AnalysisCounts> analyses_;  // likewise; none if it asks for none
   std::deque<v1::ExperimentEvent> batch_;
 
   Mutex mutex_;
@@ -165,17 +168,28 @@ absl::Status WatchReactor::Collect() {
   has_ended_ = record->state != storage::ExperimentState::kActive;
   more_ = full || (has_ended_ && !final_);
   const std::string stalled = has_ended_ ? "" : backend_->store->stalled();
-  const bool changed_stall = std::exchange(stalled_, stalled) != stalled;
+  bool changed = std::exchange(stalled_, stalled) != stalled;
+  if (record->analyses.any) {
+    v1::AnalysisCounts analyses = ToProto(record->analyses);
+    changed |=
+        !analyses_.has_value() || analyses_->SerializeAsString() != analyses.SerializeAsString();
+    analyses_ = std::move(analyses);
+  }
   absl::Status made = MakeEvents(feed_.Take(Now(), final_), record->counts);
-  if (made.ok() && batch_.empty() && changed_stall) TellStall(record->counts);
+  if (made.ok() && batch_.empty() && changed) TellOfAll(record->counts);
   return made;
 }
 
-void WatchReactor::TellStall(const storage::RunCounts& counts) {
+void WatchReactor::AddOfAll(const storage::RunCounts& counts, v1::ExperimentEvent* event) const {
+  event->set_stalled(stalled_);
+  *event->mutable_counts() = ToProto(counts);
+  if (analyses_.has_value()) *event->mutable_analyses() = *analyses_;
+}
+
+void WatchReactor::TellOfAll(const storage::RunCounts& counts) {
   v1::ExperimentEvent& event = batch_.emplace_back();
   event.set_token(WatchToken(backend_->store->generation(), token_));
-  event.set_stalled(stalled_);
-  *event.mutable_counts() = ToProto(counts);
+  AddOfAll(counts, &event);
 }
 
 absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& cells,
@@ -194,8 +208,7 @@ absl::Status WatchReactor::MakeEvents(const std::vector<storage::CellRecord>& ce
     event.set_step(cells[i].step);
     event.set_steps(cells[i].steps);
     event.set_token(before);
-    event.set_stalled(stalled_);
-    *event.mutable_counts() = ToProto(counts);
+    AddOfAll(counts, &event);
     for (const storage::Summary& summary : (*summaries)[i].keys) {
       const bool wanted = std::find(keys_.begin(), keys_.end(), summary.key) != keys_.end();
       if (wanted && summary.count > summary.nonfinite) {

@@ -310,6 +310,10 @@ std::string KindName(const v1::AnalysisKind& analysis) {
   return kind == nullptr ? "" : kind->name();
 }
 
+bool TakesNoSubject(const v1::AnalysisKind& analysis) {
+  return KindNamed(KindName(analysis)).most_subjects == 0;
+}
+
 std::string AnalysisFingerprint(const v1::Analysis& asked) {
   std::string text = SignatureText(asked);
   for (const v1::AnalysisSubject& subject : asked.subjects()) {

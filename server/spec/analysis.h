@@ -46,6 +46,9 @@ const google::protobuf::FieldDescriptor* KindField(const v1::AnalysisKind& analy
 // The name of the kind that is given, as in analysis_options.proto; empty if none is.
 std::string KindName(const v1::AnalysisKind& analysis);
 
+// Whether it is of no model. A kind is given.
+bool TakesNoSubject(const v1::AnalysisKind& analysis);
+
 // What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs, seed and
 // subjects, all resolved.
 std::string AnalysisFingerprint(const v1::Analysis& asked);

@@ -9,8 +9,7 @@
 #include "proto/reflect/read.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
-#include "server/spec/engine_config.h"
-#include "server/spec/fields.h"
+#include "server/spec/experiment_analyses.h"
 #include "server/spec/metrics.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
@@ -56,8 +55,11 @@ void CheckWindow(const v1::Window& window, const std::string& path, Problems* pr
   at_least_one(window.has_last(), window.last(), "last");
 }
 
-void CheckReport(const v1::ReportSpec& report, Problems* problems) {
-  if (report.has_primary()) CheckMetric("report.primary", report.primary(), problems);
+void CheckReport(const v1::ExperimentSpec& spec, Problems* problems) {
+  const v1::ReportSpec& report = spec.report();
+  if (report.has_primary() && !IsOfAnalysis(spec, report.primary())) {
+    CheckMetric("report.primary", report.primary(), problems);
+  }
   if (report.has_smooth() && (report.smooth() < 1 || report.smooth() > 100'000)) {
     problems->Add("report.smooth", absl::StrCat(report.smooth()),
                   absl::StrCat(report.smooth(), " is out of range"), "1 to 100,000");
@@ -166,52 +168,17 @@ class Walker {
   Problems* problems_;
 };
 
-constexpr int kMaxAnalyses = 100;
-
-void CheckSamples(const v1::SamplesSpec& samples, const std::string& path, Problems* problems) {
-  for (const engine::OptionProblem& problem :
-       engine::CheckSampleOptions(ToSampleOptions(samples))) {
-    problems->Add(absl::StrCat(path, ".", problem.field), problem.value, problem.complaint,
-                  problem.allowed);
-  }
-}
-
 }  // namespace
 
 void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems) {
   CheckName("name", spec.name(), problems);
   CheckQuestion(spec.question(), problems);
-  CheckReport(spec.report(), problems);
+  CheckReport(spec, problems);
   CheckLimits(spec.limits(), problems);
 }
 
 void CheckWellFormed(const v1::ExperimentSpec& spec, Problems* problems) {
   Walker(problems).Walk(spec, "");
-}
-
-void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
-  if (spec.analyses_size() > kMaxAnalyses) {
-    problems->Add("analyses", "", absl::StrCat("there are ", text::Grouped(spec.analyses_size())),
-                  "at most 100");
-    return;
-  }
-  int with_samples = 0;
-  for (int i = 0; i < spec.analyses_size(); ++i) {
-    const std::string path = absl::StrCat("analyses[", i, "]");
-    if (!spec.analyses(i).has_samples()) {
-      problems->Add(path, "", "no kind is given", "samples");
-      continue;
-    }
-    const std::string samples = absl::StrCat(path, ".samples");
-    if (++with_samples == 2) problems->Add(samples, "", "it is given twice", "one such entry");
-    const v1::TaskSpec& task = spec.base().task();
-    if (task.kind_case() != v1::TaskSpec::KIND_NOT_SET && DatasetOf(task).path.empty()) {
-      problems->Add(samples, "",
-                    absl::StrCat("the tokens of ", TaskName(task), " are numbers, not text"),
-                    "only with a documents or text task");
-    }
-    CheckSamples(spec.analyses(i).samples(), samples, problems);
-  }
 }
 
 }  // namespace ablate::spec

@@ -24,10 +24,6 @@ void CheckWellFormed(const v1::ExperimentSpec& spec, Problems* problems);
 // Name, question, report and limits.
 void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems);
 
-// One kind in every entry of `analyses`, at most one `samples`, its ranges, and a base that has
-// text. Overrides are in the base.
-void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
-
 // One combination.
 struct RunToCheck {
   const v1::BaseSpec& merged;  // what was written

@@ -347,6 +347,7 @@ class Expander {
     v1::SettingParameters& row = resolution_->parameters.emplace_back();
     for (const auto& [axis, label] : pattern.labels) (*row.mutable_labels())[axis] = label;
     row.set_parameters(pattern.parameters);
+    resolution_->configs.push_back(std::move(combination->config));
   }
 
   // Empty if the run can't grow.

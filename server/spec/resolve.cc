@@ -7,12 +7,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
 #include "server/spec/datasets.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/expand.h"
+#include "server/spec/experiment_analyses.h"
 #include "server/spec/fields.h"
 #include "server/spec/grid.h"
 #include "server/spec/metrics.h"
@@ -48,6 +50,7 @@ class Resolver {
     }
     CheckRecorded();
     CheckSampled();
+    if (problems_.empty()) CheckAnalyzedSettings();
     Finish();
     return std::move(resolution_);
   }
@@ -139,6 +142,19 @@ class Resolver {
         break;
       }
     }
+  }
+
+  void CheckAnalyzedSettings() {
+    std::vector<AnalyzedSetting> settings;
+    for (size_t i = 0; i < resolution_.configs.size(); ++i) {
+      std::vector<std::string> labels;
+      for (const auto& [axis, label] : resolution_.parameters[i].labels()) {
+        labels.push_back(absl::StrCat(axis, "=", label));
+      }
+      std::sort(labels.begin(), labels.end());
+      settings.push_back({absl::StrJoin(labels, ", "), &resolution_.configs[i]});
+    }
+    resolution_.analyses = CheckAnalyzed(resolution_.spec, settings, &problems_);
   }
 
   bool LacksLineFeed(const v1::TaskSpec& task) const {

@@ -18,6 +18,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "server/engine/task.h"
 #include "server/spec/estimate.h"
+#include "server/spec/experiment_analyses.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -95,6 +96,9 @@ struct Resolution {
   std::vector<ResolvedCell>
       cells;  // grid order: last axis fastest, then seeds; excluded ones left out
   std::vector<v1::SettingParameters> parameters;
+  // What one analysis takes of each entry of the spec's that is none of samples.
+  std::vector<EntryCost> analyses;
+  std::vector<engine::RunConfig> configs;  // one a setting, as `parameters`, of its first seed
   std::vector<std::string> notes;
   std::vector<Problem> problems;  // if any, cells may be empty
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/leases.h"
 #include "storage/store.h"
@@ -147,24 +148,52 @@ void QueueAgain(Transaction& t, int64_t id) {
       .Run();
 }
 
+// An analysis of another signature that the experiment calls so, and that is open or DONE; empty if
+// there is none: the label of what failed or was cancelled is free again.
+std::string LabelHolder(Connection& db, int64_t experiment, const std::string& label,
+                        const std::string& signature) {
+  Statement holder(db,
+                   "SELECT analyses.name FROM analysis_labels AS labels "
+                   "JOIN analyses ON analyses.signature = labels.signature "
+                   "JOIN analysis_subjects AS subjects ON subjects.analysis = analyses.id "
+                   "JOIN cells ON cells.run = subjects.run AND cells.experiment = ?1 "
+                   "WHERE labels.experiment = ?1 AND label = ?2 AND labels.signature != ?3 "
+                   "AND analyses.state < 3 LIMIT 1",
+                   experiment, label, signature);
+  return holder.Row() ? holder.Text(0) : "";
+}
+
+// The row of the label's experiment.
+absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
+                                   const std::string& signature) {
+  auto experiment = FindExperimentRow(db, label.experiment);
+  if (!experiment.ok()) return experiment.status();
+  const std::string holder = LabelHolder(db, *experiment, label.label, signature);
+  if (holder.empty()) return *experiment;
+  return absl::AlreadyExistsError(absl::StrCat(
+      "experiment ", label.experiment, " calls another analysis ", label.label, ", analyses/",
+      holder,
+      ", of another kind or with other options, inputs or seed: give this one another label"));
+}
+
 absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
   for (const AnalysisLabel& label : analysis.labels) {
-    const auto experiment = FindExperimentRow(t.db, label.experiment);
+    const auto experiment = CheckLabel(t.db, label, analysis.signature);
     if (!experiment.ok()) return experiment.status();
-    Statement taken(t.db,
-                    "SELECT signature FROM analysis_labels WHERE experiment = ?1 AND label = ?2",
-                    *experiment, label.label);
-    if (!taken.Row()) {
-      Statement(t.db, "INSERT INTO analysis_labels VALUES (?1, ?2, ?3)", *experiment, label.label,
-                analysis.signature)
-          .Run();
-    } else if (taken.View(0) != analysis.signature) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          "experiment ", label.experiment, " calls another analysis ", label.label,
-          ", of another kind or with other options, inputs or seed: give this one another label"));
-    }
+    Statement(t.db, "INSERT OR REPLACE INTO analysis_labels VALUES (?1, ?2, ?3)", *experiment,
+              label.label, analysis.signature)
+        .Run();
   }
   return absl::OkStatus();
+}
+
+// The same, and which experiment's spec asks for it.
+absl::StatusOr<CreatedAnalysis> Answer(Transaction& t, const NewAnalysis& analysis, int64_t id,
+                                       bool reused) {
+  if (!analysis.asked_by.empty()) {
+    if (absl::Status linked = LinkAnalysis(t, analysis, id); !linked.ok()) return linked;
+  }
+  return CreatedAnalysis{ReadAnalysis(t.db, id), reused};
 }
 
 // Nothing if too many are open.
@@ -173,7 +202,7 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, const NewA
   if (absl::Status labelled = AddLabels(t, analysis); !labelled.ok()) return labelled;
   const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
   if (known.has_value() && (IsOpen(*known) || known->state == AnalysisState::kDone)) {
-    return CreatedAnalysis{ReadAnalysis(t.db, known->id), /*reused=*/true};
+    return Answer(t, analysis, known->id, /*reused=*/true);
   }
   const auto runs = FindSubjects(t.db, analysis.subjects);
   if (!runs.ok()) return runs.status();
@@ -181,7 +210,7 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, const NewA
   if (known.has_value()) QueueAgain(t, known->id);
   const int64_t id = known.has_value() ? known->id : InsertAnalysis(t, analysis, *runs);
   t.NextChange();
-  return CreatedAnalysis{ReadAnalysis(t.db, id), /*reused=*/false};
+  return Answer(t, analysis, id, /*reused=*/false);
 }
 
 // Sets what an analysis is to go on from: a blob, or nothing if it is empty. What it was before is
@@ -201,6 +230,7 @@ void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
   Statement(t.db, "UPDATE analyses SET state = ?2, end_time = ?3 WHERE id = ?1", analysis.id,
             static_cast<int>(state), t.now)
       .Run();
+  SettleAskers(t, analysis.id);
   t.NextChange();
 }
 
@@ -222,9 +252,26 @@ int RemoveAnalyses(Transaction& t, int64_t run, int limit) {
       if (!gone.View(1).empty()) DropReference(t, gone.View(1), OnSweep::kRemove);
     }
     Statement(t.db, "DELETE FROM analysis_subjects WHERE analysis = ?1", analysis).Run();
+    SettleAskers(t, analysis);
+    Statement(t.db, "DELETE FROM experiment_analyses WHERE analysis = ?1", analysis).Run();
   }
   if (!analyses.empty()) t.NextChange();
   return static_cast<int>(analyses.size());
+}
+
+void CancelIfOpen(Transaction& t, absl::string_view name) {
+  const std::optional<AnalysisRow> analysis = FindOpenAnalysis(t.db, name);
+  if (analysis.has_value()) Finish(t, *analysis, AnalysisState::kCancelled);
+}
+
+absl::Status Store::CheckLabels(const NewAnalysis& analysis) {
+  return db_->Read([&](Connection& db) -> absl::Status {
+    for (const AnalysisLabel& label : analysis.labels) {
+      const auto checked = CheckLabel(db, label, analysis.signature);
+      if (!checked.ok()) return checked.status();
+    }
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<CreatedAnalysis> Store::CreateAnalysis(const NewAnalysis& analysis,

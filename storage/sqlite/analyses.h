@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "storage/sqlite/writer.h"
 
 namespace ablate::storage {
@@ -11,6 +12,9 @@ namespace ablate::storage {
 // Removes analyses that have a subject of this run, whatever their other subjects are and with all
 // that they name; at most `limit`. How many it were.
 int RemoveAnalyses(Transaction& t, int64_t run, int limit);
+
+// QUEUED or RUNNING → CANCELLED; nothing of one that has ended or is gone.
+void CancelIfOpen(Transaction& t, absl::string_view name);
 
 }  // namespace ablate::storage
 

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/bytes.h"
 #include "storage/sqlite/database.h"
+#include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/origins.h"
 #include "storage/sqlite/runs.h"
@@ -156,9 +158,11 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
   Statement insert(
       t.db,
       "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time) VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8) RETURNING id",
+      "state, create_time, analyses) VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9) "
+      "RETURNING id",
       *name, experiment.name, experiment.owner, experiment.request_id,
-      Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now);
+      Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
+      experiment.analyses);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;
@@ -238,7 +242,7 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
 }
 
 // Columns as in the statement below.
-ExperimentRecord ReadExperiment(const Statement& row) {
+ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   ExperimentRecord record;
   record.id = row.Text(1);
   record.name = row.Text(2);
@@ -251,18 +255,20 @@ ExperimentRecord ReadExperiment(const Statement& row) {
   for (int i = 0; i < 6; ++i) *fields[i] = row.As<uint32_t>(6 + i);
   record.create_time = row.Int(12);
   record.end_time = row.Int(13);
+  record.analyses = CountAnalyses(db, row.Int(0), row.As<int>(14), row.Text(15));
   return record;
 }
 
 // Experiments with ids below `before`, newest first.
 std::vector<ExperimentRecord> ReadBefore(Connection& db, int64_t before, uint32_t limit) {
   std::vector<ExperimentRecord> records;
-  Statement row(db,
-                "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
-                "failed, cancelled, create_time, end_time FROM experiments "
-                "WHERE id < ?1 AND deleted = 0 ORDER BY id DESC LIMIT ?2",
-                before, limit);
-  while (row.Row()) records.push_back(ReadExperiment(row));
+  Statement row(
+      db,
+      "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
+      "failed, cancelled, create_time, end_time, analyses, analyses_failure FROM experiments "
+      "WHERE id < ?1 AND deleted = 0 ORDER BY id DESC LIMIT ?2",
+      before, limit);
+  while (row.Row()) records.push_back(ReadExperiment(db, row));
   return records;
 }
 
@@ -382,12 +388,12 @@ absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(absl::strin
   });
 }
 
-absl::StatusOr<std::vector<Withdrawal>> Store::CancelExperiment(absl::string_view id) {
-  return db_->Free([&](Transaction& t) -> absl::StatusOr<std::vector<Withdrawal>> {
+absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::StatusOr<CancelledExperiment> {
     const std::optional<ExperimentRow> experiment = FindExperiment(t.db, id);
     if (!experiment.has_value()) return NotFound("experiment", id);
-    std::vector<Withdrawal> withdrawals;
-    if (experiment->state != ExperimentState::kActive) return withdrawals;
+    CancelledExperiment cancelled;
+    if (experiment->state != ExperimentState::kActive) return cancelled;
     Statement(t.db, "UPDATE experiments SET state = 2, end_time = ?2 WHERE id = ?1", experiment->id,
               t.now)
         .Run();
@@ -396,10 +402,12 @@ absl::StatusOr<std::vector<Withdrawal>> Store::CancelExperiment(absl::string_vie
       if (priority.has_value()) {
         SetPriority(t, run, *priority);
       } else {
-        CancelRun(t, run, &withdrawals);
+        CancelRun(t, run, &cancelled.withdrawals);
       }
     }
-    return withdrawals;
+    cancelled.analyses = AnalysesOnlyOf(t.db, experiment->id);
+    for (const std::string& analysis : cancelled.analyses) CancelIfOpen(t, analysis);
+    return cancelled;
   });
 }
 

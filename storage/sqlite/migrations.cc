@@ -302,8 +302,23 @@ CREATE TABLE analysis_labels (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7, kVersion8};
+// What an experiment's file asks to have computed.
+constexpr char kVersion9[] = R"sql(
+-- 0: it asks for nothing; 1: nothing is asked for yet; 2: all is; 3: all has ended.
+ALTER TABLE experiments ADD COLUMN analyses INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN analyses_failure TEXT NOT NULL DEFAULT '';
+CREATE INDEX experiments_to_analyze ON experiments (id) WHERE analyses = 1;
+CREATE TABLE experiment_analyses (
+  experiment INTEGER NOT NULL,
+  label TEXT NOT NULL,
+  analysis INTEGER NOT NULL,
+  PRIMARY KEY (experiment, label, analysis)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX experiment_analyses_analysis ON experiment_analyses (analysis);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
+                                       kVersion6, kVersion7, kVersion8, kVersion9};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

@@ -102,6 +102,7 @@ bool RemoveCells(Transaction& t) {
   }
   if (cells.empty()) {
     Statement(t.db, "DELETE FROM analysis_labels WHERE experiment = ?1", experiment).Run();
+    Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", experiment).Run();
     Statement(t.db, "DELETE FROM experiments WHERE id = ?1", experiment).Run();
   }
   return true;

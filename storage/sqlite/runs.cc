@@ -152,12 +152,13 @@ std::vector<RunRow> RunsOfLease(Connection& db, int64_t lease) {
 void SettleExperiment(Transaction& t, int64_t experiment) {
   Statement(t.db,
             "UPDATE experiments SET state = 1, end_time = ?2 "
-            "WHERE id = ?1 AND state = 0 AND queued + leased = 0",
+            "WHERE id = ?1 AND state = 0 AND queued + leased = 0 AND analyses IN (0, 3)",
             experiment, t.now)
       .Run();
+  // With other numbers other values may be chosen, and other runs be analyzed.
   Statement(t.db,
-            "UPDATE experiments SET state = 0, end_time = 0 "
-            "WHERE id = ?1 AND state = 1 AND queued + leased > 0",
+            "UPDATE experiments SET state = 0, end_time = 0, analyses = min(analyses, 1) "
+            "WHERE id = ?1 AND state != 2 AND (state = 1 OR analyses > 1) AND queued + leased > 0",
             experiment)
       .Run();
 }

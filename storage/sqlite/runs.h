@@ -34,8 +34,8 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id);
 // Runs that a lease holds, in the order of their creation.
 std::vector<RunRow> RunsOfLease(Connection& db, int64_t lease);
 
-// Ends an active experiment when its last run has ended, and revives an ended one when one of its
-// runs was queued again.
+// Ends an active experiment when its last run and what its spec asks to have computed of them have
+// ended, and revives an ended one when one of its runs was queued again.
 void SettleExperiment(Transaction& t, int64_t experiment);
 // Writes a row with a new change number, moves the counts of the experiments that have the run from
 // state `before`, and ends or revives those experiments.

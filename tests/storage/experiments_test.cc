@@ -184,7 +184,7 @@ TEST_P(ExperimentsTest, CancelsRunsThatNobodyElseHas) {
   Lease lease(&store(), "l1", {"running"});
   lease.Send("running", StartedEvent{});
   Advance(5);
-  const auto withdrawn = Value(store().CancelExperiment(first));
+  const auto withdrawn = Value(store().CancelExperiment(first)).withdrawals;
   ASSERT_THAT(withdrawn, SizeIs(1));
   EXPECT_EQ(withdrawn[0].lease, "l1");
   EXPECT_EQ(withdrawn[0].run, "running");
@@ -201,7 +201,7 @@ TEST_P(ExperimentsTest, CancelsRunsThatNobodyElseHas) {
   ExpectConsistent(second);
 
   const uint64_t change = store().change_number();
-  EXPECT_THAT(Value(store().CancelExperiment(first)), IsEmpty());
+  EXPECT_THAT(Value(store().CancelExperiment(first)).withdrawals, IsEmpty());
   EXPECT_EQ(store().change_number(), change);
   EXPECT_EQ(CodeOf(store().CancelExperiment("names-zzzz")), absl::StatusCode::kNotFound);
   EXPECT_THAT(Value(store().ListLeases()), IsEmpty());
@@ -210,7 +210,7 @@ TEST_P(ExperimentsTest, CancelsRunsThatNobodyElseHas) {
 TEST_P(ExperimentsTest, DoesNotCancelWhatHasEnded) {
   const std::string id = Submit({"a"}).id;
   Train({"a"});
-  EXPECT_THAT(Value(store().CancelExperiment(id)), IsEmpty());
+  EXPECT_THAT(Value(store().CancelExperiment(id)).withdrawals, IsEmpty());
   EXPECT_EQ(Value(store().GetExperiment(id)).state, ExperimentState::kEnded);
   EXPECT_EQ(StateOf("a"), RunState::kDone);
 }

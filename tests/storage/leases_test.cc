@@ -173,7 +173,7 @@ TEST_P(LeasesTest, KeepsTheSequenceWhenARunLeft) {
   Submit({"b"});
   Lease lease(&store(), "l", {"a", "b"});
   lease.Send("a", MakeLosses(0, 10));
-  ASSERT_THAT(Value(store().CancelExperiment(first)), SizeIs(1));
+  ASSERT_THAT(Value(store().CancelExperiment(first)).withdrawals, SizeIs(1));
   const LeaseEvent late = lease.Next("a", MakeLosses(10, 20));
   EXPECT_EQ(lease.Send(late), Applied::kNoLease);
   EXPECT_EQ(lease.Send("b", MakeLosses(0, 10)), Applied::kApplied);

@@ -174,6 +174,7 @@ std::string ExperimentSection(const Page& page, size_t index, const Experiment& 
   ResultsSection(place, experiment, &out);
   ChangesSection(place, experiment, &out);
   FiguresSection(place, experiment, &out);
+  AnalysesSection(place, experiment, &out);
   SamplesSection(place, experiment, &out);
   MethodsSection(place, experiment, &out);
   ProvenanceSection(place, experiment, &out);

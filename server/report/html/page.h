@@ -54,6 +54,29 @@ struct Samples {
   std::vector<Setting> settings;
 };
 
+// Headline numbers of the analyses of one entry of the spec.
+struct AnalysisTable {
+  // Of one number over the runs that have it.
+  struct Entry {
+    report::Number mean;
+    report::Interval interval;
+    size_t n = 0, left_out = 0;  // runs that have the number, and that have not
+  };
+  struct Line {
+    std::string setting;
+    uint32_t step = 0;
+    std::vector<Entry> entries;  // one a number
+  };
+  std::string label, kind;
+  size_t asked = 0, done = 0;  // analyses
+  std::string failure;         // of one that failed; or ""
+  std::vector<std::string> numbers;
+  size_t left_out = 0;  // numbers that have no column
+  std::vector<Line> lines;
+  // Of an analysis that is of no run: its numbers, none where undefined.
+  std::vector<std::pair<std::string, std::optional<double>>> own;
+};
+
 struct DataSet {
   std::string name, sha256;
   uint64_t bytes = 0, documents = 0;
@@ -83,6 +106,7 @@ struct Experiment {
   std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
   std::vector<WindowColumn> windows;
   std::vector<Figure> figures;
+  std::vector<AnalysisTable> analyses;
   std::optional<Samples> samples;
   Provenance provenance;
 };

@@ -61,6 +61,8 @@ void ResultsSection(const Place& place, const Experiment& experiment, Markup* ou
 void ChangesSection(const Place& place, const Experiment& experiment, Markup* out);
 // Figures as inline SVG, each with what is drawn in words and as CSV.
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out);
+// Numbers of the analyses that the spec asks for.
+void AnalysesSection(const Place& place, const Experiment& experiment, Markup* out);
 // What the models of each setting write.
 void SamplesSection(const Place& place, const Experiment& experiment, Markup* out);
 // How the numbers were computed, as far as it concerns this experiment.

@@ -1,0 +1,168 @@
+#include "server/results/analysis_tables.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "ablate/v1/analysis.pb.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/report/compare/statistics.h"
+#include "server/spec/analysis.h"
+#include "server/spec/experiment_analyses.h"
+
+namespace ablate::results {
+namespace {
+
+// Of more columns nothing can be read; metrics and figures have the others.
+constexpr size_t kMaxColumns = 8;
+
+// Whether a number is about the whole model: those of blocks, sites and tensors are a path.
+bool IsOfWholeModel(absl::string_view number) {
+  absl::ConsumeSuffix(&number, "/all");
+  return !absl::StrContains(number, '/');
+}
+
+// The label's numbers that some run has, by what stands behind the label.
+std::vector<std::string> NumbersOf(const AnalysisMetrics& metrics, const std::string& label) {
+  std::vector<std::string> numbers;
+  for (const auto& [key, points] : metrics.Keys()) {
+    absl::string_view number = key;
+    if (absl::ConsumePrefix(&number, absl::StrCat(label, "/"))) numbers.emplace_back(number);
+  }
+  return numbers;
+}
+
+std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
+  std::vector<std::string> runs;
+  const std::vector<report::SeedRun>& seeds = compared.comparison.rows[row].runs;
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    if (!seeds[i].diverged) runs.push_back(compared.grid.cells[compared.rows[row][i]].run);
+  }
+  return runs;
+}
+
+std::optional<double> ValueAt(const AnalysisMetrics& metrics, const std::string& run,
+                              const std::string& key, uint32_t step) {
+  const Points* const points = metrics.Find(run, key);
+  if (points == nullptr) return std::nullopt;
+  const auto found = std::lower_bound(points->steps.begin(), points->steps.end(), step);
+  if (found == points->steps.end() || *found != step) return std::nullopt;
+  return points->values[static_cast<size_t>(found - points->steps.begin())];
+}
+
+// Steps at which one of the runs has a number.
+std::set<uint32_t> StepsOf(const AnalysisMetrics& metrics, const std::vector<std::string>& runs,
+                           const std::string& label, const std::vector<std::string>& numbers) {
+  std::set<uint32_t> steps;
+  for (const std::string& run : runs) {
+    for (const std::string& number : numbers) {
+      const Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
+      if (points != nullptr) steps.insert(points->steps.begin(), points->steps.end());
+    }
+  }
+  return steps;
+}
+
+// One line a step of a row of the comparison.
+void AddLines(const ComparedGrid& compared, size_t row, const std::string& label,
+              html::AnalysisTable* table) {
+  const AnalysisMetrics& metrics = compared.grid.metrics;
+  const std::vector<std::string> runs = RunsOfRow(compared, row);
+  for (const uint32_t step : StepsOf(metrics, runs, label, table->numbers)) {
+    html::AnalysisTable::Line& line = table->lines.emplace_back();
+    line.setting = compared.comparison.rows[row].label;
+    line.step = step;
+    for (const std::string& number : table->numbers) {
+      std::vector<double> values;
+      for (const std::string& run : runs) {
+        const auto value = ValueAt(metrics, run, absl::StrCat(label, "/", number), step);
+        if (value.has_value()) values.push_back(*value);
+      }
+      const report::Summary over = report::Summarize(values);
+      line.entries.push_back(
+          {over.mean, over.interval, values.size(), runs.size() - values.size()});
+    }
+  }
+}
+
+// The numbers of an analysis that is of no run.
+void AddOwnNumbers(const v1::Analysis& result, html::AnalysisTable* table) {
+  const std::map<std::string, v1::AnalysisNumber> sorted(result.numbers().begin(),
+                                                         result.numbers().end());
+  for (const auto& [name, number] : sorted) {
+    table->own.emplace_back(
+        name, number.has_value() ? std::optional<double>(number.value()) : std::nullopt);
+  }
+}
+
+// How many were made, and why those that were not.
+absl::Status AddStates(storage::Store* store, const std::vector<storage::AskedAnalysis>& asked,
+                       html::AnalysisTable* table) {
+  for (const storage::AskedAnalysis& one : asked) {
+    if (one.label != table->label) continue;
+    ++table->asked;
+    if (one.state == storage::AnalysisState::kDone) ++table->done;
+    if (one.state == storage::AnalysisState::kFailed && table->failure.empty()) {
+      const auto record = store->GetAnalysis(one.id);
+      if (!record.ok()) return record.status();
+      table->failure = record->failure;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadOwn(storage::Store* store, const std::vector<storage::AskedAnalysis>& asked,
+                     html::AnalysisTable* table) {
+  for (const storage::AskedAnalysis& one : asked) {
+    if (one.label != table->label || one.state != storage::AnalysisState::kDone) continue;
+    const auto record = store->GetAnalysis(one.id);
+    if (!record.ok()) return record.status();
+    v1::Analysis result;
+    if (!result.ParseFromString(record->result)) {
+      return absl::DataLossError(
+          absl::StrCat("the stored result of analysis ", one.id, " can't be read"));
+    }
+    AddOwnNumbers(result, table);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* store,
+                                                                const ComparedGrid& compared) {
+  std::vector<html::AnalysisTable> tables;
+  const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(compared.grid.spec);
+  if (entries.empty()) return tables;
+  const auto asked = store->AskedAnalyses(compared.grid.record.id);
+  if (!asked.ok()) return asked.status();
+  for (const spec::AskedAnalysis& entry : entries) {
+    html::AnalysisTable& table = tables.emplace_back();
+    table.label = entry.label;
+    table.kind = spec::KindName(entry.analysis);
+    if (absl::Status added = AddStates(store, *asked, &table); !added.ok()) return added;
+    if (spec::TakesNoSubject(entry.analysis)) {
+      if (absl::Status read = ReadOwn(store, *asked, &table); !read.ok()) return read;
+      continue;
+    }
+    std::vector<std::string> numbers = NumbersOf(compared.grid.metrics, entry.label);
+    const size_t all = numbers.size();
+    numbers.erase(std::remove_if(numbers.begin(), numbers.end(),
+                                 [](const std::string& number) { return !IsOfWholeModel(number); }),
+                  numbers.end());
+    if (numbers.size() > kMaxColumns) numbers.resize(kMaxColumns);
+    table.left_out = all - numbers.size();
+    table.numbers = std::move(numbers);
+    for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+      AddLines(compared, row, entry.label, &table);
+    }
+  }
+  return tables;
+}
+
+}  // namespace ablate::results

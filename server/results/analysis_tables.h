@@ -1,0 +1,21 @@
+// Headline numbers of the analyses that an experiment's spec asks for, as a report's tables.
+#ifndef ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_
+#define ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/report/html/page.h"
+#include "server/results/compare.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+// A table an entry of the spec's `analyses`, samples left out, in its order: over the converged
+// runs that the comparison reads. Errors: the store's. Blocks on the store.
+absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* store,
+                                                                const ComparedGrid& compared);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_

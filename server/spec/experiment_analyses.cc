@@ -1,0 +1,244 @@
+#include "server/spec/experiment_analyses.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/reflect/text.h"
+#include "server/engine/analysis.h"
+#include "server/engine/layout.h"
+#include "server/engine/samples.h"
+#include "server/spec/analysis.h"
+#include "server/spec/engine_config.h"
+#include "server/spec/fields.h"
+#include "text/decimal.h"
+
+namespace ablate::spec {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+constexpr int kMaxAnalyses = 100;
+constexpr int kMaxSteps = 100;
+constexpr int32_t kLast = -1;
+
+std::string PathOf(int entry) { return absl::StrCat("analyses[", entry, "]"); }
+
+// The kind that an entry names; null if it names none.
+const FieldDescriptor* KindOfEntry(const v1::AnalysisSpec& entry) {
+  const auto* kinds = v1::AnalysisSpec::descriptor()->FindOneofByName("kind");
+  return entry.GetReflection()->GetOneofFieldDescriptor(entry, kinds);
+}
+
+// Not of samples. The two oneofs have their members by one name.
+AskedAnalysis ReadEntry(const v1::AnalysisSpec& entry) {
+  AskedAnalysis asked;
+  const FieldDescriptor* kind = KindOfEntry(entry);
+  const FieldDescriptor* to = v1::AnalysisKind::descriptor()->FindFieldByName(kind->name());
+  asked.analysis.GetReflection()
+      ->MutableMessage(&asked.analysis, to)
+      ->CopyFrom(entry.GetReflection()->GetMessage(entry, kind));
+  asked.inputs = entry.inputs();
+  asked.seed = entry.seed();
+  asked.label = entry.name().empty() ? kind->name() : entry.name();
+  asked.at.assign(entry.at().begin(), entry.at().end());
+  if (asked.at.empty()) asked.at.push_back(kLast);
+  asked.all = entry.on() == v1::AnalyzedRuns::all;
+  if (TakesNoSubject(asked.analysis)) asked.at.clear();
+  return asked;
+}
+
+// What is found below an entry, as problems of the experiment; `where` is of the setting that has
+// it.
+void AddBelow(const std::string& path, const std::string& where, Problems found,
+              Problems* problems) {
+  for (Problem& problem : found.Take()) {
+    problem.field = reflect::Below(path, problem.field);
+    problem.message = absl::StrCat(path, ".", problem.message, where);
+    problems->Add(std::move(problem));
+  }
+}
+
+void CheckSamples(const v1::ExperimentSpec& spec, int index, Problems* problems) {
+  const v1::AnalysisSpec& entry = spec.analyses(index);
+  const std::string path = absl::StrCat(PathOf(index), ".samples");
+  const v1::TaskSpec& task = spec.base().task();
+  if (task.kind_case() != v1::TaskSpec::KIND_NOT_SET && DatasetOf(task).path.empty()) {
+    problems->Add(path, "",
+                  absl::StrCat("the tokens of ", TaskName(task), " are numbers, not text"),
+                  "only with a documents or text task");
+  }
+  for (const engine::OptionProblem& problem :
+       engine::CheckSampleOptions(ToSampleOptions(entry.samples()))) {
+    problems->Add(reflect::Below(path, problem.field), problem.value, problem.complaint,
+                  problem.allowed);
+  }
+  for (const FieldDescriptor* field : reflect::SetFields(entry)) {
+    if (field->name() == "samples") continue;
+    problems->Add(reflect::Below(PathOf(index), field->name()), "", "samples don't take it",
+                  "none; samples have fields of their own");
+  }
+}
+
+void CheckSteps(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
+  if (entry.at_size() > kMaxSteps) {
+    problems->Add(absl::StrCat(path, ".at"), "", absl::StrCat("there are ", entry.at_size()),
+                  absl::StrCat("at most ", kMaxSteps));
+    return;
+  }
+  std::set<int32_t> seen;
+  for (int i = 0; i < entry.at_size(); ++i) {
+    const std::string place = absl::StrCat(path, ".at[", i, "]");
+    const int32_t step = entry.at(i);
+    if (step < kLast) {
+      problems->Add(place, absl::StrCat(step), absl::StrCat(step, " is out of range"),
+                    "steps of checkpoints, or -1 for the last");
+    } else if (!seen.insert(step).second) {
+      problems->Add(place, absl::StrCat(step), "it is given twice", "each once");
+    }
+  }
+}
+
+// What an analysis that has no subject has no use for.
+void CheckUnused(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
+  const std::string kind = KindOfEntry(entry)->name();
+  const auto unused = [&](const char* field) {
+    problems->Add(absl::StrCat(path, ".", field), "", absl::StrCat(kind, " is of no run"), "none");
+  };
+  if (entry.at_size() > 0) unused("at");
+  if (entry.has_on()) unused("on");
+}
+
+void CheckEntry(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
+  AskedAnalysis asked = ReadEntry(entry);
+  ResolveAnalysis(&asked.analysis, path, problems);
+  Problems inputs;
+  ResolveInputs(asked.analysis, &asked.inputs, &inputs);
+  AddBelow(path, "", std::move(inputs), problems);
+  if (entry.has_name()) CheckLabel(entry.name(), absl::StrCat(path, ".name"), problems);
+  CheckSteps(entry, path, problems);
+  if (asked.at.empty()) CheckUnused(entry, path, problems);
+}
+
+bool HasCheckpoint(const engine::TrainingConfig& training, int32_t step) {
+  const auto& steps = training.checkpoints;
+  if (step == kLast) return !steps.empty();
+  return std::find(steps.begin(), steps.end(), static_cast<uint32_t>(step)) != steps.end();
+}
+
+std::string StepsOf(const engine::TrainingConfig& training) {
+  return training.checkpoints.empty()
+             ? "none: training.checkpoints is empty"
+             : absl::StrCat("-1, ", absl::StrJoin(training.checkpoints, ", "));
+}
+
+// A multiplication and an addition for each parameter and token of a pass.
+EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inputs,
+                 const engine::ModelConfig& model) {
+  const double tokens = std::max<double>(static_cast<double>(inputs.tokens()), 1);
+  return {2 * cost.forwards * tokens * static_cast<double>(engine::MakeLayout(model).size),
+          cost.array_bytes};
+}
+
+// Where several settings have a problem the first is enough to mend it.
+EntryCost CheckAgainst(const v1::AnalysisSpec& entry, const std::string& path,
+                       absl::Span<const AnalyzedSetting> settings, Problems* problems) {
+  AskedAnalysis asked = ReadEntry(entry);
+  Problems resolved;
+  ResolveAnalysis(&asked.analysis, path, &resolved);
+  ResolveInputs(asked.analysis, &asked.inputs, &resolved);
+  const auto options = ToEngineOptions(asked.analysis);
+  EntryCost most;
+  if (!options.ok()) return most;  // it has been told
+  for (const AnalyzedSetting& setting : settings) {
+    const std::string where =
+        setting.name.empty() ? "" : absl::StrCat(" (of setting ", setting.name, ")");
+    Problems found;
+    for (size_t i = 0; i < asked.at.size(); ++i) {
+      if (HasCheckpoint(setting.config->training, asked.at[i])) continue;
+      found.Add(absl::StrCat("at[", i, "]"), absl::StrCat(asked.at[i]),
+                absl::StrCat("no checkpoint of step ", asked.at[i], " is kept"),
+                absl::StrCat(StepsOf(setting.config->training), " (training.checkpoints)"));
+    }
+    const absl::Span<const engine::RunConfig> subjects =
+        TakesNoSubject(asked.analysis) ? absl::Span<const engine::RunConfig>()
+                                       : absl::MakeConstSpan(setting.config, 1);
+    const auto cost = CheckSubjects(*options, asked.inputs, subjects, "", &found);
+    if (!found.empty()) {
+      AddBelow(path, where, std::move(found), problems);
+      break;
+    }
+    const EntryCost own = CostOf(cost, asked.inputs, setting.config->model);
+    most = {std::max(most.flops, own.flops), std::max(most.array_bytes, own.array_bytes)};
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<AskedAnalysis> AskedAnalyses(const v1::ExperimentSpec& spec) {
+  std::vector<AskedAnalysis> asked;
+  for (const v1::AnalysisSpec& entry : spec.analyses()) {
+    if (KindOfEntry(entry) != nullptr && !entry.has_samples()) asked.push_back(ReadEntry(entry));
+  }
+  return asked;
+}
+
+void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
+  if (spec.analyses_size() > kMaxAnalyses) {
+    problems->Add("analyses", "", absl::StrCat("there are ", text::Grouped(spec.analyses_size())),
+                  absl::StrCat("at most ", kMaxAnalyses));
+    return;
+  }
+  std::set<std::string> labels;
+  for (int i = 0; i < spec.analyses_size(); ++i) {
+    const v1::AnalysisSpec& entry = spec.analyses(i);
+    const FieldDescriptor* kind = KindOfEntry(entry);
+    if (kind == nullptr) {
+      std::string names = "samples";
+      for (const engine::AnalysisKind& known : engine::AnalysisKinds()) {
+        absl::StrAppend(&names, ", ", known.name);
+      }
+      problems->Add(PathOf(i), "", "no kind is given", names);
+      continue;
+    }
+    const std::string label = entry.name().empty() ? kind->name() : entry.name();
+    if (!labels.insert(label).second) {
+      problems->Add(entry.name().empty() ? absl::StrCat(PathOf(i), ".", kind->name())
+                                         : absl::StrCat(PathOf(i), ".name"),
+                    entry.name(), absl::StrCat("another entry is called ", label, ", too"),
+                    entry.has_samples() ? "one such entry" : "a name of its own");
+    }
+    if (entry.has_samples()) {
+      CheckSamples(spec, i, problems);
+    } else {
+      CheckEntry(entry, PathOf(i), problems);
+    }
+  }
+}
+
+std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
+                                     absl::Span<const AnalyzedSetting> settings,
+                                     Problems* problems) {
+  std::vector<EntryCost> costs;
+  for (int i = 0; i < spec.analyses_size(); ++i) {
+    const v1::AnalysisSpec& entry = spec.analyses(i);
+    if (KindOfEntry(entry) == nullptr || entry.has_samples()) continue;
+    costs.push_back(CheckAgainst(entry, PathOf(i), settings, problems));
+  }
+  return costs;
+}
+
+bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key) {
+  const size_t slash = key.find('/');
+  if (slash == absl::string_view::npos || slash + 1 == key.size()) return false;
+  const std::vector<AskedAnalysis> asked = AskedAnalyses(spec);
+  return std::any_of(asked.begin(), asked.end(), [&](const AskedAnalysis& analysis) {
+    return analysis.label == key.substr(0, slash);
+  });
+}
+
+}  // namespace ablate::spec

@@ -1,0 +1,59 @@
+// What an experiment's file asks to have computed: its entries of `analyses` as requests, and their
+// checks.
+#ifndef ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
+#define ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/analysis_options.pb.h"
+#include "ablate/v1/spec.pb.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/engine/config.h"
+#include "server/spec/problems.h"
+
+namespace ablate::spec {
+
+// An entry that is a kind of analysis: not samples, which a report asks for.
+struct AskedAnalysis {
+  v1::AnalysisKind analysis;  // as written: without defaults
+  v1::AnalysisInputs inputs;  // likewise
+  uint32_t seed = 0;
+  std::string label;        // of its numbers
+  std::vector<int32_t> at;  // steps, -1 is the last; none where it has no subject
+  bool all = false;         // of all values of tuned axes
+};
+
+// Entries in their order, samples and those without a kind left out.
+std::vector<AskedAnalysis> AskedAnalyses(const v1::ExperimentSpec& spec);
+
+// Each entry by itself: one kind, its options, inputs, steps and name; at most one `samples`, and a
+// base that has text. Overrides are in the base.
+void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
+
+// A setting that is analyzed.
+struct AnalyzedSetting {
+  std::string name;  // as its labels say it; empty for the only one
+  const engine::RunConfig* config = nullptr;
+};
+
+// What one analysis of an entry takes, of the setting where it is most.
+struct EntryCost {
+  double flops = 0;
+  uint64_t array_bytes = 0;
+};
+
+// Each entry, which has no problem by itself, against what will be trained: steps without a
+// checkpoint, and what can't be asked of these models. What they take, as AskedAnalyses has them.
+std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
+                                     absl::Span<const AnalyzedSetting> settings,
+                                     Problems* problems);
+
+// Whether `key` is LABEL/NUMBER of one of the entries.
+bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);
+
+}  // namespace ablate::spec
+
+#endif  // ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_

@@ -1,0 +1,130 @@
+#include "storage/sqlite/experiment_analyses.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/ids.h"
+#include "storage/sqlite/leases.h"
+#include "storage/sqlite/runs.h"
+#include "storage/store.h"
+
+namespace ablate::storage {
+namespace {
+
+// Ends an experiment all of whose analyses are asked for and have ended.
+void SettleAnalyses(Transaction& t, int64_t experiment) {
+  Statement(t.db,
+            "UPDATE experiments SET analyses = 3 WHERE id = ?1 AND analyses = 2 AND NOT EXISTS "
+            "(SELECT 1 FROM experiment_analyses AS asked "
+            " JOIN analyses ON analyses.id = asked.analysis "
+            " WHERE asked.experiment = ?1 AND analyses.state < 2)",
+            experiment)
+      .Run();
+  SettleExperiment(t, experiment);
+}
+
+}  // namespace
+
+absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t analysis) {
+  const auto experiment = FindExperimentRow(t.db, asked.asked_by);
+  if (!experiment.ok()) return experiment.status();
+  if (!Statement(t.db, "SELECT 1 FROM experiments WHERE id = ?1 AND state = 0", *experiment)
+           .Row()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("experiment ", asked.asked_by, " is no longer active"));
+  }
+  Statement(t.db, "INSERT OR IGNORE INTO experiment_analyses VALUES (?1, ?2, ?3)", *experiment,
+            asked.asked_as, analysis)
+      .Run();
+  return absl::OkStatus();
+}
+
+void SettleAskers(Transaction& t, int64_t analysis) {
+  std::vector<int64_t> experiments;
+  Statement row(t.db, "SELECT DISTINCT experiment FROM experiment_analyses WHERE analysis = ?1",
+                analysis);
+  while (row.Row()) experiments.push_back(row.Int(0));
+  for (const int64_t experiment : experiments) SettleAnalyses(t, experiment);
+}
+
+std::vector<std::string> AnalysesOnlyOf(Connection& db, int64_t experiment) {
+  std::vector<std::string> names;
+  Statement row(db,
+                "SELECT DISTINCT analyses.name FROM experiment_analyses AS asked "
+                "JOIN analyses ON analyses.id = asked.analysis "
+                "WHERE asked.experiment = ?1 AND analyses.state < 2 AND NOT EXISTS "
+                "(SELECT 1 FROM experiment_analyses AS other "
+                " JOIN experiments ON experiments.id = other.experiment "
+                " WHERE other.analysis = asked.analysis AND other.experiment != ?1 "
+                " AND experiments.state = 0)",
+                experiment);
+  while (row.Row()) names.push_back(row.Text(0));
+  return names;
+}
+
+AnalysisCounts CountAnalyses(Connection& db, int64_t experiment, int state, std::string failure) {
+  AnalysisCounts counts;
+  if (state == 0) return counts;
+  counts.any = true;
+  counts.planned = state > 1;
+  counts.failure = std::move(failure);
+  uint32_t* fields[] = {&counts.queued, &counts.running, &counts.done, &counts.failed,
+                        &counts.cancelled};
+  Statement row(db,
+                "SELECT state, count(*) FROM experiment_analyses AS asked "
+                "JOIN analyses ON analyses.id = asked.analysis "
+                "WHERE experiment = ?1 GROUP BY state",
+                experiment);
+  while (row.Row()) *fields[row.Int(0)] = row.As<uint32_t>(1);
+  return counts;
+}
+
+absl::StatusOr<Unplanned> Store::UnplannedExperiments() {
+  return db_->Read([&](Connection& db) {
+    Unplanned unplanned;
+    Statement row(db,
+                  "SELECT name, queued + leased FROM experiments "
+                  "WHERE analyses = 1 AND state = 0 ORDER BY id");
+    while (row.Row()) {
+      if (row.Int(1) == 0) {
+        unplanned.ready.push_back(row.Text(0));
+      } else {
+        unplanned.others = true;
+      }
+    }
+    return unplanned;
+  });
+}
+
+absl::Status Store::PlannedAnalyses(absl::string_view experiment, const std::string& failure) {
+  return db_->Write([&](Transaction& t) -> absl::Status {
+    const auto id = FindExperimentRow(t.db, experiment);
+    if (!id.ok()) return id.status();
+    Statement(t.db,
+              "UPDATE experiments SET analyses = 2, analyses_failure = ?2 "
+              "WHERE id = ?1 AND analyses = 1 AND state = 0 AND queued + leased = 0",
+              *id, ShortenMessage(failure))
+        .Run();
+    SettleAnalyses(t, *id);
+    t.NextChange();
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<AskedAnalysis>> Store::AskedAnalyses(absl::string_view experiment) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AskedAnalysis>> {
+    const auto id = FindExperimentRow(db, experiment);
+    if (!id.ok()) return id.status();
+    std::vector<AskedAnalysis> asked;
+    Statement row(db,
+                  "SELECT label, analyses.name, analyses.state FROM experiment_analyses AS asked "
+                  "JOIN analyses ON analyses.id = asked.analysis "
+                  "WHERE experiment = ?1 ORDER BY label, analysis",
+                  *id);
+    while (row.Row()) asked.push_back({row.Text(0), row.Text(1), row.As<AnalysisState>(2)});
+    return asked;
+  });
+}
+
+}  // namespace ablate::storage

@@ -1,0 +1,195 @@
+// Analyses that experiments' specs ask for: when they are to be planned, that an experiment ends
+// with the last of them, and what cancelling and deleting leave.
+#include "tests/storage/store_fixture.h"
+
+namespace ablate::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kMostOpen = 1000;
+
+class ExperimentAnalysesTest : public StoreTest {
+ protected:
+  std::string Submit(const std::vector<std::string>& runs, bool analyses = true) {
+    NewExperiment experiment = MakeExperiment(runs);
+    experiment.analyses = analyses;
+    return Create(experiment).id;
+  }
+  void TrainRuns(const std::vector<std::string>& runs) {
+    Lease lease(&store(), "lease of " + runs[0], runs);
+    for (const std::string& run : runs) {
+      lease.Send(run, Checkpoint(100));
+      EXPECT_EQ(lease.Send(run, FinishedEvent{false, 100}), Applied::kApplied);
+    }
+  }
+  static NewAnalysis Asked(const std::string& id, const std::string& run,
+                           const std::string& experiment, const std::string& label = "ranks") {
+    NewAnalysis analysis;
+    analysis.id = id;
+    analysis.signature = label + "'s signature";
+    analysis.subjects = {{run, 100}};
+    analysis.labels = {{experiment, label}};
+    analysis.asked_by = experiment;
+    analysis.asked_as = label;
+    return analysis;
+  }
+  CreatedAnalysis Make(const NewAnalysis& analysis) {
+    return Value(store().CreateAnalysis(analysis, kMostOpen));
+  }
+  void Planned(const std::string& experiment, const std::string& failure = "") {
+    EXPECT_TRUE(store().PlannedAnalyses(experiment, failure).ok());
+  }
+  void End(const std::string& id, const std::string& failure = "") {
+    AnalysisEnd end;
+    end.result = failure.empty() ? "r" : "";
+    end.failure = failure;
+    EXPECT_TRUE(store().EndAnalysis(id, end).ok());
+  }
+  ExperimentRecord Get(const std::string& id) { return Value(store().GetExperiment(id)); }
+  AnalysisState StateOfAnalysis(const std::string& id) {
+    return Value(store().GetAnalysis(id)).state;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ExperimentAnalysesTest, ::testing::Values(Where::kFile, Where::kMemory),
+                         WhereName);
+
+TEST_P(ExperimentAnalysesTest, AreToBePlannedOnceAllRunsHaveEnded) {
+  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, IsEmpty());
+  const std::string experiment = Submit({"a", "b"});
+  Submit({"a"}, /*analyses=*/false);
+  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, IsEmpty());
+  EXPECT_TRUE(Value(store().UnplannedExperiments()).others);
+  TrainRuns({"a", "b"});
+  const Unplanned unplanned = Value(store().UnplannedExperiments());
+  EXPECT_THAT(unplanned.ready, ElementsAre(experiment));
+  EXPECT_FALSE(unplanned.others);
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kActive);
+  EXPECT_TRUE(Get(experiment).analyses.any);
+  EXPECT_FALSE(Get(experiment).analyses.planned);
+}
+
+TEST_P(ExperimentAnalysesTest, EndTheirExperimentWithTheLastOfThem) {
+  const std::string experiment = Submit({"a", "b"});
+  TrainRuns({"a", "b"});
+  Make(Asked("x", "a", experiment));
+  Make(Asked("y", "b", experiment));
+  End("x");
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kActive) << "the plan may not be whole";
+  Planned(experiment);
+  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, IsEmpty());
+  const AnalysisCounts counts = Get(experiment).analyses;
+  EXPECT_TRUE(counts.planned);
+  EXPECT_EQ(counts.queued, 1u);
+  EXPECT_EQ(counts.done, 1u);
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kActive);
+  const uint64_t change = store().change_number();
+  End("y", "out of memory");
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kEnded);
+  EXPECT_NE(Get(experiment).end_time, 0);
+  EXPECT_EQ(Get(experiment).analyses.failed, 1u);
+  EXPECT_GT(store().change_number(), change) << "watchers are woken";
+  const auto asked = Value(store().AskedAnalyses(experiment));
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(asked[0].id, "x");
+  EXPECT_EQ(asked[1].state, AnalysisState::kFailed);
+}
+
+TEST_P(ExperimentAnalysesTest, EndTheirExperimentAtOnceWhereAllIsThere) {
+  const std::string first = Submit({"a"});
+  TrainRuns({"a"});
+  Make(Asked("x", "a", first));
+  Planned(first);
+  End("x");
+  const std::string second = Submit({"a"});
+  EXPECT_EQ(Get(second).state, ExperimentState::kActive);
+  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, ElementsAre(second));
+  EXPECT_TRUE(Make(Asked("x", "a", second)).reused);
+  Planned(second, "cka: there is no checkpoint");
+  EXPECT_EQ(Get(second).state, ExperimentState::kEnded);
+  EXPECT_EQ(Get(second).analyses.done, 1u);
+  EXPECT_EQ(Get(second).analyses.failure, "cka: there is no checkpoint");
+  EXPECT_EQ(Get(first).state, ExperimentState::kEnded);
+}
+
+TEST_P(ExperimentAnalysesTest, ArePlannedAnewWhenARunLivesAgain) {
+  const std::string experiment = Submit({"a", "b"});
+  TrainRuns({"a"});
+  for (int i = 0; i < 3; ++i) {
+    Lease lease(&store(), "failing " + std::to_string(i), {"b"});
+    lease.Send("b", FailedEvent{"out of memory"});
+  }
+  ASSERT_EQ(StateOf("b"), RunState::kFailed);
+  Make(Asked("x", "a", experiment));
+  Planned(experiment);
+  End("x");
+  ASSERT_EQ(Get(experiment).state, ExperimentState::kEnded);
+  Submit({"b"}, /*analyses=*/false);
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kActive);
+  EXPECT_TRUE(Value(store().UnplannedExperiments()).others);
+  Planned(experiment);
+  EXPECT_FALSE(Get(experiment).analyses.planned) << "a run of it lives";
+  TrainRuns({"b"});
+  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, ElementsAre(experiment));
+}
+
+TEST_P(ExperimentAnalysesTest, AreCancelledWithTheirExperimentUnlessAnotherWaits) {
+  const std::string first = Submit({"a"}), second = Submit({"a"});
+  TrainRuns({"a"});
+  Make(Asked("shared", "a", first));
+  Make(Asked("shared", "a", second));
+  Make(Asked("own", "a", first, "sharpness"));
+  Planned(first);
+  Planned(second);
+  EXPECT_THAT(Value(store().CancelExperiment(first)).analyses, ElementsAre("own"));
+  EXPECT_EQ(Get(first).state, ExperimentState::kCancelled);
+  EXPECT_EQ(StateOfAnalysis("own"), AnalysisState::kCancelled);
+  EXPECT_EQ(StateOfAnalysis("shared"), AnalysisState::kQueued);
+  EXPECT_EQ(Get(second).state, ExperimentState::kActive);
+  const auto refused = store().CreateAnalysis(Asked("late", "a", first), kMostOpen);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  EXPECT_TRUE(absl::IsNotFound(store().GetAnalysis("late").status())) << "nothing is half done";
+  EXPECT_THAT(Value(store().CancelExperiment(second)).analyses, ElementsAre("shared"));
+}
+
+TEST_P(ExperimentAnalysesTest, AreLeftToOthersWhenTheirExperimentIsDeleted) {
+  const std::string first = Submit({"a"}), second = Submit({"a"});
+  TrainRuns({"a"});
+  for (const std::string& experiment : {first, second}) {
+    Make(Asked("x", "a", experiment));
+    Planned(experiment);
+  }
+  End("x");
+  ASSERT_TRUE(store().DeleteExperiment(first).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_EQ(Value(store().AskedAnalyses(second)).size(), 1u);
+  ASSERT_TRUE(store().DeleteExperiment(second).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_TRUE(absl::IsNotFound(store().GetAnalysis("x").status()));
+}
+
+TEST_P(ExperimentAnalysesTest, LetTheLabelOfWhatFailedGo) {
+  const std::string experiment = Submit({"a"}, /*analyses=*/false);
+  TrainRuns({"a"});
+  NewAnalysis first = Asked("first", "a", experiment);
+  first.asked_by.clear();
+  NewAnalysis second = first;
+  second.id = "second";
+  second.signature = "another";
+  Make(first);
+  const absl::Status taken = store().CheckLabels(second);
+  EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("analyses/first"));
+  End("first", "out of memory");
+  EXPECT_TRUE(store().CheckLabels(second).ok());
+  Make(second);
+  End("second");
+  ASSERT_EQ(Value(store().LabelledAnalyses(experiment)).size(), 1u);
+  EXPECT_EQ(Value(store().LabelledAnalyses(experiment))[0].id, "second");
+}
+
+}  // namespace
+}  // namespace ablate::storage
