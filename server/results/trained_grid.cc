@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "proto/reflect/text.h"
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
@@ -473,9 +474,15 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {
-  const bool named = spec.report().has_better() && key == PrimaryMetric(spec);
-  const bool higher = named ? spec.report().better() == v1::Better::higher : key == "eval/accuracy";
-  return higher ? report::Better::kHigher : report::Better::kLower;
+  if (spec.report().has_better() && key == PrimaryMetric(spec)) {
+    return spec.report().better() == v1::Better::higher ? report::Better::kHigher
+                                                        : report::Better::kLower;
+  }
+  // FAMILY/NAME, of a whole model: what it loses without a part has a place behind it.
+  const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+  if (parts.size() != 2) return report::Better::kNeither;
+  if (parts[1] == "loss" || parts[1] == "ema_loss") return report::Better::kLower;
+  return parts[1] == "accuracy" ? report::Better::kHigher : report::Better::kNeither;
 }
 
 absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id) {

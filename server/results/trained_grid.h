@@ -60,7 +60,8 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison);
 
-// The metric that an experiment's verdict is about, and which values of a key are better.
+// The metric that an experiment's verdict is about, and which values of a key are better: of losses
+// and accuracies that is known, of others only what the spec says.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
 

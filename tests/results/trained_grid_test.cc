@@ -268,6 +268,20 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(3.));
 }
 
+TEST(TrainedGridTest, KnowsADirectionOfLossesAndAccuraciesAlone) {
+  const v1::ExperimentSpec spec;
+  for (const char* key : {"eval/loss", "train/loss", "eval/ema_loss", "remove/loss"}) {
+    EXPECT_EQ(BetterOf(spec, key), report::Better::kLower) << key;
+  }
+  for (const char* key : {"eval/accuracy", "remove/accuracy"}) {
+    EXPECT_EQ(BetterOf(spec, key), report::Better::kHigher) << key;
+  }
+  for (const char* key : {"train/gradient_norm", "spectrum/participation_ratio", "remove/loss/all",
+                          "remove/loss_change/all", "cka/cka/embedding/block.0.output"}) {
+    EXPECT_EQ(BetterOf(spec, key), report::Better::kNeither) << key;
+  }
+}
+
 TEST(TrainedGridTest, SeesThatTheLastPointIsNotFinite) {
   StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   const double nan = std::numeric_limits<double>::quiet_NaN();

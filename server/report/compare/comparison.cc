@@ -93,8 +93,8 @@ void CountPair(const PickedRun& run, const PickedRun& baseline, Better better, P
     return;
   }
   ++pairs->converged;
-  const double gain = better == Better::kLower ? baseline.trial.value - run.trial.value
-                                               : run.trial.value - baseline.trial.value;
+  const double gain = better == Better::kHigher ? run.trial.value - baseline.trial.value
+                                                : baseline.trial.value - run.trial.value;
   ++(gain > 0 ? pairs->wins : gain < 0 ? pairs->losses : pairs->ties);
 }
 

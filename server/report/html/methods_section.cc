@@ -75,7 +75,8 @@ std::string ExceptionsText(const Comparison& comparison) {
         [holds](const report::ComparisonRow& row) { return row.compared() && holds(row); });
   };
   std::string text;
-  if (any([](const auto& row) { return row.pairs.converged < row.pairs.all; })) {
+  const bool neither = comparison.better == report::Better::kNeither;
+  if (!neither && any([](const auto& row) { return row.pairs.converged < row.pairs.all; })) {
     text +=
         " Where runs diverged the interval is not alone: if the one that is better where both "
         "converged diverges more often, the comparison is inconclusive; and where the interval "
@@ -94,8 +95,10 @@ std::string ExceptionsText(const Comparison& comparison) {
 
 std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
-      "The verdict follows the interval of the paired difference: better or worse where it leaves "
-      "out 0, inconclusive where it does not; an inconclusive comparison is never called equal. "
+      "The verdict follows the interval of the paired difference: ",
+      comparison.better == report::Better::kNeither ? "higher or lower" : "better or worse",
+      " where it leaves out 0, inconclusive where it does not; an inconclusive comparison is never "
+      "called equal. "
       "There is none before every run has ended, and none between runs that are scored on "
       "different data.",
       ExceptionsText(comparison),
