@@ -220,8 +220,9 @@ class Store final : public LeaseStore {
                                                                  absl::string_view after,
                                                                  uint32_t limit);
   // Those of one subject that are DONE, of the experiment's runs and of the signatures that it has
-  // given labels: by label, run and ascending step.
-  absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment);
+  // given labels, or this one label: by label, run and ascending step.
+  absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment,
+                                                                 absl::string_view label = "");
   // Those that are QUEUED or RUNNING, oldest first.
   absl::StatusOr<std::vector<AnalysisRecord>> OpenAnalyses();
   // QUEUED → RUNNING. This, and the next two, change nothing of one that has ended or is gone.

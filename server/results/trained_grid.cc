@@ -236,7 +236,7 @@ class Loader {
 
   absl::StatusOr<TrainedGrid> Run() {
     if (absl::Status checked = ReadQuery(); !checked.ok()) return checked;
-    auto metrics = AnalysisMetrics::Load(store_, grid_.record.id);
+    auto metrics = AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
     if (!metrics.ok()) return metrics.status();
     grid_.metrics = *std::move(metrics);
     while (true) {
@@ -251,6 +251,14 @@ class Loader {
   }
 
  private:
+  // None: all.
+  std::vector<std::string> MetricKeys() const {
+    if (query_.analyses == AnalysisNumbers::kAll) return {};
+    std::vector<std::string> keys = {value_.key};
+    for (const v1::Window& window : grid_.spec.report().summaries()) keys.push_back(window.key());
+    return keys;
+  }
+
   absl::Status ReadQuery() {
     if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kMaxKeyBytes)) {
       return rpc::InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
