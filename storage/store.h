@@ -228,8 +228,9 @@ class Store final : public LeaseStore {
                                                                  absl::string_view after,
                                                                  uint32_t limit);
   // Those of one subject that are DONE, of the experiment's runs and of the signatures that it has
-  // given labels: by label, run and ascending step.
-  absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment);
+  // given labels, or this one label: by label, run and ascending step.
+  absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment,
+                                                                 absl::string_view label = "");
   // Experiments that ask for analyses which nobody has asked for yet.
   absl::StatusOr<Unplanned> UnplannedExperiments();
   // All that an experiment's spec asks for is asked for: it ends with the last of them. `failure`

@@ -48,15 +48,33 @@ absl::StatusOr<Parent> FindParent(Connection* connection, const std::string& tex
   return parent;
 }
 
-// Such as "pre-s1@1000, post-s1@1000".
+// Such as "pre-s1@1000, post-s1@1000", or of many the first and how many more: "pre-s1@1000 +29".
 std::string SubjectsText(const v1::Analysis& analysis, const Parent& parent) {
+  constexpr size_t kMostNamed = 2;
   std::vector<std::string> subjects;
   for (const v1::AnalysisSubject& subject : analysis.subjects()) {
     const auto cell = parent.cells.find(subject.run());
     const std::string& name = cell == parent.cells.end() ? subject.run() : cell->second;
     subjects.push_back(absl::StrCat(name, "@", subject.step()));
   }
-  return absl::StrJoin(subjects, ", ");
+  if (subjects.size() <= kMostNamed) return absl::StrJoin(subjects, ", ");
+  return absl::StrCat(subjects[0], " +", subjects.size() - 1);
+}
+
+Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, absl::Time now) {
+  bool any_failure = false;
+  for (const v1::Analysis& analysis : list.analyses()) any_failure |= !analysis.failure().empty();
+  std::vector<Column> columns = {{"analysis"}, {"kind"},           {"subjects"},
+                                 {"state"},    {"progress", true}, {"created"}};
+  if (any_failure) columns.push_back({"failure"});
+  Table table(std::move(columns));
+  for (const v1::Analysis& analysis : list.analyses()) {
+    table.Add(
+        {Id(analysis.name()), AnalysisKindName(analysis.analysis()), SubjectsText(analysis, parent),
+         v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis),
+         Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), now), analysis.failure()});
+  }
+  return table;
 }
 
 absl::StatusOr<int> Analyses(const Options& options, const Context& context,
@@ -74,14 +92,7 @@ absl::StatusOr<int> Analyses(const Options& options, const Context& context,
     context.console.Info("no analyses yet: `ablate analyze KIND EXP/CELL` makes one");
     return kSuccess;
   }
-  Table table({{"analysis"}, {"kind"}, {"subjects"}, {"state"}, {"progress", true}, {"created"}});
-  for (const v1::Analysis& analysis : list->analyses()) {
-    table.Add({Id(analysis.name()), AnalysisKindName(analysis.analysis()),
-               SubjectsText(analysis, *parent), v1::AnalysisState::Value_Name(analysis.state()),
-               ProgressText(analysis),
-               Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), context.now())});
-  }
-  PrintTable(context, table);
+  PrintTable(context, MakeTable(*list, *parent, context.now()));
   if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
   return kSuccess;
 }
@@ -95,8 +106,9 @@ Action DefineAnalyses(Command* command) {
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "Newest first; behind each model stands the step of its checkpoint. `ablate cancel\n"
-      "analyses/ID` stops one; the command that made one prints it again.\n\n"
+      "Newest first; behind each model stands the step of its checkpoint. Without EXP models\n"
+      "are called by their runs. `ablate cancel analyses/ID` stops one; the command that made\n"
+      "one prints it again.\n\n"
       "Example:\n  ablate analyses names-norm");
   return WithServer(options, Analyses);
 }

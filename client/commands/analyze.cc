@@ -52,6 +52,7 @@ struct Target {
 struct LabelledRequest {
   std::string label;
   v1::CreateAnalysisRequest request;
+  std::vector<std::string> models = {};  // labels of its subjects, where it is of several
 };
 
 const AnalysisKindRow& RowOf(const Options& options) {
@@ -72,6 +73,10 @@ bool IsList(const Options& options) {
 absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
   if (row.subjects == Subjects::kNone && !options.targets.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(row.name, " is of no model: name none"));
+  }
+  if (row.subjects == Subjects::kNone && (options.step || !options.label.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        row.name, " is of no model: it has no checkpoint for --at, and --label no experiment"));
   }
   if (row.subjects != Subjects::kNone && options.targets.empty()) {
     return absl::InvalidArgumentError("EXP, EXP/CELL or runs/ID is required");
@@ -166,6 +171,7 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
     v1::AnalysisSubject* subject = requests.back().request.add_subjects();
     *subject = target.subject;
     if (options.step) subject->set_step(static_cast<int32_t>(*options.step));
+    if (!each && targets.size() > 1) requests[0].models.push_back(target.label);
   }
   if (!each && targets.size() == 1) requests[0].label = targets[0].label;
   if (!options.output.empty() && requests.size() > 1) {
@@ -186,17 +192,28 @@ bool IsRefusal(const absl::Status& status) {
          absl::IsFailedPrecondition(status);
 }
 
+// What is said of one run, as of any: that it "has no checkpoint of step 5" is said once of many.
+std::string OfAnyRun(absl::string_view message) {
+  const size_t name_end = message.find(' ', 4);
+  if (!absl::StartsWith(message, "run ") || name_end == absl::string_view::npos) {
+    return std::string(message);
+  }
+  return absl::StrCat("it", message.substr(name_end));
+}
+
 // The server's answers; what it refuses is in `refusals`.
 absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
                                                      const std::vector<LabelledRequest>& requests,
                                                      Remarks* refusals) {
   std::vector<LabelledResponse> responses;
-  for (const auto& [label, request] : requests) {
+  for (const auto& [label, request, models] : requests) {
     absl::StatusOr<v1::CreateAnalysisResponse> response = connection->CreateAnalysis(request);
     if (response.ok()) {
-      responses.push_back({label, *std::move(response)});
+      responses.push_back({label, *std::move(response), models});
+    } else if (IsRefusal(response.status()) && requests.size() > 1) {
+      refusals->Add(label, OfAnyRun(response.status().message()));
     } else if (IsRefusal(response.status())) {
-      refusals->Add(requests.size() > 1 ? label : "", std::string(response.status().message()));
+      refusals->Add("", std::string(response.status().message()));
     } else {
       return response.status();
     }
@@ -249,7 +266,7 @@ int ShowQueued(const Context& context, const Options& options,
     return kSuccess;
   }
   Table table({{"analysis"}, {"model"}, {"state"}, {"progress", true}});
-  for (const auto& [label, analysis] : analyses) {
+  for (const auto& [label, analysis, models] : analyses) {
     table.Add({Id(analysis.name()), label.empty() ? "—" : label,
                v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis)});
   }
@@ -275,7 +292,7 @@ void PrintSummary(const Context& context, const v1::Analysis& analysis, bool wri
     absl::StrAppend(&line, " at step ", text::Grouped(analysis.subjects(0).step()));
   }
   absl::StrAppend(&line, ", took ",
-                  Duration(absl::Seconds(analysis.device_time().seconds()) +
+                  TookText(absl::Seconds(analysis.device_time().seconds()) +
                            absl::Nanoseconds(analysis.device_time().nanos())));
   if (!written && !analysis.artifact().empty()) {
     absl::StrAppend(&line, "; -o FILE writes ",
@@ -306,7 +323,12 @@ int Show(const Context& context, const Options& options,
     return !one.analysis.numbers().empty();
   });
   if (!options.json && any_number) {
-    *context.console.out << NumbersText(done, context.console.table_width()) << std::flush;
+    *context.console.out << NumbersText(done, context.console.table_width());
+    for (const LabelledAnalysis& one : done) {
+      if (one.models.empty()) continue;
+      *context.console.out << "\n" << ModelsText(one, context.console.table_width());
+    }
+    *context.console.out << std::flush;
   }
   for (const std::string& line : notes.Lines()) context.console.Note(line);
   PrintErrors(context, failures);
@@ -379,7 +401,8 @@ absl::StatusOr<int> Analyze(const Options& options, const v1::CreateAnalysisRequ
   if (responses->empty()) return kFailure;
   std::vector<LabelledAnalysis> analyses;
   for (LabelledResponse& one : *responses) {
-    analyses.push_back({one.label, std::move(*one.response.mutable_analysis())});
+    analyses.push_back(
+        {one.label, std::move(*one.response.mutable_analysis()), std::move(one.models)});
   }
   const int code = options.no_wait ? ShowQueued(context, options, analyses)
                                    : WaitAndShow(connection, context, options, std::move(analyses));

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
@@ -98,9 +99,27 @@ std::string NumbersText(const std::vector<LabelledAnalysis>& analyses, int width
   return absl::StrJoin(blocks, "\n");
 }
 
+std::string ModelsText(const LabelledAnalysis& analysis, int width) {
+  Table table({{"subject"}, {"model"}});
+  for (size_t i = 0; i < analysis.models.size(); ++i) {
+    std::string model = analysis.models[i];
+    if (i < static_cast<size_t>(analysis.analysis.subjects_size())) {
+      absl::StrAppend(&model, "@", analysis.analysis.subjects(static_cast<int>(i)).step());
+    }
+    table.Add({absl::StrCat("subject.", i), std::move(model)});
+  }
+  return table.Render(width);
+}
+
+std::string TookText(absl::Duration took) {
+  if (took >= absl::Minutes(1)) return Duration(took);
+  if (took < absl::Milliseconds(1)) return "less than 0.001 s";
+  return absl::StrFormat("%.2g s", absl::ToDoubleSeconds(took));
+}
+
 std::string CostText(const std::vector<LabelledResponse>& responses, int width) {
   Table table({{"model"}, {"forwards", true}, {"memory", true}, {"arrays", true}, {"stored"}});
-  for (const auto& [label, response] : responses) {
+  for (const auto& [label, response, models] : responses) {
     const v1::Analysis& analysis = response.analysis();
     const std::string stored =
         response.reused()

@@ -7,17 +7,20 @@
 #include <vector>
 
 #include "ablate/v1/analysis.pb.h"
+#include "absl/time/time.h"
 
 namespace ablate::client {
 
 struct LabelledAnalysis {
   std::string label;  // of its model, as people know it; empty if it has none
   v1::Analysis analysis;
+  std::vector<std::string> models = {};  // labels of its subjects, where it is of several
 };
 
 struct LabelledResponse {
   std::string label;
   v1::CreateAnalysisResponse response;
+  std::vector<std::string> models = {};
 };
 
 // Four significant digits, or a dash with the reason in words.
@@ -29,6 +32,13 @@ std::string ProgressText(const v1::Analysis& analysis);
 // A row a number, in the order of their names with block.2 before block.10; of several analyses a
 // column each, or, where `width` > 0 columns of a terminal are too few for that, a table each.
 std::string NumbersText(const std::vector<LabelledAnalysis>& analyses, int width);
+
+// What the numbers of several models call them, a row each: subject.0, and the label with the step
+// of its checkpoint.
+std::string ModelsText(const LabelledAnalysis& analysis, int width);
+
+// What it took, in seconds to two digits below a minute: 0.083 s.
+std::string TookText(absl::Duration took);
 
 // A row each: passes forward, memory, arrays, and whether it is stored already. `width` as Table
 // has it.

@@ -1,6 +1,6 @@
 #include "server/results/analysis_metrics.h"
 
-#include <algorithm>
+#include <set>
 
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
@@ -8,12 +8,24 @@
 namespace ablate::results {
 
 absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
-                                                      const std::string& experiment) {
-  const auto labelled = store->LabelledAnalyses(experiment);
-  if (!labelled.ok()) return labelled.status();
+                                                      const std::string& experiment,
+                                                      const std::vector<std::string>& keys) {
+  std::set<std::string> labels;
+  for (const std::string& key : keys) labels.insert(key.substr(0, key.find('/')));
+  labels.erase("");  // of no key of an analysis; the store would take it for all labels
+  if (keys.empty()) labels = {""};
   AnalysisMetrics metrics;
-  // They come in the order of their steps.
-  for (const storage::LabelledAnalysis& one : *labelled) {
+  for (const std::string& label : labels) {
+    const auto labelled = store->LabelledAnalyses(experiment, label);
+    if (!labelled.ok()) return labelled.status();
+    if (absl::Status added = metrics.Add(*labelled); !added.ok()) return added;
+  }
+  return metrics;
+}
+
+// They come in the order of their steps.
+absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& labelled) {
+  for (const storage::LabelledAnalysis& one : labelled) {
     v1::Analysis result;
     if (!result.ParseFromString(one.result)) {
       return absl::DataLossError(
@@ -21,12 +33,12 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
     }
     for (const auto& [name, number] : result.numbers()) {
       if (!number.has_value()) continue;
-      Points& points = metrics.points_[absl::StrCat(one.label, "/", name)][one.subject.run];
+      Points& points = points_[absl::StrCat(one.label, "/", name)][one.subject.run];
       points.steps.push_back(one.subject.step);
       points.values.push_back(number.value());
     }
   }
-  return metrics;
+  return absl::OkStatus();
 }
 
 std::vector<std::pair<std::string, uint64_t>> AnalysisMetrics::Keys() const {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "storage/store.h"
@@ -24,11 +25,12 @@ struct Points {
 // Not changed once loaded: safe from any thread.
 class AnalysisMetrics {
  public:
-  // Those of an experiment's runs that are DONE; memory grows with them. An empty one has none.
-  static absl::StatusOr<AnalysisMetrics> Load(storage::Store* store, const std::string& experiment);
+  // Those of an experiment's runs that are DONE, of the labels that `keys` begin with or, where
+  // there is no key, of all; memory grows with them. An empty one has none. Blocks on the store.
+  static absl::StatusOr<AnalysisMetrics> Load(storage::Store* store, const std::string& experiment,
+                                              const std::vector<std::string>& keys = {});
   AnalysisMetrics() = default;
 
-  bool empty() const { return points_.empty(); }
   // Ascending, with their points over all runs.
   std::vector<std::pair<std::string, uint64_t>> Keys() const;
   bool Has(const std::string& key) const { return points_.count(key) > 0; }
@@ -38,6 +40,9 @@ class AnalysisMetrics {
   const Points* Find(const std::string& run, const std::string& key) const;
 
  private:
+  // DATA_LOSS if one can't be read.
+  absl::Status Add(const std::vector<storage::LabelledAnalysis>& labelled);
+
   std::map<std::string, std::map<std::string, Points>> points_;  // by key, by run
 };
 

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int32_t kEnd = -1;
 
-absl::StatusOr<GridQuery> ReadQuery(const v1::CompareRequest& request) {
+absl::StatusOr<GridQuery> ReadQuery(const v1::CompareRequest& request, AnalysisNumbers analyses) {
   GridQuery query;
+  query.analyses = analyses;
   query.key = request.key();
   query.by = request.by();
   query.baseline = {request.baseline().begin(), request.baseline().end()};
@@ -150,17 +151,19 @@ absl::StatusOr<ComparedGrid> Compare(storage::Store* store, StoredExperiment exp
 
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment experiment,
                                          const v1::CompareRequest& request,
-                                         const report::CompareOptions& options) {
-  const auto query = ReadQuery(request);
+                                         const report::CompareOptions& options,
+                                         AnalysisNumbers analyses) {
+  const auto query = ReadQuery(request, analyses);
   if (!query.ok()) return query.status();
   return Compare(store, std::move(experiment), *query, options);
 }
 
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
-                                         const report::CompareOptions& options) {
+                                         const report::CompareOptions& options,
+                                         AnalysisNumbers analyses) {
   const auto id = rpc::FindExperiment(store, request.experiment(), "experiment");
   if (!id.ok()) return id.status();
-  const auto query = ReadQuery(request);
+  const auto query = ReadQuery(request, analyses);
   if (!query.ok()) return query.status();
   auto experiment = LoadExperiment(store, *id);
   if (!experiment.ok()) return experiment.status();

@@ -27,11 +27,13 @@ struct ComparedGrid {
 // Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that
 // is none. Blocks on the store.
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
-                                         const report::CompareOptions& options);
+                                         const report::CompareOptions& options,
+                                         AnalysisNumbers analyses);
 // The same of an experiment that was found already, whatever the request calls it.
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment experiment,
                                          const v1::CompareRequest& request,
-                                         const report::CompareOptions& options);
+                                         const report::CompareOptions& options,
+                                         AnalysisNumbers analyses);
 // Reads what report.summaries asks for, for whoever shows it: it takes a look at whole curves.
 absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared);
 

@@ -116,11 +116,24 @@ v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::
   return message;
 }
 
+v1::Better::Value ToMessage(report::Better better) {
+  switch (better) {
+    case report::Better::kLower:
+      return v1::Better::lower;
+    case report::Better::kHigher:
+      return v1::Better::higher;
+    case report::Better::kNeither:
+      break;
+  }
+  return v1::Better::unspecified;
+}
+
 v1::Verdict ToMessage(const report::Verdict& verdict) {
   static_assert(static_cast<int>(report::VerdictOutcome::kBetter) + 1 ==
                 v1::VerdictOutcome::BETTER);
   static_assert(static_cast<int>(report::VerdictOutcome::kScoredDifferently) + 1 ==
                 v1::VerdictOutcome::SCORED_DIFFERENTLY);
+  static_assert(static_cast<int>(report::VerdictOutcome::kLower) + 1 == v1::VerdictOutcome::LOWER);
   v1::Verdict message;
   message.set_outcome(
       static_cast<v1::VerdictOutcome::Value>(static_cast<int>(verdict.outcome) + 1));
@@ -222,8 +235,7 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   message.set_experiment(rpc::ExperimentName(compared.grid.record.id));
   message.set_key(comparison.key);
   message.set_at(compared.at.has_value() ? static_cast<int32_t>(*compared.at) : -1);
-  message.set_better(comparison.better == report::Better::kHigher ? v1::Better::higher
-                                                                  : v1::Better::lower);
+  message.set_better(ToMessage(comparison.better));
   for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
   for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {

@@ -259,7 +259,8 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources
                                                     const v1::CompareRequest& request,
                                                     const std::string& prefix,
                                                     const Cancelled& cancelled) {
-  auto compared = CompareGrid(sources.store, std::move(stored), request, {cancelled, 0});
+  auto compared =
+      CompareGrid(sources.store, std::move(stored), request, {cancelled, 0}, AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();
   const absl::Status windows = AddWindows(sources.store, cancelled, &*compared);
   if (!windows.ok()) return windows;

@@ -7,6 +7,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/results/subjects.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
@@ -21,11 +22,8 @@ namespace {
 constexpr std::chrono::milliseconds kCancelCheck{200};
 
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
-  v1::RunSpec spec;
-  if (!spec::ReadStoredRun(run.spec, &spec)) {
-    return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
-  }
-  if (!spec::DatasetOf(spec.spec().task()).path.empty()) return spec;
+  absl::StatusOr<v1::RunSpec> spec = SpecOf(run);
+  if (!spec.ok() || !spec::DatasetOf(spec->spec().task()).path.empty()) return spec;
   return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
                              "run ", run.id,
                              " has no text to generate: the tokens of its task are numbers; "

@@ -18,26 +18,16 @@
 namespace ablate::results {
 namespace {
 
-absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
-  v1::RunSpec spec;
-  if (spec::ReadStoredRun(run.spec, &spec)) return spec;
-  return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
-}
-
-// What the task fixes of the model; of a data set only what is known without reading it, if that
+// As spec::ShapeOf; of a data set only what is known without reading it, if that
 // is enough.
 absl::StatusOr<engine::TaskShape> ShapeOf(storage::Store* store, const v1::TaskSpec& task) {
   const spec::NamedDataset named = spec::DatasetOf(task);
-  if (named.name == nullptr) {
-    const engine::TaskConfig generated = spec::ToEngineTask(task);
-    return engine::KindOf(generated).shape(generated);
-  }
+  if (named.name == nullptr) return spec::ShapeOf(task, {});
   const auto dataset = store->FindDataset(absl::StripPrefix(*named.name, "datasets/"));
   if (!dataset.ok()) return dataset.status();
   const auto facts = FactsOf(store, *dataset, task.has_text());
   if (!facts.ok()) return facts.status();
-  return task.has_text() ? engine::TextShape(engine::FactsOfText(*facts))
-                         : engine::DocumentsShape(*facts);
+  return spec::ShapeOf(task, *facts);
 }
 
 // The subject as its worker reads it; what it reads is added to `blobs`.
@@ -76,8 +66,7 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
     if (!first.ok()) return first.status();
     config = *std::move(first);
   }
-  const uint64_t tokens =
-      asked.inputs().prompt().empty() ? asked.inputs().tokens() : asked.inputs().prompt().size();
+  const uint64_t tokens = spec::TokensOf(asked.inputs());
   const engine::AnalysisCost cost =
       engine::KindOf(*options).cost(*options, config, tokens, subjects.size());
   return cost.forwards * static_cast<double>(tokens) *
@@ -85,6 +74,12 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
 }
 
 }  // namespace
+
+absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
+  v1::RunSpec spec;
+  if (spec::ReadStoredRun(run.spec, &spec)) return spec;
+  return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
+}
 
 absl::StatusOr<engine::RunConfig> ConfigOfRun(storage::Store* store, const std::string& run) {
   const auto record = store->GetRun(run);

@@ -2,6 +2,7 @@
 #ifndef ABLATE_SERVER_RESULTS_SUBJECTS_H_
 #define ABLATE_SERVER_RESULTS_SUBJECTS_H_
 
+#include "ablate/v1/spec.pb.h"
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/statusor.h"
 #include "server/engine/config.h"
@@ -10,6 +11,9 @@
 #include "storage/store.h"
 
 namespace ablate::results {
+
+// What a stored run trains. DATA_LOSS if it can't be read.
+absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run);
 
 // What the engine knows of a stored run's model and training, without its data. Errors as
 // GetRun's; DATA_LOSS if the spec can't be read. Blocks on the store.

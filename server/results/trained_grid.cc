@@ -7,12 +7,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "proto/reflect/text.h"
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
+#include "server/spec/analysis.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
@@ -218,6 +220,13 @@ report::RunOutcome OutcomeOf(storage::RunState state) {
   return report::RunOutcome::kMissing;
 }
 
+// Whether a key is none of those that training records.
+bool IsOfAnalyses(const std::string& key) {
+  const std::string family = key.substr(0, key.find('/'));
+  const auto recorded = spec::RecordedFamilies();
+  return std::find(recorded.begin(), recorded.end(), family) == recorded.end();
+}
+
 double Seconds(storage::Micros micros) { return static_cast<double>(micros) / 1e6; }
 
 // Reads the cells of one experiment.
@@ -235,7 +244,7 @@ class Loader {
 
   absl::StatusOr<TrainedGrid> Run() {
     if (absl::Status checked = ReadQuery(); !checked.ok()) return checked;
-    auto metrics = AnalysisMetrics::Load(store_, grid_.record.id);
+    auto metrics = AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
     if (!metrics.ok()) return metrics.status();
     grid_.metrics = *std::move(metrics);
     while (true) {
@@ -250,6 +259,14 @@ class Loader {
   }
 
  private:
+  // None: all.
+  std::vector<std::string> MetricKeys() const {
+    if (query_.analyses == AnalysisNumbers::kAll) return {};
+    std::vector<std::string> keys = {value_.key};
+    for (const v1::Window& window : grid_.spec.report().summaries()) keys.push_back(window.key());
+    return keys;
+  }
+
   absl::Status ReadQuery() {
     if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kMaxKeyBytes)) {
       return rpc::InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
@@ -259,6 +276,10 @@ class Loader {
     report::ComparisonInput& input = grid_.input;
     input.key = value_.key;
     input.better = BetterOf(grid_.spec, value_.key);
+    if (IsOfAnalyses(value_.key)) {
+      input.choice_key = ChoiceMetric(grid_.spec);
+      input.choice_better = BetterOf(grid_.spec, input.choice_key);
+    }
     input.axes = AxesOf(grid_.spec, false);
     input.baseline = query_.baseline;
     input.by = query_.by;
@@ -289,6 +310,11 @@ class Loader {
       auto value = grid_.metrics.Has(value_.key) ? ValueOf(grid_.metrics, value_, record.run)
                                                  : ReadValue(store_, value_, record.run, summaries);
       if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
+      if (value.ok() && !grid_.input.choice_key.empty()) {
+        auto choice = ReadValue(store_, {grid_.input.choice_key, {}}, record.run, summaries);
+        if (!choice.ok() && !absl::IsDataLoss(choice.status())) return choice.status();
+        if (choice.ok()) cell.choice = *choice;
+      }
       if (value.ok()) {
         cell.value = *value;
         if (done_.empty()) done_ = record.run;
@@ -478,9 +504,15 @@ std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {
-  const bool named = spec.report().has_better() && key == PrimaryMetric(spec);
-  const bool higher = named ? spec.report().better() == v1::Better::higher : key == "eval/accuracy";
-  return higher ? report::Better::kHigher : report::Better::kLower;
+  if (spec.report().has_better() && key == PrimaryMetric(spec)) {
+    return spec.report().better() == v1::Better::higher ? report::Better::kHigher
+                                                        : report::Better::kLower;
+  }
+  // FAMILY/NAME, of a whole model: what it loses without a part has a place behind it.
+  const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+  if (parts.size() != 2) return report::Better::kNeither;
+  if (parts[1] == "loss" || parts[1] == "ema_loss") return report::Better::kLower;
+  return parts[1] == "accuracy" ? report::Better::kHigher : report::Better::kNeither;
 }
 
 absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id) {

@@ -29,12 +29,17 @@ struct StoredExperiment {
 // `id` is whole. NOT_FOUND; DATA_LOSS if the spec can't be read.
 absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id);
 
+// Which numbers of analyses are read: those of the labels of what is compared and of the windows
+// that the spec reports, or of all, for who goes on to other curves.
+enum class AnalysisNumbers { kOfComparison, kAll };
+
 // What of an experiment is compared.
 struct GridQuery {
   std::string key;                              // "": the spec's primary metric
   std::optional<uint32_t> at;                   // the step read; without it where each run ended
   std::map<std::string, std::string> baseline;  // as report::ComparisonInput's
   std::string by;                               // likewise
+  AnalysisNumbers analyses = AnalysisNumbers::kAll;
 };
 
 struct TrainedGrid {
@@ -42,7 +47,7 @@ struct TrainedGrid {
   v1::ExperimentSpec spec;
   report::ComparisonInput input;
   std::vector<storage::CellRecord> cells;  // in grid order; cell i is input.cells[i]
-  AnalysisMetrics metrics;                 // of the experiment
+  AnalysisMetrics metrics;                 // of the experiment, as asked for
   // The base spec with its defaults: what `changed` of the cells differs from.
   spec::FieldValues base;
 };
@@ -60,7 +65,8 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison);
 
-// The metric that an experiment's verdict is about, and which values of a key are better.
+// The metric that an experiment's verdict is about, and which values of a key are better: of losses
+// and accuracies that is known, of others only what the spec says.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 // The metric by which values of tuned axes are chosen where what is compared says nothing of it, as
 // a number of an analysis: the primary one if it is of evaluations, else eval/loss.

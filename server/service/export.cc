@@ -1,4 +1,5 @@
 // Export: points as files, one cell after another.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -56,14 +57,18 @@ absl::StatusOr<std::unique_ptr<report::Encoder>> EncoderOf(v1::ExportFormat::Val
 
 // That each wanted key has points somewhere in the experiment.
 absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
+                          const results::AnalysisMetrics& metrics,
                           const results::WantedKeys& wanted) {
   if (wanted.empty()) return absl::OkStatus();
-  const auto keys = results::ExperimentKeys(store, experiment);
-  if (!keys.ok()) return keys.status();
+  const auto recorded = store->ExperimentKeys(experiment);
+  if (!recorded.ok()) return recorded.status();
   for (int i = 0; i < wanted.size(); ++i) {
-    const absl::Status present =
-        results::CheckHasKey(absl::StrCat("keys[", i, "]"), wanted[i], experiment, *keys);
-    if (!present.ok()) return present;
+    const bool is_recorded = std::any_of(recorded->begin(), recorded->end(),
+                                         [&](const auto& one) { return one.first == wanted[i]; });
+    if (is_recorded || metrics.Has(wanted[i])) continue;
+    const auto keys = results::ExperimentKeys(store, experiment);
+    if (!keys.ok()) return keys.status();
+    return results::NoSuchKey(absl::StrCat("keys[", i, "]"), wanted[i], experiment, *keys);
   }
   return absl::OkStatus();
 }
@@ -117,11 +122,13 @@ absl::Status ExportReactor::Open() {
   auto experiment = rpc::FindExperiment(backend_->store, request_->experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   experiment_ = *std::move(experiment);
-  const absl::Status present = CheckPresent(backend_->store, experiment_, request_->keys());
-  if (!present.ok()) return present;
-  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment_);
+  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment_,
+                                                {request_->keys().begin(), request_->keys().end()});
   if (!metrics.ok()) return metrics.status();
   metrics_ = *std::move(metrics);
+  const absl::Status present =
+      CheckPresent(backend_->store, experiment_, metrics_, request_->keys());
+  if (!present.ok()) return present;
   series_.Add(&metrics_);
   auto cells = backend_->store->ListCells(experiment_, 0, kCellsAtOnce);
   if (!cells.ok()) return cells.status();

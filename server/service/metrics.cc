@@ -137,7 +137,8 @@ absl::Status QueryMetricsReactor::CollectSubjects() {
 }
 
 absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
-  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment);
+  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment,
+                                                {request_->keys().begin(), request_->keys().end()});
   if (!metrics.ok()) return metrics.status();
   metrics_ = *std::move(metrics);
   series_.Add(&metrics_);
@@ -284,7 +285,8 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
 
 absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& request,
                              const results::Cancelled& cancelled, v1::Comparison* response) {
-  auto compared = results::CompareGrid(backend.store, request, {cancelled});
+  auto compared = results::CompareGrid(backend.store, request, {cancelled},
+                                       results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);
   if (!windows.ok()) return windows;

@@ -77,7 +77,8 @@ absl::Status RenderTable(storage::Store* store, const v1::RenderTableRequest& re
                          const results::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv, latex");
-  const auto compared = results::CompareGrid(store, request.comparison(), {cancelled});
+  const auto compared = results::CompareGrid(store, request.comparison(), {cancelled},
+                                             results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   std::string data = format->render(compared->comparison);
   if (data.size() > rpc::kPageBytes) {
@@ -138,7 +139,8 @@ absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf, png");
   const auto step = StepOf(request, *kind);
   if (!step.ok()) return step.status();
-  auto compared = results::CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0});
+  auto compared = results::CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0},
+                                       results::AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();
   if (kind->row_windows) {
     const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);

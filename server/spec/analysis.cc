@@ -254,6 +254,12 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                 absl::StrCat(inputs->tokens(), " is out of range"), "1 to 1,000,000");
 }
 
+uint64_t TokensOf(const v1::AnalysisInputs& inputs) {
+  return inputs.prompt().empty() ? inputs.tokens() : CharactersOf(inputs.prompt());
+}
+
+absl::Span<const absl::string_view> RecordedFamilies() { return kOfTraining; }
+
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems) {
   const auto fits = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("._+-", c); };
   if (label.size() > kMaxLabelBytes || !std::all_of(label.begin(), label.end(), fits)) {
@@ -291,10 +297,9 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
     }
   }
   if (!problems->empty()) return {};
-  const uint64_t tokens = characters == 0 ? inputs.tokens() : characters;
   const engine::RunConfig none;
-  const engine::AnalysisCost cost =
-      kind.cost(options, subjects.empty() ? none : subjects.front(), tokens, subjects.size());
+  const engine::AnalysisCost cost = kind.cost(options, subjects.empty() ? none : subjects.front(),
+                                              TokensOf(inputs), subjects.size());
   CheckTooMuch(kind_path, "state", cost.state_bytes, kMaxStateBytes, problems);
   CheckTooMuch(kind_path, "arrays", cost.array_bytes, kMaxArrayBytes, problems);
   return cost;

@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_SPEC_ANALYSIS_H_
 #define ABLATE_SERVER_SPEC_ANALYSIS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Proble
 // The same of what is read, in field inputs. A kind is given.
 void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems);
+
+// How many tokens are read: those of the prompt, or of held-out data.
+uint64_t TokensOf(const v1::AnalysisInputs& inputs);
+
+// What the keys of metrics begin with that training records: no label of an analysis.
+absl::Span<const absl::string_view> RecordedFamilies();
 
 // What is wrong with what numbers are called as metrics; empty is the kind's name.
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems);

@@ -218,6 +218,14 @@ absl::Status CheckKnown(const v1::RunSpec& run) {
   return ReadEnums(run.spec(), &ignored);
 }
 
+absl::StatusOr<engine::TaskShape> ShapeOf(const v1::TaskSpec& task,
+                                          const engine::DocumentFacts& facts) {
+  if (task.has_documents()) return engine::DocumentsShape(facts);
+  if (task.has_text()) return engine::TextShape(engine::FactsOfText(facts));
+  const engine::TaskConfig generated = ToEngineTask(task);
+  return engine::KindOf(generated).shape(generated);
+}
+
 engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
   switch (task.kind_case()) {
     case v1::TaskSpec::kDocuments: {

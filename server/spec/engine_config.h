@@ -21,6 +21,10 @@ absl::Status CheckKnown(const v1::RunSpec& run);
 // (engine::TaskKind::read).
 engine::TaskConfig ToEngineTask(const v1::TaskSpec& task);
 
+// What a task fixes of the model. `facts` are of its data set, if it has one.
+absl::StatusOr<engine::TaskShape> ShapeOf(const v1::TaskSpec& task,
+                                          const engine::DocumentFacts& facts);
+
 // Every field of `run` that applies must be set, as Resolve, ReadStoredRun and FillFields leave it.
 // `shape` fixes vocabulary and where the loss is read. The task is as ToEngineTask's. Errors as
 // CheckKnown's: nothing that is not known is ever replaced by a default.

@@ -25,18 +25,6 @@
 namespace ablate::spec {
 namespace {
 
-engine::TaskShape ShapeOf(const v1::TaskSpec& task, const DatasetFacts& facts) {
-  if (task.has_documents()) {
-    engine::DocumentFacts documents;
-    documents.documents = facts.documents;
-    documents.characters = facts.characters;
-    return engine::DocumentsShape(documents);
-  }
-  if (task.has_text()) return engine::TextShape(facts.text());
-  const engine::TaskConfig generated = ToEngineTask(task);
-  return *engine::KindOf(generated).shape(generated);
-}
-
 // By the lengths of a data set's documents; of one token each where they are not known.
 Sequences SequencesOfDocuments(const v1::BaseSpec& spec, const DatasetFacts& facts) {
   std::map<uint64_t, double> documents;  // by positions
@@ -299,7 +287,7 @@ class Expander {
     const DatasetFacts* facts = &none;
     ResolvedCell pattern = MakeCell(indexes, run.filled, &facts);
     CheckTunedAxes(indexes, ScoredData(pattern.run.spec(), facts->sha256, facts->longest));
-    const engine::TaskShape shape = ShapeOf(pattern.run.spec().task(), *facts);
+    const engine::TaskShape shape = *ShapeOf(pattern.run.spec().task(), facts->document_facts());
     std::optional<engine::RunConfig> config = ReadConfig(shape, &pattern);
     if (!config.has_value()) return;
     Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);

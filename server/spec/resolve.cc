@@ -226,12 +226,15 @@ class Resolver {
 
 }  // namespace
 
-engine::TextFacts DatasetFacts::text() const {
+engine::DocumentFacts DatasetFacts::document_facts() const {
   engine::DocumentFacts facts;
+  facts.documents = documents;
   facts.characters = characters;
+  facts.longest = longest;
+  facts.lengths = lengths;
   facts.code_points = code_points;
   facts.line_ends = line_ends;
-  return engine::FactsOfText(facts);
+  return facts;
 }
 
 Problem TooManyOverrides(size_t count) {

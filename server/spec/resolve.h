@@ -37,8 +37,9 @@ struct DatasetFacts {
   uint64_t code_points = 0;
   uint64_t line_ends = 0;
 
-  // As a whole; no tokens where not known.
-  engine::TextFacts text() const;
+  // As the engine has them; of the text as a whole no tokens where not known.
+  engine::DocumentFacts document_facts() const;
+  engine::TextFacts text() const { return engine::FactsOfText(document_facts()); }
 };
 
 // What runs that train at the same time share.

@@ -352,14 +352,17 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(absl::stri
   });
 }
 
-absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(
-    absl::string_view experiment) {
+absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(absl::string_view experiment,
+                                                                      absl::string_view label) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<LabelledAnalysis>> {
     const auto found = FindExperimentRow(db, experiment);
     if (!found.ok()) return found.status();
     std::vector<LabelledAnalysis> labelled;
     // Most experiments have none, and as many cells as they like.
-    if (!Statement(db, "SELECT 1 FROM analysis_labels WHERE experiment = ?1 LIMIT 1", *found)
+    if (!Statement(db,
+                   "SELECT 1 FROM analysis_labels "
+                   "WHERE experiment = ?1 AND (?2 = '' OR label = ?2) LIMIT 1",
+                   *found, label)
              .Row()) {
       return labelled;
     }
@@ -371,10 +374,11 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(
         "JOIN analysis_labels AS labels "
         "  ON labels.experiment = cells.experiment AND labels.signature = analyses.signature "
         "JOIN runs ON runs.id = cells.run "
-        "WHERE cells.experiment = ?1 AND analyses.state = 2 AND NOT EXISTS "
+        "WHERE cells.experiment = ?1 AND (?2 = '' OR label = ?2) AND analyses.state = 2 "
+        "  AND NOT EXISTS "
         "  (SELECT 1 FROM analysis_subjects WHERE analysis = analyses.id AND place > 0) "
         "ORDER BY label, runs.name, subjects.step",
-        *found);
+        *found, label);
     while (row.Row()) {
       labelled.push_back(
           {row.Text(0), row.Text(1), {row.Text(2), row.As<uint32_t>(3)}, row.Text(4)});

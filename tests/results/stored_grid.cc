@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/service/plan.h"
 #include "server/spec/resolve.h"
+#include "storage/sha256.h"
 
 namespace ablate::results {
 namespace {
@@ -93,9 +94,21 @@ void StoredGrid::Send(const std::string& run, std::vector<storage::LeaseEvent> e
   for (const storage::Applied one : *applied) ASSERT_EQ(one, storage::Applied::kApplied);
 }
 
+storage::CheckpointEvent StoredGrid::Checkpoint(uint32_t step) {
+  const std::string bytes = "weights";
+  if (store_->blobs() == nullptr) return {step, storage::Sha256Hex(bytes), bytes.size()};
+  auto writer = store_->blobs()->Create();
+  EXPECT_TRUE(writer.ok() && (*writer)->Append(bytes).ok());
+  auto pin = (*writer)->Publish("");
+  EXPECT_TRUE(pin.ok()) << pin.status();
+  pins_.push_back(*std::move(pin));
+  return {step, pins_.back()->sha256(), bytes.size()};
+}
+
 void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool diverged) {
   const uint32_t steps = cells_[cell].steps;
   Send(Start(cell), {{"", 0, "", PointsOf(curves, steps)},
+                     {"", 0, "", Checkpoint(steps)},
                      {"", 0, "", storage::FinishedEvent{diverged, steps}}});
 }
 
@@ -103,6 +116,20 @@ void StoredGrid::Report(const std::string& cell, const Curves& curves) {
   uint32_t last = 1;
   for (const auto& [key, curve] : curves) last = std::max(last, curve.rbegin()->first);
   Send(Start(cell), {{"", 0, "", PointsOf(curves, last)}});
+}
+
+void StoredGrid::Analyze(const std::string& cell, const std::string& label,
+                         const std::string& result) {
+  storage::NewAnalysis analysis;
+  analysis.id = absl::StrCat(label, "-", cell);
+  analysis.signature = label;
+  analysis.subjects = {{cells_[cell].run, cells_[cell].steps}};
+  analysis.labels = {{experiment_, label}};
+  const auto created = store_->CreateAnalysis(analysis, 100);
+  ASSERT_TRUE(created.ok()) << created.status();
+  storage::AnalysisEnd end;
+  end.result = result;
+  EXPECT_TRUE(store_->EndAnalysis(analysis.id, end).ok());
 }
 
 void StoredGrid::Fail(const std::string& cell) {

@@ -44,22 +44,28 @@ class StoredGrid {
 
   storage::Store* store() { return store_.get(); }
   const std::string& experiment() const { return experiment_; }
+  const storage::CellRecord& cell(const std::string& name) const { return cells_.at(name); }
 
-  // Trains the run of a cell such as post-s1 to its end.
+  // Trains the run of a cell such as post-s1 to its end, where it leaves a checkpoint.
   void Finish(const std::string& cell, const Curves& curves, bool diverged = false);
   // Points of a run that goes on.
   void Report(const std::string& cell, const Curves& curves);
   void Fail(const std::string& cell);
+  // An analysis of a finished run at its end, under a label that stands for it alone; with a result
+  // of these bytes, a v1::Analysis.
+  void Analyze(const std::string& cell, const std::string& label, const std::string& result);
 
  private:
   // The cell's run under a lease of its own, started.
   std::string Start(const std::string& cell);
+  storage::CheckpointEvent Checkpoint(uint32_t step);
   void Send(const std::string& run, std::vector<storage::LeaseEvent> events);
 
   std::unique_ptr<storage::Store> store_;
   std::string experiment_;
   std::map<std::string, storage::CellRecord> cells_;
   uint64_t leases_ = 0;
+  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;
 };
 
 }  // namespace ablate::results

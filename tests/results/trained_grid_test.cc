@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
 #include "tests/results/stored_grid.h"
 
@@ -266,6 +267,48 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(2.5));
   query.at = 0;
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(3.));
+}
+
+TEST(TrainedGridTest, ReadsNumbersOfAnalyses) {
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
+  stored.Finish("pre-s1", Evals(3, 2));
+  v1::Analysis result;
+  (*result.mutable_numbers())["participation_ratio"].set_value(7);
+  stored.Analyze("pre-s1", "ranks", result.SerializeAsString());
+  GridQuery query;
+  query.key = "ranks/participation_ratio";
+  query.analyses = AnalysisNumbers::kOfComparison;
+  EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(7.));
+  query.at = 10;
+  EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(7.));
+}
+
+// As large as results may be, nobody waits for those that are not asked for.
+TEST(TrainedGridTest, LeavesAnalysesOfOtherLabelsUnread) {
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
+  stored.Finish("pre-s1", Evals(3, 2));
+  stored.Analyze("pre-s1", "ranks", "no message");
+  GridQuery query;
+  query.analyses = AnalysisNumbers::kOfComparison;
+  EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(2.));
+  query.key = "ranks/participation_ratio";
+  const absl::Status unread = Load(stored, query).status();
+  EXPECT_TRUE(absl::IsDataLoss(unread)) << unread;
+  EXPECT_THAT(unread.message(), HasSubstr("ranks-pre-s1 can't be read"));
+}
+
+TEST(TrainedGridTest, KnowsADirectionOfLossesAndAccuraciesAlone) {
+  const v1::ExperimentSpec spec;
+  for (const char* key : {"eval/loss", "train/loss", "eval/ema_loss", "remove/loss"}) {
+    EXPECT_EQ(BetterOf(spec, key), report::Better::kLower) << key;
+  }
+  for (const char* key : {"eval/accuracy", "remove/accuracy"}) {
+    EXPECT_EQ(BetterOf(spec, key), report::Better::kHigher) << key;
+  }
+  for (const char* key : {"train/gradient_norm", "spectrum/participation_ratio", "remove/loss/all",
+                          "remove/loss_change/all", "cka/cka/embedding/block.0.output"}) {
+    EXPECT_EQ(BetterOf(spec, key), report::Better::kNeither) << key;
+  }
 }
 
 TEST(TrainedGridTest, SeesThatTheLastPointIsNotFinite) {

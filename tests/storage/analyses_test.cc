@@ -666,6 +666,8 @@ TEST_P(AnalysesTest, FindsThoseThatAreDoneByTheLabelOfTheirSignature) {
   for (const char* id : {"one", "two", "three", "other", "pair"}) End(id, Done());
   EXPECT_THAT(Labelled(store(), experiment),
               ElementsAre("ranks a@50 r", "ranks a@100 r", "ranks b@100 r"));
+  EXPECT_THAT(Value(store().LabelledAnalyses(experiment, "ranks")), SizeIs(3));
+  EXPECT_THAT(Value(store().LabelledAnalyses(experiment, "spectrum")), IsEmpty());
   const std::string without = Submit({"a"}).id;
   EXPECT_THAT(Labelled(store(), without), IsEmpty());
   EXPECT_TRUE(absl::IsNotFound(store().LabelledAnalyses("gone").status()));

@@ -30,8 +30,15 @@ struct GradientProducts {
     return *this;
   }
 
-  // Exactly 1 for equal vectors: the root of a square is what was squared.
-  double cosine() const { return both / std::sqrt(first * second); }
+  bool finite() const { return std::isfinite(first) && std::isfinite(second); }
+
+  // Exactly 1 for equal vectors: the root of a square is what was squared. That may be more, or
+  // less, than a number holds where the vectors' own squares are not.
+  double cosine() const {
+    const double squares = first * second;
+    return both /
+           (std::isnormal(squares) ? std::sqrt(squares) : std::sqrt(first) * std::sqrt(second));
+  }
 };
 
 class GradientAlignment : public Computation {
@@ -88,8 +95,9 @@ class GradientAlignment : public Computation {
   static void Describe(const std::string& place, const GradientProducts& products,
                        std::vector<AnalysisNumber>* numbers) {
     const auto add = [&](const char* name, bool defined, double value) {
-      numbers->push_back(defined ? NumberOf(name + place, value)
-                                 : UndefinedNumber(name + place, Undefined::kZeroGradient));
+      const Undefined reason = products.finite() ? Undefined::kZeroGradient : Undefined::kNonFinite;
+      numbers->push_back(defined && products.finite() ? NumberOf(name + place, value)
+                                                      : UndefinedNumber(name + place, reason));
     };
     add("cosine", products.first != 0 && products.second != 0, products.cosine());
     add("norm_ratio", products.second != 0, std::sqrt(products.first / products.second));

@@ -125,8 +125,10 @@ class GradientFlow : public Computation {
   }
 
   static AnalysisNumber RatioOf(std::string name, double value, double by, Undefined without) {
-    return by != 0 ? NumberOf(std::move(name), value / by)
-                   : UndefinedNumber(std::move(name), without);
+    if (by == 0) return UndefinedNumber(std::move(name), without);
+    // What is divided by infinity is no 0.
+    if (!std::isfinite(by)) return UndefinedNumber(std::move(name), Undefined::kNonFinite);
+    return NumberOf(std::move(name), value / by);
   }
 
   const Material& material_;

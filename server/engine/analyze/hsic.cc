@@ -13,6 +13,12 @@ namespace {
 // What rounding leaves of the squares of rows that are all the same.
 const double kHsicRounding = std::pow(4 * DBL_EPSILON, 2);
 
+// Whether sums of squares around a mean, of rows whose own squares add up to `all`, are more than
+// rounding. What is not finite is no reason to say that nothing varies.
+at::Tensor VariesBeyondRounding(const at::Tensor& centred, const at::Tensor& all) {
+  return centred.le(kHsicRounding * all).logical_and(all.isfinite()).logical_not();
+}
+
 // The upper triangle on both sides, so that it makes no difference which matrix is the first.
 at::Tensor Mirrored(const at::Tensor& upper) { return upper.triu() + upper.triu(1).t(); }
 
@@ -38,7 +44,7 @@ HsicMatrix UnbiasedHsic(const std::vector<at::Tensor>& matrices) {
     // HSIC_u does not depend on what is taken off all rows, but its digits do.
     const at::Tensor centred = x - x.mean(0);
     const at::Tensor gram = centred.mm(centred.t());  // [n, n]
-    hsic.varies[i].copy_(gram.trace().le(kHsicRounding * x.square().sum()).logical_not());
+    hsic.varies[i].copy_(VariesBeyondRounding(gram.trace(), x.square().sum()));
     hsic.scale[i].copy_(gram.square().sum() / static_cast<double>(n * (n - 3)));
     gram.diagonal().zero_();
     sums[i].copy_(gram.sum(1));
@@ -122,7 +128,7 @@ HsicMatrix HsicSums::Estimate(CkaEstimator estimator, uint64_t rows) {
   }
   const at::Tensor centred = squares_ - n * means;  // Σ‖x − m‖²
   HsicMatrix hsic;
-  hsic.varies = centred.le(kHsicRounding * unshifted).logical_not();  // also where not finite
+  hsic.varies = VariesBeyondRounding(centred, unshifted);
   if (estimator == CkaEstimator::kBiased) {
     hsic.values = Mirrored(cross) / ((n - 1) * (n - 1));
     hsic.scale = hsic.values.diagonal();

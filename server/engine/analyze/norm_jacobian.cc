@@ -1,5 +1,7 @@
 // Which parts of a norm's backward matter: what centring and the projection take from gradients,
 // and how near the surrogates without them are to the exact one.
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -136,8 +138,9 @@ class NormJacobian : public Computation {
     for (size_t n = 0; n < of_norms[0].size(); ++n) {
       double sum = 0, defined = 0;
       for (const auto& numbers : of_norms) {
-        sum += numbers[n].value;
-        defined += numbers[n].undefined.has_value() ? 0 : 1;
+        const bool finite = numbers[n].undefined != Undefined::kNonFinite;
+        sum += finite ? numbers[n].value : std::numeric_limits<double>::quiet_NaN();
+        defined += numbers[n].undefined.has_value() && finite ? 0 : 1;
       }
       result.numbers.push_back(defined > 0 ? NumberOf(of_norms[0][n].name, sum / defined)
                                            : of_norms[0][n]);
@@ -178,6 +181,10 @@ class NormJacobian : public Computation {
     if (Sum(norm, kWithExact) == 0) no_exact = Undefined::kZeroDenominator;
     if (Sum(norm, kGradientSquares) == 0) no_gradient = no_exact = Undefined::kZeroGradient;
     if (vectors < 2) one_vector = Undefined::kTooFewTokens;
+    // What is divided by infinity is no 0.
+    if (!std::isfinite(Sum(norm, kGradientSquares)) || !std::isfinite(Sum(norm, kSigmaMean))) {
+      no_gradient = no_exact = Undefined::kNonFinite;
+    }
     if (vectors == 0) no_vector = no_gradient = no_exact = Undefined::kTooFewTokens;
     for (const JacobianNumber& number : kJacobianNumbers) {
       add(number.name, Sum(norm, number.sum) / Sum(norm, number.count),

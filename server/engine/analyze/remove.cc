@@ -177,10 +177,12 @@ class Removal : public Computation {
     return absl::StrCat("block.", place.block, ".feed_forward");
   }
 
-  // Loss and accuracy of a pass.
+  // Loss and accuracy of a pass. Scores that are no numbers have a largest one all the same, but
+  // that it is no hit says nothing.
   std::vector<double> MeansOf(int64_t pass) const {
-    return {scores_[pass][0].item<double>() / Targets(),
-            scores_[pass][1].item<double>() / Targets()};
+    const double loss = scores_[pass][0].item<double>() / Targets();
+    const double accuracy = scores_[pass][1].item<double>() / Targets();
+    return {loss, std::isfinite(loss) ? accuracy : std::numeric_limits<double>::quiet_NaN()};
   }
 
   void AddNumber(const std::string& name, double value, AnalysisResult* result) const {

@@ -72,12 +72,15 @@ class Spectrum : public Computation {
                        material_.batches[static_cast<size_t>(piece)], {site_})[0];
   }
 
-  // Of a matrix that varies if the sum of its squares is above `rounding`.
+  // Of a matrix that varies if the sum of its squares is above `rounding`. Of one that is not
+  // finite there is no spectrum, and no array.
   void Describe(const std::string& prefix, const at::Tensor& gram, double rounding,
                 AnalysisResult* result) const {
     const bool enough = material_.tokens > 1 || !prefix.empty();
-    const at::Tensor eigenvalues =
-        std::get<0>(at::linalg_eigh(gram)).flip(0).clamp_min(0);  // [d], descending
+    const bool finite = std::isfinite(rounding) && gram.isfinite().all().item<bool>();
+    const at::Tensor eigenvalues =  // [d], descending
+        finite ? std::get<0>(at::linalg_eigh(gram)).flip(0).clamp_min(0)
+               : at::zeros({features_}, at::kDouble);
     const int64_t most = std::min<int64_t>(features_, static_cast<int64_t>(material_.tokens));
     const at::Tensor values = eigenvalues.narrow(0, 0, most);
     const bool varies = values.sum().item<double>() > rounding;
@@ -86,6 +89,8 @@ class Spectrum : public Computation {
       const std::string full = prefix + name;
       if (!enough) {
         result->numbers.push_back(UndefinedNumber(full, Undefined::kTooFewTokens));
+      } else if (!finite) {
+        result->numbers.push_back(UndefinedNumber(full, Undefined::kNonFinite));
       } else if (!varies) {
         result->numbers.push_back(UndefinedNumber(full, Undefined::kZeroVariance));
       } else {
@@ -106,6 +111,7 @@ class Spectrum : public Computation {
         result->numbers.push_back(UndefinedNumber("isoscore", Undefined::kZeroDenominator));
       }
     }
+    if (!finite) return;
     result->arrays.push_back(
         ArrayOf(prefix + "singular_values", {"direction"}, eigenvalues.sqrt()));
   }

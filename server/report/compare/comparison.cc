@@ -48,17 +48,21 @@ std::optional<ParameterRange> ParametersOf(const std::vector<PickedRun>& runs) {
   return range;
 }
 
-// Counts and costs over all cells of the row, chosen or not.
-void CountCells(const GridRow& row, ComparisonRow* result) {
+// Counts and costs over all cells of the row, chosen or not. `picks` are its candidates by seed.
+void CountCells(const ComparisonInput& input, const GridRow& row,
+                const std::vector<std::optional<size_t>>& picks, ComparisonRow* result) {
   CompensatedSum device_seconds;
-  for (const Cell* cell : row.cells) {
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const Cell* cell = row.cells[i];
     if (cell == nullptr) continue;
+    const bool picked = picks[i % row.seeds.size()] == i / row.seeds.size();
+    const bool needed = input.choice_key.empty() || picked || !cell->choice.has_value();
     ++result->cells;
     result->unfinished += cell->outcome == RunOutcome::kUnfinished;
     device_seconds.Add(cell->device_seconds.value_or(0));
     if (cell->outcome == RunOutcome::kFailed) {
       ++result->failed;
-    } else if (TrialOf(cell).state == Trial::State::kNone) {
+    } else if (needed && TrialOf(cell).state == Trial::State::kNone) {
       ++result->missing;
     }
   }
@@ -93,8 +97,8 @@ void CountPair(const PickedRun& run, const PickedRun& baseline, Better better, P
     return;
   }
   ++pairs->converged;
-  const double gain = better == Better::kLower ? baseline.trial.value - run.trial.value
-                                               : run.trial.value - baseline.trial.value;
+  const double gain = better == Better::kHigher ? run.trial.value - baseline.trial.value
+                                                : baseline.trial.value - run.trial.value;
   ++(gain > 0 ? pairs->wins : gain < 0 ? pairs->losses : pairs->ties);
 }
 
@@ -113,6 +117,7 @@ std::vector<PickedRun> RunsOf(const GridRow& row, const std::vector<std::optiona
 // What the runs say on their own: fields up to `own`, `mean` and `interval` equal to it, and costs.
 // `labels` of the candidates' tuned axes are filled into runs and `chosen`.
 ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, const GridRow& row,
+                          const std::vector<std::optional<size_t>>& picks,
                           const std::vector<PickedRun>& runs) {
   ComparisonRow result;
   result.labels = LabelsAt(input, grid.row_axes, row.labels);
@@ -140,7 +145,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
   result.parameters = ParametersOf(runs);
   result.device_seconds = MeanOfRecorded(runs, &Cell::device_seconds);
   result.tokens_per_second = MeanOfRecorded(runs, &Cell::tokens_per_second);
-  CountCells(row, &result);
+  CountCells(input, row, picks, &result);
   return result;
 }
 
@@ -230,10 +235,12 @@ void FindChanges(const GridRow& row, const GridRow& baseline, ComparisonRow* to)
   }
 }
 
-Selection SelectRow(const GridRow& row, Better better) {
+Selection SelectRow(const ComparisonInput& input, const GridRow& row) {
+  const bool by_other = !input.choice_key.empty();
   std::vector<Trial> trials;
-  for (const Cell* cell : row.cells) trials.push_back(TrialOf(cell));
-  return LeaveOneSeedOut(trials, row.candidates.size(), row.seeds.size(), better);
+  for (const Cell* cell : row.cells) trials.push_back(by_other ? ChoiceOf(cell) : TrialOf(cell));
+  return LeaveOneSeedOut(trials, row.candidates.size(), row.seeds.size(),
+                         by_other ? input.choice_better : input.better);
 }
 
 bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
@@ -317,8 +324,9 @@ MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
   }
   std::vector<std::vector<PickedRun>> runs;
   for (size_t i = 0; i < rows.size(); ++i) {
-    runs.push_back(RunsOf(rows[i], std::vector<std::optional<size_t>>(rows[i].seeds.size(), 0)));
-    block.rows.push_back(DescribeRow(input, grid, rows[i], runs[i]));
+    const std::vector<std::optional<size_t>> picks(rows[i].seeds.size(), 0);
+    runs.push_back(RunsOf(rows[i], picks));
+    block.rows.push_back(DescribeRow(input, grid, rows[i], picks, runs[i]));
     if (!baselines[i].has_value() || position.count(*baselines[i]) == 0) continue;
     block.rows[i].baseline = position[*baselines[i]];
   }
@@ -383,6 +391,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   Comparison comparison;
   comparison.key = input.key;
   comparison.better = input.better;
+  comparison.choice_key = input.choice_key;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->within_axes) {
@@ -393,9 +402,9 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   std::vector<Selection> selections;
   std::vector<std::vector<PickedRun>> runs;
   for (const GridRow& row : grid->rows) {
-    selections.push_back(SelectRow(row, input.better));
+    selections.push_back(SelectRow(input, row));
     runs.push_back(RunsOf(row, selections.back().picks));
-    comparison.rows.push_back(DescribeRow(input, *grid, row, runs.back()));
+    comparison.rows.push_back(DescribeRow(input, *grid, row, selections.back().picks, runs.back()));
     comparison.rows.back().baseline = row.baseline;
     if (row.baseline.has_value()) {
       FindChanges(row, grid->rows[*row.baseline], &comparison.rows.back());
@@ -410,7 +419,8 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     comparison.ended -= row.unfinished;
   }
   comparison.family = AdjustFamily(rows);
-  if (!grid->tuned_axes.empty()) {
+  // At shared values there need not be any number that is not what is chosen by.
+  if (!grid->tuned_axes.empty() && input.choice_key.empty()) {
     comparison.matched = MatchAll(input, *grid, options);
     comparison.reference = ReferenceBlock(input, *grid, comparison);
   }

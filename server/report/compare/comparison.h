@@ -45,6 +45,8 @@ struct Cell {
   // The metric, read where kDone; without it the cell counts as missing, a non-finite one as
   // diverged.
   std::optional<double> value;
+  // Likewise ComparisonInput::choice_key, where that is another metric.
+  std::optional<double> choice;
   std::optional<int64_t> parameters;
   std::optional<double> device_seconds;
   double contended_seconds = 0;  // of device_seconds, while other work had the core
@@ -65,6 +67,10 @@ struct Cell {
 struct ComparisonInput {
   std::string key;  // of the metric, e.g. "eval/loss"
   Better better = Better::kLower;
+  // The metric by which tuned values are chosen, where it is not `key`: the cells have its values
+  // as `choice`, and those that are not chosen need no value. Empty: they are chosen by `key`.
+  std::string choice_key;
+  Better choice_better = Better::kLower;
   std::vector<Axis> axes;
   std::vector<Cell> cells;  // in any order; each combination and seed at most once
   // Label of the baseline by axis name; axes not named: their first label.
@@ -160,6 +166,7 @@ struct MatchedBlock {
 struct Comparison {
   std::string key;
   Better better = Better::kLower;
+  std::string choice_key;  // as ComparisonInput's
   std::vector<std::string> row_axes, tuned_axes;
   // Row axes whose settings are scored on different data, so that rows are compared within each of
   // them only.

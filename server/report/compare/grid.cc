@@ -220,13 +220,21 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
   return grid;
 }
 
-Trial TrialOf(const Cell* cell) {
+namespace {
+
+Trial TrialBy(const Cell* cell, std::optional<double> Cell::*value) {
   if (cell == nullptr) return {};
-  const bool done = cell->outcome == RunOutcome::kDone && cell->value.has_value();
-  if (done && std::isfinite(*cell->value)) return {Trial::State::kConverged, *cell->value};
+  const bool done = cell->outcome == RunOutcome::kDone && (cell->*value).has_value();
+  if (done && std::isfinite(*(cell->*value))) return {Trial::State::kConverged, *(cell->*value)};
   if (done || cell->outcome == RunOutcome::kDiverged) return {Trial::State::kDiverged, 0};
   return {};
 }
+
+}  // namespace
+
+Trial TrialOf(const Cell* cell) { return TrialBy(cell, &Cell::value); }
+
+Trial ChoiceOf(const Cell* cell) { return TrialBy(cell, &Cell::choice); }
 
 std::vector<std::string> LabelsAt(const ComparisonInput& input, const std::vector<size_t>& axes,
                                   const std::vector<size_t>& indices) {

@@ -36,6 +36,9 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input);
 // What a cell says about its metric; kNone for null and for a run without a result.
 Trial TrialOf(const Cell* cell);
 
+// Likewise about what it is chosen by.
+Trial ChoiceOf(const Cell* cell);
+
 // The labels at `indices` of the axes `axes`, one an axis.
 std::vector<std::string> LabelsAt(const ComparisonInput& input, const std::vector<size_t>& axes,
                                   const std::vector<size_t>& indices);

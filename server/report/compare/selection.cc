@@ -20,7 +20,7 @@ struct Record {
 
   void Add(const Trial& trial, Better better) {
     if (trial.state == Trial::State::kConverged) {
-      losses.Add(better == Better::kLower ? trial.value : -trial.value);
+      losses.Add(better == Better::kHigher ? -trial.value : trial.value);
       ++converged;
     }
     diverged += trial.state == Trial::State::kDiverged;

@@ -10,7 +10,9 @@
 
 namespace ablate::report {
 
-enum class Better { kLower, kHigher };
+// Which values of a metric are better. Of kNeither, such as a rank or a norm, choices and counts
+// are made as if lower were, and nothing is called better or worse.
+enum class Better { kLower, kHigher, kNeither };
 
 // One run as a choice sees it.
 struct Trial {

@@ -15,14 +15,18 @@
 namespace ablate::report {
 namespace {
 
-// +1 if `difference` (row minus baseline) is the row's gain, -1 if its loss.
+// +1 if `difference` (row minus baseline) is the row's gain, -1 if its loss; where neither is
+// better, its sign.
 int Toward(double difference, Better better) {
   if (difference == 0) return 0;
   return (difference < 0) == (better == Better::kLower) ? 1 : -1;
 }
 
-VerdictOutcome OutcomeOf(int toward) {
+VerdictOutcome OutcomeOf(int toward, Better better) {
   if (toward == 0) return VerdictOutcome::kInconclusive;
+  if (better == Better::kNeither) {
+    return toward > 0 ? VerdictOutcome::kHigher : VerdictOutcome::kLower;
+  }
   return toward > 0 ? VerdictOutcome::kBetter : VerdictOutcome::kWorse;
 }
 
@@ -100,14 +104,15 @@ Decision Decide(const ComparisonRow& row, Better better, size_t family) {
   }
   const int converged = ConvergedToward(row, better);
   if (converged != 0) {
-    if (StabilityToward(row.pairs) == -converged) {
+    if (better != Better::kNeither && StabilityToward(row.pairs) == -converged) {
       return {VerdictOutcome::kInconclusive, Ground::kConflict, converged, 0};
     }
     const Ground ground = IsConstant(row.difference) ? Ground::kConstant : Ground::kInterval;
-    return {OutcomeOf(converged), ground, converged, 0};
+    return {OutcomeOf(converged, better), ground, converged, 0};
   }
-  const int wins = WinsToward(row.pairs);
-  if (wins != 0) return {OutcomeOf(wins), Ground::kDivergence, wins, 0};
+  // Diverging is worse, but neither higher nor lower.
+  const int wins = better == Better::kNeither ? 0 : WinsToward(row.pairs);
+  if (wins != 0) return {OutcomeOf(wins, better), Ground::kDivergence, wins, 0};
   return Undecided(row, family);
 }
 
@@ -266,8 +271,7 @@ Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
     text = absl::StrCat(row.label, " against ", baseline,
                         " is inconclusive: ", UndecidedText(comparison, row, decision), ".");
   } else {
-    const bool better = decision.outcome == VerdictOutcome::kBetter;
-    text = absl::StrCat(row.label, " is ", better ? "better" : "worse", " than ", baseline, ": ",
+    text = absl::StrCat(row.label, " is ", OutcomeName(decision.outcome), " than ", baseline, ": ",
                         DecidedText(comparison, row, decision), ".");
   }
   return {decision.outcome, std::move(text), decision.seeds_to_decide};
@@ -304,7 +308,8 @@ struct Decided {
 std::string CountsText(const std::vector<Decided>& all) {
   std::vector<std::string> counts;
   for (const VerdictOutcome outcome :
-       {VerdictOutcome::kBetter, VerdictOutcome::kWorse, VerdictOutcome::kInconclusive,
+       {VerdictOutcome::kBetter, VerdictOutcome::kWorse, VerdictOutcome::kHigher,
+        VerdictOutcome::kLower, VerdictOutcome::kInconclusive,
         VerdictOutcome::kScoredDifferently}) {
     std::vector<std::string> labels;
     for (const Decided& one : all) {
@@ -373,6 +378,10 @@ absl::string_view OutcomeName(VerdictOutcome outcome) {
       return "preliminary";
     case VerdictOutcome::kScoredDifferently:
       return "scored-differently";
+    case VerdictOutcome::kHigher:
+      return "higher";
+    case VerdictOutcome::kLower:
+      return "lower";
   }
   return "";
 }

@@ -18,6 +18,8 @@ enum class VerdictOutcome {
   kMixed,              // overall only: the rows' outcomes differ
   kPreliminary,        // none yet: runs have not ended
   kScoredDifferently,  // none: the runs are scored on different data
+  kHigher,             // where neither is better
+  kLower,
 };
 
 // The name that programs and stylesheets read: "better", "scored-differently".
@@ -40,8 +42,9 @@ enum class Ground {
 struct Decision {
   VerdictOutcome outcome = VerdictOutcome::kInconclusive;
   Ground ground = Ground::kNoPairs;
-  int toward =
-      0;  // +1 if the row is the better one where both converge, -1 if the worse, 0 undecided
+  // +1 if the row is the better one where both converge, -1 if the worse; where neither is better
+  // if it is the higher and the lower one; 0 undecided.
+  int toward = 0;
   // As Verdict's; kOpen: pairs needed, scaled up by the share of pairs that converge.
   size_t seeds_to_decide = 0;
 };
@@ -61,8 +64,9 @@ struct Verdict {
 // About `comparison.rows[row]`, which is compared with a baseline. Better or worse where the
 // interval of the paired difference leaves out 0, unless runs diverged the other way; where too few
 // pairs converged for that, by the wins over all pairs (a diverged run loses; exact sign test at
-// kAlpha). An inconclusive row is never called equal. Neither while a run of the row or of its
-// baseline has not ended, nor where they are scored on different data.
+// kAlpha). Of a metric of which neither is better, higher or lower by the interval alone. An
+// inconclusive row is never called equal. Neither while a run of the row or of its baseline has not
+// ended, nor where they are scored on different data.
 Verdict RowVerdict(const Comparison& comparison, size_t row);
 
 // About all rows that are compared; preliminary while any run of the comparison has not ended.

@@ -142,11 +142,12 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
 
 void AddWords(const Comparison& comparison, const std::set<std::string>& baselines, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
+  const bool neither = comparison.better == report::Better::kNeither;
   dots->zero = true;
-  dots->below = lower ? "← better" : "← worse";
-  dots->above = lower ? "worse →" : "better →";
+  dots->below = neither ? "← lower" : lower ? "← better" : "← worse";
+  dots->above = neither ? "higher →" : lower ? "worse →" : "better →";
   dots->value_title = "mean [95 % interval]";
-  dots->column_titles = {"n", "wins"};
+  dots->column_titles = {"n", neither ? "lower" : "wins"};
   const MetricName name = NameOf(comparison.key);
   const std::string against = baselines.size() == 1 ? absl::StrCat(" vs ", *baselines.begin()) : "";
   const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");

@@ -55,8 +55,10 @@ std::string TestsText(const Comparison& comparison) {
 
 std::string TunedText(const Comparison& comparison) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
-  return absl::StrCat("Each setting has its own ", axes,
-                      ", chosen for each seed on the setting's other seeds (leave one seed out): "
+  return absl::StrCat("Each setting has its own ", axes, ", chosen ",
+                      comparison.choice_key.empty() ? "" : "by ", comparison.choice_key,
+                      comparison.choice_key.empty() ? "" : " ",
+                      "for each seed on the setting's other seeds (leave one seed out): "
                       "the value with the best mean there, so that no run is judged by a choice "
                       "that it took part in. A value at "
                       "which a run diverged counts as the worst. Because the choices of two seeds "
@@ -75,7 +77,8 @@ std::string ExceptionsText(const Comparison& comparison) {
         [holds](const report::ComparisonRow& row) { return row.compared() && holds(row); });
   };
   std::string text;
-  if (any([](const auto& row) { return row.pairs.converged < row.pairs.all; })) {
+  const bool neither = comparison.better == report::Better::kNeither;
+  if (!neither && any([](const auto& row) { return row.pairs.converged < row.pairs.all; })) {
     text +=
         " Where runs diverged the interval is not alone: if the one that is better where both "
         "converged diverges more often, the comparison is inconclusive; and where the interval "
@@ -94,8 +97,10 @@ std::string ExceptionsText(const Comparison& comparison) {
 
 std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
-      "The verdict follows the interval of the paired difference: better or worse where it leaves "
-      "out 0, inconclusive where it does not; an inconclusive comparison is never called equal. "
+      "The verdict follows the interval of the paired difference: ",
+      comparison.better == report::Better::kNeither ? "higher or lower" : "better or worse",
+      " where it leaves out 0, inconclusive where it does not; an inconclusive comparison is never "
+      "called equal. "
       "There is none before every run has ended, and none between runs that are scored on "
       "different data.",
       ExceptionsText(comparison),

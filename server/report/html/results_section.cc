@@ -122,7 +122,9 @@ std::vector<Column> MainColumns(const Comparison& comparison) {
       {"Cost of a run", "tokens/s", TokensCell, true},
   };
   columns.insert(columns.end(), more.begin(), more.end());
-  const auto silent = [&comparison](const Column& column) {
+  const bool nobody_wins = comparison.better == report::Better::kNeither;
+  const auto silent = [&comparison, nobody_wins](const Column& column) {
+    if (nobody_wins && column.title == "wins") return true;
     return column.optional && std::all_of(comparison.rows.begin(), comparison.rows.end(),
                                           [&column](const ComparisonRow& row) {
                                             return column.cell(row).text.empty();

@@ -43,6 +43,18 @@ void RowSentences(const Place& place, const Comparison& comparison, Markup* out)
   out->Close();
 }
 
+absl::string_view BetterText(report::Better better) {
+  switch (better) {
+    case report::Better::kLower:
+      return "lower";
+    case report::Better::kHigher:
+      return "higher";
+    case report::Better::kNeither:
+      break;
+  }
+  return "neither lower nor higher";
+}
+
 std::string SureText(const Comparison& comparison) {
   size_t fewest = SIZE_MAX, most = 0, excluding = 0, significant = 0;
   for (const ComparisonRow& row : comparison.rows) {
@@ -138,7 +150,7 @@ void VerdictSection(const Place& place, const Experiment& experiment, Markup* ou
   if (!within.empty()) out->Element("p", {{"class", "aside"}}, absl::StrCat("Note: ", within, "."));
   out->Element("p", {{"class", "aside"}},
                absl::StrCat("About ", comparison.key, ", read ", experiment.read_at, "; ",
-                            comparison.better == report::Better::kLower ? "lower" : "higher",
+                            BetterText(comparison.better),
                             " is better. A minus sign means lower than the baseline."));
   RowSentences(place, comparison, out);
   WhatWouldChangeIt(place, experiment, out);

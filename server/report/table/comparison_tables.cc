@@ -60,6 +60,9 @@ class Builder {
   Table table_;
 };
 
+// Where neither is better nobody wins.
+bool HasWins(const Comparison& comparison) { return comparison.better != Better::kNeither; }
+
 // "eval/loss at step 100, higher is better, each at its own best lr".
 std::string Heading(const Comparison& comparison, std::optional<uint32_t> at) {
   std::string heading = comparison.key;
@@ -93,7 +96,7 @@ Table MainTable(const Comparison& comparison) {
   builder.AddIfAny("d_z", true, [](const ComparisonRow& row) {
     return RatioCell(row, row.difference.effect, true);
   });
-  builder.AddIfAny("wins", true, WinsCell);
+  if (HasWins(comparison)) builder.AddIfAny("wins", true, WinsCell);
   builder.AddIfAny("r", true, [](const ComparisonRow& row) {
     return RatioCell(row, row.difference.correlation, false);
   });
@@ -120,7 +123,7 @@ Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at) {
   builder.AddIfAny("p (Holm)", false, [](const ComparisonRow& row) {
     return PCell(row, row.p_holm, row.difference.exact);
   });
-  builder.AddIfAny("wins", false, WinsCell);
+  if (HasWins(comparison)) builder.AddIfAny("wins", false, WinsCell);
   builder.Add("diverged", false, DivergedCell);
   return builder.Take();
 }
@@ -166,9 +169,10 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
   if (!comparison.within_axes.empty()) line("note: ", WithinNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
-    line("note: ", absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
-                                " is chosen on the other seeds, so intervals and p are "
-                                "approximate"));
+    line("note: ",
+         absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
+                      " is chosen on the other seeds", comparison.choice_key.empty() ? "" : ", by ",
+                      comparison.choice_key, ", so intervals and p are approximate"));
   }
   const Table table = WindowTable(comparison, windows);
   if (!table.columns.empty()) {

@@ -29,12 +29,16 @@ class AnalysesTest : public ClientTest {
       v1::Analysis* analysis = response->add_analyses();
       analysis->set_name("analyses/a1");
       analysis->mutable_analysis()->mutable_cka();
-      for (const char* run : {"runs/r", "runs/other"}) {
+      std::vector<std::string> runs = {"runs/r", "runs/other"};
+      runs.resize(subjects_, "runs/more");
+      for (const std::string& run : runs) {
         v1::AnalysisSubject* subject = analysis->add_subjects();
         subject->set_run(run);
         subject->set_step(1000);
       }
-      analysis->set_state(v1::AnalysisState::RUNNING);
+      analysis->set_state(failure_.empty() ? v1::AnalysisState::RUNNING
+                                           : v1::AnalysisState::FAILED);
+      analysis->set_failure(failure_);
       analysis->set_progress(.429);
       analysis->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 90);
       response->set_next_page_token(request.page_size() < 1000 ? "more" : "");
@@ -44,6 +48,8 @@ class AnalysesTest : public ClientTest {
   }
 
   bool empty_ = false;
+  size_t subjects_ = 2;
+  std::string failure_;
   v1::ListAnalysesRequest asked_;
 };
 
@@ -54,6 +60,21 @@ TEST_F(AnalysesTest, ListsThoseOfAnExperimentByItsCells) {
             "analysis  kind  subjects                      state    progress  created\n"
             "a1        cka   pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
   EXPECT_EQ(asked_.parent(), "experiments/small-1a2b");
+}
+
+TEST_F(AnalysesTest, SaysWhyOneFailed) {
+  failure_ = "the worker died three times";
+  EXPECT_EQ(Run({"analyses", "small", "--limit", "0"}).out,
+            "analysis  kind  subjects                      state   progress  created    failure\n"
+            "a1        cka   pre-s1@1000, runs/other@1000  FAILED      42 %  1 min ago  the worker "
+            "died three times\n");
+}
+
+TEST_F(AnalysesTest, CountsSubjectsWhereTheyAreMany) {
+  subjects_ = 30;
+  EXPECT_EQ(Run({"analyses", "small", "--limit", "0"}).out,
+            "analysis  kind  subjects         state    progress  created\n"
+            "a1        cka   pre-s1@1000 +29  RUNNING      42 %  1 min ago\n");
 }
 
 TEST_F(AnalysesTest, AsksForACellARunOrAll) {

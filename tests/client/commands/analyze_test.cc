@@ -64,9 +64,16 @@ class AnalyzeTest : public ClientTest {
     v1::Analysis analysis;
     analysis.set_name(name);
     analysis.mutable_analysis()->mutable_spectrum();
-    v1::AnalysisSubject* subject = analysis.add_subjects();
-    subject->set_run(absl::StrCat("runs/", name.substr(9)));
-    subject->set_step(1000);
+    for (const v1::CreateAnalysisRequest& request : requests_) {
+      const auto& asked = request.subjects();
+      if (asked.empty() || ModelOf(asked[0]) != name.substr(9)) continue;
+      analysis.clear_subjects();
+      for (const v1::AnalysisSubject& one : asked) {
+        v1::AnalysisSubject* subject = analysis.add_subjects();
+        subject->set_run(absl::StrCat("runs/", ModelOf(one)));
+        subject->set_step(1000);
+      }
+    }
     const auto end = ends_.find(name);
     analysis.set_state(end == ends_.end() ? v1::AnalysisState::DONE : end->second);
     analysis.set_progress(1);
@@ -75,7 +82,9 @@ class AnalyzeTest : public ClientTest {
     (*analysis.mutable_numbers())["stable_rank"].set_value(2.5);
     (*analysis.mutable_numbers())["isoscore"].set_undefined(v1::UndefinedNumber::ZERO_VARIANCE);
     analysis.add_notes("of 100 tokens in 16 features");
-    analysis.mutable_device_time()->set_seconds(3);
+    analysis.mutable_device_time()->set_seconds(absl::ToInt64Seconds(took_));
+    analysis.mutable_device_time()->set_nanos(
+        static_cast<int32_t>(absl::ToInt64Nanoseconds(took_ % absl::Seconds(1))));
     if (!arrays_.empty()) {
       v1::AnalysisArrayInfo* array = analysis.add_arrays();
       array->set_name("singular_values");
@@ -106,6 +115,7 @@ class AnalyzeTest : public ClientTest {
   }
 
   std::string arrays_;
+  absl::Duration took_ = absl::Seconds(3);
   v1::AnalysisState::Value state_ = v1::AnalysisState::QUEUED;
   std::map<std::string, v1::AnalysisState::Value> ends_;  // of those that are not DONE
   std::function<absl::Status(const v1::CreateAnalysisRequest&)> refuse_ =
@@ -177,6 +187,37 @@ TEST_F(AnalyzeTest, MakesOneCkaOfAllTargets) {
   ASSERT_EQ(requests_.size(), 1u);
   EXPECT_EQ(requests_[0].subjects_size(), 2);
   EXPECT_THAT(outcome.out, StartsWith("{"));
+}
+
+TEST_F(AnalyzeTest, SaysWhichNumberOfACkaIsWhichModel) {
+  const Outcome outcome = Run({"analyze", "cka", "small/pre-s1", "small/post-s1"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_THAT(outcome.out, EndsWith("\n\n"
+                                    "subject    model\n"
+                                    "subject.0  pre-s1@1000\n"
+                                    "subject.1  post-s1@1000\n"));
+  EXPECT_THAT(Run({"analyze", "cka", "small/pre-s1"}).out, Not(HasSubstr("subject.0")));
+}
+
+TEST_F(AnalyzeTest, SaysHowLongItReallyTook) {
+  took_ = absl::Milliseconds(83);
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1"}).err, HasSubstr("took 0.083 s\n"));
+  took_ = absl::Microseconds(20);
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1"}).err,
+              HasSubstr("took less than 0.001 s\n"));
+  took_ = absl::Seconds(200);
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1"}).err, HasSubstr("took 3 min 20 s\n"));
+}
+
+TEST_F(AnalyzeTest, GathersCellsThatLackTheCheckpoint) {
+  refuse_ = [](const v1::CreateAnalysisRequest& request) {
+    return absl::NotFoundError(absl::StrCat("run ", request.subjects(0).cell(),
+                                            "x has no checkpoint of step 5; it has steps 0, 10"));
+  };
+  EXPECT_EQ(Run({"analyze", "spectrum", "small", "--at", "5"}).err,
+            "error: pre-s1, post-s1: it has no checkpoint of step 5; it has steps 0, 10\n");
+  EXPECT_EQ(Run({"analyze", "spectrum", "small/pre-s1", "--at", "5"}).err,
+            "error: run pre-s1x has no checkpoint of step 5; it has steps 0, 10\n");
 }
 
 TEST_F(AnalyzeTest, TakesNoTargetForNormResponse) {
@@ -351,6 +392,8 @@ TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
            {{"spectrum"}, "EXP, EXP/CELL or runs/ID is required"},
            {{"spectrum", "a", "--set", "sit=x"}, "--set sit: "},
            {{"spectrum", "a", "--at", "3000000000"}, "--at is at most 2147483647"},
+           {{"norm_response", "--at", "5"}, "it has no checkpoint for --at"},
+           {{"norm_response", "--label", "x"}, "--label no experiment"},
            {{"spectrum", "a", "--tokens", "5", "--prompt", "an"}, "not with --prompt"},
            {{"spectrum", "a", "-o", "f", "--no-wait"}, "not with --dry-run, --no-wait"}}) {
     std::vector<std::string> words = {"analyze"};

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "server/engine/model/transformer.h"
-#include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/pieces.h"
 
 namespace ablate::engine {
 namespace {

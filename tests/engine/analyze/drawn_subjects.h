@@ -1,5 +1,5 @@
-// Subjects of random settings of the whole family, what a model computes for each sequence by
-// itself, and analyses that are made with a state saved after every piece.
+// Subjects of random settings of the whole family, and what a model computes for each sequence by
+// itself.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
 
@@ -7,10 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,45 +111,23 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
   return (matrices ? at::cat(rows, 0) : at::cat(rows, 1).squeeze(0)).to(at::kDouble);
 }
 
-// What an analysis gives of which every piece is made by another one, from the state that the one
-// before has saved.
-inline AnalysisResult AnalyzedInParts(const AnalysisRequest& request) {
+// Rows of what a drawn subject reads, each a batch of its own, of several lengths where its task
+// has them; in a given precision.
+inline Material DrawnMaterial(uint64_t number, Precision precision) {
   PrepareLaneThread();
-  const std::atomic<bool> stop{false};
-  std::string state;
-  for (int64_t made = 0;; ++made) {
-    auto analysis = MakeAnalysis(request);
-    EXPECT_TRUE(analysis.ok()) << analysis.status();
-    if (!analysis.ok()) return {};
-    if (made > 0) {
-      const absl::Status restored = (*analysis)->Restore(state);
-      EXPECT_TRUE(restored.ok()) << restored;
+  RunConfig run = DrawnRun(number);
+  run.precision = precision;
+  Material material = *ReadMaterial({SpectrumOptions{}, {SubjectOf(run, number)}, {1000, ""}});
+  std::vector<TokenBatch> rows;
+  for (const TokenBatch& batch : material.batches) {
+    for (int64_t row = 0; row < std::min<int64_t>(batch.rows, 2); ++row) {
+      if (rows.size() < 3) rows.push_back(batch.Rows(row, 1));
     }
-    EXPECT_EQ((*analysis)->made(), made);
-    if (made == (*analysis)->pieces()) return *(*analysis)->Finish();
-    const absl::Status advanced = (*analysis)->Advance(stop);
-    EXPECT_TRUE(advanced.ok()) << advanced;
-    if (!advanced.ok()) return {};
-    state = *(*analysis)->Save();
   }
-}
-
-// The same bits everywhere.
-inline void ExpectSameResults(const AnalysisResult& a, const AnalysisResult& b) {
-  ASSERT_EQ(a.numbers.size(), b.numbers.size());
-  for (size_t i = 0; i < a.numbers.size(); ++i) {
-    EXPECT_EQ(a.numbers[i].name, b.numbers[i].name);
-    EXPECT_EQ(a.numbers[i].value, b.numbers[i].value) << a.numbers[i].name;
-    EXPECT_EQ(a.numbers[i].undefined, b.numbers[i].undefined) << a.numbers[i].name;
-  }
-  ASSERT_EQ(a.arrays.size(), b.arrays.size());
-  for (size_t i = 0; i < a.arrays.size(); ++i) {
-    EXPECT_EQ(a.arrays[i].name, b.arrays[i].name);
-    EXPECT_EQ(a.arrays[i].axes, b.arrays[i].axes);
-    EXPECT_EQ(a.arrays[i].shape, b.arrays[i].shape);
-    EXPECT_EQ(a.arrays[i].bytes, b.arrays[i].bytes) << a.arrays[i].name;
-  }
-  EXPECT_EQ(a.notes, b.notes);
+  material.batches = std::move(rows);
+  material.tokens = 0;
+  for (const TokenBatch& batch : material.batches) material.tokens += batch.tokens();
+  return material;
 }
 
 // A model that has diverged: one weight of its first block is no number.

@@ -33,5 +33,17 @@ TEST(DrawnSubjectsTest, AreOfTheWholeFamily) {
   EXPECT_EQ(tied.size() + causal.size() + wide.size(), 6u);
 }
 
+TEST(DrawnSubjectsTest, ReadSeveralRowsOfSeveralLengths) {
+  std::set<size_t> lengths;  // how many in a material
+  for (uint64_t number = 0; number < 24; ++number) {
+    const Material material = DrawnMaterial(number, Precision::kFloat32);
+    EXPECT_GT(material.batches.size(), 1u) << number;
+    std::set<int64_t> of;
+    for (const TokenBatch& batch : material.batches) of.insert(batch.length);
+    lengths.insert(of.size());
+  }
+  EXPECT_GT(*lengths.rbegin(), 1u);
+}
+
 }  // namespace
 }  // namespace ablate::engine

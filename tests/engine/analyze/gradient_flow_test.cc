@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
-#include "tests/engine/analyze/drawn_subjects.h"
 
 namespace ablate::engine {
 namespace {

@@ -7,6 +7,7 @@
 #include "server/engine/analyze/hessian_products.h"
 #include "server/engine/analyze/lanczos.h"
 #include "server/engine/analyze/parameter_draws.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"
 #include "tests/engine/analyze/small_models.h"

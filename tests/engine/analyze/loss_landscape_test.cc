@@ -4,6 +4,7 @@
 #include "server/engine/analyze/moved_model.h"
 #include "server/engine/analyze/parameter_draws.h"
 #include "server/engine/native/supports.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"
 #include "tests/engine/analyze/small_models.h"

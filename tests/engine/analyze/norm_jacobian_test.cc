@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "server/engine/analyze/norms.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
 #include "tests/engine/analyze/plain_norm.h"
-#include "tests/engine/analyze/drawn_subjects.h"
 
 namespace ablate::engine {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "server/engine/analyze/norms.h"
 #include "server/engine/model/transformer.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_norm.h"
-#include "tests/engine/analyze/drawn_subjects.h"
 
 namespace ablate::engine {
 namespace {

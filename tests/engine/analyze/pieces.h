@@ -6,6 +6,7 @@
 
 namespace ablate::engine {
 
+// The same bits everywhere.
 inline void ExpectSameBits(const AnalysisResult& a, const AnalysisResult& b) {
   ASSERT_EQ(a.numbers.size(), b.numbers.size());
   for (size_t i = 0; i < a.numbers.size(); ++i) {
@@ -16,26 +17,39 @@ inline void ExpectSameBits(const AnalysisResult& a, const AnalysisResult& b) {
   ASSERT_EQ(a.arrays.size(), b.arrays.size());
   for (size_t i = 0; i < a.arrays.size(); ++i) {
     EXPECT_EQ(a.arrays[i].name, b.arrays[i].name);
+    EXPECT_EQ(a.arrays[i].axes, b.arrays[i].axes);
+    EXPECT_EQ(a.arrays[i].shape, b.arrays[i].shape);
+    EXPECT_EQ(a.arrays[i].type, b.arrays[i].type);
     EXPECT_TRUE(a.arrays[i].bytes == b.arrays[i].bytes) << a.arrays[i].name;
   }
+  EXPECT_EQ(a.notes, b.notes);
 }
 
-// Made with a new analysis for every piece, each of which goes on from the state of the one before.
+// Made with a new analysis for every piece, each of which goes on from the state that the one
+// before has saved.
 inline void ExpectSameBitsWhereverItIsCut(const AnalysisRequest& request) {
   const AnalysisResult whole = Analyzed(request);
-  auto last = MakeAnalysis(request);
-  ASSERT_TRUE(last.ok()) << last.status();
   const std::atomic<bool> stop{false};
-  while ((*last)->made() < (*last)->pieces()) {
-    ASSERT_TRUE((*last)->Advance(stop).ok());
-    const auto state = (*last)->Save();
-    ASSERT_TRUE(state.ok()) << state.status();
-    last = MakeAnalysis(request);
-    ASSERT_TRUE((*last)->Restore(*state).ok());
+  std::string state;
+  for (int64_t made = 0;; ++made) {
+    auto analysis = MakeAnalysis(request);
+    ASSERT_TRUE(analysis.ok()) << analysis.status();
+    if (made > 0) {
+      const absl::Status restored = (*analysis)->Restore(state);
+      ASSERT_TRUE(restored.ok()) << restored;
+    }
+    ASSERT_EQ((*analysis)->made(), made);
+    if (made == (*analysis)->pieces()) {
+      const auto pieced = (*analysis)->Finish();
+      ASSERT_TRUE(pieced.ok()) << pieced.status();
+      return ExpectSameBits(whole, *pieced);
+    }
+    const absl::Status advanced = (*analysis)->Advance(stop);
+    ASSERT_TRUE(advanced.ok()) << advanced;
+    const auto saved = (*analysis)->Save();
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    state = *saved;
   }
-  const auto pieced = (*last)->Finish();
-  ASSERT_TRUE(pieced.ok()) << pieced.status();
-  ExpectSameBits(whole, *pieced);
 }
 
 }  // namespace ablate::engine

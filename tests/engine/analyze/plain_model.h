@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/engine/analyze/small_models.h"
-#include "tests/parity/grid.h"
 
 namespace ablate::engine {
 
@@ -188,36 +187,6 @@ class PlainModel {
   std::map<std::string, at::Tensor> parameters_;  // by name
   std::map<std::string, at::Tensor> buffers_;
 };
-
-// A random setting of the family by its number, with the parameters and the running statistics of
-// no particular training, and a few rows of several lengths. The precision alone is given.
-inline Material DrawnMaterial(uint64_t number, Precision precision) {
-  const GridCase drawn = DrawCase(number);
-  RunConfig config = ConfigOf(drawn);
-  config.precision = precision;
-  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
-  at::Tensor values = InitialParameters(config.model, layout, config.seed).to(options);
-  values += 0.2 * R(number, {layout.size}).to(options);
-  at::Tensor buffers = InitialBuffers(layout, config.seed);
-  for (const BufferInfo& buffer : layout.buffers) {
-    if (buffer.role == BufferRole::kFeedback) continue;
-    const at::Tensor moved = 0.3 * R(number + 1, {buffer.size});
-    buffers.narrow(buffers.dim() - 1, buffer.offset, buffer.size) += moved.to(buffers.options());
-  }
-  if (buffers.defined()) buffers = buffers.to(options);
-  Material material;
-  material.subjects.push_back(*ReadSubject(config, CheckpointOf(config, values, buffers)));
-  const auto add = [&](const TokenBatch& batch, int64_t rows) {
-    for (int64_t row = 0; row < std::min(batch.rows, rows); ++row) {
-      material.batches.push_back(batch.Rows(row, 1));
-      material.tokens += material.batches.back().tokens();
-    }
-  };
-  add(drawn.batches[0][0], 2);
-  add(drawn.batches[0][1], 1);
-  return material;
-}
 
 }  // namespace ablate::engine
 

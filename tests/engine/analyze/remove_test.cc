@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/pieces.h"
 
 namespace ablate::engine {
 namespace {

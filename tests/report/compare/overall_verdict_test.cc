@@ -29,6 +29,15 @@ TEST(OverallVerdictTest, OfOneRowIsThatRows) {
   EXPECT_EQ(OverallVerdict(comparison).outcome, VerdictOutcome::kWorse);
 }
 
+TEST(OverallVerdictTest, SaysHigherAndLowerWhereNeitherIsBetter) {
+  ComparisonInput input = Placements();
+  input.key = "spectrum/participation_ratio";
+  input.better = Better::kNeither;
+  EXPECT_EQ(OverallVerdict(*Compare(input)).text,
+            "spectrum/participation_ratio against pre: post is higher (+.030 [+.023, +.037]) and "
+            "none is lower (−.040 [−.047, −.033]).");
+}
+
 TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
   ComparisonInput input = Placements();
   const Verdict verdict = OverallVerdict(*Compare(input));

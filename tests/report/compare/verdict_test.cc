@@ -45,6 +45,35 @@ TEST(RowVerdictTest, HigherCanBeBetter) {
   EXPECT_EQ(verdict.text, "post is better than pre: eval/loss +.030 [+.023, +.037] over 12 seeds.");
 }
 
+TEST(RowVerdictTest, OnlyHigherOrLowerWhereNeitherIsBetter) {
+  const Verdict higher = Of(Base(12), Shifted(Base(12), .03, .01), Better::kNeither);
+  EXPECT_EQ(higher.outcome, VerdictOutcome::kHigher);
+  EXPECT_EQ(higher.text, "post is higher than pre: eval/loss +.030 [+.023, +.037] over 12 seeds.");
+  const Verdict lower = Of(Base(12), Shifted(Base(12), -.03, .01), Better::kNeither);
+  EXPECT_EQ(lower.outcome, VerdictOutcome::kLower);
+  EXPECT_EQ(lower.text, "post is lower than pre: eval/loss −.030 [−.037, −.023] over 12 seeds.");
+}
+
+TEST(RowVerdictTest, NeitherHigherNorLowerByDiverging) {
+  const std::vector<double> all(6, kDiv);
+  EXPECT_EQ(Of(all, Base(6)).outcome, VerdictOutcome::kBetter);
+  EXPECT_EQ(Of(all, Base(6), Better::kNeither).outcome, VerdictOutcome::kInconclusive);
+  // Higher where both converge, though it diverges more often.
+  std::vector<double> post = Shifted(Base(12), .03, .002);
+  post[0] = post[1] = kDiv;
+  EXPECT_EQ(Of(Base(12), post, Better::kNeither).outcome, VerdictOutcome::kHigher);
+}
+
+TEST(RowVerdictTest, HasTheSameStatisticsWhereNeitherIsBetter) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .003, .01)}});
+  const Comparison lower = *Compare(input);
+  input.better = Better::kNeither;
+  const Comparison neither = *Compare(input);
+  EXPECT_EQ(RowVerdict(neither, 1).text, RowVerdict(lower, 1).text);
+  EXPECT_EQ(neither.rows[1].pairs.wins, lower.rows[1].pairs.wins);
+  EXPECT_EQ(neither.rows[1].difference.mean.value, lower.rows[1].difference.mean.value);
+}
+
 TEST(RowVerdictTest, InconclusiveWithTheSeedsThatWouldDecide) {
   const Verdict verdict = Of(Base(12), Shifted(Base(12), .003, .01));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);

@@ -257,6 +257,20 @@ TEST(ForestTest, CountsInItsCsvHowManyRunsHaveEnded) {
   EXPECT_THAT(drawing->csv, HasSubstr(",5,6,preliminary\n"));
 }
 
+TEST(ForestTest, PointsToNothingBetterWhereNeitherIs) {
+  report::ComparisonInput grid = Settings({{"a", {2, 2.1, 2.2}}, {"b", {2.2, 2.2, 2.4}}});
+  grid.better = report::Better::kNeither;
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("forest");
+  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, 6.75));
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  std::set<std::string> texts;
+  for (const Text& text : drawing->figure.texts) texts.insert(text.text);
+  EXPECT_EQ(texts.count("← lower"), 1u);
+  EXPECT_EQ(texts.count("higher →"), 1u);
+  EXPECT_EQ(texts.count("wins"), 0u);
+}
+
 TEST(SmallMultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {
   report::ComparisonInput grid = NormsGrid(2);
   grid.axes[1].tuned = false;

@@ -55,6 +55,17 @@ TEST(PageTest, GivesTheVerdictAndEveryWarning) {
   }
 }
 
+TEST(PageTest, CallsNothingBetterWhereNeitherIs) {
+  Experiment experiment = Example();
+  experiment.comparison.better = report::Better::kNeither;
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page, HasSubstr("neither lower nor higher is better."));
+  EXPECT_THAT(page, HasSubstr("higher or lower where it leaves out 0"));
+  EXPECT_THAT(page, Not(HasSubstr("if the one that is better where both")));
+  EXPECT_THAT(page, Not(HasSubstr(">wins<")));
+  EXPECT_THAT(PageOf({Example()}), HasSubstr(">wins<"));
+}
+
 TEST(PageTest, CountsDivergedRunsInTheTable) {
   const Experiment experiment = Example();
   ASSERT_EQ(experiment.comparison.matched.size(), 2u);

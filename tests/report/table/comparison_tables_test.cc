@@ -11,6 +11,7 @@
 namespace ablate::report {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -77,6 +78,13 @@ TEST(BriefTableTest, SaysStepAndDirection) {
   input.better = Better::kHigher;
   const Table table = BriefTable(Compared(input), 100);
   EXPECT_EQ(table.columns[0].title, "eval/loss at step 100, higher is better");
+}
+
+TEST(BriefTableTest, HasNoWinsWhereNeitherIsBetter) {
+  ComparisonInput input = OneAxis({{"pre", Base(6)}, {"post", Shifted(Base(6), .1, .01)}});
+  input.better = Better::kNeither;
+  EXPECT_THAT(Titles(BriefTable(Compared(input), std::nullopt)), Not(Contains("wins")));
+  EXPECT_THAT(Titles(MainTable(Compared(input))), Not(Contains("wins")));
 }
 
 TEST(CellsTest, ShowShareOfSeedsWhereTheChoiceVaries) {

@@ -1,0 +1,153 @@
+// Models that have diverged, and those that are about to: every kind has a number or a reason for
+// each of its names, and makes no number of what is none.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/small_models.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// One of each kind, small.
+std::vector<AnalysisOptions> EveryKind() {
+  LossLandscapeOptions landscape;
+  landscape.directions = 1;
+  landscape.points = 3;
+  return {SpectrumOptions{},
+          CkaOptions{},
+          CkaOptions{{}, CkaEstimator::kBiased},
+          ActivationsOptions{{}, true},
+          WeightsOptions{true},
+          CaptureOptions{{"block.0.output"}},
+          landscape,
+          HessianOptions{1, 3, 2, 2},
+          GradientFlowOptions{},
+          GradientAlignmentOptions{},
+          NormJacobianOptions{},
+          NormStatisticsOptions{{1}},
+          NormResponseOptions{},
+          AttentionOptions{},
+          RemoveOptions{RemovedPart::kHead},
+          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero}};
+}
+
+// The subject with parameters, and buffers, that `change` has changed.
+template <typename Change>
+AnalysisSubject Changed(const AnalysisSubject& subject, const Change& change) {
+  const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
+  for (const ParameterInfo& parameter : model.layout.parameters) {
+    change(parameter.name, model.values[0].narrow(0, parameter.offset, parameter.size));
+  }
+  return {subject.config, CheckpointOf(subject.config, model.values[0],
+                                       model.buffers.defined() ? model.buffers[0] : model.buffers)};
+}
+
+AnalysisSubject WithNaNIn(const std::string& name, const AnalysisSubject& subject) {
+  return Changed(subject, [&](const std::string& parameter, at::Tensor values) {
+    if (parameter == name) values[0].fill_(kNaN);
+  });
+}
+
+AnalysisSubject Times(double factor, const AnalysisSubject& subject) {
+  return Changed(subject, [&](const std::string&, at::Tensor values) { values.mul_(factor); });
+}
+
+// Numbers by their reasons, of what every kind gives that is not refused to such a model.
+void ExpectNumbersOrReasons(const AnalysisSubject& subject) {
+  for (const AnalysisOptions& options : EveryKind()) {
+    const AnalysisKind& kind = KindOf(options);
+    SCOPED_TRACE(kind.name);
+    if (!kind.check(options, subject.config.model).empty()) continue;
+    AnalysisRequest request = {options, {}, {60, ""}};
+    if (kind.least_subjects > 0) request.subjects.push_back(subject);
+    for (const AnalysisNumber& number : Analyzed(request).numbers) {
+      EXPECT_TRUE(number.undefined.has_value() || std::isfinite(number.value)) << number.name;
+    }
+  }
+}
+
+TEST(DivergedTest, EveryKindIsHere) {
+  std::set<size_t> kinds;
+  for (const AnalysisOptions& options : EveryKind()) kinds.insert(options.index());
+  EXPECT_EQ(kinds.size(), AnalysisKinds().size());
+}
+
+TEST(DivergedTest, EveryKindGivesNumbersOrReasonsWhereAParameterIsNone) {
+  for (const char* name : {"token_embedding.weight", "block.0.attention.qkv.weight",
+                           "block.1.feed_forward.down.weight", "final_norm.weight"}) {
+    SCOPED_TRACE(name);
+    ExpectNumbersOrReasons(WithNaNIn(name, ModelM()));
+  }
+  for (uint64_t number = 0; number < 12; ++number) {
+    SCOPED_TRACE(number);
+    const AnalysisSubject subject = DrawnSubject(number);
+    ExpectNumbersOrReasons(WithNaNIn("block.0.feed_forward.up.weight", subject));
+  }
+}
+
+TEST(DivergedTest, EveryKindGivesNumbersOrReasonsOfHugeParameters) {
+  for (const double factor : {1e30, 1e200}) {
+    SCOPED_TRACE(factor);
+    ExpectNumbersOrReasons(Times(factor, ModelM()));
+  }
+  for (uint64_t number = 0; number < 12; ++number) {
+    SCOPED_TRACE(number);
+    ExpectNumbersOrReasons(Times(1e30, DrawnSubject(number)));
+  }
+}
+
+// The embedding is no number, and nothing behind it: neither is what is computed of it.
+TEST(DivergedTest, NothingIsMadeOfWhatIsNoNumber) {
+  for (const AnalysisOptions& options : EveryKind()) {
+    const AnalysisKind& kind = KindOf(options);
+    if (kind.name == "weights" || kind.name == "norm_response") continue;  // of no pass
+    SCOPED_TRACE(kind.name);
+    const AnalysisSubject subject = WithNaNIn("position_embedding.weight", ModelM());
+    for (const AnalysisNumber& number : Analyzed({options, {subject}, {60, ""}}).numbers) {
+      if (number.name == "holes") continue;  // it counts them
+      EXPECT_EQ(number.undefined, Undefined::kNonFinite) << number.name << " " << number.value;
+    }
+  }
+}
+
+TEST(DivergedTest, WhatOverflowsIsNoNumber) {
+  const AnalysisSubject large = Changed(ModelM(), [](const std::string& name, at::Tensor values) {
+    if (name == "head.weight") values.mul_(1e200);
+  });
+  const AnalysisResult flow = Analyzed({GradientFlowOptions{}, {large}, {60, ""}});
+  EXPECT_EQ(ReasonIn(flow, "relative_gradient/head.weight"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(flow, "gradient_ratio/embedding"), Undefined::kNonFinite);
+  const AnalysisResult jacobian = Analyzed({NormJacobianOptions{}, {large}, {60, ""}});
+  EXPECT_EQ(ReasonIn(jacobian, "cosine_identity/final_norm"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(jacobian, "r_mean"), Undefined::kNonFinite);
+
+  const AnalysisSubject wide = Changed(ModelM(), [](const std::string& name, at::Tensor values) {
+    if (name == "token_embedding.weight") values.mul_(1e200);
+  });
+  const AnalysisResult cka =
+      Analyzed({CkaOptions{{"embedding", "block.0.output"}}, {wide}, {60, ""}});
+  EXPECT_EQ(ReasonIn(cka, "cka/embedding/block.0.output"), Undefined::kNonFinite);
+  const AnalysisResult spectrum = Analyzed({SpectrumOptions{"embedding"}, {wide}, {60, ""}});
+  EXPECT_EQ(ReasonIn(spectrum, "participation_ratio"), Undefined::kNonFinite);
+  EXPECT_EQ(ReasonIn(spectrum, "uncentred_stable_rank"), Undefined::kNonFinite);
+}
+
+TEST(DivergedTest, ACosineDoesNotOverflowBeforeItsVectorsDo) {
+  const AnalysisSubject large = Changed(ModelM(), [](const std::string& name, at::Tensor values) {
+    if (name == "head.weight") values.mul_(1e100);
+  });
+  const AnalysisResult result = Analyzed({GradientAlignmentOptions{}, {large}, {60, ""}});
+  EXPECT_NEAR(NumberIn(result, "cosine"), 1, 1e-12);
+  EXPECT_EQ(NumberIn(result, "norm_ratio"), 1);
+}
+
+}  // namespace
+}  // namespace ablate::engine
