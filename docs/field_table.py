@@ -41,6 +41,8 @@ def type_text(field, messages):
         text = {"Value": "anything", "Duration": "seconds, as `7200s`"}.get(name[-1], "fields below")
         entry = name[-1].endswith("Entry")
         text = "map" if entry else text
+        if not entry and name[-1] not in messages and text == "fields below":
+            text = "options, in [analyses](analyses.md)"
     else:
         text = SCALARS[field.type]
     return f"list of {text}" if field.label == Field.LABEL_REPEATED and text != "map" else text
@@ -63,7 +65,7 @@ def table(proto):
     index = {m.name: i for i, m in enumerate(proto.message_type)}
     lines = ["| field | value | meaning, range, default |", "| --- | --- | --- |"]
     for path, kind, comment in rows(proto, "ExperimentSpec", "", messages, comments_of(proto), index):
-        if not comment and kind not in ("fields below", "list of fields below"):
+        if not comment and kind not in ("fields below", "list of fields below", "options, in [analyses](analyses.md)"):
             sys.exit(f"spec.proto: {path} has no comment")
         lines.append(f"| `{path}` | {kind} | {comment.replace('|', '∣')} |")
     return "\n".join(lines)

@@ -40,7 +40,8 @@ absl::StatusOr<AnalyzedCells> FindCells(storage::Store* store, const std::string
   v1::CompareRequest request;
   request.set_experiment(rpc::ExperimentName(experiment));
   request.set_key(results::ChoiceMetric(stored->spec));
-  const auto compared = results::CompareGrid(store, *std::move(stored), request, {cancelled, 0}, results::AnalysisNumbers::kOfKey);
+  const auto compared = results::CompareGrid(store, *std::move(stored), request, {cancelled, 0},
+                                             results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   const std::vector<storage::CellRecord>& cells = compared->grid.cells;
   std::set<size_t> chosen;

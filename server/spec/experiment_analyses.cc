@@ -207,10 +207,14 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
     }
     const std::string label = entry.name().empty() ? kind->name() : entry.name();
     if (!labels.insert(label).second) {
-      problems->Add(entry.name().empty() ? absl::StrCat(PathOf(i), ".", kind->name())
-                                         : absl::StrCat(PathOf(i), ".name"),
-                    entry.name(), absl::StrCat("another entry is called ", label, ", too"),
-                    entry.has_samples() ? "one such entry" : "a name of its own");
+      const std::string path = absl::StrCat(PathOf(i), ".");
+      if (entry.has_samples()) {
+        problems->Add(absl::StrCat(path, "samples"), "", "it is given twice", "one such entry");
+      } else {
+        problems->Add(absl::StrCat(path, entry.name().empty() ? kind->name() : "name"),
+                      entry.name(), absl::StrCat("another entry is called ", label, ", too"),
+                      "a name of its own");
+      }
     }
     if (entry.has_samples()) {
       CheckSamples(spec, i, problems);

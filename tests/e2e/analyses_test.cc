@@ -96,5 +96,32 @@ TEST_F(AnalysesTest, AShortOneGoesBetweenThePiecesOfALongOne) {
   }
 }
 
+TEST_F(AnalysesTest, AreMadeWhereTheFileAsksForThem) {
+  const std::string seeds = "seeds: {count: 2}\n";
+  const std::string asked =
+      "analyses:\n"
+      "  - {name: ranks, spectrum: {site: embedding}, at: [0, -1]}\n"
+      "  - {norm_response: {}}\n";
+  const nlohmann::json dry =
+      server_.Json({"submit", "-", "--dry-run", "--json"}, SmallNames("names", 60, seeds + asked));
+  EXPECT_EQ(dry["analyses"], 5);
+  const Output submitted =
+      server_.Ablate({"submit", "-", "--wait", "--json"}, SmallNames("names", 60, seeds + asked));
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  const nlohmann::json created = nlohmann::json::parse(submitted.out);
+  EXPECT_EQ(created["reused"], 2) << "nothing is trained again";
+  const std::string id = created["experiment"]["name"];
+  const nlohmann::json ended = server_.Json({"show", id, "--json"});
+  EXPECT_EQ(ended["state"], "ENDED");
+  EXPECT_EQ(ended["analyses"]["done"], 5) << ended.dump();
+  const Output metrics =
+      server_.Ablate({"metrics", id, "--key", "ranks/participation_ratio", "--csv"});
+  EXPECT_EQ(std::count(metrics.out.begin(), metrics.out.end(), '\n'), 5) << metrics.out;
+  const std::string page = server_.home() + "/report.html";
+  ASSERT_EQ(server_.Ablate({"report", id, "-o", page}).exit_code, 0);
+  EXPECT_THAT(ReadFile(page), HasSubstr("ranks (spectrum)"));
+  EXPECT_THAT(ReadFile(page), HasSubstr("4 of 4 analyses were made."));
+}
+
 }  // namespace
 }  // namespace ablate::e2e

@@ -55,18 +55,19 @@ std::string TestsText(const Comparison& comparison) {
 
 std::string TunedText(const Comparison& comparison) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
-  return absl::StrCat("Each setting has its own ", axes, ", chosen ",
-                      comparison.choice_key.empty() ? "" : "by ", comparison.choice_key,
-                      comparison.choice_key.empty() ? "" : " ",
-                      "for each seed on the setting's other seeds (leave one seed out): "
-                      "the value with the best mean there, so that no run is judged by a choice "
-                      "that it took part in. A value at "
-                      "which a run diverged counts as the worst. Because the choices of two seeds "
-                      "share the other seeds, "
-                      "the pairs are not quite independent: intervals and p values of the main "
-                      "table are approximate. The "
-                      "table at one shared ",
-                      axes, " has no such choice.");
+  return absl::StrCat(
+      "Each setting has its own ", axes, ", chosen ", comparison.choice_key.empty() ? "" : "by ",
+      comparison.choice_key, comparison.choice_key.empty() ? "" : " ",
+      "for each seed on the setting's other seeds (leave one seed out): "
+      "the value with the best mean there, so that no run is judged by a choice "
+      "that it took part in. A value at "
+      "which a run diverged counts as the worst. Because the choices of two seeds "
+      "share the other seeds, "
+      "the pairs are not quite independent: intervals and p values of the main "
+      "table are approximate.",
+      comparison.matched.empty()
+          ? ""
+          : absl::StrCat(" The table at one shared ", axes, " has no such choice."));
 }
 
 // What stands in for the interval, or against it.

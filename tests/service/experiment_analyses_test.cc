@@ -1,0 +1,191 @@
+// Analyses that experiments' files ask for: asked for once all runs have ended, of the chosen runs,
+// and told of with the experiment.
+#include "tests/service/analysis_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using worker::v1::Analyze;
+
+constexpr char kAxisOfRates[] = R"(
+  axes { name: "lr" field: "training.learning_rate" tune: true
+         values { number_value: 0.001 } values { number_value: 0.01 } })";
+
+class ExperimentAnalysesTest : public AnalysisTest {
+ protected:
+  // `analyses` are entries as textproto.
+  static v1::ExperimentSpec Asking(const std::string& analyses, uint32_t steps = 10) {
+    v1::ExperimentSpec spec = SmallSpec(1, "asking", steps);
+    spec.MergeFrom(SpecOf(analyses));
+    return spec;
+  }
+  // Trains what is queued, in order; the losses are of each run.
+  void Train(FakeWorker* worker, const std::vector<double>& losses, uint32_t steps) {
+    for (const double loss : losses) {
+      const FakeWorker::Leased run = worker->NextRun();
+      worker->Started(run);
+      worker->Points(run, {{"eval/loss", {steps}, {loss}}}, steps);
+      worker->Checkpoint(run, steps, absl::StrCat("weights of ", run.run.run()));
+      worker->Finished(run, steps);
+    }
+    worker->Settle();
+  }
+  static worker::v1::ComputationResult Ranks(double rank) {
+    worker::v1::ComputationResult result;
+    (*result.mutable_analysis()->mutable_numbers())["rank"].set_value(rank);
+    return result;
+  }
+  // Waits until the experiment says so.
+  v1::Experiment Await(const std::string& name,
+                       const std::function<bool(const v1::Experiment&)>& holds) {
+    Context context;
+    v1::WatchExperimentRequest request;
+    request.set_name(name);
+    const auto reader = experiments_->WatchExperiment(&context, request);
+    v1::ExperimentEvent event;
+    v1::Experiment experiment = Get(name);
+    while (!holds(experiment) && reader->Read(&event)) experiment = Get(name);
+    if (!holds(experiment)) experiment = Get(name);
+    EXPECT_TRUE(holds(experiment)) << experiment.DebugString();
+    context.TryCancel();
+    reader->Finish();
+    return experiment;
+  }
+  v1::Experiment AwaitEnd(const std::string& name) {
+    return Await(name, [](const v1::Experiment& experiment) {
+      return experiment.state() != v1::ExperimentState::ACTIVE;
+    });
+  }
+};
+
+TEST_F(ExperimentAnalysesTest, AreMadeOfEveryRunOnceAllHaveEnded) {
+  const std::string experiment =
+      Create(Asking("analyses { spectrum {} } analyses { norm_response {} }", 20))
+          .experiment()
+          .name();
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  Train(worker.get(), {2}, 20);
+  EXPECT_FALSE(Get(experiment).analyses().planned());
+  Train(worker.get(), {1}, 20);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Get(experiment).state(), v1::ExperimentState::ACTIVE);
+    analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  }
+  const v1::Experiment ended = AwaitEnd(experiment);
+  EXPECT_EQ(ended.state(), v1::ExperimentState::ENDED);
+  EXPECT_EQ(ended.analyses().done(), 3u);
+  EXPECT_EQ(ended.analyses().failure(), "");
+  v1::QueryMetricsRequest query;
+  query.set_experiment(experiment);
+  query.add_keys("spectrum/rank");
+  EXPECT_EQ(Query(query).size(), 2u);
+}
+
+TEST_F(ExperimentAnalysesTest, TrainNothingWhereAFileAsksForMore) {
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  const std::string first = Create(Asking("analyses { spectrum {} }", 20)).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  AwaitEnd(first);
+  const auto more = Create(Asking("analyses { spectrum {} } analyses { weights {} }", 20));
+  EXPECT_EQ(more.reused(), 2u);
+  EXPECT_EQ(more.analyses(), 4u);
+  for (int i = 0; i < 2; ++i) {
+    const Analyze analyze = analyst->NextAnalysis();
+    EXPECT_TRUE(analyze.computation().analysis().has_weights());
+    analyst->ComputationResult(analyze, Ranks(i));
+  }
+  EXPECT_EQ(AwaitEnd(more.experiment().name()).analyses().done(), 4u);
+}
+
+TEST_F(ExperimentAnalysesTest, AreOfTheChosenValuesOfTunedAxes) {
+  v1::ExperimentSpec spec = Asking("analyses { spectrum {} }", 20);
+  spec.clear_axes();
+  spec.MergeFrom(SpecOf(kAxisOfRates));
+  spec.mutable_seeds()->set_count(2);
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  const std::string experiment = Create(spec).experiment().name();
+  Train(worker.get(), {2, 2, 1, 1}, 20);
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  AwaitEnd(experiment);
+  const std::vector<v1::RunRow> rows = Rows(experiment);
+  std::vector<std::string> analyzed;
+  for (const std::string& name : List(experiment)) {
+    analyzed.push_back(GetAnalysis(name).subjects(0).run());
+  }
+  EXPECT_THAT(analyzed, UnorderedElementsAre(rows[2].run(), rows[3].run()));
+
+  spec.mutable_analyses(0)->set_on(v1::AnalyzedRuns::all);
+  const std::string all = Create(spec).experiment().name();
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  EXPECT_EQ(AwaitEnd(all).analyses().done(), 4u);
+}
+
+TEST_F(ExperimentAnalysesTest, SayWhatFailed) {
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  const std::string experiment =
+      Create(Asking("analyses { name: 'ranks' spectrum {} }", 20)).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  analyst->AnalysisFailed(analyst->NextAnalysis(), absl::FailedPreconditionError("too odd"));
+  analyst->ComputationResult(analyst->NextAnalysis(), Ranks(1));
+  const v1::Experiment ended = AwaitEnd(experiment);
+  EXPECT_EQ(ended.state(), v1::ExperimentState::ENDED);
+  EXPECT_EQ(ended.analyses().failed(), 1u);
+  EXPECT_EQ(ended.analyses().done(), 1u);
+}
+
+TEST_F(ExperimentAnalysesTest, GoWithTheirExperimentWhenItIsCancelled) {
+  const auto worker = MakeWorker();
+  const std::string experiment = Create(Asking("analyses { spectrum {} }", 20)).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  Await(experiment, [](const v1::Experiment& one) { return one.analyses().planned(); });
+  Context context;
+  v1::CancelExperimentRequest request;
+  request.set_name(experiment);
+  v1::Experiment cancelled;
+  ASSERT_TRUE(experiments_->CancelExperiment(&context, request, &cancelled).ok());
+  EXPECT_EQ(cancelled.state(), v1::ExperimentState::CANCELLED);
+  EXPECT_EQ(cancelled.analyses().cancelled(), 2u);
+  const auto analyst = MakeAnalyst();
+  const std::string next = Queue("weights {}");
+  EXPECT_TRUE(analyst->NextAnalysis().computation().analysis().has_weights());
+}
+
+TEST_F(ExperimentAnalysesTest, AreTakenUpByTheNextServer) {
+  std::string experiment;
+  {
+    const auto worker = MakeWorker();
+    experiment = Create(Asking("analyses { spectrum {} }", 20)).experiment().name();
+    Train(worker.get(), {1, 2}, 20);
+  }
+  Restart();
+  const auto analyst = MakeAnalyst();
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  EXPECT_EQ(AwaitEnd(experiment).analyses().done(), 2u);
+}
+
+TEST_F(ExperimentAnalysesTest, AreRefusedBeforeAnythingIsQueued) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r");
+  *request.mutable_spec() = Asking("analyses { spectrum {} at: 3 }");
+  const grpc::Status refused = TryCreate(request);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(refused), "analyses[0].at[0]");
+  request.set_validate_only(true);
+  *request.mutable_spec() = Asking("analyses { spectrum {} at: [-1] }");
+  v1::CreateExperimentResponse response;
+  ASSERT_TRUE(TryCreate(request, &response).ok());
+  EXPECT_THAT(response.problems(), IsEmpty());
+  EXPECT_EQ(response.analyses(), 2u);
+}
+
+}  // namespace
+}  // namespace ablate::service

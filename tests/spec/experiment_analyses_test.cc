@@ -1,0 +1,80 @@
+// Entries of an experiment's `analyses` as requests; what is wrong with them is in bad_input.
+#include "server/spec/experiment_analyses.h"
+
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "server/spec/analysis.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(ExperimentAnalysesTest, KnowEveryKindByItsOwnOptions) {
+  const auto* kinds = v1::AnalysisKind::descriptor();
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    const auto* entry = v1::AnalysisSpec::descriptor()->FindFieldByName(kinds->field(i)->name());
+    ASSERT_NE(entry, nullptr) << kinds->field(i)->name();
+    EXPECT_EQ(entry->message_type(), kinds->field(i)->message_type()) << entry->name();
+    EXPECT_NE(entry->containing_oneof(), nullptr) << entry->name();
+  }
+  EXPECT_EQ(v1::AnalysisSpec::descriptor()->oneof_decl(0)->field_count(), kinds->field_count() + 1)
+      << "samples and the kinds";
+}
+
+TEST(ExperimentAnalysesTest, AreRequestsWithTheirDefaults) {
+  const std::vector<AskedAnalysis> asked = AskedAnalyses(FromText(R"(
+    analyses { spectrum { site: "embedding" } }
+    analyses { samples {} }
+    analyses { name: "sharpness" hessian {} at: [0, -1] on: all seed: 3 inputs { tokens: 7 } }
+    analyses { norm_response {} })"));
+  ASSERT_THAT(asked, SizeIs(3));
+  EXPECT_EQ(asked[0].label, "spectrum");
+  EXPECT_EQ(asked[0].analysis.spectrum().site(), "embedding");
+  EXPECT_THAT(asked[0].at, ElementsAre(-1));
+  EXPECT_FALSE(asked[0].all);
+  EXPECT_EQ(asked[1].label, "sharpness");
+  EXPECT_TRUE(asked[1].analysis.has_hessian());
+  EXPECT_THAT(asked[1].at, ElementsAre(0, -1));
+  EXPECT_TRUE(asked[1].all);
+  EXPECT_EQ(asked[1].seed, 3u);
+  EXPECT_EQ(asked[1].inputs.tokens(), 7u);
+  EXPECT_EQ(asked[2].label, "norm_response");
+  EXPECT_THAT(asked[2].at, IsEmpty()) << "it is of no run";
+}
+
+TEST(ExperimentAnalysesTest, MayBePrimary) {
+  const v1::ExperimentSpec spec = FromText("analyses { name: 'ranks' spectrum {} }");
+  EXPECT_TRUE(IsOfAnalysis(spec, "ranks/participation_ratio"));
+  EXPECT_FALSE(IsOfAnalysis(spec, "ranks"));
+  EXPECT_FALSE(IsOfAnalysis(spec, "ranks/"));
+  EXPECT_FALSE(IsOfAnalysis(spec, "spectrum/participation_ratio"));
+  v1::ExperimentSpec small = SmallSpec();
+  small.MergeFrom(spec);
+  small.mutable_report()->set_primary("ranks/stable_rank");
+  EXPECT_THAT(Resolved(small).problems, IsEmpty());
+}
+
+TEST(ExperimentAnalysesTest, TakeMoreWithMoreTokens) {
+  const auto cost = [](const std::string& tokens) {
+    v1::ExperimentSpec spec = SmallSpec();
+    spec.MergeFrom(FromText("analyses { spectrum {} inputs { tokens: " + tokens + " } }"));
+    return Resolved(spec).analyses.at(0);
+  };
+  EXPECT_GT(cost("100").flops, 0);
+  EXPECT_DOUBLE_EQ(cost("1000").flops, 10 * cost("100").flops);
+  EXPECT_GT(cost("100").array_bytes, 0u);
+}
+
+TEST(ExperimentAnalysesTest, AreNoPartOfARun) {
+  v1::ExperimentSpec spec = SmallSpec();
+  const std::string without = Resolved(spec).cells.at(0).fingerprint;
+  spec.MergeFrom(FromText("analyses { spectrum {} }"));
+  EXPECT_EQ(Resolved(spec).cells.at(0).fingerprint, without);
+}
+
+}  // namespace
+}  // namespace ablate::spec
