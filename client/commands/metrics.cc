@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "client/command_table.h"
 #include "client/names.h"
+#include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
 #include "proto/reflect/text.h"
@@ -57,13 +59,18 @@ void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
   out->write(lines.data(), static_cast<std::streamsize>(lines.size()));
 }
 
-// The keys of an experiment or a run.
-absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
-                                                 const std::string& parent) {
+// The keys of an experiment or a cell.
+absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection, const Target& target) {
   v1::ListMetricsRequest request;
-  request.set_parent(parent);
+  request.set_parent(target.experiment);
+  if (target.cell) request.set_cell(target.cell->cell);
   return ListAll(connection, &Connection::ListMetrics, &v1::ListMetricsResponse::mutable_metrics,
                  std::move(request));
+}
+
+// NOT_FOUND with the nearest name if it is a cell that there is not.
+absl::Status CheckCell(Connection* connection, const Target& target) {
+  return target.cell ? FindCell(connection, *target.cell).status() : absl::OkStatus();
 }
 
 // All rows of the experiment, or the one of the cell.
@@ -74,6 +81,17 @@ absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const Target& 
   v1::ListRunsResponse rows;
   *rows.add_rows() = *std::move(row);
   return rows;
+}
+
+// Series of the target as the request asks for them. Older servers send those of all cells.
+absl::Status Query(Connection* connection, const Target& target, v1::QueryMetricsRequest request,
+                   const OnMessage<v1::Series>& on_series) {
+  request.set_experiment(target.experiment);
+  if (target.cell) request.set_cell(target.cell->cell);
+  return connection->QueryMetrics(request, [&](const v1::Series& series) {
+    const bool other = target.cell && series.cell() != target.cell->cell;
+    return other ? absl::OkStatus() : on_series(series);
+  });
 }
 
 bool HasEnded(const v1::RunRow& row) {
@@ -103,8 +121,7 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Tar
   if (std::all_of(wanted.begin(), wanted.end(), is_seen)) return absl::OkStatus();
   const absl::StatusOr<v1::ListRunsResponse> rows = Rows(connection, target);
   if (!rows.ok()) return rows.status();
-  const auto list = ListKeys(
-      connection, target.cell && !rows->rows().empty() ? rows->rows(0).run() : target.experiment);
+  const auto list = ListKeys(connection, target);
   if (!list.ok()) return list.status();
   std::vector<std::string> known;
   for (const v1::MetricInfo& metric : list->metrics()) known.push_back(metric.key());
@@ -124,15 +141,9 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Tar
 }
 
 absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
-                                v1::QueryMetricsRequest request, const Context& context,
+                                const v1::QueryMetricsRequest& request, const Context& context,
                                 Connection* connection) {
-  if (target.cell) {
-    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
-    if (!row.ok()) return row.status();
-    request.add_runs(row->run());
-  } else {
-    request.set_experiment(target.experiment);
-  }
+  if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
   std::ostream* out = context.console.out;
   const bool with_key = options.keys.size() != 1;
   // Before the first point, and where there is none, but not before an error.
@@ -143,15 +154,13 @@ absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
     has_head = true;
   };
   std::set<std::string> seen;
-  const absl::Status status = connection->QueryMetrics(request, [&](const v1::Series& series) {
-    v1::Series named = series;
-    if (target.cell) named.set_cell(target.cell->cell);
-    seen.insert(named.key());
+  const absl::Status status = Query(connection, target, request, [&](const v1::Series& series) {
+    seen.insert(series.key());
     print_head();
     if (options.csv) {
-      PrintCsv(named, with_key, out);
+      PrintCsv(series, with_key, out);
     } else {
-      *out << ToJsonLine(named);
+      *out << ToJsonLine(series);
     }
     return out->good() ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   });
@@ -163,6 +172,64 @@ absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
 }
 
 std::string OptionalText(bool has, double value) { return has ? Short(value) : "—"; }
+
+bool IsWanted(const std::string& key, const std::vector<std::string>& wanted) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), key) != wanted.end();
+}
+
+// Whether runs recorded all of these keys, so that none is of analyses.
+bool AllRecorded(const std::vector<std::string>& keys, const v1::ListRunsResponse& rows) {
+  return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
+    return std::any_of(rows.rows().begin(), rows.rows().end(),
+                       [&](const v1::RunRow& row) { return FindSummary(row, key) != nullptr; });
+  });
+}
+
+// Takes the points of a series, which are finite, into the summary of all of them.
+void AddPoints(const v1::Series& series, v1::Summary* summary) {
+  for (const double value : series.values()) {
+    const auto before = static_cast<double>(summary->count());
+    if (before == 0) summary->set_first(value);
+    summary->set_last(value);
+    summary->set_min(before == 0 ? value : std::min(summary->min(), value));
+    summary->set_max(before == 0 ? value : std::max(summary->max(), value));
+    summary->set_mean(summary->mean() + (value - summary->mean()) / (before + 1));
+    summary->set_count(summary->count() + 1);
+  }
+}
+
+// By cell and key.
+using Summaries = std::map<std::string, std::map<std::string, v1::Summary>>;
+
+// Of the numbers of analyses that are wanted: they are in no run's row, for they are the
+// experiment's, and there is one a checkpoint.
+absl::StatusOr<Summaries> SummariesOfAnalyses(const std::vector<std::string>& wanted,
+                                              const Target& target, Connection* connection) {
+  constexpr int kMostKeys = 1000;  // of a query
+  const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
+  if (!list.ok()) return list.status();
+  Summaries summaries;
+  v1::QueryMetricsRequest request;
+  const auto query = [&] {
+    if (request.keys().empty()) return absl::OkStatus();
+    absl::Status status = Query(connection, target, request, [&](const v1::Series& series) {
+      v1::Summary& summary = summaries[series.cell()][series.key()];
+      summary.set_key(series.key());
+      AddPoints(series, &summary);
+      return absl::OkStatus();
+    });
+    request.clear_keys();
+    return status;
+  };
+  for (const v1::MetricInfo& metric : list->metrics()) {
+    if (!metric.of_analysis() || !IsWanted(metric.key(), wanted)) continue;
+    request.add_keys(metric.key());
+    if (request.keys_size() < kMostKeys) continue;
+    if (absl::Status queried = query(); !queried.ok()) return queried;
+  }
+  if (absl::Status queried = query(); !queried.ok()) return queried;
+  return summaries;
+}
 
 absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
                                    const Context& context, Connection* connection) {
@@ -178,6 +245,22 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
                {"mean", true},
                {"non-finite", true}});
   std::set<std::string> seen;
+  const auto add = [&](const std::string& cell, const v1::Summary& summary) {
+    if (!IsWanted(summary.key(), options.keys)) return;
+    seen.insert(summary.key());
+    table.Add({cell, summary.key(), text::Grouped(summary.count()),
+               OptionalText(summary.has_first(), summary.first()),
+               OptionalText(summary.has_last(), summary.last()),
+               OptionalText(summary.has_min(), summary.min()),
+               OptionalText(summary.has_max(), summary.max()),
+               OptionalText(summary.has_mean(), summary.mean()),
+               text::Grouped(summary.nonfinite())});
+  };
+  absl::StatusOr<Summaries> of_analyses = Summaries();
+  if (options.keys.empty() || !AllRecorded(options.keys, *rows)) {
+    of_analyses = SummariesOfAnalyses(options.keys, target, connection);
+  }
+  if (!of_analyses.ok()) return of_analyses.status();
   int damaged = 0;
   for (const v1::RunRow& row : rows->rows()) {
     // A run that ended well has a failure only where its summaries can't be read.
@@ -186,20 +269,8 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
       context.console.Error(row.failure());
       ++damaged;
     }
-    for (const v1::Summary& summary : row.summaries()) {
-      const auto& keys = options.keys;
-      const bool wanted =
-          keys.empty() || std::find(keys.begin(), keys.end(), summary.key()) != keys.end();
-      if (!wanted) continue;
-      seen.insert(summary.key());
-      table.Add({row.cell(), summary.key(), text::Grouped(summary.count()),
-                 OptionalText(summary.has_first(), summary.first()),
-                 OptionalText(summary.has_last(), summary.last()),
-                 OptionalText(summary.has_min(), summary.min()),
-                 OptionalText(summary.has_max(), summary.max()),
-                 OptionalText(summary.has_mean(), summary.mean()),
-                 text::Grouped(summary.nonfinite())});
-    }
+    for (const v1::Summary& summary : row.summaries()) add(row.cell(), summary);
+    for (const auto& [key, summary] : (*of_analyses)[row.cell()]) add(row.cell(), summary);
   }
   absl::Status known = CheckKeys(connection, context, target, options.keys, seen);
   if (!known.ok()) return known;
@@ -209,13 +280,8 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
 
 absl::StatusOr<int> PrintKeys(const Options& options, const Target& target, const Context& context,
                               Connection* connection) {
-  std::string parent = target.experiment;
-  if (target.cell) {
-    const absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
-    if (!row.ok()) return row.status();
-    parent = row->run();
-  }
-  const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, parent);
+  if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
+  const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   Table table({{"key"}, {"points", true}});
@@ -278,6 +344,7 @@ Action DefineMetrics(Command* command) {
   command->Option(&options->max_points, "--max-points", "N",
                   "at most so many points a series, extremes kept (4 or more) [all]");
   command->Footer(
+      "The numbers of analyses are metrics, too, a point for each checkpoint: LABEL/NUMBER.\n"
       "Numbers in CSV and JSON are exact; --first-step, --last-step and --max-points need "
       "one of the two.\n\n"
       "Example:\n  ablate metrics names-norm --key train/loss --csv > loss.csv");

@@ -37,6 +37,9 @@ absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
         request.runs().empty() ? "neither it nor runs is given" : "runs are given, too",
         "either experiment or runs");
   }
+  if (!request.cell().empty() && request.experiment().empty()) {
+    return rpc::InvalidField("cell", "it is given without experiment", "a cell of experiment");
+  }
   if (request.runs_size() > rpc::kMaxQueryRuns) {
     return rpc::TooMany("runs", request.runs_size(), rpc::kMaxQueryRuns);
   }
@@ -86,6 +89,7 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
   absl::Status Open();
   absl::Status CollectSubjects();
   absl::Status CollectCells(const std::string& experiment);
+  absl::Status CollectCell(const std::string& experiment);
   // Each moves on to the next series when this one is read to its end.
   absl::Status ReadThinned(const Subject& subject, std::deque<v1::Series>* batch);
   absl::Status ReadFull(const Subject& subject, std::deque<v1::Series>* batch);
@@ -142,6 +146,7 @@ absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
   if (!metrics.ok()) return metrics.status();
   metrics_ = *std::move(metrics);
   series_.Add(&metrics_);
+  if (!request_->cell().empty()) return CollectCell(experiment);
   while (!ended()) {
     const auto first = static_cast<uint32_t>(subjects_.size());
     const auto page = backend_->store->ListCells(experiment, first, rpc::kCellsAtOnce);
@@ -151,6 +156,15 @@ absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
     }
     if (page->size() < rpc::kCellsAtOnce) break;
   }
+  return absl::OkStatus();
+}
+
+absl::Status QueryMetricsReactor::CollectCell(const std::string& experiment) {
+  const auto id = rpc::FindCellRun(backend_->store, experiment, request_->cell(), "cell");
+  if (!id.ok()) return id.status();
+  const auto run = backend_->store->GetRun(*id);
+  if (!run.ok()) return run.status();
+  subjects_.push_back({request_->cell(), *id, run->step});
   return absl::OkStatus();
 }
 
@@ -239,46 +253,78 @@ void QueryMetricsReactor::Append(const Subject& subject, const std::string& key,
   }
 }
 
-using Keys = absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>>;
+using Keys = absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>>;  // with their points
 
-Keys KeysOf(storage::Store* store, const std::string& parent) {
+v1::MetricInfo MetricOf(const std::string& key, uint64_t count, bool of_analysis) {
+  v1::MetricInfo metric;
+  metric.set_key(key);
+  metric.set_count(count);
+  metric.set_of_analysis(of_analysis);
+  return metric;
+}
+
+// What training recorded, of the run if one is given, and what analyses found in the experiment.
+absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
+                                                      const std::string& experiment,
+                                                      const std::string& run) {
+  std::vector<v1::MetricInfo> all;
+  const Keys keys = run.empty() ? store->ExperimentKeys(experiment) : store->RunKeys(run);
+  if (!keys.ok()) return keys.status();
+  for (const auto& [key, count] : *keys) all.push_back(MetricOf(key, count, false));
+  if (experiment.empty()) return all;
+  const auto metrics = results::AnalysisMetrics::Load(store, experiment);
+  if (!metrics.ok()) return metrics.status();
+  if (run.empty()) {
+    for (const auto& [key, count] : metrics->Keys()) all.push_back(MetricOf(key, count, true));
+    return all;
+  }
+  for (const std::string& key : metrics->KeysOf(run)) {
+    all.push_back(MetricOf(key, metrics->Find(run, key)->steps.size(), true));
+  }
+  return all;
+}
+
+absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
+                                                      const v1::ListMetricsRequest& request) {
+  const std::string& parent = request.parent();
   if (absl::StartsWith(parent, "runs/")) {
+    if (!request.cell().empty()) {
+      return rpc::InvalidField("cell", "it is given with a run", "a cell of an experiment");
+    }
     const auto run = rpc::FindRun(store, parent, "parent");
-    return run.ok() ? store->RunKeys(*run) : Keys(run.status());
+    if (!run.ok()) return run.status();
+    return MetricsOf(store, "", *run);
   }
   const auto experiment = rpc::FindExperiment(store, parent, "parent");
   if (!experiment.ok()) return experiment.status();
-  Keys keys = store->ExperimentKeys(*experiment);
-  const auto metrics = results::AnalysisMetrics::Load(store, *experiment);
-  if (!keys.ok() || !metrics.ok()) return keys.ok() ? Keys(metrics.status()) : keys;
-  for (std::pair<std::string, uint64_t>& key : metrics->Keys()) keys->push_back(std::move(key));
-  return keys;
+  if (request.cell().empty()) return MetricsOf(store, *experiment, "");
+  const auto run = rpc::FindCellRun(store, *experiment, request.cell(), "cell");
+  if (!run.ok()) return run.status();
+  return MetricsOf(store, *experiment, *run);
 }
 
 absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
                   v1::ListMetricsResponse* response) {
-  Keys keys = KeysOf(backend.store, request.parent());
-  if (!keys.ok()) return keys.status();
-  std::sort(keys->begin(), keys->end());
+  auto metrics = MetricsOf(backend.store, request);
+  if (!metrics.ok()) return metrics.status();
+  std::sort(metrics->begin(), metrics->end(),
+            [](const v1::MetricInfo& a, const v1::MetricInfo& b) { return a.key() < b.key(); });
   const auto size = rpc::PageSize(request.page_size(), std::numeric_limits<int32_t>::max());
   if (!size.ok()) return size.status();
-  const std::string list = absl::StrCat("metrics of ", request.parent());
+  const std::string list = absl::StrCat("metrics of ", request.parent(), "/", request.cell());
   const auto after = rpc::PagePosition(list, request.page_token());
   if (!after.ok()) return after.status();
   rpc::Room room(rpc::kPageBytes);
   std::string last;
-  for (const auto& [key, count] : *keys) {
-    if (key <= *after) continue;
-    v1::MetricInfo metric;
-    metric.set_key(key);
-    metric.set_count(count);
+  for (v1::MetricInfo& metric : *metrics) {
+    if (metric.key() <= *after) continue;
     const bool full = static_cast<uint32_t>(response->metrics_size()) == *size;
     if (full || !room.Take(metric.ByteSizeLong() + 8)) {
       response->set_next_page_token(rpc::PageToken(list, last));
       break;
     }
+    last = metric.key();
     *response->add_metrics() = std::move(metric);
-    last = key;
   }
   return absl::OkStatus();
 }

@@ -23,15 +23,24 @@ class MetricsTest : public ClientTest {
                             const std::function<bool(const v1::Series&)>& write) {
       requests_.push_back(request);
       for (v1::Series series : series_) {
-        if (!request.runs().empty()) series.clear_cell();
-        write(series);
+        const auto& keys = request.keys();
+        const bool asked =
+            keys.empty() || std::find(keys.begin(), keys.end(), series.key()) != keys.end();
+        if (asked) write(series);
       }
       return absl::OkStatus();
     };
     answers_.metrics = [this](const v1::ListMetricsRequest& request,
                               v1::ListMetricsResponse* response) {
       parent_ = request.parent();
+      cell_ = request.cell();
       if (!have_points_) return absl::OkStatus();
+      for (const std::string& key : of_analyses_) {
+        v1::MetricInfo* number = response->add_metrics();
+        number->set_key(key);
+        number->set_count(1);
+        number->set_of_analysis(true);
+      }
       v1::MetricInfo* metric = response->add_metrics();
       metric->set_key("train/loss");
       metric->set_count(12345);
@@ -71,7 +80,8 @@ class MetricsTest : public ClientTest {
   std::vector<v1::Series> series_;
   bool have_points_ = true;
   v1::RunState::Value state_ = v1::RunState::DONE;
-  std::string parent_;
+  std::vector<std::string> of_analyses_;
+  std::string parent_, cell_;
   std::vector<v1::QueryMetricsRequest> requests_;
 };
 
@@ -137,12 +147,13 @@ TEST_F(MetricsTest, PassesLimitsOn) {
   EXPECT_EQ(requests_[0].max_points(), 50u);
 }
 
-TEST_F(MetricsTest, QueriesOneCellByItsRun) {
+TEST_F(MetricsTest, QueriesOneCell) {
+  AddSeries("pre-s1", "train/loss", {2});  // as servers that do not know cells send it, too
   AddSeries("pre-s2", "train/loss", {1});
   const Outcome outcome = Run({"metrics", "small/pre-s2", "-k", "train/loss", "--csv"});
   EXPECT_EQ(outcome.out, "cell,step,value\npre-s2,0,1\n");
-  EXPECT_THAT(requests_[0].runs(), ElementsAre("runs/of-pre-s2"));
-  EXPECT_EQ(requests_[0].experiment(), "");
+  EXPECT_EQ(requests_[0].experiment(), "experiments/small");
+  EXPECT_EQ(requests_[0].cell(), "pre-s2");
 }
 
 TEST_F(MetricsTest, PrintsSeriesAsJsonLines) {
@@ -167,6 +178,27 @@ TEST_F(MetricsTest, PrintsATableOfSummaries) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(MetricsTest, SummarisesNumbersOfAnalyses) {
+  of_analyses_ = {"spectrum/effective_rank", "spectrum/stable_rank"};
+  AddSeries("pre-s1", "train/loss", {1, 2});
+  AddSeries("pre-s1", "spectrum/stable_rank", {3, 2, 5.5});
+  AddSeries("pre-s2", "spectrum/stable_rank", {1.5});
+  const Outcome one = Run({"metrics", "small", "--key", "spectrum/stable_rank"});
+  EXPECT_EQ(one.err, "");
+  EXPECT_EQ(one.out,
+            "cell    key                   points  first  last  min  max  mean  non-finite\n"
+            "pre-s1  spectrum/stable_rank       3      3   5.5    2  5.5   3.5           0\n"
+            "pre-s2  spectrum/stable_rank       1    1.5   1.5  1.5  1.5   1.5           0\n");
+  EXPECT_THAT(requests_[0].keys(), ElementsAre("spectrum/stable_rank"));
+  const Outcome cell = Run({"metrics", "small/pre-s1"});
+  EXPECT_EQ(cell.out,
+            "cell    key                   points  first  last  min  max  mean  non-finite\n"
+            "pre-s1  eval/loss              1,001  4.605   2.5    —    —     —           1\n"
+            "pre-s1  train/loss             1,001  4.605   2.5    —    —     —           1\n"
+            "pre-s1  spectrum/stable_rank       3      3   5.5    2  5.5   3.5           0\n");
+  EXPECT_THAT(requests_[1].keys(), ElementsAre("spectrum/effective_rank", "spectrum/stable_rank"));
+}
+
 TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
   const std::string message =
       "error: no run of small has trian/loss (did you mean train/loss?); allowed: train/loss\n";
@@ -183,7 +215,8 @@ TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
   const Outcome cell = Run({"metrics", "small/pre-s2", "-k", "foo", "-k", "bar"});
   EXPECT_EQ(cell.code, kFailure);
   EXPECT_EQ(cell.err, "error: small/pre-s2 has no foo or bar; allowed: train/loss\n");
-  EXPECT_EQ(parent_, "runs/of-pre-s2");
+  EXPECT_EQ(parent_, "experiments/small");
+  EXPECT_EQ(cell_, "pre-s2");
 }
 
 TEST_F(MetricsTest, NotesAKeyThatIsMissingBesideOthers) {
@@ -234,7 +267,8 @@ TEST_F(MetricsTest, ListsKeys) {
 
 TEST_F(MetricsTest, ListsTheKeysOfOneCell) {
   EXPECT_EQ(Run({"metrics", "small/pre-s2", "--list"}).code, kSuccess);
-  EXPECT_EQ(parent_, "runs/of-pre-s2");
+  EXPECT_EQ(parent_, "experiments/small");
+  EXPECT_EQ(cell_, "pre-s2");
   EXPECT_EQ(Run({"metrics", "small/none", "--list"}).code, kFailure);
 }
 

@@ -1,0 +1,107 @@
+// Numbers of analyses as metrics of the experiment that labels them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/service/analysis_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class AnalysisMetricsTest : public AnalysisTest {
+ protected:
+  // A rank of one cell, 0 or 1.
+  void Analyze(int cell, double rank) {
+    v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} }");
+    v1::AnalysisSubject* subject = request.add_subjects();
+    subject->set_experiment(experiment_);
+    subject->set_cell(CellAt(cell));
+    const std::string name = Ask(request).analysis().name();
+    v1::Analysis result;
+    (*result.mutable_numbers())["rank"].set_value(rank);
+    analyst_->ComputationResult(analyst_->NextAnalysis(), result);
+    WaitUntil(name, v1::AnalysisState::DONE);
+  }
+  std::string CellAt(int cell) { return Rows(experiment_)[static_cast<size_t>(cell)].cell(); }
+
+  // "KEY COUNT" of numbers of analyses.
+  std::vector<std::string> Numbers(const std::string& parent, const std::string& cell = "") {
+    Context context;
+    v1::ListMetricsRequest request;
+    request.set_parent(parent);
+    request.set_cell(cell);
+    v1::ListMetricsResponse response;
+    const grpc::Status status = metrics_->ListMetrics(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::vector<std::string> numbers;
+    for (const v1::MetricInfo& metric : response.metrics()) {
+      if (metric.of_analysis()) numbers.push_back(absl::StrCat(metric.key(), " ", metric.count()));
+    }
+    return numbers;
+  }
+  std::vector<v1::Series> Query(const v1::QueryMetricsRequest& request) {
+    Context context;
+    const auto reader = metrics_->QueryMetrics(&context, request);
+    std::vector<v1::Series> all;
+    for (v1::Series series; reader->Read(&series);) all.push_back(series);
+    const grpc::Status status = reader->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return all;
+  }
+
+  const std::unique_ptr<FakeWorker> analyst_ = MakeAnalyst();
+};
+
+TEST_F(AnalysisMetricsTest, AreListedForTheExperimentAndForEachCell) {
+  Analyze(0, 2.5);
+  EXPECT_THAT(Numbers(experiment_), ElementsAre("spectrum/rank 1"));
+  EXPECT_THAT(Numbers(experiment_, CellAt(0)), ElementsAre("spectrum/rank 1"));
+  EXPECT_THAT(Numbers(experiment_, CellAt(1)), IsEmpty());
+  EXPECT_THAT(Numbers(run_), IsEmpty()) << "a run knows no labels";
+  Analyze(1, 3);
+  EXPECT_THAT(Numbers(experiment_), ElementsAre("spectrum/rank 2"));
+}
+
+TEST_F(AnalysisMetricsTest, AreReadForOneCell) {
+  Analyze(0, 2.5);
+  Analyze(1, 3);
+  v1::QueryMetricsRequest request;
+  request.set_experiment(experiment_);
+  request.add_keys("spectrum/rank");
+  EXPECT_EQ(Query(request).size(), 2u);
+  request.set_cell(CellAt(1));
+  const std::vector<v1::Series> one = Query(request);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].cell(), CellAt(1));
+  EXPECT_THAT(one[0].values(), ElementsAre(3));
+}
+
+TEST_F(AnalysisMetricsTest, ACellNeedsItsExperiment) {
+  v1::QueryMetricsRequest query;
+  query.add_runs(run_);
+  query.set_cell(CellAt(0));
+  Context context;
+  const grpc::Status queried = metrics_->QueryMetrics(&context, query)->Finish();
+  EXPECT_EQ(queried.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  Context other;
+  v1::ListMetricsRequest list;
+  list.set_parent(run_);
+  list.set_cell(CellAt(0));
+  v1::ListMetricsResponse response;
+  EXPECT_EQ(metrics_->ListMetrics(&other, list, &response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  Context none;
+  list.set_parent(experiment_);
+  list.set_cell("none");
+  EXPECT_EQ(metrics_->ListMetrics(&none, list, &response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace ablate::service
