@@ -95,8 +95,43 @@ void StoredGrid::Send(const std::string& run, std::vector<storage::LeaseEvent> e
 
 void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool diverged) {
   const uint32_t steps = cells_[cell].steps;
-  Send(Start(cell), {{"", 0, "", PointsOf(curves, steps)},
-                     {"", 0, "", storage::FinishedEvent{diverged, steps}}});
+  const std::string run = Start(cell);
+  std::vector<storage::LeaseEvent> events = {{"", 0, "", PointsOf(curves, steps)}};
+  if (store_->blobs() != nullptr) {
+    const std::string bytes = absl::StrCat("checkpoint of ", cell);
+    events.push_back({"", 0, "", storage::CheckpointEvent{steps, Publish(bytes), bytes.size()}});
+  }
+  events.push_back({"", 0, "", storage::FinishedEvent{diverged, steps}});
+  Send(run, std::move(events));
+}
+
+void StoredGrid::Analyse(const std::string& cell, const std::string& label,
+                         const v1::Analysis& asked, const v1::Analysis& result,
+                         const std::string& arrays) {
+  const std::string id = absl::StrCat("analysis", ++analyses_);
+  const std::string request = asked.SerializeAsString();
+  const auto created = store_->CreateAnalysis(
+      {id, request, request, {{cells_[cell].run, cells_[cell].steps}}, {{experiment_, label}}},
+      100);
+  ASSERT_TRUE(created.ok()) << created.status();
+  ASSERT_TRUE(store_->BeginAnalysis(id).ok());
+  storage::AnalysisEnd end;
+  end.result = result.SerializeAsString();
+  if (!arrays.empty()) {
+    end.artifact = Publish(arrays);
+    end.artifact_bytes = arrays.size();
+  }
+  const absl::Status ended = store_->EndAnalysis(id, end);
+  ASSERT_TRUE(ended.ok()) << ended;
+}
+
+std::string StoredGrid::Publish(const std::string& bytes) {
+  auto writer = store_->blobs()->Create();
+  EXPECT_TRUE(writer.ok() && (*writer)->Append(bytes).ok());
+  auto pin = (*writer)->Publish("");
+  EXPECT_TRUE(pin.ok()) << pin.status();
+  pins_.push_back(*std::move(pin));
+  return pins_.back()->sha256();
 }
 
 void StoredGrid::Report(const std::string& cell, const Curves& curves) {

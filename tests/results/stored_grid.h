@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/str_cat.h"
+#include "storage/blobs.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -45,21 +47,28 @@ class StoredGrid {
   storage::Store* store() { return store_.get(); }
   const std::string& experiment() const { return experiment_; }
 
-  // Trains the run of a cell such as post-s1 to its end.
+  // Trains the run of a cell such as post-s1 to its end. In a folder it has a last checkpoint.
   void Finish(const std::string& cell, const Curves& curves, bool diverged = false);
   // Points of a run that goes on.
   void Report(const std::string& cell, const Curves& curves);
   void Fail(const std::string& cell);
+  // What an analysis of a cell that is finished gave, called `label`: `asked` has kind and inputs.
+  // `arrays` are a file's bytes; empty: none. Of a store in a folder.
+  void Analyse(const std::string& cell, const std::string& label, const v1::Analysis& asked,
+               const v1::Analysis& result, const std::string& arrays);
 
  private:
   // The cell's run under a lease of its own, started.
   std::string Start(const std::string& cell);
+  // Its hash.
+  std::string Publish(const std::string& bytes);
   void Send(const std::string& run, std::vector<storage::LeaseEvent> events);
 
   std::unique_ptr<storage::Store> store_;
   std::string experiment_;
   std::map<std::string, storage::CellRecord> cells_;
-  uint64_t leases_ = 0;
+  uint64_t leases_ = 0, analyses_ = 0;
+  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;  // of what is published
 };
 
 }  // namespace ablate::results
