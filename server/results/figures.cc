@@ -264,14 +264,13 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
     if (!read.ok()) return read;
   }
+  std::vector<html::Figure> figures;
   for (Plan& plan : plans) {
+    if (cancelled()) return rpc::CallCancelled();
     const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
     if (!read.ok()) return read;
-  }
-  std::vector<html::Figure> figures;
-  for (const Plan& plan : plans) {
-    if (cancelled()) return rpc::CallCancelled();
     figures.push_back(DrawPlan(plan, prefix));
+    plan.input.analysed = {};  // one at a time is in memory
   }
   return figures;
 }

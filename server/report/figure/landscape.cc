@@ -123,19 +123,45 @@ std::string LinesCsv(const Input& input, const Lines& lines) {
   return csv;
 }
 
+// The power of ten in which rises are written: 0 where their numbers are short without one.
+int ExponentOf(const Lines& lines) {
+  Extent extent;
+  for (const ReducedSetting& setting : lines.settings) {
+    for (const double mean : setting.panels[0].mean) extent.Add(std::abs(mean));
+  }
+  constexpr double kLeast = 0.01, kMost = 1000;
+  if (extent.empty() || extent.high() == 0) return 0;
+  if (extent.high() >= kLeast && extent.high() < kMost) return 0;
+  return static_cast<int>(std::floor(std::log10(extent.high())));
+}
+
+ReducedCurve Scaled(ReducedCurve curve, int exponent) {
+  const auto scale = [exponent](std::vector<double>* values) {
+    for (double& value : *values) value /= std::pow(10, exponent);
+  };
+  if (exponent == 0) return curve;
+  for (std::vector<double>* values : {&curve.mean, &curve.low, &curve.high}) scale(values);
+  for (ThinLine& line : curve.seeds) scale(&line.y);
+  return curve;
+}
+
 absl::StatusOr<Drawing> DrawLines(const Input& input) {
   const Lines lines = LinesOf(input);
   Input drawn = input;
+  const int exponent = ExponentOf(lines);
   for (const ReducedSetting& setting : lines.settings) {
-    drawn.settings.push_back(
-        {setting.label, setting.style, {Thinned(setting.panels[0], kMaxSeedPoints)}});
+    drawn.settings.push_back({setting.label,
+                              setting.style,
+                              {Scaled(Thinned(setting.panels[0], kMaxSeedPoints), exponent)}});
   }
+  const std::string unit = exponent == 0 ? "" : absl::StrCat(PowerOfTen(exponent), " ");
   CurvePanel panel;
   panel.scale = ValueScale::kLinear;
   panel.places = PlaceScale::kLinear;
-  auto figure = DrawPanels(
-      drawn, {panel},
-      {"Distance α along the direction", "Rise of loss (nats)", LinesFootnote(drawn, lines)});
+  auto figure =
+      DrawPanels(drawn, {panel},
+                 {"Distance α along the direction", absl::StrCat("Rise of loss (", unit, "nats)"),
+                  LinesFootnote(drawn, lines)});
   if (!figure.ok()) return figure.status();
   return Drawing{*std::move(figure), LinesCsv(input, lines)};
 }

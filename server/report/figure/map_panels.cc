@@ -103,6 +103,16 @@ void BlankLabels(Axis* axis) {
   for (Tick& tick : axis->ticks) tick.label.clear();
 }
 
+// Numbers across that would reach into a neighbour.
+void BlankBetween(bool before, bool behind, Panel* panel) {
+  for (Tick& tick : panel->x.ticks) {
+    const double at = XInches(*panel, tick.at), half = TextWidth(tick.label, kLabelSize) / 2;
+    const bool left = before && at - half < panel->left - kGap / 3;
+    const bool right = behind && at + half > panel->right + kGap / 3;
+    if (left || right) tick.label.clear();
+  }
+}
+
 // The scale, with its numbers at the right.
 void AddBar(const ColorScale& scale, double left, double bottom, double top, Figure* figure) {
   constexpr size_t kSteps = 128;
@@ -160,6 +170,7 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     // Numbers stand at the left column and below the lowest panels.
     if (i + layout.columns < panels.size()) BlankLabels(&panel.x);
     if (column > 0) BlankLabels(&panel.y);
+    BlankBetween(column > 0, column + 1 < layout.columns, &panel);
     Cells cells{map.x_edges, map.y_edges, {}};
     for (const double value : map.values) cells.colors.push_back(MapColor(ShareOf(scale, value)));
     panel.layers.push_back(std::move(cells));

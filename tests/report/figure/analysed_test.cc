@@ -111,6 +111,22 @@ TEST_F(LinesTest, AreInterruptedWhereOneLossIsNotFinite) {
                                  HasSubstr("label,b,,,0,,,\n")));
 }
 
+TEST_F(LinesTest, HaveAPowerOfTenInTheTitleWhereNumbersWouldBeLong) {
+  const auto title = [this](double rise) {
+    input_.analysed.settings.clear();
+    Add("a", {1, 2}, {{2 + rise, 2}}).seeds[0].number = 2;
+    for (const Text& text : Drawn().figure.texts) {
+      if (text.text.rfind("Rise", 0) == 0) return text.text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(title(8e6), "Rise of loss (10⁶ nats)");
+  EXPECT_THAT(Drawn().csv, HasSubstr("label,a,100,0,-1,8e+06,,\n"));
+  EXPECT_EQ(title(-4e-5), "Rise of loss (10⁻⁵ nats)");
+  EXPECT_EQ(title(900), "Rise of loss (nats)");
+  EXPECT_EQ(title(0), "Rise of loss (nats)");
+}
+
 TEST_F(LinesTest, SayWhichRunsAreLeftOut) {
   Add("a", {1, 2}, {{3, 4}}).diverged = 2;
   input_.analysed.settings.push_back({"b", 1, {}, 2, 0});
