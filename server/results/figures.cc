@@ -200,7 +200,10 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   if (plan.kind->reads == figure::Reads::kAnalysis) {
     absl::StrAppend(&figure.title, ": ", plan.input.key);
   }
-  figure.caption = plan.kind->caption(plan.input);
+  // There is nothing to say of an analysis that was not read.
+  const bool known =
+      plan.kind->reads != figure::Reads::kAnalysis || figure::HasSeeds(plan.input.analysed);
+  if (known) figure.caption = plan.kind->caption(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
   auto drawing = plan.unread.ok() ? figure::Draw(*plan.kind, plan.input)
                                   : absl::StatusOr<figure::Drawing>(plan.unread);

@@ -46,7 +46,7 @@ struct AnalysedSetting {
 
 // All of what is drawn of one label.
 struct Analysed {
-  const ArrayForm* form = nullptr;  // one of the kind's; null only without settings
+  const ArrayForm* form = nullptr;  // one of the kind's; null where nothing was read
   std::map<std::string, std::vector<std::string>> options;  // of the analysis, as people write them
   std::string inputs;  // what it read: "at most 2,000 held-out tokens"
   std::vector<AnalysedSetting> settings;

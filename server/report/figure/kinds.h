@@ -73,7 +73,8 @@ struct Kind {
   std::vector<ReducedCurve> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
   // Called by Draw, which names and describes the figure.
   absl::StatusOr<Drawing> (*draw)(const Input& input);
-  // Sentences for a report: what is drawn and how; and what can be seen, for those who can't.
+  // Sentences for a report: what is drawn and how; and what can be seen, for those who can't. Of an
+  // analysis only once it was read.
   std::string (*caption)(const Input& input);
   std::string (*description)(const Input& input);
 };

@@ -31,9 +31,7 @@ constexpr ArrayForm kForms[] = {
     {"loss_landscape", "losses", "direction,alpha", "alphas", "loss", true},
     {"loss_landscape", "losses", "plane,alpha,beta", "alphas", "loss", false}};
 
-bool IsPlane(const Input& input) {
-  return input.analysed.form != nullptr && !input.analysed.form->every_seed;
-}
+bool IsPlane(const Input& input) { return !input.analysed.form->every_seed; }
 
 // A seed's rise above the loss at its own parameters, as the mean over its lines; NaN where the
 // loss of one of them is not finite, or that at the parameters.
@@ -248,7 +246,8 @@ ColorScale LossScale(const std::vector<Plane>& planes) {
 
 std::string PlanesFootnote(const Input& input, size_t holes) {
   std::vector<std::string> sentences = {
-      absl::StrCat(StepsText(input.analysed), ", each setting's lowest seed that converged"),
+      absl::StrCat(StepsText(input.analysed),
+                   ", each setting's lowest analysed seed that converged"),
       absl::StrCat("the first plane of two ", DirectionText(input),
                    "directions, + at its parameters")};
   if (holes > 0) {
@@ -299,11 +298,11 @@ std::string LandscapeCaption(const Input& input) {
   const std::string directions =
       absl::StrCat("random directions, scaled by `", OptionOf(input.analysed, "direction"), "`");
   if (IsPlane(input)) {
-    return absl::StrCat(
-        "The loss on a plane of two ", directions,
-        ", around the trained parameters: of each setting the first plane of its lowest seed that "
-        "converged, ",
-        StepsText(input.analysed), ", all on one scale of colours", read);
+    return absl::StrCat("The loss on a plane of two ", directions,
+                        ", around the trained parameters: of each setting the first plane of its "
+                        "lowest analysed seed that "
+                        "converged, ",
+                        StepsText(input.analysed), ", all on one scale of colours", read);
   }
   return absl::StrCat(
       "How far the loss rises above that of the trained parameters along ", directions, ", ",

@@ -156,8 +156,8 @@ std::string SitesText(const Input& input, size_t sites) {
 }
 
 std::string FootnoteOf(const Input& input, const std::vector<Square>& squares, const Found& found) {
-  std::vector<std::string> sentences = {
-      absl::StrCat(StepsText(input.analysed), ", each setting's lowest seed that converged")};
+  std::vector<std::string> sentences = {absl::StrCat(
+      StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
   if (IsCka(input)) {
     sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
@@ -220,10 +220,10 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
 
 std::string MatrixCaption(const Input& input) {
   const std::string of =
-      absl::StrCat(" Of each setting the lowest seed that converged, ", StepsText(input.analysed),
-                   ", all on one scale of colours; computed on ", input.analysed.inputs, ".",
-                   ChosenText(*input.comparison));
-  if (input.analysed.form != nullptr && !IsCka(input)) {
+      absl::StrCat(" Of each setting the lowest analysed seed that converged, ",
+                   StepsText(input.analysed), ", all on one scale of colours; computed on ",
+                   input.analysed.inputs, ".", ChosenText(*input.comparison));
+  if (!IsCka(input)) {
     return absl::StrCat("Weights of attention, as the mean over heads",
                         input.analysed.form->array == kForms[1].array ? " and blocks" : "",
                         ": what each query token gives to each key token, colours by the root of "
