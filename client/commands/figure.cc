@@ -22,7 +22,8 @@ namespace ablate::client {
 namespace {
 
 constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
-constexpr absl::string_view kKinds = "loss, windows, curves, forest, sensitivity, summary or depth";
+constexpr absl::string_view kKinds =
+    "loss, windows, curves, forest, sensitivity, summary, depth, landscape, eigenvalues or matrix";
 
 struct Options {
   ComparisonOptions comparison;
@@ -160,7 +161,8 @@ Action DefineFigure(Command* command) {
                   "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
   command->Option(
       &options->step, "--step", "STEP",
-      "in depth: the step that is drawn [-1, the last that all seeds of a setting have]");
+      "in depth the step that is drawn [-1, the last that all seeds of a setting have]; in "
+      "landscape, eigenvalues and matrix that of the checkpoint [-1, each run's last analysed]");
   command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
   command->Flag(&options->force, "--force",
                 "replace also a file that is no such figure, or the CSV that is there");
@@ -168,11 +170,16 @@ Action DefineFigure(Command* command) {
   command->Footer(
       "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"
       "compared one [report.primary of the spec]. In depth it is a family of metrics by block\n"
-      "[gradient, of gradient/block.0 and so on]. docs/figures.md says what each kind shows.\n\n"
+      "[gradient, of gradient/block.0 and so on]; of an analysis LABEL/NUMBER. In landscape,\n"
+      "eigenvalues and matrix it is an analysis's label [loss_landscape, spectrum, cka].\n"
+      "docs/figures.md says what each kind shows.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
       "  ablate figure names-norm loss --key eval/loss -o eval.png\n"
-      "  ablate figure residual-depth depth --key gradient --step 0 -o depth.svg");
+      "  ablate figure residual-depth depth --key gradient --step 0 -o depth.svg\n"
+      "  ablate figure names-norm depth --key 'norm_jacobian/r_radial/block.*.feed_forward_norm' "
+      "-o r.svg\n"
+      "  ablate figure names-norm landscape --key loss_landscape -o landscape.svg");
   return WithServer(*command, options, MakeRequest, Figure);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
+#include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
@@ -17,6 +18,20 @@ namespace {
 using Steps = std::vector<uint32_t>;
 
 constexpr const char* kReported[] = {"gradient", "alignment"};
+
+// Of an analysis, below its label.
+struct ReportedAnalysis {
+  const char* analysis;
+  const char* family;
+};
+
+constexpr ReportedAnalysis kReportedAnalyses[] = {
+    {"gradient_flow", "gradient"},
+    {"gradient_alignment", "cosine"},
+    // What the projection takes away, which a run without it does not learn by. Models without
+    // attention have this norm, too.
+    {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
+};
 
 // The cells of the row's converged runs, and their seeds.
 struct RowCells {
@@ -94,18 +109,23 @@ class DepthReader {
   absl::StatusOr<figure::DepthSeed> ReadSeed(size_t cell, uint32_t step) {
     const std::string& run = compared_.grid.cells[cell].run;
     figure::DepthSeed seed;
-    const auto keys = store_->RunKeys(run);
-    if (!keys.ok()) return keys.status();
-    for (const auto& [key, count] : *keys) {
+    const auto recorded = store_->RunKeys(run);
+    if (!recorded.ok()) return recorded.status();
+    std::vector<std::string> keys = compared_.grid.metrics.KeysOf(run);
+    for (const auto& [key, count] : *recorded) keys.push_back(key);
+    SeriesCursor cursor(store_, nullptr, step, step);
+    cursor.Add(&compared_.grid.metrics);
+    for (const std::string& key : keys) {
       const std::optional<uint32_t> position = figure::PositionOf(family_, key);
       if (!position.has_value()) continue;
       if (cancelled_()) return rpc::CallCancelled();
-      const auto keep = [&, at = *position](const Steps&, const std::vector<double>& values) {
-        if (!values.empty()) seed.values[at] = values.back();
+      cursor.OpenSeries(run, key);
+      const auto keep = [&](const Steps&, const std::vector<double>& values) {
+        if (!values.empty()) seed.values[*position] = values.back();
         return true;
       };
-      const absl::Status read = store_->ReadSeries({run, key, step, step}, keep);
-      if (!read.ok()) return read;
+      const auto read = cursor.Read(keep);
+      if (!read.ok()) return read.status();
     }
     held_ += seed.values.size();
     if (held_ > rpc::kMaxBlockValues) return TooManyValues();
@@ -163,16 +183,42 @@ absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* stor
 }
 
 absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
-                                                          const std::string& experiment) {
+                                                          const std::string& experiment,
+                                                          const LabelledResults& results) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
   std::vector<std::string> families;
-  for (const char* family : kReported) {
+  const auto add = [&](const std::string& family) {
     if (std::binary_search(keys->begin(), keys->end(), figure::KeyAt(family, 1))) {
-      families.emplace_back(family);
+      families.push_back(family);
+    }
+  };
+  for (const char* family : kReported) add(family);
+  for (const ReportedAnalysis& reported : kReportedAnalyses) {
+    for (const std::string& label : results.LabelsOf(reported.analysis)) {
+      add(absl::StrCat(label, "/", reported.family));
     }
   }
   return families;
+}
+
+absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
+                          const std::string& family) {
+  const auto keys = ExperimentKeys(store, experiment);
+  if (!keys.ok()) return keys.status();
+  std::vector<std::string> families;
+  for (const std::string& key : *keys) {
+    if (auto one = figure::FamilyOf(key); one.has_value()) families.push_back(*std::move(one));
+  }
+  // Families of whole blocks first: there are many of heads and tensors.
+  std::stable_partition(families.begin(), families.end(),
+                        [](const std::string& one) { return one.find('*') == std::string::npos; });
+  constexpr size_t kNamed = 20;
+  return rpc::InvalidField(
+      "key",
+      absl::StrCat("no run that converged has metrics by block of ", reflect::Quoted(family)),
+      families.empty() ? "none yet: `evaluation.record` and `ablate analyze` ask for them"
+                       : report::Enumerated(families, kNamed));
 }
 
 }  // namespace ablate::results

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/figure/depth.h"
+#include "server/results/analysed.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "storage/store.h"
@@ -26,9 +27,15 @@ absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* stor
                                                             std::optional<uint32_t> step,
                                                             const Cancelled& cancelled);
 
-// Those of the families that a report shows which some run of the experiment has.
+// Those of the families that a report shows which some run of the experiment has: of what training
+// recorded, and of each label of an analysis of gradients the most telling one.
 absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
-                                                          const std::string& experiment);
+                                                          const std::string& experiment,
+                                                          const LabelledResults& results);
+
+// INVALID_ARGUMENT in field `key`: no run has the family; names those that there are.
+absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
+                          const std::string& family);
 
 }  // namespace ablate::results
 

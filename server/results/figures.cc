@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
@@ -13,6 +14,7 @@
 #include "server/report/figure/layout.h"
 #include "server/report/figure/render.h"
 #include "server/report/figure/style.h"
+#include "server/results/analysed.h"
 #include "server/results/depth.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
@@ -84,24 +86,48 @@ absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
 struct Plan {
   const figure::Kind* kind = nullptr;
   figure::Input input;
-  absl::Status unread;  // why its curves or metrics by block can't be drawn
+  std::string name;     // distinct in a report: letters, digits and hyphens
+  absl::Status unread;  // why its curves, metrics by block or arrays can't be drawn
 };
 
-// One a kind, but of kinds by block one a family in `families`.
-std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::string>& families) {
+// Keys of a kind's figures: of metrics by block one a family in `families`, of analyses one a
+// label, else one.
+std::vector<std::string> KeysOf(const figure::Kind& kind, const std::vector<std::string>& families,
+                                const LabelledResults& results) {
+  if (kind.reads == figure::Reads::kBlocks) return families;
+  if (kind.reads == figure::Reads::kAnalysis) return results.LabelsFor(kind);
+  return {std::string(kind.key)};
+}
+
+// Adds the name of a kind's figure to those that there are; a second one is told by its key.
+std::string NameOf(const figure::Kind& kind, const std::string& key, std::set<std::string>* names) {
+  std::string name(kind.name);
+  if (key != kind.key) absl::StrAppend(&name, "-", key);
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); }, '-');
+  std::string distinct = name;
+  for (int i = 2; !names->insert(distinct).second; ++i) distinct = absl::StrCat(name, "-", i);
+  return distinct;
+}
+
+std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::string>& families,
+                          const LabelledResults& results) {
   std::vector<Plan> plans;
   const report::Comparison& comparison = compared.comparison;
   const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
+  std::set<std::string> names;
   for (const figure::Kind* kind : figure::KindsInReport(comparison)) {
-    const std::vector<std::string> own = {std::string(kind->key)};
-    for (const std::string& key : kind->by_block ? families : own) {
+    for (const std::string& key : KeysOf(*kind, families, results)) {
       Plan plan;
       plan.kind = kind;
       plan.input = InputOf(compared, *kind);
       plan.input.key = key;
-      const bool multiples = many && (kind->reduce != nullptr || kind->by_block);
+      const bool multiples = many && kind->reads != figure::Reads::kComparison &&
+                             kind->reads != figure::Reads::kWindows;
       // Small multiples need the width.
       if (kind->wide || multiples) plan.input.width = figure::kDoubleWidth;
+      plan.name = NameOf(*kind, key, &names);
       plans.push_back(std::move(plan));
     }
   }
@@ -126,6 +152,31 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
   return absl::OkStatus();
 }
 
+// Gives a plan of metrics by block or of an analysis what it draws.
+absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
+                            const LabelledResults& results, const Cancelled& cancelled,
+                            Plan* plan) {
+  if (plan->kind->reads == figure::Reads::kBlocks) {
+    auto depth = ReadDepth(store, compared, plan->input.key, std::nullopt, cancelled);
+    if (absl::IsResourceExhausted(depth.status())) plan->unread = depth.status();
+    if (!depth.ok()) return plan->unread.ok() ? depth.status() : absl::OkStatus();
+    plan->input.depth = *std::move(depth);
+  }
+  if (plan->kind->reads == figure::Reads::kAnalysis) {
+    auto analysed = results.Read(compared, *plan->kind, plan->input.key, std::nullopt, cancelled);
+    // Arrays that can't be read leave the rest of the page as it is.
+    const bool unread = absl::IsResourceExhausted(analysed.status()) ||
+                        absl::IsDataLoss(analysed.status()) || absl::IsNotFound(analysed.status());
+    if (unread) plan->unread = analysed.status();
+    if (!analysed.ok()) return unread ? absl::OkStatus() : analysed.status();
+    plan->input.analysed = *std::move(analysed);
+    // Maps of several settings stand beside each other.
+    const bool maps = !plan->input.analysed.form->every_seed;
+    if (maps && compared.rows.size() > 1) plan->input.width = figure::kDoubleWidth;
+  }
+  return absl::OkStatus();
+}
+
 // In a page there is no field that a message could be about.
 std::string Missing(const absl::Status& status) {
   absl::string_view why = status.message();
@@ -135,14 +186,24 @@ std::string Missing(const absl::Status& status) {
 
 html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   html::Figure figure;
-  // A kind's second figure is told by its key.
-  const bool second = plan.input.key != plan.kind->key;
-  figure.name = absl::StrCat(plan.kind->name, second ? "-" : "", second ? plan.input.key : "");
+  figure.name = plan.name;
   figure.title = std::string(plan.kind->title);
-  if (plan.kind->by_block) {
-    absl::StrAppend(&figure.title, ": ", figure::NameOfFamily(plan.input.key).text);
+  if (plan.kind->reads == figure::Reads::kBlocks) {
+    const std::string& family = plan.input.key;
+    absl::StrAppend(&figure.title, ": ", figure::NameOfFamily(family).text);
+    // Of an analysis its label stands before what it is called.
+    const size_t label = family.find('/');
+    if (label != std::string::npos) {
+      absl::StrAppend(&figure.title, " (", family.substr(0, label), ")");
+    }
   }
-  figure.caption = plan.kind->caption(plan.input);
+  if (plan.kind->reads == figure::Reads::kAnalysis) {
+    absl::StrAppend(&figure.title, ": ", plan.input.key);
+  }
+  // There is nothing to say of an analysis that was not read.
+  const bool known =
+      plan.kind->reads != figure::Reads::kAnalysis || figure::HasSeeds(plan.input.analysed);
+  if (known) figure.caption = plan.kind->caption(plan.input);
   figure.wide = plan.input.width > figure::kColumnWidth;
   auto drawing = plan.unread.ok() ? figure::Draw(*plan.kind, plan.input)
                                   : absl::StatusOr<figure::Drawing>(plan.unread);
@@ -163,16 +224,28 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
                                            const Cancelled& cancelled) {
   figure::Input input = InputOf(compared, kind);
   input.width = options.width;
-  if (kind.reduce != nullptr) {
-    if (!options.key.empty()) input.key = options.key;
+  // Of kinds without a key of their own it is the compared metric.
+  if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
+  if (kind.reads == figure::Reads::kCurves) {
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
   }
-  if (kind.by_block) {
-    if (!options.key.empty()) input.key = options.key;
+  if (kind.reads == figure::Reads::kBlocks) {
     auto depth = ReadDepth(store, compared, input.key, options.step, cancelled);
     if (!depth.ok()) return depth.status();
+    const bool any = std::any_of(depth->begin(), depth->end(),
+                                 [](const figure::DepthSetting& s) { return !s.seeds.empty(); });
+    if (!any && !options.key.empty()) {
+      return NoSuchFamily(store, compared.grid.record.id, options.key);
+    }
     input.depth = *std::move(depth);
+  }
+  if (kind.reads == figure::Reads::kAnalysis) {
+    const auto results = LabelledResults::Load(store, compared.grid.record.id);
+    if (!results.ok()) return results.status();
+    auto analysed = results->Read(compared, kind, input.key, options.step, cancelled);
+    if (!analysed.ok()) return analysed.status();
+    input.analysed = *std::move(analysed);
   }
   return figure::Draw(kind, input);
 }
@@ -181,9 +254,11 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
                                                         const Cancelled& cancelled) {
-  const auto families = ReportedFamilies(store, compared.grid.record.id);
+  const auto results = LabelledResults::Load(store, compared.grid.record.id);
+  if (!results.ok()) return results.status();
+  const auto families = ReportedFamilies(store, compared.grid.record.id, *results);
   if (!families.ok()) return families.status();
-  std::vector<Plan> plans = PlansOf(compared, *families);
+  std::vector<Plan> plans = PlansOf(compared, *families, *results);
   std::set<std::string> keys;
   for (const Plan& plan : plans) {
     if (plan.kind->reduce != nullptr) keys.insert(plan.input.key);
@@ -192,17 +267,13 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
     if (!read.ok()) return read;
   }
-  for (Plan& plan : plans) {
-    if (!plan.kind->by_block) continue;
-    auto depth = ReadDepth(store, compared, plan.input.key, std::nullopt, cancelled);
-    if (absl::IsResourceExhausted(depth.status())) plan.unread = depth.status();
-    if (!depth.ok() && plan.unread.ok()) return depth.status();
-    if (depth.ok()) plan.input.depth = *std::move(depth);
-  }
   std::vector<html::Figure> figures;
-  for (const Plan& plan : plans) {
+  for (Plan& plan : plans) {
     if (cancelled()) return rpc::CallCancelled();
+    const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
+    if (!read.ok()) return read;
     figures.push_back(DrawPlan(plan, prefix));
+    plan.input.analysed = {};  // one at a time is in memory
   }
   return figures;
 }

@@ -17,14 +17,15 @@
 namespace ablate::results {
 
 struct FigureOptions {
-  std::string key;  // of the curves, or the family of metrics by block; "": the kind's own
-  std::optional<uint32_t> step;  // of metrics by block; without it the last one
+  // Of the curves, the family of metrics by block, or the analysis's label; "": the kind's own.
+  std::string key;
+  std::optional<uint32_t> step;  // of metrics by block and analyses; without it the last one
   double width = figure::kColumnWidth;
 };
 
 // The figure as data. Reads the curves setting by setting, so that memory is bounded by one
-// setting's; RESOURCE_EXHAUSTED if that is more than kMaxCurvePoints. Errors as ReadDepth's
-// and figure::Draw's.
+// setting's; RESOURCE_EXHAUSTED if that is more than kMaxCurvePoints. Errors as ReadDepth's,
+// LabelledResults::Read's and figure::Draw's.
 // Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,

@@ -36,6 +36,8 @@ inline constexpr size_t kMaxNameBytes = 200;
 inline constexpr size_t kMaxDisplayNameBytes = 100;
 inline constexpr size_t kMaxCurvePoints = 10'000'000;  // of a setting's curves in a figure: 120 MB
 inline constexpr size_t kMaxBlockValues = 1'000'000;   // of a figure over depth: 64 MB
+inline constexpr size_t kMaxArrayValues = 10'000'000;  // of analyses in a figure: 80 MB
+inline constexpr uint64_t kMaxFigureArtifactBytes = 64 << 20;  // of one of them, all its arrays
 inline constexpr uint64_t kMaxDatasetBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 

@@ -106,14 +106,14 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
       absl::StrCat("inches from ", figure::kMinWidth, " to ", figure::kMaxWidth));
 }
 
-// Of kinds by block; nothing for the last step.
+// Of kinds that draw one step; nothing for the last one.
 absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& request,
                                                const figure::Kind& kind) {
   constexpr int32_t kLast = -1;
   if (!request.has_step()) return std::nullopt;
-  if (!kind.by_block) {
+  if (kind.reads != figure::Reads::kBlocks && kind.reads != figure::Reads::kAnalysis) {
     return rpc::InvalidField("step", absl::StrCat("the kind ", kind.name, " is of no single step"),
-                             "none, but in the kind depth");
+                             "none, but in depth and in kinds of analyses");
   }
   if (request.step() < kLast) {
     return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
@@ -142,7 +142,7 @@ absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest
   auto compared = results::CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0},
                                        results::AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();
-  if (kind->row_windows) {
+  if (kind->reads == figure::Reads::kWindows) {
     const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);
     if (!windows.ok()) return windows;
   }

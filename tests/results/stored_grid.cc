@@ -94,21 +94,21 @@ void StoredGrid::Send(const std::string& run, std::vector<storage::LeaseEvent> e
   for (const storage::Applied one : *applied) ASSERT_EQ(one, storage::Applied::kApplied);
 }
 
-storage::CheckpointEvent StoredGrid::Checkpoint(uint32_t step) {
-  const std::string bytes = "weights";
-  if (store_->blobs() == nullptr) return {step, storage::Sha256Hex(bytes), bytes.size()};
+std::string StoredGrid::Publish(const std::string& bytes) {
+  if (store_->blobs() == nullptr) return storage::Sha256Hex(bytes);
   auto writer = store_->blobs()->Create();
   EXPECT_TRUE(writer.ok() && (*writer)->Append(bytes).ok());
   auto pin = (*writer)->Publish("");
   EXPECT_TRUE(pin.ok()) << pin.status();
   pins_.push_back(*std::move(pin));
-  return {step, pins_.back()->sha256(), bytes.size()};
+  return pins_.back()->sha256();
 }
 
 void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool diverged) {
   const uint32_t steps = cells_[cell].steps;
+  const std::string weights = "weights";
   Send(Start(cell), {{"", 0, "", PointsOf(curves, steps)},
-                     {"", 0, "", Checkpoint(steps)},
+                     {"", 0, "", storage::CheckpointEvent{steps, Publish(weights), weights.size()}},
                      {"", 0, "", storage::FinishedEvent{diverged, steps}}});
 }
 
@@ -119,16 +119,20 @@ void StoredGrid::Report(const std::string& cell, const Curves& curves) {
 }
 
 void StoredGrid::Analyze(const std::string& cell, const std::string& label,
-                         const std::string& result) {
+                         const std::string& result, const std::string& request,
+                         const std::string& arrays) {
   storage::NewAnalysis analysis;
   analysis.id = absl::StrCat(label, "-", cell);
   analysis.signature = label;
+  analysis.request = request;
   analysis.subjects = {{cells_[cell].run, cells_[cell].steps}};
   analysis.labels = {{experiment_, label}};
   const auto created = store_->CreateAnalysis(analysis, 100);
   ASSERT_TRUE(created.ok()) << created.status();
   storage::AnalysisEnd end;
   end.result = result;
+  if (!arrays.empty()) end.artifact = Publish(arrays);
+  end.artifact_bytes = arrays.size();
   EXPECT_TRUE(store_->EndAnalysis(analysis.id, end).ok());
 }
 

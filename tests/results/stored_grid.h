@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/str_cat.h"
+#include "storage/blobs.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -52,20 +54,23 @@ class StoredGrid {
   void Report(const std::string& cell, const Curves& curves);
   void Fail(const std::string& cell);
   // An analysis of a finished run at its end, under a label that stands for it alone; with a result
-  // of these bytes, a v1::Analysis.
-  void Analyze(const std::string& cell, const std::string& label, const std::string& result);
+  // of these bytes, a v1::Analysis. `request` has kind and inputs, likewise; `arrays` are a file's
+  // bytes, of a store in a folder.
+  void Analyze(const std::string& cell, const std::string& label, const std::string& result,
+               const std::string& request = "", const std::string& arrays = "");
 
  private:
   // The cell's run under a lease of its own, started.
   std::string Start(const std::string& cell);
-  storage::CheckpointEvent Checkpoint(uint32_t step);
+  // Its hash.
+  std::string Publish(const std::string& bytes);
   void Send(const std::string& run, std::vector<storage::LeaseEvent> events);
 
   std::unique_ptr<storage::Store> store_;
   std::string experiment_;
   std::map<std::string, storage::CellRecord> cells_;
   uint64_t leases_ = 0;
-  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;
+  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;  // of what is published
 };
 
 }  // namespace ablate::results

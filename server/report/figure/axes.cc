@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -177,6 +178,18 @@ constexpr Known kFamilies[] = {
     {"alignment_ratio", "norm ratio to backprop", ""},
 };
 
+// Numbers by block of analyses.
+constexpr Known kNumbers[] = {
+    {"gradient", "gradient norm", ""},
+    {"gradient_ratio", "gradient norm by the last block's", ""},
+    {"parameter_gradient", "parameter gradient norm", ""},
+    {"relative_gradient", "gradient by parameter norm", ""},
+    {"cosine", "alignment with backprop", "cosine"},
+    {"norm_ratio", "norm ratio to backprop", ""},
+    {"r_mean", "share of the mean", ""},
+    {"r_radial", "radial share", ""},
+};
+
 const Known* Find(absl::Span<const Known> table, absl::string_view key) {
   for (const Known& known : table) {
     if (known.key == key) return &known;
@@ -203,7 +216,20 @@ MetricName NameOf(absl::string_view key) {
   return name;
 }
 
-MetricName NameOfFamily(absl::string_view family) { return NameIn(kFamilies, family); }
+MetricName NameOfFamily(absl::string_view family) {
+  const size_t label = family.find('/');
+  if (label == absl::string_view::npos) return NameIn(kFamilies, family);
+  // Of an analysis: LABEL/NUMBER, or LABEL/NUMBER/block.*.NORM.
+  const absl::string_view number = family.substr(label + 1);
+  const size_t place = number.find("/block.*.");
+  const Known* known = Find(kNumbers, number.substr(0, place));
+  if (known == nullptr) return {std::string(family), ""};
+  MetricName name{std::string(known->text), std::string(known->unit)};
+  if (place != absl::string_view::npos) {
+    absl::StrAppend(&name.text, " at ", number.substr(place + std::strlen("/block.*.")));
+  }
+  return name;
+}
 
 std::string AxisTitle(const MetricName& name) {
   std::string title = name.text;

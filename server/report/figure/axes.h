@@ -59,8 +59,8 @@ struct MetricName {
 // A key that is not known is its own name; "gradient norm at block.3" of `gradient/block.3`.
 MetricName NameOf(absl::string_view key);
 
-// Of a family of metrics by block: "gradient norm" of `gradient`. One that is not known is its own
-// name.
+// Of a family of metrics by block: "gradient norm" of `gradient` and of an analysis's
+// `flow/gradient`. One that is not known is its own name.
 MetricName NameOfFamily(absl::string_view family);
 
 // "Held-out loss (nats)": an axis's title.

@@ -141,8 +141,31 @@ Axis ValuesAxis(const Extent& values, ValueScale scale, size_t ticks) {
   return log ? LogAxis(values, kPad, ticks) : LinearAxis(values, kPad, ticks);
 }
 
-void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& shown,
-             size_t x_ticks, Panel* panel) {
+// Of places that are no steps: as far as means and seeds go.
+Axis PlacesAxis(const std::vector<const ReducedCurve*>& curves, PlaceScale scale, size_t ticks) {
+  Extent places;
+  for (const ReducedCurve* curve : curves) {
+    for (const double x : curve->x) places.Add(x);
+    for (const ThinLine& line : curve->seeds) {
+      for (const double x : line.x) places.Add(x);
+    }
+  }
+  if (scale != PlaceScale::kLogarithmic || places.empty()) return LinearAxis(places, 0, ticks);
+  Axis axis = LogAxis(places, 0, ticks);
+  // Numbers within a decade touch each other where there is room for few: powers of ten are left.
+  const auto within = [](const Tick& tick) {
+    const double exponent = std::log10(tick.at);
+    return std::abs(exponent - std::round(exponent)) > 1e-9;
+  };
+  if (axis.ticks.size() > 2 * ticks) {
+    axis.ticks.erase(std::remove_if(axis.ticks.begin(), axis.ticks.end(), within),
+                     axis.ticks.end());
+  }
+  return axis;
+}
+
+Axis StepsAxis(const std::vector<const ReducedCurve*>& curves, const CurvePanel& shown,
+               size_t x_ticks) {
   Extent steps;
   for (const ReducedCurve* curve : curves) {
     if (curve->converged + curve->diverged == 0) continue;
@@ -156,7 +179,13 @@ void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& s
     steps.Add(std::max(first, 0.0));
     steps.Add(last);
   }
-  panel->x = StepAxis(steps, x_ticks);
+  return StepAxis(steps, x_ticks);
+}
+
+void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& shown,
+             size_t x_ticks, Panel* panel) {
+  panel->x = shown.places == PlaceScale::kSteps ? StepsAxis(curves, shown, x_ticks)
+                                                : PlacesAxis(curves, shown.places, x_ticks);
   panel->y = ValuesAxis(ValuesOf(curves), shown.scale, TicksOver(panel->top - panel->bottom));
   panel->y.grid = true;
 }

@@ -14,6 +14,7 @@
 namespace ablate::figure {
 
 enum class ValueScale { kByValues, kLinear, kLogarithmic };  // the first: as ValueAxis chooses
+enum class PlaceScale { kSteps, kLinear, kLogarithmic };     // of what the curves are over
 
 struct CurvePanel {
   std::string title;   // may be empty if it is the only panel
@@ -21,6 +22,7 @@ struct CurvePanel {
   // Shows the last so many steps of what the settings have together; 0: all that their curves have.
   uint32_t last_steps = 0;
   ValueScale scale = ValueScale::kByValues;
+  PlaceScale places = PlaceScale::kSteps;
 };
 
 // Titles of the axes, and what is said below.

@@ -165,6 +165,27 @@ ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines) {
   return reduced;
 }
 
+void AddMean(double x, const std::vector<double>& values, bool log, ReducedCurve* curve) {
+  constexpr double kLeast = 1e-150, kMost = 1e150;
+  std::vector<double> scaled;
+  for (const double value : values) scaled.push_back(log ? std::log(value) : value);
+  const report::Summary summary = report::Summarize(scaled);
+  double mean = summary.mean.value, low = summary.interval.low, high = summary.interval.high;
+  // Equal values have no spread, but their mean is certain.
+  if (summary.interval.undefined == report::Undefined::kZeroVariance) low = high = mean;
+  if (log) {
+    mean = std::exp(mean);
+    low = std::exp(low);
+    high = std::exp(high);
+  }
+  // An interval so wide that an axis has no place for it.
+  if (log && !(low > kLeast && high < kMost)) low = high = kNone;
+  curve->x.push_back(x);
+  curve->mean.push_back(mean);
+  curve->low.push_back(low);
+  curve->high.push_back(high);
+}
+
 ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points) {
   const auto pick = [](const std::vector<double>& from, const std::vector<size_t>& indices) {
     std::vector<double> picked;

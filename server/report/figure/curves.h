@@ -69,6 +69,11 @@ SeedCurve Between(const SeedCurve& curve, uint32_t first_step, uint32_t last_ste
 // seeds too (up to kMaxSeedLines of them); those of diverged ones always.
 ReducedCurve ReduceSeeds(const std::vector<SeedCurve>& seeds, bool seed_lines);
 
+// Adds the mean of the values of several seeds at x, and its t interval: with `log` the geometric
+// mean and an interval of the logarithms. NaN where a value has no place in them; without an
+// interval where there is one value, or an interval that no axis has a place for.
+void AddMean(double x, const std::vector<double>& values, bool log, ReducedCurve* curve);
+
 // The same curve for a small panel: at most about `max_points` points of the mean and of each line.
 ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points);
 

@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/kinds.h"
@@ -24,8 +26,19 @@ namespace ablate::figure {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLeast = 1e-150, kMost = 1e150;
+constexpr absl::string_view kAnyBlock = "block.*";
 constexpr double kLogSpan = 100;  // a factor, as ValueAxis has it
+
+// What stands before and behind the block in the keys of a family.
+struct FamilyParts {
+  std::string before, behind;
+};
+
+FamilyParts PartsOf(absl::string_view family) {
+  const size_t at = family.find(kAnyBlock);
+  if (at == absl::string_view::npos) return {absl::StrCat(family, "/"), ""};
+  return {std::string(family.substr(0, at)), std::string(family.substr(at + kAnyBlock.size()))};
+}
 
 struct DepthData {
   bool log = false;  // logarithmic axis and geometric means
@@ -34,7 +47,6 @@ struct DepthData {
   size_t nonfinite = 0;                 // values that are left out
   size_t zeros = 0;                     // values that a logarithmic axis can't show
   std::optional<uint32_t> first, last;  // of the settings' steps
-  std::vector<std::string> without;     // settings that have no values
 };
 
 // Whether no value is negative and the positive ones span a factor of 100: a gradient that vanished
@@ -50,29 +62,6 @@ bool IsLogarithmic(const std::vector<DepthSetting>& settings) {
     }
   }
   return !positive.empty() && all.low() >= 0 && positive.high() / positive.low() >= kLogSpan;
-}
-
-// Adds the mean of the finite values at one position and its interval; geometric ones by `log`, of
-// which there are none where a value is 0.
-void AddPosition(uint32_t position, const std::vector<double>& values, bool log,
-                 ReducedCurve* curve) {
-  std::vector<double> scaled;
-  for (const double value : values) scaled.push_back(log ? std::log(value) : value);
-  const report::Summary summary = report::Summarize(scaled);
-  double mean = summary.mean.value, low = summary.interval.low, high = summary.interval.high;
-  // Equal values have no spread, but their mean is certain.
-  if (summary.interval.undefined == report::Undefined::kZeroVariance) low = high = mean;
-  if (log) {
-    mean = std::exp(mean);
-    low = std::exp(low);
-    high = std::exp(high);
-  }
-  // An interval so wide that an axis has no place for it.
-  if (log && !(low > kLeast && high < kMost)) low = high = kNone;
-  curve->x.push_back(position);
-  curve->mean.push_back(mean);
-  curve->low.push_back(low);
-  curve->high.push_back(high);
 }
 
 ReducedCurve ReduceDepth(const DepthSetting& setting, bool log, DepthData* data) {
@@ -93,7 +82,7 @@ ReducedCurve ReduceDepth(const DepthSetting& setting, bool log, DepthData* data)
     }
     if (setting.seeds.size() <= kMaxSeedLines) curve.seeds.push_back(std::move(line));
   }
-  for (const auto& [position, values] : by_position) AddPosition(position, values, log, &curve);
+  for (const auto& [position, values] : by_position) AddMean(position, values, log, &curve);
   if (by_position.empty()) return curve;
   curve.first_step = by_position.begin()->first;
   curve.last_step = by_position.rbegin()->first;
@@ -107,10 +96,7 @@ DepthData DataOf(const Input& input) {
   for (const DepthSetting& setting : input.depth) {
     data.settings.push_back(
         {setting.label, setting.style, {ReduceDepth(setting, data.log, &data)}});
-    if (setting.seeds.empty()) {
-      if (setting.converged > 0) data.without.push_back(setting.label);
-      continue;
-    }
+    if (setting.seeds.empty()) continue;
     const uint32_t step = setting.step.value_or(0);
     data.first = std::min(data.first.value_or(step), step);
     data.last = std::max(data.last.value_or(step), step);
@@ -125,16 +111,13 @@ std::string StepText(const DepthData& data) {
   return absl::StrCat("at the last step that all seeds of a setting have, ", first, " to ", last);
 }
 
-// "none 2 of 12"; of no setting: "".
-std::string DivergedText(const Input& input) {
-  std::vector<std::string> settings;
-  for (const DepthSetting& setting : input.depth) {
-    if (setting.diverged == 0) continue;
-    settings.push_back(absl::StrCat(ElideMiddle(setting.label, 0.8, kSmallSize), " ",
-                                    setting.diverged, " of ",
-                                    setting.diverged + setting.converged));
+std::vector<LeftOutRuns> LeftOutOf(const std::vector<DepthSetting>& settings) {
+  std::vector<LeftOutRuns> runs;
+  for (const DepthSetting& setting : settings) {
+    const bool without = setting.seeds.empty() && setting.converged > 0;
+    runs.push_back({setting.label, without, setting.converged, setting.diverged});
   }
-  return settings.empty() ? "" : report::Enumerated(settings, 6);
+  return runs;
 }
 
 std::string FootnoteOf(const Input& input, const DepthData& data) {
@@ -151,15 +134,8 @@ std::string FootnoteOf(const Input& input, const DepthData& data) {
     sentences.push_back(
         absl::StrCat(report::Counted(data.zeros, "value"), " of 0, where a line is interrupted"));
   }
-  if (!data.without.empty()) {
-    std::vector<std::string> labels;
-    for (const std::string& label : data.without) {
-      labels.push_back(ElideMiddle(label, 0.8, kSmallSize));
-    }
-    sentences.push_back(absl::StrCat("without values: ", report::Enumerated(labels, 6)));
-  }
-  if (const std::string diverged = DivergedText(input); !diverged.empty()) {
-    sentences.push_back(absl::StrCat("diverged, not in the mean: ", diverged));
+  for (std::string& text : LeftOutTexts(LeftOutOf(input.depth))) {
+    sentences.push_back(std::move(text));
   }
   const bool many = input.settings.size() > kMaxInOnePanel;
   return absl::StrCat(many ? MultiplesText(*input.comparison) : "", absl::StrJoin(sentences, "; "));
@@ -197,7 +173,8 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
   if (!data.last.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "key: no run that converged has points of ", text::CleanText(KeyAt(input.key, 1)),
-        " and the blocks behind it; `evaluation.record` asks for metrics by block"));
+        " and the blocks behind it; `evaluation.record` asks for metrics by block, "
+        "`ablate analyze` for those of analyses"));
   }
   drawn.settings = data.settings;
   CurvePanel panel;
@@ -220,7 +197,7 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
 std::string DepthCaption(const Input& input) {
   const DepthData data = DataOf(input);
   return absl::StrCat(
-      NameOfFamily(input.key).text, " (", input.key, "/block.0 and so on) over depth ",
+      NameOfFamily(input.key).text, " (", KeyAt(input.key, 1), " and so on) over depth ",
       StepText(data), ", the input at the left. The line is the ",
       data.log ? "geometric" : "arithmetic",
       " mean over the seeds that converged, the band its 95 % interval",
@@ -249,19 +226,34 @@ std::string DepthDescription(const Input& input) {
 }  // namespace
 
 std::string KeyAt(absl::string_view family, uint32_t position) {
-  return position == 0 ? absl::StrCat(family, "/embedding")
-                       : absl::StrCat(family, "/block.", position - 1);
+  const FamilyParts parts = PartsOf(family);
+  return position == 0 ? absl::StrCat(parts.before, "embedding")
+                       : absl::StrCat(parts.before, "block.", position - 1, parts.behind);
 }
 
 std::optional<uint32_t> PositionOf(absl::string_view family, absl::string_view key) {
   if (key == KeyAt(family, 0)) return 0;
+  const FamilyParts parts = PartsOf(family);
   uint32_t block = 0;
   absl::string_view rest = key;
-  const bool read = absl::ConsumePrefix(&rest, family) && absl::ConsumePrefix(&rest, "/block.") &&
-                    absl::SimpleAtoi(rest, &block) && block < UINT32_MAX;
+  const bool read = absl::ConsumePrefix(&rest, parts.before) &&
+                    absl::ConsumePrefix(&rest, "block.") &&
+                    absl::ConsumeSuffix(&rest, parts.behind) && absl::SimpleAtoi(rest, &block) &&
+                    block < UINT32_MAX;
   // Only as it is written: "block.03" is no block.
   if (!read || key != KeyAt(family, block + 1)) return std::nullopt;
   return block + 1;
+}
+
+std::optional<std::string> FamilyOf(absl::string_view key) {
+  constexpr absl::string_view kFirst = "/block.0";
+  const size_t at = key.find(kFirst);
+  if (at == absl::string_view::npos || at == 0) return std::nullopt;
+  const absl::string_view before = key.substr(0, at), behind = key.substr(at + kFirst.size());
+  if (behind.empty()) return std::string(before);
+  // Otherwise it is a block such as block.03, or of several blocks.
+  if (behind[0] != '.' || absl::StrContains(behind, "block.")) return std::nullopt;
+  return absl::StrCat(before, "/", kAnyBlock, behind);
 }
 
 // A metric by block at one step: mean and band of each setting, from the input to its last block.
@@ -273,8 +265,8 @@ constexpr Kind kDepth = {
         "seeds as thin lines",
     .key = "gradient",
     .wide = false,
-    .row_windows = false,
-    .by_block = true,
+    .reads = Reads::kBlocks,
+    .forms = {},
     .wanted = [](const report::Comparison&) { return true; },
     .reduce = nullptr,
     .draw = DrawDepth,

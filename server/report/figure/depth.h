@@ -29,11 +29,18 @@ struct DepthSetting {
   size_t diverged = 0;           // likewise; they are in no mean
 };
 
+// A family of metrics by block is what their keys have in common: `gradient` of gradient/block.0,
+// gradient/block.1 and so on, or with block.* in the place of the block what has more behind it,
+// such as norm_jacobian/r_radial/block.*.attention_norm.
+
 // The metric of a family at a position: "gradient/embedding", "gradient/block.0".
 std::string KeyAt(absl::string_view family, uint32_t position);
 
 // The position that `key` is the family's metric at; nothing if it is none of the family.
 std::optional<uint32_t> PositionOf(absl::string_view family, absl::string_view key);
+
+// The family that the key is the first block's metric of; nothing if it is no such metric.
+std::optional<std::string> FamilyOf(absl::string_view key);
 
 }  // namespace ablate::figure
 

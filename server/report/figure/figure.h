@@ -51,7 +51,13 @@ struct Strokes {
   double width = 0.9;
 };
 
-using Layer = std::variant<Line, Band, Points, Strokes>;
+// A map: cell (column, row) reaches from x[column] to x[column + 1] and from y[row] to y[row + 1].
+struct Cells {
+  std::vector<double> x, y;   // edges, ascending
+  std::vector<Color> colors;  // row by row from y[0]; one that is invisible leaves a hole
+};
+
+using Layer = std::variant<Line, Band, Points, Strokes, Cells>;
 
 struct Tick {
   double at = 0;

@@ -13,8 +13,8 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss,        &kWindows, &kCurves, &kForest,
-                                  &kSensitivity, &kSummary, &kDepth};
+constexpr const Kind* kKinds[] = {&kLoss,    &kWindows, &kCurves,    &kForest,      &kSensitivity,
+                                  &kSummary, &kDepth,   &kLandscape, &kEigenvalues, &kMatrix};
 
 }  // namespace
 
@@ -58,11 +58,24 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
     return absl::FailedPreconditionError(
         absl::StrCat("key: no run has points of ", text::CleanText(input.key), " yet"));
   }
+  if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analysed)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key: no run that converged has an analysis of the label ",
+                     text::CleanText(input.key), " yet"));
+  }
   absl::StatusOr<Drawing> drawing = kind.draw(input);
   if (!drawing.ok()) return drawing;
   drawing->figure.name = std::string(kind.name);
   drawing->figure.description = kind.description(input);
   return drawing;
+}
+
+std::string AnalysedTitle(const Input& input, absl::string_view what) {
+  std::vector<std::string> labels;
+  for (const AnalysedSetting& setting : input.analysed.settings) labels.push_back(setting.label);
+  constexpr size_t kNamed = 12;
+  return absl::StrCat(input.title, ": ", what, " (", input.key, ") of ",
+                      report::Enumerated(labels, kNamed));
 }
 
 std::string ChosenText(const report::Comparison& comparison) {

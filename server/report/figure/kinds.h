@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
+#include "server/report/figure/analysed.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/depth.h"
 #include "server/report/figure/figure.h"
@@ -29,12 +30,14 @@ struct Input {
   const report::Comparison* comparison = nullptr;  // never null
   // Axes of the grid that it compares; read by `sensitivity`.
   std::vector<report::Axis> axes;
-  std::string key;  // of the curves; of the kind `depth` the family of metrics by block
+  // Of the curves; the family of metrics by block; or the analysis's label.
+  std::string key;
   CurveOptions curves;
   std::vector<ReducedSetting> settings;  // of kinds that draw curves: reduced by the kind
   // Of the kind `summary`; null or without windows: the comparison's metric.
   const report::RowWindows* windows = nullptr;
-  std::vector<DepthSetting> depth;  // of the kind `depth`
+  std::vector<DepthSetting> depth;  // of kinds that read metrics by block
+  Analysed analysed;                // of kinds that read an analysis
   double width = 3.25;              // inches
   std::string title;                // of the experiment, for those who can't see the figure
 };
@@ -42,6 +45,15 @@ struct Input {
 struct Drawing {
   Figure figure;
   std::string csv;  // the numbers that are drawn
+};
+
+// Where what a kind shows comes from, beside the comparison.
+enum class Reads {
+  kComparison,  // nothing more
+  kWindows,     // Input::windows
+  kCurves,      // Input::settings, by `reduce`
+  kBlocks,      // Input::depth: in a report only if runs have such metrics
+  kAnalysis,    // Input::analysed: in a report one figure for each label of such an analysis
 };
 
 // All that there is to say about a kind. No member has a default, so that one that is forgotten is
@@ -52,8 +64,8 @@ struct Kind {
   absl::string_view help;   // what it shows, in a line: the row of docs/figures.md
   absl::string_view key;    // the default of Input::key; empty: shows the compared metric
   bool wide;                // takes the width of two columns in a report, behind all that do not
-  bool row_windows;         // shows Input::windows
-  bool by_block;            // shows Input::depth: in a report only if runs have such metrics
+  Reads reads;
+  absl::Span<const ArrayForm> forms;  // of kinds that read analyses: what they draw of them
   // Whether a report shows it: whether the comparison has anything for it.
   bool (*wanted)(const report::Comparison& comparison);
   // Reduces one setting's curves to what `draw` needs of it, so that only one setting's are in
@@ -61,14 +73,16 @@ struct Kind {
   std::vector<ReducedCurve> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
   // Called by Draw, which names and describes the figure.
   absl::StatusOr<Drawing> (*draw)(const Input& input);
-  // Sentences for a report: what is drawn and how; and what can be seen, for those who can't.
+  // Sentences for a report: what is drawn and how; and what can be seen, for those who can't. Of an
+  // analysis only once it was read.
   std::string (*caption)(const Input& input);
   std::string (*description)(const Input& input);
 };
 
 // To add a kind: a constant like these in a file of its own, and its place in the table of
 // kinds.cc.
-extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary, kDepth;
+extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary, kDepth, kLandscape,
+    kEigenvalues, kMatrix;
 
 // All kinds; none is null.
 absl::Span<const Kind* const> Kinds();
@@ -93,6 +107,9 @@ ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
 
 // What kinds share.
+
+// "names-norm: loss landscape (LABEL) of pre and post": the title of a figure of an analysis.
+std::string AnalysedTitle(const Input& input, absl::string_view what);
 
 // " Each setting's runs are those at its chosen lr."; "" where nothing is tuned.
 std::string ChosenText(const report::Comparison& comparison);

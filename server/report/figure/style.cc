@@ -1,6 +1,7 @@
 #include "server/report/figure/style.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -38,6 +39,25 @@ Color Tint(Color color, double share) {
 Color BandOf(Color color) { return {color.rgb, 0xC0}; }
 
 Color SeedLineOf(Color color) { return {color.rgb, 0xD0}; }
+
+Color MapColor(double share) {
+  static constexpr std::array<uint32_t, 10> kViridis = {0x440154, 0x482878, 0x3E4A89, 0x31688E,
+                                                        0x26828E, 0x1F9E89, 0x35B779, 0x6DCD59,
+                                                        0xB4DE2C, 0xFDE725};
+  // As many as an eye can tell apart, so that a map has few of them.
+  constexpr double kColors = 128;
+  if (std::isnan(share)) return kInvisible;
+  const double place =
+      std::round(std::clamp(share, 0.0, 1.0) * kColors) / kColors * (kViridis.size() - 1);
+  const size_t low = std::min(static_cast<size_t>(place), kViridis.size() - 2);
+  const double way = place - static_cast<double>(low);
+  Color color;
+  for (const int shift : {0, 8, 16}) {
+    const double from = (kViridis[low] >> shift) & 0xFF, to = (kViridis[low + 1] >> shift) & 0xFF;
+    color.rgb |= static_cast<uint32_t>(std::lround(from + way * (to - from))) << shift;
+  }
+  return color;
+}
 
 std::vector<size_t> StyleIndices(const report::Comparison& comparison) {
   const size_t rows = comparison.rows.size();

@@ -14,6 +14,7 @@ inline constexpr Color kInk{0x222222}, kSecondary{0x6E6E6E}, kAxisInk{0x4D4D4D},
 // In small multiples: the panel's own setting, its text, and the other settings.
 inline constexpr Color kOwn{0xD55E00}, kOwnText{0xC25600}, kOthers{0xC4C4C4};
 inline constexpr Color kWhite{0xFFFFFF};
+inline constexpr Color kInvisible{0xFFFFFF, 255};
 
 inline constexpr size_t kMaxInOnePanel = 6;  // settings; more become small multiples
 
@@ -36,6 +37,10 @@ Color Tint(Color color, double share = 0.45);
 // The colour of a band, and of seeds' lines.
 Color BandOf(Color color);
 Color SeedLineOf(Color color);
+
+// The colour of a map at a share of its scale, 0 to 1: viridis, which in grey goes from dark to
+// light. Invisible for NaN.
+Color MapColor(double share);
 
 // Of each of the comparison's rows: the index of its colour, the first baseline being 0.
 std::vector<size_t> StyleIndices(const report::Comparison& comparison);

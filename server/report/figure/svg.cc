@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -77,6 +78,15 @@ class Path {
     To(x0, y0);
     To(x1, y1);
     Lift();
+  }
+
+  void Box(double x, double y, double width, double height) {
+    Lift();
+    To(x, y);
+    Add('h', {width});
+    Add('v', {height});
+    Add('h', {-width});
+    Close();
   }
 
   void Circle(double x, double y, double radius) {
@@ -310,6 +320,31 @@ class Writer {
       if (AllFinite(ends)) path.Segment(ends[0], ends[1], ends[2], ends[3]);
     }
     WritePath(path, absl::StrCat(Stroke(strokes.color, strokes.width), clipped));
+  }
+
+  // Neighbours of one colour are one box, and all of a colour one path.
+  void WriteLayer(const Panel& panel, const Cells& cells, const std::string& clipped) {
+    // So far a box reaches under its neighbours, or a viewer that smooths edges shows white seams.
+    constexpr double kUnder = 0.3;
+    const size_t columns = cells.x.size() - 1;
+    std::map<uint32_t, Path> paths;
+    for (size_t row = 0; row + 1 < cells.y.size(); ++row) {
+      const double top = PanelY(panel, cells.y[row + 1]), bottom = PanelY(panel, cells.y[row]);
+      for (size_t first = 0, end = 0; first < columns; first = end) {
+        const Color color = cells.colors[row * columns + first];
+        for (end = first + 1; end < columns; ++end) {
+          const Color next = cells.colors[row * columns + end];
+          if (next.rgb != color.rgb || next.transparency != color.transparency) break;
+        }
+        if (color.transparency == kInvisible.transparency) continue;
+        const double left = PanelX(panel, cells.x[first]), right = PanelX(panel, cells.x[end]);
+        paths[color.rgb].Box(left, top, right - left + kUnder, bottom - top + kUnder);
+      }
+    }
+    for (const auto& [rgb, path] : paths) {
+      WritePath(path,
+                absl::StrCat(Paint("fill", {rgb}), " shape-rendering=\"crispEdges\"", clipped));
+    }
   }
 
   void WriteRule(const Rule& rule) {

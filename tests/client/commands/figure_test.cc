@@ -150,11 +150,11 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
   const std::string path = folder_ + "/a.svg";
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"forst"},
-       "KIND: \"forst\" is none of loss, windows, curves, forest, sensitivity, summary or depth; "
-       "did you mean forest?"},
+       "KIND: \"forst\" is none of loss, windows, curves, forest, sensitivity, summary, depth, "
+       "landscape, eigenvalues or matrix; did you mean forest?"},
       {{"loss or depth"},
-       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, sensitivity, summary or "
-       "depth"},
+       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, sensitivity, summary, "
+       "depth, landscape, eigenvalues or matrix"},
       {{"loss", "--width", "1.99"},
        "--width: \"1.99\" is none of column, double or a number of inches from 2 to 12"},
       {{"loss", "--width", "12.1"},

@@ -85,6 +85,38 @@ TEST(DepthKeysTest, AreReadAsTheyAreWritten) {
   }
 }
 
+TEST(DepthKeysTest, MayHaveTheBlockInTheirMiddle) {
+  const std::string family = "jacobian/r_radial/block.*.attention_norm";
+  EXPECT_EQ(KeyAt(family, 1), "jacobian/r_radial/block.0.attention_norm");
+  EXPECT_EQ(KeyAt("activations/mean/block.*.output", 0), "activations/mean/embedding");
+  EXPECT_THAT(PositionOf(family, "jacobian/r_radial/block.11.attention_norm"), Optional(12u));
+  for (const char* key :
+       {"jacobian/r_radial/block.1.feed_forward_norm", "jacobian/r_radial/block.attention_norm",
+        "jacobian/r_radial/block.1.attention_norm.x", "jacobian/r_radial/final_norm"}) {
+    EXPECT_EQ(PositionOf(family, key), std::nullopt) << key;
+  }
+}
+
+TEST(DepthKeysTest, NameTheirFamily) {
+  EXPECT_THAT(FamilyOf("flow/gradient/block.0"), Optional(std::string("flow/gradient")));
+  EXPECT_THAT(FamilyOf("e/entropy/block.0.head.2"),
+              Optional(std::string("e/entropy/block.*.head.2")));
+  for (const char* key : {"flow/gradient/block.1", "flow/gradient/block.03", "train/loss",
+                          "/block.0", "cka/cka/block.0.output/block.1.output"}) {
+    EXPECT_EQ(FamilyOf(key), std::nullopt) << key;
+  }
+}
+
+TEST_F(DepthTest, NamesWhatAnalysesGive) {
+  EXPECT_EQ(NameOfFamily("flow/gradient").text, "gradient norm");
+  EXPECT_EQ(NameOfFamily("jacobian/r_radial/block.*.attention_norm").text,
+            "radial share at attention_norm");
+  EXPECT_EQ(NameOfFamily("attention/entropy").text, "attention/entropy");
+  input_.key = "jacobian/r_radial/block.*.attention_norm";
+  Add("a", {{.2, .4}, {.3, .5}}, 1);
+  EXPECT_THAT(Drawn().csv, HasSubstr("jacobian/r_radial/block.1.attention_norm,a,100,2,,0.45,"));
+}
+
 TEST_F(DepthTest, HasGeometricMeansOnALogarithmicAxis) {
   Add("a", {{1e-4, 1}, {1e-2, 4}});
   const Drawing drawing = Drawn();

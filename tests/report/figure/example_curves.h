@@ -2,6 +2,7 @@
 #ifndef ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_
 #define ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -138,8 +139,76 @@ inline DepthSetting MakeDepth(const DepthShape& shape, size_t style) {
   return setting;
 }
 
-// Input over a comparison that outlives it, with curves, or metrics by block, of each of the
-// shapes.
+// What a run's analysis might give in a form: losses that rise from 2, eigenvalues that fall, sites
+// that differ more the further they are apart, queries that look back.
+inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_t style) {
+  Noise own(seed * 31 + style);
+  AnalysedSeed one;
+  one.seed = seed;
+  one.step = 1000;
+  one.number = 2;
+  const double steep = 1 + static_cast<double>(style % 5) + 0.2 * own();
+  const auto places = [&one](size_t points) {
+    for (size_t i = 0; i < points; ++i) {
+      one.places.push_back(2.0 * static_cast<double>(i) / static_cast<double>(points - 1) - 1);
+    }
+  };
+  if (form.axes == "direction,alpha") {
+    one.shape = {3, 21};
+    places(21);
+    for (size_t d = 0; d < 3; ++d) {
+      for (const double x : one.places) one.values.push_back(2 + (steep + 0.1 * own()) * x * x);
+    }
+  } else if (form.axes == "plane,alpha,beta") {
+    one.shape = {1, 15, 15};
+    places(15);
+    for (const double x : one.places) {
+      for (const double y : one.places) {
+        one.values.push_back(2 + 2 * steep * x * x + y * y + 0.8 * x * y);
+      }
+    }
+  } else if (form.array == "singular_values") {
+    one.shape = {64};
+    for (size_t i = 0; i < 64; ++i) {
+      one.values.push_back(std::pow(static_cast<double>(i + 1), -0.4 * steep) *
+                           std::exp(0.05 * own()));
+    }
+    std::sort(one.values.rbegin(), one.values.rend());
+  } else {
+    const size_t blocks = form.axes == "block,query,key" ? 2 : 1, side = 9;
+    const bool cka = form.array == "cka";
+    one.shape = {side, side};
+    if (form.axes == "block,query,key") one.shape.insert(one.shape.begin(), blocks);
+    for (size_t i = 0; i < blocks * side * side; ++i) {
+      const size_t row = i / side % side, column = i % side;
+      const double apart = std::abs(static_cast<double>(row) - static_cast<double>(column));
+      const double masked = column > row ? 0 : 1 / static_cast<double>(row + 1);
+      one.values.push_back(cka ? std::exp(-0.1 * steep * apart) : masked);
+    }
+  }
+  return one;
+}
+
+inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape>& shapes) {
+  Analysed analysed;
+  analysed.form = &form;
+  analysed.options = {{"direction", {"filter"}}, {"estimator", {"debiased"}}};
+  analysed.inputs = "at most 2,000 held-out tokens";
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    AnalysedSetting setting{
+        shapes[i].label, i, {}, shapes[i].seeds - shapes[i].diverging, shapes[i].diverging};
+    const size_t analysed_seeds =
+        form.every_seed ? setting.converged : std::min<size_t>(setting.converged, 1);
+    for (uint32_t seed = 42; seed < 42 + analysed_seeds; ++seed) {
+      setting.seeds.push_back(MakeAnalysedSeed(form, seed, i));
+    }
+    analysed.settings.push_back(std::move(setting));
+  }
+  return analysed;
+}
+
+// Input over a comparison that outlives it, with curves, metrics by block, or the first form of an
+// analysis, of each of the shapes.
 inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
                        const report::Comparison& comparison, const std::vector<CurveShape>& shapes,
                        double width) {
@@ -149,7 +218,8 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   input.title = "norm placement";
   input.key = std::string(kind.key);
   input.width = width;
-  for (size_t i = 0; kind.by_block && i < shapes.size(); ++i) {
+  if (kind.reads == Reads::kAnalysis) input.analysed = MakeAnalysed(kind.forms[0], shapes);
+  for (size_t i = 0; kind.reads == Reads::kBlocks && i < shapes.size(); ++i) {
     const uint32_t converged = shapes[i].seeds - shapes[i].diverging;
     input.depth.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
   }

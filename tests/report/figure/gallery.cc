@@ -144,6 +144,26 @@ int DrawDepths(const std::string& folder) {
   return 0;
 }
 
+// The forms of analyses that DrawAll does not draw: all but each kind's first.
+int DrawForms(const std::string& folder) {
+  const std::vector<CurveShape> shapes = {{"pre"}, {"post"}, {"none", 3, 2, 1000, 12, 2}};
+  const auto comparison = report::Compare(NormsGrid(2));
+  for (const Kind* kind : Kinds()) {
+    for (size_t form = 1; form < kind->forms.size(); ++form) {
+      for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
+        Input input = MakeInput(*kind, NormsGrid(2), *comparison, shapes, width);
+        input.analysed = MakeAnalysed(kind->forms[form], shapes);
+        const auto drawing = Draw(*kind, input);
+        if (!drawing.ok()) return 1;
+        const std::string path =
+            absl::StrCat(folder, "/form", form, "-", kind->name, "-", suffix, ".png");
+        if (!WritePng(path, drawing->figure).ok()) return 1;
+      }
+    }
+  }
+  return 0;
+}
+
 int DrawAll(const std::string& folder) {
   for (const Example& example : Examples()) {
     const auto comparison = report::Compare(example.grid);
@@ -159,6 +179,7 @@ int DrawAll(const std::string& folder) {
       }
     }
   }
+  if (const int failed = DrawForms(folder); failed != 0) return failed;
   return DrawDepths(folder);
 }
 

@@ -128,7 +128,12 @@ TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
         EXPECT_THAT(drawing.status().message(), HasSubstr("tuned"));
         continue;
       }
-      if (kind.by_block && example_.name == "all diverged") {
+      if (kind.reads == Reads::kAnalysis && example_.name == "all diverged") {
+        EXPECT_EQ(drawing.status().code(), absl::StatusCode::kFailedPrecondition);
+        EXPECT_THAT(drawing.status().message(), HasSubstr(kind.key));
+        continue;
+      }
+      if (kind.reads == Reads::kBlocks && example_.name == "all diverged") {
         EXPECT_EQ(drawing.status().code(), absl::StatusCode::kFailedPrecondition);
         EXPECT_THAT(drawing.status().message(), HasSubstr("evaluation.record"));
         continue;
@@ -147,6 +152,26 @@ TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
   }
 }
 
+TEST(KindTest, DrawsEveryFormOfItsAnalyses) {
+  const auto comparison = report::Compare(NormsGrid(2));
+  const std::vector<CurveShape> shapes = {{"pre"}, {"post"}, {"none", 3, 2, 9, 12, 2}};
+  for (const Kind* kind : Kinds()) {
+    for (const ArrayForm& form : kind->forms) {
+      for (const double width : kWidths) {
+        SCOPED_TRACE(absl::StrCat(kind->name, " ", form.array, " ", form.axes, " ", width));
+        Input input = MakeInput(*kind, NormsGrid(2), *comparison, shapes, width);
+        input.analysed = MakeAnalysed(form, shapes);
+        const auto drawing = Draw(*kind, input);
+        ASSERT_TRUE(drawing.ok()) << drawing.status();
+        EXPECT_THAT(Outside(drawing->figure), testing::IsEmpty());
+        EXPECT_THAT(Overlapping(drawing->figure), testing::IsEmpty());
+        EXPECT_THAT(kind->caption(input), HasSubstr("at step 1000"));
+        EXPECT_TRUE(Render(drawing->figure, Format::kPdf).ok());
+      }
+    }
+  }
+}
+
 // One text of the repository.
 std::string FileText(const std::string& path) {
   std::ifstream file(absl::StrCat(ABLATE_SOURCE, "/", path));
@@ -159,7 +184,10 @@ TEST(KindTest, LacksNothing) {
     EXPECT_EQ(FindKind(kind->name), kind);
     for (const absl::string_view text : {kind->name, kind->title, kind->help}) EXPECT_NE(text, "");
     EXPECT_TRUE(kind->wanted && kind->draw && kind->caption && kind->description);
-    EXPECT_EQ(!kind->key.empty(), kind->reduce != nullptr || kind->by_block);
+    EXPECT_EQ(!kind->key.empty(),
+              kind->reads != Reads::kComparison && kind->reads != Reads::kWindows);
+    EXPECT_EQ(kind->reduce != nullptr, kind->reads == Reads::kCurves);
+    EXPECT_EQ(!kind->forms.empty(), kind->reads == Reads::kAnalysis);
   }
 }
 
@@ -179,12 +207,15 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
     for (const Kind* kind : KindsInReport(*report::Compare(grid))) names.emplace_back(kind->name);
     return names;
   };
-  EXPECT_THAT(in_report(NormsGrid(2)), ElementsAre("loss", "forest", "sensitivity", "summary",
-                                                   "depth", "windows", "curves"));
+  EXPECT_THAT(in_report(NormsGrid(2)),
+              ElementsAre("loss", "forest", "sensitivity", "summary", "depth", "landscape",
+                          "eigenvalues", "matrix", "windows", "curves"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
-              ElementsAre("loss", "forest", "summary", "depth", "windows", "curves"));
+              ElementsAre("loss", "forest", "summary", "depth", "landscape", "eigenvalues",
+                          "matrix", "windows", "curves"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}})),
-              ElementsAre("loss", "summary", "depth", "windows", "curves"));
+              ElementsAre("loss", "summary", "depth", "landscape", "eigenvalues", "matrix",
+                          "windows", "curves"));
 }
 
 // Where people read which kinds there are: none of these sees the table.

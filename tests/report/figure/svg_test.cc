@@ -1,7 +1,5 @@
 // The SVG of a figure: labels are data, layers stand where their values say, and what has no place
 // is left out. And the files that are made of it.
-#include "server/report/figure/render.h"
-
 #include <fontconfig/fontconfig.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/report/compare/paired.h"
+#include "server/report/figure/render.h"
 
 namespace ablate::figure {
 namespace {
@@ -63,6 +62,18 @@ TEST(SvgTest, PutsLinesWhereTheirValuesStandAndBreaksThemAtGaps) {
               ElementsAre("<path stroke=\"#0072B2\" stroke-width=\"1.2\" "
                           "stroke-dasharray=\"7.2 1.8\" clip-path=\"url(#test-panel0)\" "
                           "d=\"M72 144L108 72M122 126L144 125.75\"/>"));
+}
+
+TEST(SvgTest, MakesOneBoxOfNeighbouringCellsOfAColourAndLeavesHoles) {
+  const Color red{0xFF0000}, blue{0x0000FF};
+  const Figure figure = WithLayers(
+      {Cells{{0, 10, 20, 30}, {0, 20, 40}, {red, red, blue, {0xFFFFFF, 255}, blue, red}}});
+  const std::string rest = " shape-rendering=\"crispEdges\" clip-path=\"url(#test-panel0)\" d=\"";
+  EXPECT_THAT(Paths(figure),
+              ElementsAre(absl::StrCat("<path fill=\"#0000FF\"", rest,
+                                       "M92 124h10.3v20.3h-10.3zM82 104h10.3v20.3h-10.3z\"/>"),
+                          absl::StrCat("<path fill=\"#FF0000\"", rest,
+                                       "M72 124h20.3v20.3h-20.3zM92 104h10.3v20.3h-10.3z\"/>")));
 }
 
 TEST(SvgTest, ClosesEachStretchOfABandForItself) {

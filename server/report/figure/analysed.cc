@@ -1,0 +1,64 @@
+#include "server/report/figure/analysed.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/layout.h"
+
+namespace ablate::figure {
+
+std::string OptionOf(const Analysed& analysed, const std::string& option) {
+  const auto found = analysed.options.find(option);
+  return found == analysed.options.end() || found->second.empty() ? "" : found->second[0];
+}
+
+bool HasSeeds(const Analysed& analysed) {
+  return std::any_of(analysed.settings.begin(), analysed.settings.end(),
+                     [](const AnalysedSetting& setting) { return !setting.seeds.empty(); });
+}
+
+std::string StepsText(const Analysed& analysed) {
+  uint32_t first = UINT32_MAX, last = 0;
+  for (const AnalysedSetting& setting : analysed.settings) {
+    for (const AnalysedSeed& seed : setting.seeds) {
+      first = std::min(first, seed.step);
+      last = std::max(last, seed.step);
+    }
+  }
+  if (first >= last) return absl::StrCat("at step ", last);
+  return absl::StrCat("at the last checkpoints that were analysed, steps ", first, " to ", last);
+}
+
+std::vector<std::string> LeftOutTexts(const std::vector<LeftOutRuns>& settings,
+                                      absl::string_view what) {
+  constexpr size_t kNamed = 6;
+  constexpr double kLabel = 0.8;  // inches
+  std::vector<std::string> without, diverged, texts;
+  for (const LeftOutRuns& setting : settings) {
+    const std::string label = ElideMiddle(setting.label, kLabel, kSmallSize);
+    if (setting.without) without.push_back(label);
+    if (setting.diverged == 0) continue;
+    diverged.push_back(
+        absl::StrCat(label, " ", setting.diverged, " of ", setting.diverged + setting.converged));
+  }
+  if (!without.empty()) {
+    texts.push_back(absl::StrCat("without values: ", report::Enumerated(without, kNamed)));
+  }
+  if (!diverged.empty()) {
+    texts.push_back(
+        absl::StrCat("diverged, not ", what, ": ", report::Enumerated(diverged, kNamed)));
+  }
+  return texts;
+}
+
+std::vector<LeftOutRuns> LeftOutOf(const Analysed& analysed) {
+  std::vector<LeftOutRuns> settings;
+  for (const AnalysedSetting& setting : analysed.settings) {
+    const bool without = setting.seeds.empty() && setting.converged > 0;
+    settings.push_back({setting.label, without, setting.converged, setting.diverged});
+  }
+  return settings;
+}
+
+}  // namespace ablate::figure

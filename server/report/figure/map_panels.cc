@@ -1,0 +1,194 @@
+#include "server/report/figure/map_panels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/style.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kMaxHeight = 9;   // of a page
+constexpr double kMostSide = 2.3;  // of a panel
+constexpr double kGap = 0.14;      // between panels
+constexpr double kBarGap = 0.1;    // from the last panel to the bar
+constexpr double kBarWidth = 0.1;
+constexpr double kBarRoom = 0.62;      // both and the bar's numbers
+constexpr double kNumberCell = 0.175;  // the narrowest cell that a number fits into
+constexpr double kBright = 0.47;       // the share of the scale from which writing on it is dark
+
+struct Layout {
+  size_t columns = 1, rows = 1;
+  double side = 1;  // of a panel
+  double foot = 0;  // below the lowest panels
+  double height = 1;
+};
+
+Layout LayoutOf(double width, size_t panels, size_t footnote) {
+  Layout layout;
+  const size_t most = width >= 5 ? 4 : 2;
+  layout.rows = (panels + most - 1) / most;
+  layout.columns = (panels + layout.rows - 1) / layout.rows;
+  const auto columns = static_cast<double>(layout.columns);
+  layout.side =
+      std::min((width - kLeft - kBarRoom - kEdge - kGap * (columns - 1)) / columns, kMostSide);
+  layout.foot = kBottom + kFootnoteLine * static_cast<double>(footnote);
+  layout.height = layout.foot + (layout.side + kTitleLine) * static_cast<double>(layout.rows);
+  return layout;
+}
+
+absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t footnote) {
+  size_t cells = 0;
+  for (const MapPanel& panel : panels) cells += panel.values.size();
+  if (cells > kMaxCells) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kind: maps of ", cells,
+                     " cells do not fit into this figure; allowed: at most ", kMaxCells));
+  }
+  if (LayoutOf(width, panels.size(), footnote).height <= kMaxHeight) return absl::OkStatus();
+  size_t most = panels.size();
+  while (most > 1 && LayoutOf(width, most, footnote).height > kMaxHeight) --most;
+  return absl::InvalidArgumentError(
+      absl::StrCat("kind: ", panels.size(), " maps do not fit into this figure; allowed: at most ",
+                   most, " at this width"));
+}
+
+// Where a value is on the scale, 0 to 1; NaN stays.
+double ShareOf(const ColorScale& scale, double value) {
+  const Axis& axis = scale.axis;
+  const double share = axis.log ? std::log(value / axis.low) / std::log(axis.high / axis.low)
+                                : (value - axis.low) / (axis.high - axis.low);
+  if (std::isnan(share)) return share;
+  const double clamped = std::clamp(share, 0.0, 1.0);
+  return scale.root ? std::sqrt(clamped) : clamped;
+}
+
+// ".83", "1", "−.02".
+std::string CellText(double value) {
+  if (value == std::round(value)) return absl::StrFormat("%d", std::lround(value));
+  return report::Plain(value, 2);
+}
+
+void AddNumbers(const MapPanel& map, const ColorScale& scale, const Panel& panel, Figure* figure) {
+  const size_t columns = map.x_edges.size() - 1;
+  const double cell = (panel.right - panel.left) / static_cast<double>(columns);
+  if (!map.numbers || cell < kNumberCell) return;
+  for (size_t i = 0; i < map.values.size(); ++i) {
+    if (!std::isfinite(map.values[i])) continue;
+    const size_t row = i / columns, column = i % columns;
+    const double x = XInches(panel, (map.x_edges[column] + map.x_edges[column + 1]) / 2);
+    const double y = YInches(panel, (map.y_edges[row] + map.y_edges[row + 1]) / 2);
+    const bool dark = ShareOf(scale, map.values[i]) > kBright;
+    figure->texts.push_back(
+        {x, y, CellText(map.values[i]), kSmallSize, dark ? kInk : kWhite, Align::kCenter});
+  }
+}
+
+void AddFrame(const Panel& panel, Figure* figure) {
+  const double xs[] = {panel.left, panel.right}, ys[] = {panel.bottom, panel.top};
+  for (const double y : ys) {
+    figure->rules.push_back({panel.left, y, panel.right, y, kAxisInk, 0.6, {}});
+  }
+  for (const double x : xs) {
+    figure->rules.push_back({x, panel.bottom, x, panel.top, kAxisInk, 0.6, {}});
+  }
+}
+
+void BlankLabels(Axis* axis) {
+  for (Tick& tick : axis->ticks) tick.label.clear();
+}
+
+// Numbers across that would reach into a neighbour.
+void BlankBetween(bool before, bool behind, Panel* panel) {
+  for (Tick& tick : panel->x.ticks) {
+    const double at = XInches(*panel, tick.at), half = TextWidth(tick.label, kLabelSize) / 2;
+    const bool left = before && at - half < panel->left - kGap / 3;
+    const bool right = behind && at + half > panel->right + kGap / 3;
+    if (left || right) tick.label.clear();
+  }
+}
+
+// The scale, with its numbers at the right.
+void AddBar(const ColorScale& scale, double left, double bottom, double top, Figure* figure) {
+  constexpr size_t kSteps = 128;
+  Panel bar;
+  bar.left = left;
+  bar.right = left + kBarWidth;
+  bar.bottom = bottom;
+  bar.top = top;
+  bar.x.line = bar.y.line = false;
+  Cells cells;
+  cells.x = {0, 1};
+  for (size_t i = 0; i <= kSteps; ++i) {
+    cells.y.push_back(static_cast<double>(i) / kSteps);
+    if (i < kSteps) cells.colors.push_back(MapColor((static_cast<double>(i) + 0.5) / kSteps));
+  }
+  bar.layers.push_back(std::move(cells));
+  AddFrame(bar, figure);
+  for (const Tick& tick : scale.axis.ticks) {
+    const double y = bottom + ShareOf(scale, tick.at) * (top - bottom);
+    figure->rules.push_back({bar.right, y, bar.right + 0.035, y, kAxisInk, 0.6, {}});
+    figure->texts.push_back({bar.right + 0.06, y, tick.label, kLabelSize, kInk});
+  }
+  figure->panels.push_back(std::move(bar));
+  const double room = kBarRoom - kBarGap + kBarWidth;
+  const std::string title = ElideMiddle(scale.title, room, kLabelSize);
+  const double right = left - kBarGap + kBarRoom;
+  // Over the bar, but not beyond the figure.
+  const double x = std::min(left, right - TextWidth(title, kLabelSize));
+  figure->texts.push_back({x, top + 0.1, title, kLabelSize, kInk});
+}
+
+}  // namespace
+
+absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
+                                const MapWords& words, double width) {
+  const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
+  if (absl::Status fits = CheckFits(panels, width, footnote.size()); !fits.ok()) return fits;
+  const Layout layout = LayoutOf(width, panels.size(), footnote.size());
+  Figure figure;
+  figure.width = width;
+  figure.height = layout.height;
+  const double pitch = layout.side + kTitleLine;
+  const double top = layout.foot + pitch * static_cast<double>(layout.rows) - kTitleLine;
+  double right = kLeft;
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const MapPanel& map = panels[i];
+    const size_t row = i / layout.columns, column = i % layout.columns;
+    Panel panel;
+    panel.left = kLeft + (layout.side + kGap) * static_cast<double>(column);
+    panel.right = panel.left + layout.side;
+    panel.top = top - pitch * static_cast<double>(row);
+    panel.bottom = panel.top - layout.side;
+    panel.x = map.x;
+    panel.y = map.y;
+    // Numbers stand at the left column and below the lowest panels.
+    if (i + layout.columns < panels.size()) BlankLabels(&panel.x);
+    if (column > 0) BlankLabels(&panel.y);
+    BlankBetween(column > 0, column + 1 < layout.columns, &panel);
+    Cells cells{map.x_edges, map.y_edges, {}};
+    for (const double value : map.values) cells.colors.push_back(MapColor(ShareOf(scale, value)));
+    panel.layers.push_back(std::move(cells));
+    panel.layers.insert(panel.layers.end(), map.over.begin(), map.over.end());
+    AddFrame(panel, &figure);
+    AddNumbers(map, scale, panel, &figure);
+    // The last column leaves the place above the bar to the scale's title.
+    figure.texts.push_back({panel.left, panel.top + 0.1,
+                            ElideMiddle(map.label, layout.side - 0.08, kLabelSize, true),
+                            kLabelSize, map.color, Align::kLeft, true});
+    right = std::max(right, panel.right);
+    figure.panels.push_back(std::move(panel));
+  }
+  AddBar(scale, right + kBarGap, layout.foot, top, &figure);
+  AddXTitle(kLeft, right, layout.foot - 0.32, words.x, &figure);
+  AddYTitle(0.12, layout.foot, top, words.y, &figure);
+  AddFootnote(footnote, &figure);
+  return figure;
+}
+
+}  // namespace ablate::figure

@@ -1,0 +1,273 @@
+// Square maps of an analysis: how similar sites are, and where queries look; a panel a setting.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/map_panels.h"
+#include "server/report/figure/style.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kMostTicks = 10;
+
+constexpr ArrayForm kForms[] = {{"cka", "cka", "representation,other", "", "", false},
+                                {"attention", "model_map", "query,key", "", "", false},
+                                {"attention", "layer_maps", "block,query,key", "", "", false}};
+
+bool IsCka(const Input& input) { return input.analysed.form->analysis == kForms[0].analysis; }
+
+// A square part of a run's array.
+struct Square {
+  const AnalysedSetting* setting = nullptr;
+  const AnalysedSeed* seed = nullptr;
+  size_t block = 0;  // of several, counted from 0
+  size_t side = 0;
+
+  double At(size_t row, size_t column) const {
+    return seed->values[(block * side + row) * side + column];
+  }
+};
+
+// Of each setting's lowest seed; FAILED_PRECONDITION if one is no square.
+absl::StatusOr<std::vector<Square>> SquaresOf(const Input& input) {
+  std::vector<Square> squares;
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    if (setting.seeds.empty()) continue;
+    const AnalysedSeed& seed = setting.seeds[0];
+    const size_t n = seed.shape.size();
+    if (seed.shape[n - 1] != seed.shape[n - 2]) {
+      return absl::FailedPreconditionError(absl::StrCat("key: the map of ", setting.label, " has ",
+                                                        seed.shape[n - 2], " rows and ",
+                                                        seed.shape[n - 1], " columns"));
+    }
+    const size_t blocks = n > 2 ? seed.shape[0] : 1;
+    for (size_t block = 0; block < blocks; ++block) {
+      squares.push_back({&setting, &seed, block, seed.shape[n - 1]});
+    }
+  }
+  return squares;
+}
+
+// Names of what a CKA compares, as far as they are known: the sites that were asked for, else the
+// embedding and every block's output.
+std::vector<std::string> SiteNames(const Input& input, size_t sites) {
+  const auto asked = input.analysed.options.find("sites");
+  if (asked != input.analysed.options.end() && asked->second.size() == sites) return asked->second;
+  std::vector<std::string> names = {"embedding"};
+  while (names.size() < sites) {
+    names.push_back(absl::StrCat("block.", names.size() - 1, ".output"));
+  }
+  return names;
+}
+
+bool HasDefaultSites(const Input& input) { return OptionOf(input.analysed, "sites").empty(); }
+
+// A tick in the middle of each cell, or of every second, fifth, … one. `first` is the number of the
+// first; `down` has it at the top.
+Axis CellsAxis(size_t cells, size_t first, bool down) {
+  Axis axis;
+  axis.low = 0;
+  axis.high = static_cast<double>(cells);
+  size_t stride = 1;
+  for (const size_t wider : {2, 5, 10, 20, 50, 100, 200}) {
+    if ((cells + stride - 1) / stride > kMostTicks) stride = wider;
+  }
+  for (size_t i = 0; i < cells; i += stride) {
+    const double at = static_cast<double>(i) + 0.5;
+    axis.ticks.push_back({down ? axis.high - at : at, absl::StrCat(i + first)});
+  }
+  return axis;
+}
+
+// Whether no query looks at a key behind it.
+bool IsCausal(const Square& square) {
+  for (size_t row = 0; row < square.side; ++row) {
+    for (size_t column = row + 1; column < square.side; ++column) {
+      if (square.At(row, column) != 0) return false;
+    }
+  }
+  return square.side > 1;
+}
+
+struct Found {
+  size_t below = 0, above = 0;  // values beyond the scale
+  size_t holes = 0;
+  bool causal = false;
+};
+
+MapPanel PanelOf(const Input& input, const Square& square, Found* found) {
+  const bool cka = IsCka(input);
+  const bool causal = !cka && IsCausal(square);
+  found->causal = found->causal || causal;
+  MapPanel panel;
+  panel.label = square.setting->label;
+  if (square.seed->shape.size() > 2) absl::StrAppend(&panel.label, ", block.", square.block);
+  panel.color = StyleOf(square.setting->style).text;
+  const size_t first = cka && HasDefaultSites(input) ? 0 : 1;
+  panel.x = CellsAxis(square.side, first, false);
+  // Sites go up as blocks do; queries go down as text does.
+  panel.y = CellsAxis(square.side, first, !cka);
+  for (size_t i = 0; i <= square.side; ++i) panel.x_edges.push_back(static_cast<double>(i));
+  panel.y_edges = panel.x_edges;
+  panel.numbers = cka;
+  for (size_t i = 0; i < square.side; ++i) {
+    const size_t row = cka ? i : square.side - 1 - i;
+    for (size_t column = 0; column < square.side; ++column) {
+      const double value = square.At(row, column);
+      const bool masked = causal && column > row;
+      panel.values.push_back(std::isfinite(value) && !masked ? value : kNone);
+      found->holes += std::isfinite(value) ? 0 : 1;
+      found->below += value < 0 ? 1 : 0;
+      found->above += value > 1 + 1e-9 ? 1 : 0;
+    }
+  }
+  return panel;
+}
+
+ColorScale ScaleOf(const Input& input) {
+  ColorScale scale;
+  scale.root = !IsCka(input);
+  scale.title = scale.root ? "Weight" : "CKA";
+  const std::vector<double> ticks = scale.root ? std::vector<double>{0, .01, .05, .1, .25, .5, 1}
+                                               : std::vector<double>{0, .25, .5, .75, 1};
+  for (const double tick : ticks) scale.axis.ticks.push_back({tick, ShortNumber(tick)});
+  return scale;
+}
+
+// "1: embedding, 2: block.0.attention.output", where numbers alone don't say it.
+std::string SitesText(const Input& input, size_t sites) {
+  std::vector<std::string> texts;
+  const std::vector<std::string> names = SiteNames(input, sites);
+  for (size_t i = 0; i < names.size(); ++i) texts.push_back(absl::StrCat(i + 1, ": ", names[i]));
+  return report::Enumerated(texts, 12);
+}
+
+std::string FootnoteOf(const Input& input, const std::vector<Square>& squares, const Found& found) {
+  std::vector<std::string> sentences = {absl::StrCat(
+      StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
+  if (IsCka(input)) {
+    sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
+    if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
+  } else {
+    sentences.emplace_back("mean over heads; query tokens from top to bottom");
+  }
+  if (found.causal) sentences.emplace_back("white: keys that a query may not look at");
+  if (found.below > 0) {
+    sentences.push_back(
+        absl::StrCat(report::Counted(found.below, "value"), " below 0 in 0's colour"));
+  }
+  if (found.above > 0) {
+    sentences.push_back(
+        absl::StrCat(report::Counted(found.above, "value"), " above 1 in 1's colour"));
+  }
+  if (found.holes > 0) {
+    sentences.push_back(absl::StrCat("white: ", found.holes, " undefined"));
+  }
+  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
+    sentences.push_back(std::move(text));
+  }
+  return absl::StrJoin(sentences, "; ");
+}
+
+std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
+  std::string csv = "label,setting,step,seed,block,row,column,value\n";
+  for (const Square& square : squares) {
+    const std::vector<std::string> names =
+        IsCka(input) ? SiteNames(input, square.side) : std::vector<std::string>();
+    const auto name = [&](size_t i) { return names.empty() ? absl::StrCat(i) : CsvText(names[i]); };
+    const bool blocks = square.seed->shape.size() > 2;
+    for (size_t row = 0; row < square.side; ++row) {
+      for (size_t column = 0; column < square.side; ++column) {
+        AddCsvRow(
+            {CsvText(input.key), CsvText(square.setting->label), absl::StrCat(square.seed->step),
+             absl::StrCat(square.seed->seed), blocks ? absl::StrCat(square.block) : "", name(row),
+             name(column), CsvNumber(square.At(row, column))},
+            &csv);
+      }
+    }
+  }
+  return csv;
+}
+
+absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
+  const auto squares = SquaresOf(input);
+  if (!squares.ok()) return squares.status();
+  std::vector<MapPanel> panels;
+  Found found;
+  for (const Square& square : *squares) panels.push_back(PanelOf(input, square, &found));
+  MapWords words = {"Key token", "Query token", FootnoteOf(input, *squares, found)};
+  if (IsCka(input)) {
+    words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
+  }
+  auto figure = DrawMaps(panels, ScaleOf(input), words, input.width);
+  if (!figure.ok()) return figure.status();
+  figure->title = AnalysedTitle(input, IsCka(input) ? "similarity of sites" : "attention");
+  return Drawing{*std::move(figure), MatrixCsv(input, *squares)};
+}
+
+std::string MatrixCaption(const Input& input) {
+  const std::string of =
+      absl::StrCat(" Of each setting the lowest analysed seed that converged, ",
+                   StepsText(input.analysed), ", all on one scale of colours; computed on ",
+                   input.analysed.inputs, ".", ChosenText(*input.comparison));
+  if (!IsCka(input)) {
+    return absl::StrCat("Weights of attention, as the mean over heads",
+                        input.analysed.form->array == kForms[1].array ? " and blocks" : "",
+                        ": what each query token gives to each key token, colours by the root of "
+                        "the weight.",
+                        of);
+  }
+  return absl::StrCat("Linear CKA (", OptionOf(input.analysed, "estimator"),
+                      ") of every two sites of one model, from 0 to 1.", of);
+}
+
+// Of each setting what is smallest beside the diagonal, or how much goes to the first key.
+std::string MatrixDescription(const Input& input) {
+  const auto squares = SquaresOf(input);
+  std::vector<std::string> texts;
+  if (!squares.ok()) return "";
+  for (const Square& square : *squares) {
+    Extent extent;
+    for (size_t row = 0; row < square.side; ++row) {
+      for (size_t column = 0; column < row; ++column) extent.Add(square.At(row, column));
+    }
+    if (extent.empty()) continue;
+    texts.push_back(absl::StrCat(square.setting->label, " ", report::Plain(extent.low(), 3), " to ",
+                                 report::Plain(extent.high(), 3)));
+  }
+  return absl::StrCat("Values below the diagonal: ", report::Enumerated(texts, 12), ".");
+}
+
+}  // namespace
+
+constexpr Kind kMatrix = {
+    .name = "matrix",
+    .title = "Maps",
+    .help =
+        "an analysis cka or attention as maps on one scale, one a setting: how similar its sites "
+        "are, or where its tokens look (of the model's map, or of each layer's)",
+    .key = "cka",
+    .wide = false,
+    .reads = Reads::kAnalysis,
+    .forms = kForms,
+    .wanted = [](const report::Comparison&) { return true; },
+    .reduce = nullptr,
+    .draw = DrawMatrix,
+    .caption = MatrixCaption,
+    .description = MatrixDescription,
+};
+
+}  // namespace ablate::figure

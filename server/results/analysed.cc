@@ -1,0 +1,302 @@
+#include "server/results/analysed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/reflect/read.h"
+#include "proto/reflect/text.h"
+#include "server/engine/safetensors.h"
+#include "server/report/figure/style.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/limits.h"
+#include "server/spec/analysis.h"
+#include "text/decimal.h"
+
+namespace ablate::results {
+namespace {
+
+// Whether the result says that it has the form's array with its axes.
+bool HasForm(const v1::Analysis& result, const figure::ArrayForm& form) {
+  return std::any_of(
+      result.arrays().begin(), result.arrays().end(), [&form](const v1::AnalysisArrayInfo& array) {
+        return array.name() == form.array && absl::StrJoin(array.axes(), ",") == form.axes;
+      });
+}
+
+bool Draws(const figure::Kind& kind, const std::string& analysis) {
+  return std::any_of(kind.forms.begin(), kind.forms.end(),
+                     [&](const figure::ArrayForm& form) { return form.analysis == analysis; });
+}
+
+// "loss_landscape", "cka or attention".
+std::string DrawnText(const figure::Kind& kind) {
+  std::vector<std::string> names;
+  for (const figure::ArrayForm& form : kind.forms) {
+    const std::string name(form.analysis);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return absl::StrJoin(names, " or ");
+}
+
+std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind& kind) {
+  std::map<std::string, std::vector<std::string>> options;
+  const google::protobuf::FieldDescriptor* field = spec::KindField(kind);
+  if (field == nullptr) return options;
+  const google::protobuf::Message& message = kind.GetReflection()->GetMessage(kind, field);
+  for (const google::protobuf::FieldDescriptor* option : reflect::SetFields(message)) {
+    const int elements =
+        option->is_repeated() ? message.GetReflection()->FieldSize(message, option) : 1;
+    for (int i = 0; i < elements; ++i) {
+      options[option->name()].push_back(reflect::TextOf(reflect::Read(message, option, i)));
+    }
+  }
+  return options;
+}
+
+std::string InputsText(const v1::AnalysisInputs& inputs) {
+  if (!inputs.prompt().empty())
+    return absl::StrCat("the prompt ", reflect::Quoted(inputs.prompt()));
+  return absl::StrCat("at most ", text::Grouped(inputs.tokens()), " held-out tokens");
+}
+
+absl::Status Damaged(const std::string& id, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat("the arrays of analysis ", id, " can't be read: ", why));
+}
+
+absl::Status TooManyValues(const std::string& label) {
+  return absl::ResourceExhaustedError(absl::StrCat("the arrays of ", reflect::Quoted(label),
+                                                   " have more than ", rpc::kMaxArrayValues,
+                                                   " values, the most that a figure is made of"));
+}
+
+// The blob's bytes, which are those that were published.
+absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
+                                     const Cancelled& cancelled) {
+  auto reader = rpc::BlobReader::Open(store, sha256, 0);
+  if (!reader.ok()) return reader.status();
+  std::string bytes;
+  for (;;) {
+    if (cancelled()) return rpc::CallCancelled();
+    auto next = reader->Next();
+    if (!next.ok()) return next.status();
+    if (!next->has_value()) return bytes;
+    bytes.append(**next);
+  }
+}
+
+// An array as numbers. INVALID_ARGUMENT if it is not there, has other types than floating point, an
+// empty dimension, or other axes (which is not looked at where `axes` is empty).
+absl::Status ReadTensor(const engine::SafetensorsFile& file, absl::string_view name,
+                        absl::string_view axes, std::vector<size_t>* shape,
+                        std::vector<double>* values) {
+  const engine::TensorView* tensor = file.Find(name);
+  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no ", name));
+  const auto named = file.metadata.find(absl::StrCat("axes.", name));
+  const bool same =
+      named != file.metadata.end() && named->second == axes &&
+      tensor->shape.size() == static_cast<size_t>(std::count(axes.begin(), axes.end(), ',') + 1);
+  if (!axes.empty() && !same) {
+    return absl::InvalidArgumentError(absl::StrCat("the axes of ", name, " are not ", axes));
+  }
+  shape->assign(tensor->shape.begin(), tensor->shape.end());
+  const bool wide = tensor->type == engine::TensorType::kF64;
+  if (!wide && tensor->type != engine::TensorType::kF32) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " has no floating-point numbers"));
+  }
+  if (tensor->bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
+  const size_t width = wide ? sizeof(double) : sizeof(float);
+  values->resize(tensor->bytes.size() / width);
+  for (size_t i = 0; i < values->size(); ++i) {
+    float narrow = 0;
+    void* const to = wide ? static_cast<void*>(&(*values)[i]) : static_cast<void*>(&narrow);
+    std::memcpy(to, tensor->bytes.data() + i * width, width);
+    if (!wide) (*values)[i] = narrow;
+  }
+  return absl::OkStatus();
+}
+
+// Places along an axis of so many values: finite and ascending.
+absl::Status CheckPlaces(absl::string_view name, const std::vector<double>& places, size_t count) {
+  const bool finite =
+      std::all_of(places.begin(), places.end(), [](double place) { return std::isfinite(place); });
+  const bool ascending =
+      std::adjacent_find(places.begin(), places.end(), std::greater_equal<>()) == places.end();
+  if (finite && ascending && places.size() == count) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " are not ", count, " ascending numbers"));
+}
+
+}  // namespace
+
+absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
+                                                      const std::string& experiment) {
+  const auto labelled = store->LabelledAnalyses(experiment);
+  if (!labelled.ok()) return labelled.status();
+  LabelledResults results(store);
+  // They come in the order of their labels, runs and steps.
+  for (const storage::LabelledAnalysis& one : *labelled) {
+    const auto [at, first] = results.labels_.try_emplace(one.label);
+    if (first) {
+      // All of a label are asked for in the same way.
+      const auto record = store->GetAnalysis(one.id);
+      if (!record.ok()) return record.status();
+      if (!at->second.asked.ParseFromString(record->request)) {
+        return Damaged(one.id, "what was asked is damaged");
+      }
+    }
+    One& kept = at->second.runs[one.subject.run].emplace_back();
+    kept.id = one.id;
+    kept.step = one.subject.step;
+    if (!kept.result.ParseFromString(one.result)) return Damaged(one.id, "its result is damaged");
+  }
+  return results;
+}
+
+const figure::ArrayForm* LabelledResults::FormOf(const figure::Kind& kind, const Label& label) {
+  const std::string analysis = spec::KindName(label.asked.analysis());
+  for (const figure::ArrayForm& form : kind.forms) {
+    if (form.analysis != analysis) continue;
+    for (const auto& [run, results] : label.runs) {
+      for (const One& one : results) {
+        if (HasForm(one.result, form)) return &form;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> LabelledResults::LabelsFor(const figure::Kind& kind) const {
+  std::vector<std::string> labels;
+  for (const auto& [name, label] : labels_) {
+    if (FormOf(kind, label) != nullptr) labels.push_back(name);
+  }
+  return labels;
+}
+
+std::vector<std::string> LabelledResults::LabelsOf(const std::string& analysis) const {
+  std::vector<std::string> labels;
+  for (const auto& [name, label] : labels_) {
+    if (spec::KindName(label.asked.analysis()) == analysis) labels.push_back(name);
+  }
+  return labels;
+}
+
+absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
+    const figure::Kind& kind, const std::string& label) const {
+  std::vector<std::string> drawn;
+  for (const auto& [name, one] : labels_) {
+    if (Draws(kind, spec::KindName(one.asked.analysis()))) drawn.push_back(name);
+  }
+  const std::string allowed =
+      drawn.empty()
+          ? absl::StrCat("none yet: `ablate analyze` makes one of ", DrawnText(kind))
+          : absl::StrCat("a label of ", DrawnText(kind), ": ", absl::StrJoin(drawn, ", "));
+  const auto found = labels_.find(label);
+  if (found == labels_.end()) {
+    return rpc::InvalidField("key",
+                             absl::StrCat("no run of the experiment has an analysis of the label ",
+                                          reflect::Quoted(label)),
+                             allowed);
+  }
+  const std::string analysis = spec::KindName(found->second.asked.analysis());
+  if (!Draws(kind, analysis)) {
+    return rpc::InvalidField("key",
+                             absl::StrCat(reflect::Quoted(label), " is of the analysis ", analysis,
+                                          ", which the kind ", kind.name, " does not draw"),
+                             allowed);
+  }
+  return &found->second;
+}
+
+absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm& form,
+                                         const Cancelled& cancelled,
+                                         figure::AnalysedSeed* seed) const {
+  const auto record = store_->GetAnalysis(one.id);
+  if (!record.ok()) return record.status();
+  if (record->artifact_bytes > rpc::kMaxFigureArtifactBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the arrays of analysis ", one.id, " have ", record->artifact_bytes,
+                     " bytes; a figure is made of at most ", rpc::kMaxFigureArtifactBytes));
+  }
+  if (record->artifact.empty()) return Damaged(one.id, "there are none");
+  const auto bytes = ReadBlob(store_, record->artifact, cancelled);
+  if (!bytes.ok()) return bytes.status();
+  const auto file = engine::ParseSafetensors(*bytes);
+  if (!file.ok()) return Damaged(one.id, file.status().message());
+  absl::Status read = ReadTensor(*file, form.array, form.axes, &seed->shape, &seed->values);
+  if (read.ok() && !form.places.empty()) {
+    std::vector<size_t> shape;
+    read = ReadTensor(*file, form.places, "", &shape, &seed->places);
+    if (read.ok()) read = CheckPlaces(form.places, seed->places, seed->shape.back());
+  }
+  if (!read.ok()) return Damaged(one.id, read.message());
+  const auto number = one.result.numbers().find(std::string(form.number));
+  if (number != one.result.numbers().end() && number->second.has_value()) {
+    seed->number = number->second.value();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,
+                                                       const figure::Kind& kind,
+                                                       const std::string& label,
+                                                       std::optional<uint32_t> step,
+                                                       const Cancelled& cancelled) const {
+  const auto found = Find(kind, label);
+  if (!found.ok()) return found.status();
+  const Label& results = **found;
+  figure::Analysed analysed;
+  analysed.form = FormOf(kind, results);
+  if (analysed.form == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key: ", reflect::Quoted(label), " has none of the arrays that the kind ",
+                     kind.name, " draws; those of attention are maps of a prompt, ",
+                     "`--prompt … --set maps=[model]` or layers"));
+  }
+  analysed.options = OptionsOf(results.asked.analysis());
+  analysed.inputs = InputsText(results.asked.inputs());
+  const std::vector<size_t> styles = figure::StyleIndices(compared.comparison);
+  std::set<uint32_t> steps;
+  size_t held = 0;
+  bool any = false;
+  for (size_t row = 0; row < compared.rows.size(); ++row) {
+    const report::ComparisonRow& of = compared.comparison.rows[row];
+    figure::AnalysedSetting setting{of.label, styles[row], {}, 0, 0};
+    for (size_t i = 0; i < of.runs.size(); ++i) {
+      ++(of.runs[i].diverged ? setting.diverged : setting.converged);
+      if (of.runs[i].diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;
+      const auto run = results.runs.find(compared.grid.cells[compared.rows[row][i]].run);
+      if (run == results.runs.end()) continue;
+      const One* wanted = nullptr;
+      for (const One& one : run->second) {
+        steps.insert(one.step);
+        if (!HasForm(one.result, *analysed.form)) continue;
+        if (!step.has_value() || one.step == *step) wanted = &one;
+      }
+      if (wanted == nullptr) continue;
+      figure::AnalysedSeed seed;
+      seed.seed = of.runs[i].seed;
+      seed.step = wanted->step;
+      const absl::Status read = ReadArrays(*wanted, *analysed.form, cancelled, &seed);
+      if (!read.ok()) return read;
+      held += seed.values.size();
+      if (held > rpc::kMaxArrayValues) return TooManyValues(label);
+      setting.seeds.push_back(std::move(seed));
+      any = true;
+    }
+    analysed.settings.push_back(std::move(setting));
+  }
+  if (any || !step.has_value() || steps.empty()) return analysed;
+  return rpc::InvalidField(
+      "step",
+      absl::StrCat("no run that converged has ", reflect::Quoted(label), " at step ", *step),
+      absl::StrCat("-1 for the last one, or a step with it: ", absl::StrJoin(steps, ", ")));
+}
+
+}  // namespace ablate::results

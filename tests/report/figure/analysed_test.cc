@@ -1,0 +1,311 @@
+// Figures of analyses: what is drawn of arrays, what is left out and what is said.
+#include "server/report/figure/analysed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/figure/layout.h"
+#include "server/report/figure/map_panels.h"
+#include "server/report/figure/style.h"
+#include "tests/report/figure/example_curves.h"
+
+namespace ablate::figure {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+class AnalysedTest : public ::testing::Test {
+ protected:
+  explicit AnalysedTest(const std::string& kind, size_t form = 0) : kind_(*FindKind(kind)) {
+    input_.comparison = &*comparison_;
+    input_.key = "label";
+    input_.title = "small";
+    input_.width = kDoubleWidth;
+    input_.analysed.form = &kind_.forms[form];
+    input_.analysed.inputs = "at most 20 held-out tokens";
+  }
+
+  // A setting whose seeds have arrays of this shape.
+  AnalysedSetting& Add(const std::string& label, const std::vector<size_t>& shape,
+                       const std::vector<std::vector<double>>& seeds) {
+    AnalysedSetting setting{label, input_.analysed.settings.size(), {}, seeds.size(), 0};
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      AnalysedSeed seed;
+      seed.seed = static_cast<uint32_t>(i);
+      seed.step = 100;
+      seed.shape = shape;
+      seed.values = seeds[i];
+      for (size_t p = 0; p < shape.back(); ++p) {
+        seed.places.push_back(static_cast<double>(p) - static_cast<double>(shape.back() / 2));
+      }
+      setting.seeds.push_back(std::move(seed));
+    }
+    input_.analysed.settings.push_back(std::move(setting));
+    return input_.analysed.settings.back();
+  }
+
+  Drawing Drawn() {
+    auto drawing = Draw(kind_, input_);
+    EXPECT_TRUE(drawing.ok()) << drawing.status();
+    return drawing.ok() ? *std::move(drawing) : Drawing();
+  }
+
+  std::string Texts() {
+    std::string texts;
+    for (const Text& text : Drawn().figure.texts) absl::StrAppend(&texts, text.text, "\n");
+    return texts;
+  }
+
+  // The cells of a panel.
+  static Cells CellsOf(const Panel& panel) { return std::get<Cells>(panel.layers.at(0)); }
+
+  const Kind& kind_;
+  const absl::StatusOr<report::Comparison> comparison_ =
+      report::Compare(Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
+  Input input_;
+};
+
+class LinesTest : public AnalysedTest {
+ protected:
+  LinesTest() : AnalysedTest("landscape") { input_.analysed.options["direction"] = {"filter"}; }
+};
+
+TEST_F(LinesTest, HaveTheMeanRiseOverDirectionsAndSeeds) {
+  AnalysedSetting& setting = Add("a", {2, 3}, {{3, 2, 3, 5, 2, 4}, {4, 3, 6, 6, 3, 8}});
+  setting.seeds[0].number = 2;
+  setting.seeds[1].number = 3;
+  const Drawing drawing = Drawn();
+  EXPECT_THAT(drawing.csv,
+              AllOf(HasSubstr("label,a,,,-1,2,2,2\nlabel,a,,,0,0,0,0\n"
+                              "label,a,,,1,2.75,-"),
+                    HasSubstr("label,a,100,0,1,1.5,,\n"), HasSubstr("label,a,100,1,1,4,,\n")));
+  EXPECT_FALSE(drawing.figure.panels[0].y.log);
+  EXPECT_EQ(drawing.figure.panels[0].x.low, -1);
+  EXPECT_EQ(drawing.figure.panels[0].x.high, 1);
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("Rise of loss (nats)"), HasSubstr("at step 100, mean of 2"),
+                             HasSubstr("the mean over 2 filter-scaled directions")));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("computed on at most 20 held-out tokens."));
+  EXPECT_THAT(kind_.description(input_), HasSubstr("a by 2."));
+}
+
+TEST_F(LinesTest, AreInterruptedWhereOneLossIsNotFinite) {
+  for (const char* label : {"a", "b"}) {
+    AnalysedSetting& setting =
+        Add(label, {2, 3},
+            {{3, 2, 3, std::numeric_limits<double>::infinity(), 2, 4}, {3, 2, 3, 3, 2, 3}});
+    for (AnalysedSeed& seed : setting.seeds) seed.number = 2;
+  }
+  input_.analysed.settings[1].seeds[1].number = kNan;
+  EXPECT_THAT(Texts(), HasSubstr("2 points not finite"));
+  EXPECT_THAT(Drawn().csv, AllOf(HasSubstr("label,a,,,-1,,,\nlabel,a,,,0,0,0,0\n"),
+                                 HasSubstr("label,b,,,0,,,\n")));
+}
+
+TEST_F(LinesTest, HaveAPowerOfTenInTheTitleWhereNumbersWouldBeLong) {
+  const auto title = [this](double rise) {
+    input_.analysed.settings.clear();
+    Add("a", {1, 2}, {{2 + rise, 2}}).seeds[0].number = 2;
+    for (const Text& text : Drawn().figure.texts) {
+      if (text.text.rfind("Rise", 0) == 0) return text.text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(title(8e6), "Rise of loss (10⁶ nats)");
+  EXPECT_THAT(Drawn().csv, HasSubstr("label,a,100,0,-1,8e+06,,\n"));
+  EXPECT_EQ(title(-4e-5), "Rise of loss (10⁻⁵ nats)");
+  EXPECT_EQ(title(900), "Rise of loss (nats)");
+  EXPECT_EQ(title(0), "Rise of loss (nats)");
+}
+
+TEST_F(LinesTest, SayWhichRunsAreLeftOut) {
+  Add("a", {1, 2}, {{3, 4}}).diverged = 2;
+  input_.analysed.settings.push_back({"b", 1, {}, 2, 0});
+  input_.analysed.settings.push_back({"c", 2, {}, 0, 3});
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("without values: b"),
+                             HasSubstr("diverged, not in the mean: a 2 of 3 and c 3 of 3")));
+}
+
+TEST_F(LinesTest, SayWhichStepsTheyAreOf) {
+  AnalysedSetting& setting = Add("a", {1, 2}, {{3, 4}, {3, 4}});
+  setting.seeds[1].step = 50;
+  EXPECT_THAT(Texts(), HasSubstr("at the last checkpoints that were analysed, steps 50 to 100"));
+}
+
+TEST_F(LinesTest, NeedARunThatConverged) {
+  input_.analysed.settings.push_back({"a", 0, {}, 0, 2});
+  const auto drawing = Draw(kind_, input_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(drawing.status()));
+  EXPECT_THAT(drawing.status().message(), HasSubstr("of the label label yet"));
+}
+
+class PlanesTest : public AnalysedTest {
+ protected:
+  PlanesTest() : AnalysedTest("landscape", 1) {}
+};
+
+TEST_F(PlanesTest, ShareOneScaleAndHaveHoles) {
+  Add("a", {2, 2, 2}, {{1, 2, kNan, 4, 99, 99, 99, 99}});
+  Add("b", {1, 2, 2}, {{100, 2, 3, 4}});
+  const Drawing drawing = Drawn();
+  // Two maps and the bar. x is the first axis: the second value is above the first.
+  ASSERT_EQ(drawing.figure.panels.size(), 3u);
+  const Cells a = CellsOf(drawing.figure.panels[0]), b = CellsOf(drawing.figure.panels[1]);
+  EXPECT_THAT(a.x, ElementsAre(-1.5, -.5, .5));
+  EXPECT_EQ(a.colors[1].transparency, kInvisible.transparency);
+  EXPECT_EQ(a.colors[2].rgb, b.colors[2].rgb) << "2 in both";
+  EXPECT_EQ(a.colors[3].rgb, b.colors[3].rgb) << "4 in both";
+  EXPECT_NE(a.colors[2].rgb, a.colors[3].rgb) << "the scale is logarithmic";
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("white with ×: 1 not finite"), HasSubstr("Loss (nats)")));
+  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("label,a,100,0,-1,0,2\nlabel,a,100,0,0,-1,\n"),
+                                 Not(HasSubstr("99"))));
+}
+
+TEST_F(PlanesTest, HaveAPlaceForLossesOfAnySize) {
+  Add("a", {1, 2, 2}, {{0, -2, 3, 4}});
+  Add("b", {1, 2, 2}, {{kNan, kNan, kNan, kNan}});
+  EXPECT_EQ(Drawn().figure.panels.size(), 3u);
+  EXPECT_THAT(kind_.description(input_), HasSubstr("b without a finite loss"));
+}
+
+TEST_F(PlanesTest, AreSquare) {
+  Add("a", {1, 2, 3}, {{1, 2, 3, 4, 5, 6}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
+}
+
+TEST_F(PlanesTest, HaveAsManyCellsAsFit) {
+  const size_t side = 250;
+  Add("a", {1, side, side}, {std::vector<double>(side * side, 1)});
+  EXPECT_THAT(std::string(Draw(kind_, input_).status().message()),
+              HasSubstr("maps of 62500 cells do not fit into this figure; allowed: at most 60000"));
+}
+
+class EigenvaluesTest : public AnalysedTest {
+ protected:
+  EigenvaluesTest() : AnalysedTest("eigenvalues") {}
+};
+
+TEST_F(EigenvaluesTest, AreSharesWithGeometricMeans) {
+  Add("a", {2}, {{2, 1}, {2e200, 1e200}});
+  Add("b", {2}, {{3, 1}, {1, 1}});
+  const Drawing drawing = Drawn();
+  EXPECT_TRUE(drawing.figure.panels[0].x.log);
+  EXPECT_TRUE(drawing.figure.panels[0].y.log);
+  // λ = σ²; √(.9 · .5).
+  EXPECT_THAT(drawing.csv,
+              AllOf(HasSubstr("label,a,,,1,0.8,0.8,0.8\n"), HasSubstr("label,a,100,1,2,0.2,,\n"),
+                    HasSubstr("label,b,,,1,0.67082")));
+  EXPECT_THAT(Texts(), HasSubstr("geometric mean of 2 seeds"));
+}
+
+TEST_F(EigenvaluesTest, LeaveOutWhatIsRounding) {
+  Add("a", {3}, {{2, 1, 1e-9}});
+  EXPECT_THAT(Drawn().csv, HasSubstr("label,a,100,0,3,,,\n"));
+  EXPECT_THAT(Texts(), HasSubstr("1 share below 10⁻¹⁰ not drawn"));
+  EXPECT_GT(Drawn().figure.panels[0].y.low, 1e-3);
+}
+
+TEST_F(EigenvaluesTest, DrawNothingOfNothing) {
+  Add("a", {2}, {{0, 0}});
+  Add("b", {2}, {{kNan, 1}});
+  Add("c", {1}, {{std::numeric_limits<double>::infinity()}});
+  EXPECT_THAT(Drawn().csv, HasSubstr("label,a,,,1,,,\n"));
+}
+
+class SitesTest : public AnalysedTest {
+ protected:
+  SitesTest() : AnalysedTest("matrix") { input_.analysed.options["estimator"] = {"debiased"}; }
+};
+
+TEST_F(SitesTest, HaveNumbersAndCountWhatIsBeyondTheScale) {
+  Add("a", {2, 2}, {{1, -.25, 1.5, 1}});
+  const Drawing drawing = Drawn();
+  const Cells cells = CellsOf(drawing.figure.panels[0]);
+  EXPECT_EQ(cells.colors[1].rgb, MapColor(0).rgb);
+  EXPECT_EQ(cells.colors[2].rgb, MapColor(1).rgb);
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("−.25"), HasSubstr("1 value below 0 in 0's colour"),
+                             HasSubstr("1 value above 1 in 1's colour"),
+                             HasSubstr("Blocks passed (0: embedding)")));
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,,embedding,block.0.output,-0.25\n"));
+}
+
+TEST_F(SitesTest, AreNamedInTheFootnoteIfTheyWereAskedFor) {
+  input_.analysed.options["sites"] = {"logits", "embedding"};
+  Add("a", {2, 2}, {{1, .5, .5, 1}});
+  EXPECT_THAT(Texts(), HasSubstr("1: logits and 2: embedding"));
+  EXPECT_THAT(Drawn().csv, HasSubstr(",logits,embedding,0.5\n"));
+}
+
+TEST_F(SitesTest, MayBeMoreInOneSettingThanInAnother) {
+  Add("a", {2, 2}, {{1, .5, .5, 1}});
+  Add("b", {3, 3}, {{1, .5, .5, .5, 1, kNan, .5, .5, 1}});
+  EXPECT_EQ(CellsOf(Drawn().figure.panels[1]).colors.size(), 9u);
+  EXPECT_THAT(Texts(), HasSubstr("white: 1 undefined"));
+}
+
+TEST_F(SitesTest, AreAsManyDownAsAcross) {
+  Add("a", {1, 2}, {{1, .5}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
+}
+
+class AttentionMapTest : public AnalysedTest {
+ protected:
+  AttentionMapTest() : AnalysedTest("matrix", 2) {}
+};
+
+TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
+  Add("a", {2, 2, 2}, {{1, 0, .25, .75, .5, .5, .5, .5}});
+  const Drawing drawing = Drawn();
+  ASSERT_EQ(drawing.figure.panels.size(), 3u) << "two blocks and the bar";
+  const Cells causal = CellsOf(drawing.figure.panels[0]), full = CellsOf(drawing.figure.panels[1]);
+  // From the bottom up: the second query first.
+  EXPECT_EQ(causal.colors[0].rgb, MapColor(.5).rgb) << "by the root";
+  EXPECT_EQ(causal.colors[2].rgb, MapColor(1).rgb);
+  EXPECT_EQ(causal.colors[3].transparency, kInvisible.transparency);
+  EXPECT_EQ(full.colors[3].transparency, 0);
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("a, block.0"), HasSubstr("a, block.1"),
+                             HasSubstr("white: keys that a query may not look at")));
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,0,1,0,0.25\n"));
+}
+
+TEST(MapPanelsTest, FitOnAPage) {
+  const Kind& kind = *FindKind("matrix");
+  std::vector<std::pair<std::string, std::vector<double>>> rows;
+  std::vector<CurveShape> shapes;
+  for (int i = 0; i < 30; ++i) {
+    rows.push_back({absl::StrCat("s", i), {2, 3}});
+    shapes.push_back({rows.back().first});
+  }
+  const report::ComparisonInput grid = Settings(rows);
+  const auto comparison = report::Compare(grid);
+  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, kDoubleWidth));
+  EXPECT_THAT(std::string(drawing.status().message()),
+              HasSubstr("30 maps do not fit into this figure; allowed: at most "));
+}
+
+TEST(MapColorTest, GetsLighterInGrey) {
+  double before = -1;
+  for (int i = 0; i <= 100; ++i) {
+    const uint32_t rgb = MapColor(i / 100.0).rgb;
+    const double grey = .2126 * std::pow((rgb >> 16) / 255.0, 2.2) +
+                        .7152 * std::pow((rgb >> 8 & 0xFF) / 255.0, 2.2) +
+                        .0722 * std::pow((rgb & 0xFF) / 255.0, 2.2);
+    EXPECT_GE(grey, before) << i;
+    before = grey;
+  }
+  EXPECT_EQ(MapColor(0).rgb, 0x440154u);
+  EXPECT_EQ(MapColor(2).rgb, 0xFDE725u);
+  EXPECT_EQ(MapColor(kNan).transparency, kInvisible.transparency);
+}
+
+}  // namespace
+}  // namespace ablate::figure

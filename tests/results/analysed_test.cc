@@ -1,0 +1,257 @@
+// Stored analyses that are drawn: which runs and steps, whose arrays can be trusted, and what is
+// said where there is nothing.
+#include "server/results/analysed.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "server/engine/analysis.h"
+#include "server/results/depth.h"
+#include "server/results/figures.h"
+#include "tests/results/stored_grid.h"
+#include "tests/test_folder.h"
+
+namespace ablate::results {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+const Cancelled kNever = [] { return false; };
+
+engine::AnalysisArray Array(const std::string& name, const std::vector<std::string>& axes,
+                            const std::vector<int64_t>& shape, const std::vector<double>& values) {
+  engine::AnalysisArray array{name, axes, shape, engine::TensorType::kF64, {}};
+  array.bytes.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  return array;
+}
+
+class LabelledResultsTest : public ::testing::Test {
+ protected:
+  void Train() {
+    for (const char* cell : {"pre-s1", "pre-s2", "post-s1"}) {
+      grid_.Finish(cell, {{"eval/loss", {{10, 2}}}});
+    }
+    grid_.Finish("post-s2", {{"eval/loss", {{10, 9}}}}, true);
+  }
+
+  // An analysis of a cell with these options, numbers and arrays. `told` are the arrays that the
+  // result says there are.
+  void Analyse(const std::string& cell, const std::string& label, const std::string& kind,
+               const std::map<std::string, double>& numbers,
+               const std::vector<engine::AnalysisArray>& arrays,
+               const std::vector<engine::AnalysisArray>& told) {
+    v1::Analysis asked, result;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("analysis { ", kind, " } inputs { tokens: 2000 }"), &asked));
+    for (const auto& [name, value] : numbers) (*result.mutable_numbers())[name].set_value(value);
+    for (const engine::AnalysisArray& array : told) {
+      v1::AnalysisArrayInfo* info = result.add_arrays();
+      info->set_name(array.name);
+      for (const std::string& axis : array.axes) info->add_axes(axis);
+      for (const int64_t size : array.shape) info->add_shape(size);
+    }
+    grid_.Analyze(cell, label, result.SerializeAsString(), asked.SerializeAsString(),
+                  arrays.empty() ? "" : *engine::WriteArrays(arrays));
+  }
+  void Analyse(const std::string& cell, const std::string& label, const std::string& kind,
+               const std::map<std::string, double>& numbers,
+               const std::vector<engine::AnalysisArray>& arrays) {
+    Analyse(cell, label, kind, numbers, arrays, arrays);
+  }
+
+  void Landscape(const std::string& cell, const std::string& label, double ends) {
+    Analyse(cell, label, "loss_landscape { direction: filter dims: 1 }", {{"loss", 2}},
+            {Array("losses", {"direction", "alpha"}, {1, 3}, {ends, 2, ends}),
+             Array("alphas", {"alpha"}, {3}, {-1, 0, 1})});
+  }
+
+  ComparedGrid Compared() {
+    v1::CompareRequest request;
+    request.set_experiment(absl::StrCat("experiments/", grid_.experiment()));
+    auto compared = CompareGrid(grid_.store(), request, {kNever, 0});
+    EXPECT_TRUE(compared.ok()) << compared.status();
+    return *std::move(compared);
+  }
+
+  absl::StatusOr<figure::Drawing> Draw(const std::string& kind, const std::string& key,
+                                       std::optional<uint32_t> step = std::nullopt) {
+    FigureOptions options;
+    options.key = key;
+    options.step = step;
+    return DrawFigure(grid_.store(), Compared(), *figure::FindKind(kind), options, kNever);
+  }
+
+  std::string Error(const std::string& kind, const std::string& key,
+                    std::optional<uint32_t> step = std::nullopt) {
+    return std::string(Draw(kind, key, step).status().message());
+  }
+
+  const TestFolder folder_;
+  StoredGrid grid_{absl::StrCat(SmallGrid(2), kPlacementAxis), folder_.path()};
+};
+
+TEST_F(LabelledResultsTest, AreReadOfConvergedRuns) {
+  Train();
+  Landscape("pre-s1", "sharp", 3);
+  Landscape("pre-s2", "sharp", 5);
+  Landscape("post-s2", "sharp", 99);
+  const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
+  ASSERT_TRUE(results.ok()) << results.status();
+  const auto analysed =
+      results->Read(Compared(), *figure::FindKind("landscape"), "sharp", std::nullopt, kNever);
+  ASSERT_TRUE(analysed.ok()) << analysed.status();
+  ASSERT_THAT(analysed->settings, SizeIs(2));
+  ASSERT_THAT(analysed->settings[0].seeds, SizeIs(2));
+  const figure::AnalysedSeed& seed = analysed->settings[0].seeds[1];
+  EXPECT_EQ(seed.seed, 2u);
+  EXPECT_EQ(seed.step, 10u);
+  EXPECT_EQ(seed.number, 2);
+  EXPECT_THAT(seed.shape, ElementsAre(1, 3));
+  EXPECT_THAT(seed.values, ElementsAre(5, 2, 5));
+  EXPECT_THAT(seed.places, ElementsAre(-1, 0, 1));
+  EXPECT_THAT(analysed->settings[1].seeds, IsEmpty());
+  EXPECT_EQ(analysed->settings[1].converged, 1u);
+  EXPECT_EQ(analysed->settings[1].diverged, 1u);
+  EXPECT_EQ(figure::OptionOf(*analysed, "direction"), "filter");
+  EXPECT_EQ(analysed->inputs, "at most 2,000 held-out tokens");
+  EXPECT_THAT(Draw("landscape", "sharp", 10)->csv, HasSubstr("sharp,pre,,,1,2,"));
+}
+
+TEST_F(LabelledResultsTest, AreTheLowestSeedsWhereOneIsDrawn) {
+  Train();
+  for (const char* cell : {"pre-s1", "pre-s2"}) {
+    Analyse(cell, "cka", "cka {}", {},
+            {Array("cka", {"representation", "other"}, {2, 2}, {1, .5, .5, 1})});
+  }
+  const auto drawing = Draw("matrix", "");
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(drawing->csv, AllOf(HasSubstr("cka,pre,10,1,,embedding,block.0.output,0.5\n"),
+                                  Not(HasSubstr("cka,pre,10,2,"))));
+}
+
+TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
+  Train();
+  EXPECT_THAT(Error("landscape", ""),
+              AllOf(HasSubstr("key: "), HasSubstr("\"loss_landscape\""),
+                    HasSubstr("`ablate analyze` makes one of loss_landscape")));
+  Landscape("pre-s1", "sharp", 3);
+  Analyse("pre-s1", "spec", "spectrum {}", {},
+          {Array("singular_values", {"direction"}, {2}, {2, 1})});
+  EXPECT_THAT(Error("landscape", "sharper"),
+              AllOf(HasSubstr("key: "), HasSubstr("no run of the experiment has an analysis"),
+                    HasSubstr("a label of loss_landscape: sharp")));
+  EXPECT_THAT(Error("landscape", "spec"),
+              HasSubstr("\"spec\" is of the analysis spectrum, which the kind landscape does not"));
+  EXPECT_THAT(Error("matrix", "spec"), HasSubstr("makes one of cka or attention"));
+  EXPECT_THAT(Error("landscape", "sharp", 7), AllOf(HasSubstr("step: "), HasSubstr("10")));
+}
+
+TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
+  Train();
+  Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
+          {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
+  EXPECT_THAT(Error("matrix", "attention"), HasSubstr("maps=[model]"));
+}
+
+// A worker may write anything.
+TEST_F(LabelledResultsTest, AreNotTrusted) {
+  Train();
+  const auto losses = Array("losses", {"direction", "alpha"}, {1, 3}, {3, 2, 3});
+  const auto alphas = Array("alphas", {"alpha"}, {3}, {-1, 0, 1});
+  engine::AnalysisArray whole = alphas;
+  whole.name = "losses";
+  whole.axes = losses.axes;
+  whole.shape = {1, 3};
+  whole.type = engine::TensorType::kI64;
+  const struct {
+    std::string why;
+    std::vector<engine::AnalysisArray> arrays;
+  } cases[] = {
+      {"there are none", {}},
+      {"there is no losses", {alphas}},
+      {"there is no alphas", {losses}},
+      {"the axes of losses are not direction,alpha",
+       {Array("losses", {"plane", "alpha", "beta"}, {1, 3, 1}, {3, 2, 3}), alphas}},
+      {"the axes of losses are not direction,alpha",
+       {Array("losses", {"direction", "alpha"}, {3}, {3, 2, 3}), alphas}},
+      {"losses has no floating-point numbers", {whole, alphas}},
+      {"losses is empty", {Array("losses", {"direction", "alpha"}, {0, 3}, {}), alphas}},
+      {"alphas are not 3 ascending numbers", {losses, Array("alphas", {"alpha"}, {2}, {0, 1})}},
+      {"alphas are not 3 ascending numbers",
+       {losses, Array("alphas", {"alpha"}, {3}, {0, 1, std::nan("")})}},
+      {"alphas are not 3 ascending numbers", {losses, Array("alphas", {"alpha"}, {3}, {0, 1, 1})}},
+  };
+  int i = 0;
+  for (const auto& [why, arrays] : cases) {
+    const std::string label = absl::StrCat("l", i++);
+    Analyse("pre-s1", label, absl::StrCat("loss_landscape { directions: ", i, " }"), {}, arrays,
+            {losses, alphas});
+    const auto drawing = Draw("landscape", label);
+    EXPECT_TRUE(absl::IsDataLoss(drawing.status())) << drawing.status();
+    EXPECT_THAT(std::string(drawing.status().message()), HasSubstr(why));
+  }
+  const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
+  ASSERT_TRUE(figures.ok()) << figures.status();
+  size_t missing = 0;
+  for (const html::Figure& figure : *figures) {
+    if (figure.name.rfind("landscape", 0) != 0) continue;
+    ++missing;
+    EXPECT_THAT(figure.missing, HasSubstr("Not drawn: "));
+    EXPECT_EQ(figure.caption, "");
+  }
+  EXPECT_EQ(missing, std::size(cases));
+}
+
+TEST_F(LabelledResultsTest, StandInReports) {
+  Train();
+  Landscape("pre-s1", "loss_landscape", 3);
+  Analyse("pre-s1", "a_b", "loss_landscape { directions: 2 }", {{"loss", 2}},
+          {Array("losses", {"direction", "alpha"}, {1, 2}, {3, 2}),
+           Array("alphas", {"alpha"}, {2}, {-1, 0})});
+  Analyse("pre-s1", "a-b", "loss_landscape { directions: 3 }", {{"loss", 2}},
+          {Array("losses", {"direction", "alpha"}, {1, 2}, {3, 2}),
+           Array("alphas", {"alpha"}, {2}, {-1, 0})});
+  Analyse("pre-s1", "flow", "gradient_flow {}",
+          {{"gradient/embedding", .1}, {"gradient/block.0", .5}}, {});
+  Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
+          {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
+  const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
+  ASSERT_TRUE(figures.ok()) << figures.status();
+  std::vector<std::string> drawn;
+  for (const html::Figure& figure : *figures) {
+    if (figure.title.find(':') == std::string::npos) continue;
+    EXPECT_EQ(figure.missing, "") << figure.name;
+    drawn.push_back(absl::StrCat(figure.name, " ", figure.title));
+  }
+  EXPECT_THAT(
+      drawn, ElementsAre("depth-flow-gradient Over depth: gradient norm (flow)",
+                         "landscape-a-b Loss landscape: a-b", "landscape-a-b-2 Loss landscape: a_b",
+                         "landscape Loss landscape: loss_landscape"));
+}
+
+TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
+  Train();
+  Analyse("pre-s1", "flow", "gradient_flow {}",
+          {{"gradient/embedding", .1}, {"gradient/block.0", .5}, {"log_slope", 1}}, {});
+  Analyse("pre-s1", "jacobian", "norm_jacobian {}", {{"r_mean/block.0.attention_norm", .25}}, {});
+  const auto flow = Draw("depth", "flow/gradient");
+  ASSERT_TRUE(flow.ok()) << flow.status();
+  EXPECT_THAT(flow->csv, AllOf(HasSubstr("flow/gradient/embedding,pre,10,0,1,0.1,"),
+                               HasSubstr("flow/gradient/block.0,pre,10,1,1,0.5,")));
+  const auto jacobian = Draw("depth", "jacobian/r_mean/block.*.attention_norm");
+  ASSERT_TRUE(jacobian.ok()) << jacobian.status();
+  EXPECT_THAT(jacobian->csv, HasSubstr("jacobian/r_mean/block.0.attention_norm,pre,10,1,1,0.25,"));
+  EXPECT_THAT(Error("depth", "flow/slope"),
+              AllOf(HasSubstr("key: no run that converged has metrics by block of \"flow/slope\""),
+                    HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm")));
+}
+
+}  // namespace
+}  // namespace ablate::results
