@@ -256,6 +256,8 @@ class Store final : public LeaseStore {
   // By id, or by a display name that only one data set has. NOT_FOUND; FAILED_PRECONDITION if
   // several.
   absl::StatusOr<DatasetRecord> FindDataset(absl::string_view id_or_name);
+  // The one with these bytes. NOT_FOUND.
+  absl::StatusOr<DatasetRecord> FindDatasetOf(absl::string_view sha256);
   absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(absl::string_view after, uint32_t limit);
   // What KeepCounts was given for the data set. NOT_FOUND.
   absl::StatusOr<DatasetCounts> Counts(absl::string_view id);

@@ -32,7 +32,9 @@ struct Options {
   std::vector<std::string> set;
   std::optional<uint32_t> step;
   std::optional<uint32_t> tokens;
+  std::optional<uint32_t> documents;
   std::string prompt;
+  std::string dataset;
   std::optional<uint32_t> seed;
   std::string label;
   std::string output;
@@ -87,6 +89,13 @@ absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
   if (options.tokens && !options.prompt.empty()) {
     return absl::InvalidArgumentError("--tokens is of held-out data: not with --prompt");
   }
+  if (options.documents && (options.tokens || !options.prompt.empty())) {
+    return absl::InvalidArgumentError(
+        "--documents says how much is read: not with --tokens, --prompt");
+  }
+  if (!options.dataset.empty() && !options.prompt.empty()) {
+    return absl::InvalidArgumentError("--dataset says what is read: not with --prompt");
+  }
   if (!options.output.empty() && (options.dry_run || options.no_wait)) {
     return absl::InvalidArgumentError(
         "--output waits for the arrays: not with --dry-run, --no-wait");
@@ -104,7 +113,9 @@ absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const Options& options) {
   v1::CreateAnalysisRequest request;
   *request.mutable_analysis() = *std::move(kind);
   if (options.tokens) request.mutable_inputs()->set_tokens(*options.tokens);
+  if (options.documents) request.mutable_inputs()->set_documents(*options.documents);
   if (!options.prompt.empty()) request.mutable_inputs()->set_prompt(options.prompt);
+  if (!options.dataset.empty()) request.mutable_inputs()->set_dataset(options.dataset);
   if (options.seed) request.set_seed(*options.seed);
   request.set_label(options.label);
   request.set_validate_only(options.dry_run);
@@ -443,7 +454,11 @@ Action DefineAnalyze(Command* command) {
                   "of the checkpoints at this step [the last]");
   command->Option(&options->tokens, "--tokens", "N",
                   "of about so many tokens of held-out data [by kind]");
+  command->Option(&options->documents, "--documents", "N",
+                  "of the first N held-out documents, windows or sequences instead");
   command->Option(&options->prompt, "--prompt", "TEXT", "of this text instead");
+  command->Option(&options->dataset, "--dataset", "DATASET",
+                  "of this stored data set, from its beginning on, instead of held-out data");
   command->Option(&options->seed, "--seed", "N", "of every random draw [0]");
   command->Option(&options->label, "--label", "LABEL",
                   "what the experiment calls the numbers, as metrics LABEL/NUMBER [the kind]");

@@ -114,11 +114,17 @@ using AnalysisOptions =
                  NormResponseOptions, AttentionOptions, RemoveOptions>;
 
 // What is read: whole held-out sequences of each subject, in their order, as long as they have at
-// most so many tokens together, but one at least; or a prompt.
+// most so many tokens together, but one at least; or the first so many; or a prompt.
 struct AnalysisInputs {
   uint64_t tokens = 0;
-  std::string prompt;  // UTF-8; not empty: instead of held-out sequences
+  std::string prompt;      // UTF-8; not empty: instead of sequences
+  uint64_t documents = 0;  // not 0: instead of `tokens`
+  // Another data set, a file's bytes: read from its beginning on, in characters of the run's, in
+  // place of held-out sequences. Null: held-out ones.
+  std::shared_ptr<const std::string> text = nullptr;
 };
+// Tokens that documents may have together.
+inline constexpr uint64_t kMaxReadTokens = 1'000'000;
 
 // A model: that of `config` at a checkpoint.
 struct AnalysisSubject {
@@ -195,9 +201,9 @@ class Analysis {
   virtual absl::StatusOr<AnalysisResult> Finish() = 0;
 };
 
-// INVALID_ARGUMENT names what can't be: an option, a site that the model lacks, a checkpoint of
-// another model, a prompt that its data can't spell; FAILED_PRECONDITION if the subjects read
-// different tokens. Other errors as MakeTrainer's.
+// INVALID_ARGUMENT names what can't be, options and inputs by their field in a request: a site that
+// the model lacks, a prompt or another text that its data can't spell, subjects that read different
+// sequences; or a checkpoint of another model. Other errors as MakeTrainer's.
 absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(AnalysisRequest request);
 
 // What an analysis takes, before it is made: for one subject's model with that many tokens.
@@ -205,6 +211,13 @@ struct AnalysisCost {
   double forwards = 0;       // passes over all tokens, a gradient as three
   uint64_t state_bytes = 0;  // carried from piece to piece
   uint64_t array_bytes = 0;
+};
+
+// Of all sequences that are read.
+struct SequenceLengths {
+  uint64_t sequences = 0;
+  uint64_t shortest = 0;  // in tokens
+  uint64_t longest = 0;
 };
 
 // A row of the table of kinds, in the order of AnalysisOptions.
@@ -219,10 +232,23 @@ struct AnalysisKind {
   std::vector<OptionProblem> (*check)(const AnalysisOptions& options, const ModelConfig& model);
   AnalysisCost (*cost)(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                        size_t subjects);
+  // The same as `check` of all models together; null: nothing is wrong with several that is not
+  // with one.
+  std::vector<OptionProblem> (*check_all)(const AnalysisOptions& options,
+                                          const std::vector<const ModelConfig*>& models) = nullptr;
+  // What is wrong with the options for such sequences; null: nothing, whatever is read.
+  std::vector<OptionProblem> (*check_read)(const AnalysisOptions& options, const ModelConfig& model,
+                                           const SequenceLengths& read) = nullptr;
 };
 
 absl::Span<const AnalysisKind> AnalysisKinds();
 const AnalysisKind& KindOf(const AnalysisOptions& options);
+
+// What is wrong with what these models, one at least, would read, whose tasks' data was read: what
+// MakeAnalysis refuses of it, by fields of a request. Errors if the data can't be used.
+absl::StatusOr<std::vector<OptionProblem>> CheckRead(const AnalysisOptions& options,
+                                                     const AnalysisInputs& inputs,
+                                                     const std::vector<const RunConfig*>& subjects);
 
 }  // namespace ablate::engine
 

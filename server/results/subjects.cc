@@ -1,5 +1,6 @@
 #include "server/results/subjects.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,20 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(
   return message;
 }
 
+// The data set that inputs name. Another one of the same bytes will do.
+absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* store,
+                                                               const v1::AnalysisInputs& inputs) {
+  const auto dataset = store->FindDatasetOf(inputs.dataset_sha256());
+  if (absl::IsNotFound(dataset.status())) {
+    return absl::NotFoundError(
+        absl::StrCat("inputs.dataset: ", inputs.dataset(), " was deleted before it was read"));
+  }
+  if (!dataset.ok()) return dataset.status();
+  const auto blobs = rpc::BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
+  return (*blobs)->Find(dataset->sha256);
+}
+
 // Multiplications, about.
 absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
                               const std::vector<storage::AnalysisSubject>& subjects) {
@@ -66,7 +81,7 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
     if (!first.ok()) return first.status();
     config = *std::move(first);
   }
-  const uint64_t tokens = spec::TokensOf(asked.inputs());
+  const uint64_t tokens = spec::MostTokens(asked.inputs(), config.model.context);
   const engine::AnalysisCost cost =
       engine::KindOf(*options).cost(*options, config, tokens, subjects.size());
   return cost.forwards * static_cast<double>(tokens) *
@@ -103,6 +118,12 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   *message.mutable_inputs() = asked.inputs();
   message.set_seed(asked.seed());
   message.set_state_blob(analysis.state_blob);
+  if (!asked.inputs().dataset().empty()) {
+    auto dataset = PinInputs(store, asked.inputs());
+    if (!dataset.ok()) return dataset.status();
+    message.set_dataset_blob(asked.inputs().dataset_sha256());
+    request.blobs.push_back(*std::move(dataset));
+  }
   const auto work = WorkOf(store, asked, analysis.subjects);
   if (!work.ok()) return work.status();
   request.work = *work;

@@ -7,6 +7,7 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/results/analysis_inputs.h"
 #include "server/results/subjects.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
@@ -112,13 +113,21 @@ absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRe
   for (int i = 0; i < request.subjects_size(); ++i) {
     CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
   }
+  const absl::Status found =
+      results::FindInputs(backend.store, asked.analysis.mutable_inputs(), &asked.problems);
+  if (!found.ok()) return found;
   if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
   if (!options.ok()) return options.status();
-  const auto configs = FindSubjects(backend, request, &asked);
+  auto configs = FindSubjects(backend, request, &asked);
   if (!configs.ok()) return configs.status();
   asked.cost =
       spec::CheckSubjects(*options, asked.analysis.inputs(), *configs, "analysis", &asked.problems);
+  if (!asked.problems.empty()) return asked;
+  const absl::Status checked =
+      results::CheckInputs(backend.store, *options, asked.analysis.inputs(), asked.subjects,
+                           *std::move(configs), &asked.problems);
+  if (!checked.ok()) return checked;
   return asked;
 }
 

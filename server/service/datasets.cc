@@ -27,7 +27,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kDatasetsAtOnce = 1'000;
 constexpr size_t kHashInId = 6;
 
 bool IsDisplayName(absl::string_view name) {
@@ -54,21 +53,6 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
 std::string DatasetId(absl::string_view display_name, absl::string_view sha256) {
   return absl::StrCat(display_name.substr(0, display_name.rfind('.')), "-",
                       sha256.substr(0, kHashInId));
-}
-
-// The data set with these bytes, if there is one.
-absl::StatusOr<std::optional<storage::DatasetRecord>> FindByHash(storage::Store* store,
-                                                                 absl::string_view sha256) {
-  std::string after;
-  while (true) {
-    const auto page = store->ListDatasets(after, kDatasetsAtOnce);
-    if (!page.ok()) return page.status();
-    for (const storage::DatasetRecord& dataset : *page) {
-      if (dataset.sha256 == sha256) return dataset;
-    }
-    if (page->size() < kDatasetsAtOnce) return std::nullopt;
-    after = page->back().id;
-  }
 }
 
 // A text, checked and kept under its hash.
@@ -156,12 +140,12 @@ absl::Status UploadDatasetReactor::Complete() {
 }
 
 absl::Status UploadDatasetReactor::Record() {
-  const auto known = FindByHash(backend_->store, sha256_);
-  if (!known.ok()) return known.status();
+  const auto known = backend_->store->FindDatasetOf(sha256_);
+  if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
   storage::DatasetRecord record;
   std::optional<storage::DatasetCounts> counts;
-  if (known->has_value()) {
-    record = **known;
+  if (known.ok()) {
+    record = *known;
   } else {
     const auto facts = Inspect();
     if (!facts.ok()) return facts.status();

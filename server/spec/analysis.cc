@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
@@ -29,7 +31,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr uint64_t kMaxTokens = 1'000'000;
+constexpr uint64_t kMaxTokens = engine::kMaxReadTokens;
+constexpr uint64_t kMaxDocuments = 1'000'000;
 constexpr size_t kMaxPrompt = 512;  // characters
 constexpr size_t kMaxSiteBytes = 200;
 constexpr uint64_t kMaxStateBytes = 8'000'000'000;
@@ -168,24 +171,55 @@ size_t CharactersOf(absl::string_view text) {
   return characters;
 }
 
-// The tokens of a prompt are its characters, after one that opens a document.
-void CheckPrompt(size_t characters, const engine::RunConfig& subject, Problems* problems) {
-  if (characters == 0) return;
+// What is wrong with what a subject is to read. The tokens of a prompt are its characters, after
+// one that opens a document.
+std::optional<engine::OptionProblem> CheckText(const v1::AnalysisInputs& inputs, size_t characters,
+                                               const engine::RunConfig& subject) {
+  if (characters == 0 && inputs.dataset().empty()) return std::nullopt;
   const bool opens = std::holds_alternative<engine::DocumentsTask>(subject.task);
   if (!opens && !std::holds_alternative<engine::TextTask>(subject.task)) {
-    problems->Add(
-        "inputs.prompt", "",
+    return engine::OptionProblem{
+        characters > 0 ? "inputs.prompt" : "inputs.dataset", "",
         absl::StrCat("the tokens of ", engine::KindOf(subject.task).name, " are numbers, not text"),
-        "only with a documents or text task");
-    return;
+        "only with a documents or text task"};
   }
   const auto most = static_cast<size_t>(subject.model.context) - (opens ? 1 : 0);
-  if (characters <= most) return;
-  problems->Add(
+  if (characters <= most) return std::nullopt;
+  return engine::OptionProblem{
       "inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
       absl::StrCat("at most ", most,
-                   opens ? ", one less than the model's context" : ", the model's context"));
+                   opens ? ", one less than the model's context" : ", the model's context")};
 }
+
+// What is wrong with subjects, each sentence once, with those that it is about.
+class SubjectProblems {
+ public:
+  void Add(size_t subject, engine::OptionProblem problem) {
+    const auto [place, is_new] = index_.emplace(
+        absl::StrCat(problem.field, "\n", problem.complaint, "\n", problem.allowed), found_.size());
+    if (is_new) found_.push_back({std::move(problem), {}});
+    found_[place->second].subjects.push_back(absl::StrCat("subjects[", subject, "]"));
+  }
+
+  // Of so many subjects in all.
+  void AddTo(size_t subjects, Problems* problems) const {
+    for (const auto& [problem, of] : found_) {
+      const std::string which =
+          of.size() == subjects ? "" : absl::StrCat(" (", absl::StrJoin(of, ", "), ")");
+      problems->Add(problem.field, problem.value, absl::StrCat(problem.complaint, which),
+                    problem.allowed);
+    }
+  }
+
+ private:
+  struct Found {
+    engine::OptionProblem problem;
+    std::vector<std::string> subjects;
+  };
+
+  std::map<std::string, size_t> index_;
+  std::vector<Found> found_;
+};
 
 void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uint64_t most,
                   Problems* problems) {
@@ -200,6 +234,13 @@ std::string SignatureText(const v1::Analysis& asked) {
                                   "\nnumerics=", engine::kNumericsVersion, "\nseed=", asked.seed(),
                                   "\ntokens=", asked.inputs().tokens(),
                                   "\nprompt=", absl::CHexEscape(asked.inputs().prompt()), "\n");
+  // Only where they are given: analyses from before they could be keep their fingerprints.
+  if (asked.inputs().has_documents()) {
+    absl::StrAppend(&text, "inputs.documents=", asked.inputs().documents(), "\n");
+  }
+  if (!asked.inputs().dataset_sha256().empty()) {
+    absl::StrAppend(&text, "inputs.dataset=", asked.inputs().dataset_sha256(), "\n");
+  }
   const Message& options = asked.analysis().GetReflection()->GetMessage(asked.analysis(), kind);
   for (const FieldDescriptor* field : reflect::SetFields(options)) {
     const int size = field->is_repeated() ? options.GetReflection()->FieldSize(options, field) : 1;
@@ -232,30 +273,46 @@ bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Proble
 void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems) {
   const engine::AnalysisKind& kind = KindNamed(KindName(analysis));
-  const bool prompt = !inputs->prompt().empty();
+  inputs->clear_dataset_sha256();
+  const bool prompt = !inputs->prompt().empty(), dataset = !inputs->dataset().empty();
+  const bool amount = inputs->has_tokens() || inputs->has_documents();
   if (kind.default_tokens == 0) {
-    if (!prompt && !inputs->has_tokens()) return;
-    problems->Add(prompt ? "inputs.prompt" : "inputs.tokens", "",
-                  absl::StrCat(kind.name, " reads no tokens"), "none");
+    if (!prompt && !amount && !dataset) return;
+    problems->Add(prompt                    ? "inputs.prompt"
+                  : inputs->has_tokens()    ? "inputs.tokens"
+                  : inputs->has_documents() ? "inputs.documents"
+                                            : "inputs.dataset",
+                  "", absl::StrCat(kind.name, " reads no tokens"), "none");
     return;
   }
   if (const size_t characters = CharactersOf(inputs->prompt()); characters > kMaxPrompt) {
     problems->Add("inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
                   absl::StrCat("at most ", kMaxPrompt));
   }
+  const char* const with_prompt = "there is a prompt, too";
   if (prompt && inputs->has_tokens()) {
-    problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()), "there is a prompt, too",
+    problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()), with_prompt, "one of the two");
+  }
+  if (prompt && inputs->has_documents()) {
+    problems->Add("inputs.documents", absl::StrCat(inputs->documents()), with_prompt,
+                  "one of the two");
+  } else if (inputs->has_tokens() && inputs->has_documents()) {
+    problems->Add("inputs.documents", absl::StrCat(inputs->documents()), "tokens are given, too",
+                  "one of the two");
+  }
+  if (prompt && dataset) {
+    problems->Add("inputs.dataset", reflect::ShortText(inputs->dataset()), with_prompt,
                   "one of the two");
   }
   if (prompt) return;
-  if (!inputs->has_tokens()) inputs->set_tokens(kind.default_tokens);
-  if (inputs->tokens() >= 1 && inputs->tokens() <= kMaxTokens) return;
-  problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()),
-                absl::StrCat(inputs->tokens(), " is out of range"), "1 to 1,000,000");
-}
-
-uint64_t TokensOf(const v1::AnalysisInputs& inputs) {
-  return inputs.prompt().empty() ? inputs.tokens() : CharactersOf(inputs.prompt());
+  if (!amount) inputs->set_tokens(kind.default_tokens);
+  const auto check = [&](const char* field, uint64_t value, uint64_t most) {
+    if (value >= 1 && value <= most) return;
+    problems->Add(field, absl::StrCat(value), absl::StrCat(value, " is out of range"),
+                  absl::StrCat("1 to ", text::Grouped(most)));
+  };
+  if (inputs->has_tokens()) check("inputs.tokens", inputs->tokens(), kMaxTokens);
+  if (inputs->has_documents()) check("inputs.documents", inputs->documents(), kMaxDocuments);
 }
 
 absl::Span<const absl::string_view> RecordedFamilies() { return kOfTraining; }
@@ -271,6 +328,12 @@ void CheckLabel(const std::string& label, const std::string& path, Problems* pro
     problems->Add(path, label, absl::StrCat(reflect::Quoted(label), " is what training records"),
                   absl::StrCat("another one than ", absl::StrJoin(kOfTraining, ", ")));
   }
+}
+
+uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context) {
+  if (!inputs.prompt().empty()) return CharactersOf(inputs.prompt());
+  if (!inputs.has_documents()) return inputs.tokens();
+  return std::min(inputs.documents() * static_cast<uint64_t>(context), engine::kMaxReadTokens);
 }
 
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
@@ -289,17 +352,31 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
     return {};
   }
   const size_t characters = CharactersOf(inputs.prompt());
-  for (const engine::RunConfig& subject : subjects) {
-    CheckPrompt(characters, subject, problems);
-    for (const engine::OptionProblem& problem : kind.check(options, subject.model)) {
-      problems->Add(problem.field.empty() ? kind_path : reflect::Below(kind_path, problem.field),
-                    problem.value, problem.complaint, problem.allowed);
-    }
+  const auto option = [&](engine::OptionProblem problem) {
+    problem.field = problem.field.empty() ? kind_path : reflect::Below(kind_path, problem.field);
+    return problem;
+  };
+  SubjectProblems found;
+  std::vector<const engine::ModelConfig*> models;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    models.push_back(&subjects[i].model);
+    auto text = CheckText(inputs, characters, subjects[i]);
+    if (text.has_value()) found.Add(i, *std::move(text));
+    for (const auto& problem : kind.check(options, *models[i])) found.Add(i, option(problem));
   }
+  found.AddTo(subjects.size(), problems);
   if (!problems->empty()) return {};
+  if (kind.check_all != nullptr) {
+    for (const auto& problem : kind.check_all(options, models)) {
+      const engine::OptionProblem full = option(problem);
+      problems->Add(full.field, full.value, full.complaint, full.allowed);
+    }
+    if (!problems->empty()) return {};
+  }
   const engine::RunConfig none;
-  const engine::AnalysisCost cost = kind.cost(options, subjects.empty() ? none : subjects.front(),
-                                              TokensOf(inputs), subjects.size());
+  const uint64_t tokens = MostTokens(inputs, subjects.empty() ? 0 : subjects.front().model.context);
+  const engine::AnalysisCost cost =
+      kind.cost(options, subjects.empty() ? none : subjects.front(), tokens, subjects.size());
   CheckTooMuch(kind_path, "state", cost.state_bytes, kMaxStateBytes, problems);
   CheckTooMuch(kind_path, "arrays", cost.array_bytes, kMaxArrayBytes, problems);
   return cost;

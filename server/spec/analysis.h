@@ -22,12 +22,10 @@ namespace ablate::spec {
 // below `path`. False if no kind is given.
 bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems);
 
-// The same of what is read, in field inputs. A kind is given.
+// The same of what is read, in field inputs: at most one of tokens, documents and prompt is given,
+// and tokens are set if none is. A kind is given. What the server sets is cleared.
 void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems);
-
-// How many tokens are read: those of the prompt, or of held-out data.
-uint64_t TokensOf(const v1::AnalysisInputs& inputs);
 
 // What the keys of metrics begin with that training records: no label of an analysis.
 absl::Span<const absl::string_view> RecordedFamilies();
@@ -35,9 +33,13 @@ absl::Span<const absl::string_view> RecordedFamilies();
 // What is wrong with what numbers are called as metrics; empty is the kind's name.
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems);
 
+// The most tokens that are read of resolved inputs, where a model's context has so many.
+uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context);
+
 // What can't be asked of these models: how many there are, options that they have no use for, a
-// prompt that is too long for them, what takes too much memory. Data need not have been read into
-// the configs. The cost is of all of it.
+// prompt that is too long for them, a data set that they can't read, what takes too much memory.
+// Where it is of some of several subjects, it says of which. Data need not have been read into the
+// configs. The cost is of all of it.
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
                                    const v1::AnalysisInputs& inputs,
                                    absl::Span<const engine::RunConfig> subjects,
@@ -56,8 +58,8 @@ std::string KindName(const v1::AnalysisKind& analysis);
 // Whether it is of no model. A kind is given.
 bool TakesNoSubject(const v1::AnalysisKind& analysis);
 
-// What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs, seed and
-// subjects, all resolved.
+// What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs with the
+// hash of their data set, seed and subjects, all resolved.
 std::string AnalysisFingerprint(const v1::Analysis& asked);
 // The same of all but the subjects.
 std::string AnalysisSignature(const v1::Analysis& asked);

@@ -138,7 +138,7 @@ std::string StepsOf(const engine::TrainingConfig& training) {
 // A multiplication and an addition for each parameter and token of a pass.
 EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inputs,
                  const engine::ModelConfig& model) {
-  const double tokens = std::max<double>(static_cast<double>(inputs.tokens()), 1);
+  const auto tokens = std::max(static_cast<double>(MostTokens(inputs, model.context)), 1.0);
   return {2 * cost.forwards * tokens * static_cast<double>(engine::MakeLayout(model).size),
           cost.array_bytes};
 }

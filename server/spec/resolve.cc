@@ -41,6 +41,7 @@ class Resolver {
     CheckExperiment(resolution_.spec, &problems_);
     ReadOverrides(overrides);
     CheckAnalyses(resolution_.spec, &problems_);
+    CheckAnalyzedData();
     ReadGrid();
     CheckWriters();
     const bool small = CheckSize(grid_, resolution_.spec.limits(), &problems_);
@@ -106,6 +107,18 @@ class Resolver {
     }
     for (const Write& write : overrides_) claims.push_back({write.path, write.source, writer++});
     CheckClaims(claims, &problems_);
+  }
+
+  // Data sets that analyses read must be there.
+  void CheckAnalyzedData() {
+    for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
+      const std::string& name = resolution_.spec.analyses(i).inputs().dataset();
+      if (name.empty()) continue;
+      const auto& facts = datasets_.Find(name, /*as_text=*/false);
+      if (facts.ok()) continue;
+      problems_.Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
+                    facts.status().message(), "a data set of the server");
+    }
   }
 
   // What is reported must be recorded by every run, where that takes a setting.
@@ -186,6 +199,10 @@ class Resolver {
   void NameDatasets() {
     std::string* name = MutableDatasetOf(resolution_.spec.mutable_base()->mutable_task());
     if (name != nullptr) Rename(name);
+    for (v1::AnalysisSpec& analysis : *resolution_.spec.mutable_analyses()) {
+      if (analysis.inputs().dataset().empty()) continue;
+      Rename(analysis.mutable_inputs()->mutable_dataset());
+    }
     for (v1::Axis& axis : *resolution_.spec.mutable_axes()) {
       for (v1::Setting& setting : *axis.mutable_settings()) {
         for (auto& [path, value] : *setting.mutable_set()) {

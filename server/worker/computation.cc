@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/analysis_names.h"
 #include "server/spec/analysis.h"
 
@@ -22,7 +23,17 @@ absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
   if (!options.ok()) return options.status();
   engine::AnalysisRequest request;
   request.options = *std::move(options);
-  request.inputs = {asked.inputs().tokens(), asked.inputs().prompt()};
+  request.inputs.tokens = asked.inputs().tokens();
+  request.inputs.prompt = asked.inputs().prompt();
+  request.inputs.documents = asked.inputs().documents();
+  if (!asked.dataset_blob().empty()) {
+    auto text = hands.blobs->Read(id, asked.dataset_blob(), control);
+    if (!text.ok()) {
+      return absl::Status(text.status().code(),
+                          absl::StrCat("inputs.dataset: ", text.status().message()));
+    }
+    request.inputs.text = std::make_shared<const std::string>(*std::move(text));
+  }
   request.seed = asked.seed();
   for (const v1::ComputationSubject& from : asked.subjects()) {
     auto config = ReadConfig(from.spec(), {id, from.dataset_blob()}, hands.data_sets, control);

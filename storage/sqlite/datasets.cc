@@ -1,4 +1,6 @@
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,15 +25,20 @@ DatasetRecord ReadDataset(const Statement& row) {
   return dataset;
 }
 
+std::optional<DatasetRecord> FindByHash(Connection& db, absl::string_view sha256) {
+  Statement row(db,
+                "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+                "FROM datasets WHERE sha256 = ?1",
+                sha256);
+  if (!row.Row()) return std::nullopt;
+  return ReadDataset(row);
+}
+
 }  // namespace
 
 absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
   return db_->Write([&](Transaction& t) -> absl::StatusOr<DatasetRecord> {
-    Statement same(t.db,
-                   "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                   "FROM datasets WHERE sha256 = ?1",
-                   dataset.sha256);
-    if (same.Row()) return ReadDataset(same);
+    if (auto same = FindByHash(t.db, dataset.sha256); same.has_value()) return *std::move(same);
     if (Statement(t.db, "SELECT 1 FROM datasets WHERE name = ?1", dataset.id).Row()) {
       return absl::AlreadyExistsError(
           absl::StrCat("data set '", dataset.id, "' exists with other contents"));
@@ -70,6 +77,14 @@ absl::StatusOr<DatasetRecord> Store::FindDataset(absl::string_view id_or_name) {
     return absl::FailedPreconditionError(absl::StrCat("several data sets are named '", id_or_name,
                                                       "', such as ", found.id, " and ",
                                                       by_name.View(0), ": use an id"));
+  });
+}
+
+absl::StatusOr<DatasetRecord> Store::FindDatasetOf(absl::string_view sha256) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetRecord> {
+    std::optional<DatasetRecord> found = FindByHash(db, sha256);
+    if (!found.has_value()) return NotFound("data set of hash", sha256);
+    return *std::move(found);
   });
 }
 

@@ -1,6 +1,7 @@
 // Analyses with the real programs: numbers, arrays, metrics of the experiment, and that a short one
 // is not held up by a long one.
 #include <algorithm>
+#include <fstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -56,6 +57,37 @@ TEST_F(AnalysesTest, MakesEveryKindOfATrainedModel) {
   const nlohmann::json capture = server_.Json(
       {"analyze", "capture", experiment_ + "/s0", "--set", "sites=[logits]", "--json"});
   EXPECT_EQ(capture["state"], "DONE");
+}
+
+TEST_F(AnalysesTest, ReadsSoManyDocumentsAlsoOfAnotherDataSet) {
+  const auto tokens_of = [&](const std::vector<std::string>& inputs) {
+    std::vector<std::string> command = {"analyze", "capture",        experiment_ + "/s0",
+                                        "--set",   "sites=[logits]", "--json"};
+    command.insert(command.end(), inputs.begin(), inputs.end());
+    return server_.Json(command)["arrays"];
+  };
+  const nlohmann::json two = tokens_of({"--documents", "2"});
+  EXPECT_EQ(two.back()["name"], "lengths");
+  EXPECT_EQ(two.back()["shape"][0], "2");
+  const std::string file = server_.home() + "/other.txt";
+  std::ofstream(file) << "anna\nnan\nanan\n";
+  ASSERT_EQ(server_.Ablate({"data", "add", file}).exit_code, 0);
+  const nlohmann::json other = tokens_of({"--dataset", "other.txt", "--documents", "3"});
+  EXPECT_EQ(other.back()["shape"][0], "3");
+  EXPECT_EQ(other[1]["name"], "tokens");
+  EXPECT_EQ(other[1]["shape"][0], "14") << "characters, and what opens each document";
+  const std::string odd = server_.home() + "/odd.txt";
+  std::ofstream(odd) << "anna\nn4n\n";
+  ASSERT_EQ(server_.Ablate({"data", "add", odd}).exit_code, 0);
+  const Output refused =
+      server_.Ablate({"analyze", "spectrum", experiment_ + "/s0", "--dataset", "odd.txt"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("inputs.dataset: document 2 has as character 2 \"4\" U+0034, which is"));
+  const Output prompt =
+      server_.Ablate({"analyze", "spectrum", experiment_ + "/s0", "--prompt", "n4n", "--dry-run"});
+  EXPECT_EQ(prompt.exit_code, 1);
+  EXPECT_THAT(prompt.err, HasSubstr("inputs.prompt: character 2, \"4\" U+0034, is not in the "));
 }
 
 TEST_F(AnalysesTest, AreMetricsOfTheExperiment) {

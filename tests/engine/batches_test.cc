@@ -154,6 +154,26 @@ TEST(DocumentBatchesTest, HeldOutIsTheEndOfTheOrderByLength) {
   EXPECT_THAT(held_out[2].targets, ElementsAre(2, 2, 2, 5));
 }
 
+TEST(DocumentBatchesTest, TheFirstHeldOutAreThoseOfTheOrder) {
+  const auto source = Make(DocumentsRun("aa\nb\nccc\nd\ne", 3, 1));
+  const auto two = source->FirstHeldOut(2, 6);
+  ASSERT_TRUE(two.has_value() && two->size() == 2);
+  EXPECT_THAT((*two)[0].targets, ElementsAre(4, 5));
+  EXPECT_THAT((*two)[1].targets, ElementsAre(2, 2, 2, 5));
+  EXPECT_FALSE(source->FirstHeldOut(2, 5).has_value()) << "too many tokens";
+  EXPECT_EQ(source->FirstHeldOut(1'000'000, 9)->size(), 3u) << "all that there are";
+}
+
+TEST(BatchSourceTest, TheFirstHeldOutAreRowsOfTheHeldOutBatches) {
+  const auto source = Make(RecallRun(9, 5, 2));
+  const auto three = source->FirstHeldOut(3, 18);
+  ASSERT_TRUE(three.has_value() && three->size() == 2);
+  EXPECT_EQ((*three)[0].inputs, source->HeldOut(0).inputs);
+  EXPECT_EQ((*three)[1].inputs, source->HeldOut(1).Rows(0, 1).inputs);
+  EXPECT_EQ((*three)[1].targets, source->HeldOut(1).Rows(0, 1).targets);
+  EXPECT_FALSE(source->FirstHeldOut(3, 17).has_value()) << "too many tokens";
+}
+
 TEST(DocumentBatchesTest, HeldOutBatchesAreUniformAndBounded) {
   const auto source = Make(DocumentsRun(Names(), 2000, 1));
   int64_t rows = 0;

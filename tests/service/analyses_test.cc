@@ -151,6 +151,41 @@ TEST_F(AnalysesTest, FailsWhenItsArraysWereNotPublished) {
   EXPECT_THAT(WaitUntil(name, v1::AnalysisState::FAILED).failure(), HasSubstr("not published"));
 }
 
+TEST_F(AnalysesTest, GivesTheWorkerTheDataSetThatItReadsUntilItsEnd) {
+  const std::string run = TrainOn("words", "ab\nba\nabc\n");
+  const v1::Dataset other = Upload("other", "cab\n");
+  const std::string name =
+      Ask(RequestOn({run}, "spectrum {}", "dataset: 'other' documents: 3")).analysis().name();
+  const auto analyst = MakeAnalyst();
+  const Analyze analyze = analyst->NextAnalysis();
+  EXPECT_EQ(analyze.computation().inputs().documents(), 3u);
+  EXPECT_EQ(analyze.computation().dataset_blob(), other.sha256());
+  DeleteDataset(other.name());
+  std::string bytes;
+  EXPECT_TRUE(analyst->ReadBlob(analyze.id(), other.sha256(), &bytes).ok());
+  EXPECT_EQ(bytes, "cab\n");
+  analyst->ComputationResult(analyze, Result());
+  WaitUntil(name, v1::AnalysisState::DONE);
+}
+
+TEST_F(AnalysesTest, FailsWhereItsDataSetIsDeletedUntilOneOfTheSameBytesIsThere) {
+  const std::string run = TrainOn("words", "ab\nba\nabc\n");
+  const v1::Dataset other = Upload("other", "cab\n");
+  v1::CreateAnalysisRequest request = RequestOn({run}, "spectrum {}", "dataset: 'other'");
+  const std::string name = Ask(request).analysis().name();
+  DeleteDataset(other.name());
+  Restart();
+  EXPECT_EQ(WaitUntil(name, v1::AnalysisState::FAILED).failure(),
+            absl::StrCat("inputs.dataset: ", other.name(), " was deleted before it was read"));
+  EXPECT_EQ(FieldOf(Try(request)), "inputs.dataset");
+  Upload("again", "cab\n");
+  request.mutable_inputs()->set_dataset("again");
+  EXPECT_EQ(Ask(request).analysis().name(), name) << "by its bytes";
+  const auto analyst = MakeAnalyst();
+  analyst->ComputationResult(analyst->NextAnalysis(), Result());
+  WaitUntil(name, v1::AnalysisState::DONE);
+}
+
 TEST_F(AnalysesTest, ListsTheAnalysesOfARunOrAnExperimentNewestFirst) {
   const std::string first = Queue("spectrum {}"), second = Queue("weights {}");
   v1::CreateAnalysisRequest request = Request("cka {}");

@@ -72,6 +72,43 @@ class AnalysisTest : public ServiceTest {
     return request;
   }
 
+  // The trained run of a documents task in context 8 with this data set.
+  std::string TrainOn(const std::string& name, const std::string& text, uint32_t held_out = 1,
+                      uint32_t seed = 0) {
+    Upload(name, text);
+    v1::ExperimentSpec spec = SpecOf(absl::StrCat(R"(
+      base {
+        task { documents { dataset: ")",
+                                                  name, "\" held_out: ", held_out, R"( } }
+        model { layers: 1 width: 8 heads: 2 context: 8 }
+        training { steps: 10 batch: 2 }
+      }
+      seeds { list: )",
+                                                  seed, " }"));
+    spec.set_name(absl::StrCat(name, "-s", seed));
+    const std::string experiment = Create(spec).experiment().name();
+    const auto worker = MakeWorker();
+    TrainAll(worker.get(), 1);
+    return Rows(experiment)[0].run();
+  }
+  // An analysis of these runs.
+  static v1::CreateAnalysisRequest RequestOn(const std::vector<std::string>& runs,
+                                             const std::string& analysis,
+                                             const std::string& inputs) {
+    v1::CreateAnalysisRequest request =
+        RequestOf(absl::StrCat("analysis { ", analysis, " } inputs { ", inputs, " }"));
+    for (const std::string& run : runs) request.add_subjects()->set_run(run);
+    return request;
+  }
+  void DeleteDataset(const std::string& name) {
+    Context context;
+    v1::DeleteDatasetRequest request;
+    request.set_name(name);
+    google::protobuf::Empty empty;
+    const grpc::Status status = datasets_->DeleteDataset(&context, request, &empty);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
   grpc::Status Try(const v1::CreateAnalysisRequest& request,
                    v1::CreateAnalysisResponse* response = nullptr) {
     Context context;

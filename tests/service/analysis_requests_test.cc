@@ -174,27 +174,102 @@ TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
   ExpectRefused(weights, "inputs.tokens", "inputs.tokens: weights reads no tokens; allowed: none");
 }
 
+constexpr char kWords[] = "a\nbé\ncab\nabba\nabcde\n";
+
 TEST_F(AnalysisRequestTest, RefusesAPromptThatIsLongerThanTheContext) {
-  Upload("words", "anna\nbob\ncleo\ndora\n");
-  const std::string words = Create(SpecOf(R"(
-    name: "words"
-    base {
-      task { documents { dataset: "words" held_out: 1 } }
-      model { layers: 1 width: 8 heads: 2 context: 8 }
-      training { steps: 10 batch: 2 }
-    })"))
-                                .experiment()
-                                .name();
-  const auto worker = MakeWorker();
-  TrainAll(worker.get(), 1);
-  v1::CreateAnalysisRequest request = RequestOf("analysis { attention { maps: heads } }");
-  request.add_subjects()->set_run(Rows(words)[0].run());
-  request.mutable_inputs()->set_prompt("éééééééé");
+  const std::string run = TrainOn("words", kWords);
+  v1::CreateAnalysisRequest request =
+      RequestOn({run}, "attention { maps: heads }", "prompt: 'éééééééé'");
   ExpectRefused(request, "inputs.prompt",
                 "inputs.prompt: it has 8 characters; allowed: at most 7, one less than the model's "
                 "context");
   request.mutable_inputs()->set_prompt("ééééééé");  // characters count, not bytes
   EXPECT_EQ(Ask(request).analysis().inputs().prompt(), "ééééééé");
+}
+
+// A dry run says so, too: nothing of this waits for a worker to find it.
+TEST_F(AnalysisRequestTest, RefusesWhatItsDataShowsToBeImpossible) {
+  const std::string run = TrainOn("words", kWords, 2), seed = TrainOn("words", kWords, 2, 1);
+  const auto refused = [&](const v1::CreateAnalysisRequest& request, const std::string& field,
+                           const std::string& message) {
+    ExpectRefused(request, field, field + ": " + message);
+    v1::CreateAnalysisRequest dry = request;
+    dry.set_validate_only(true);
+    const v1::CreateAnalysisResponse response = Ask(dry);
+    ASSERT_EQ(response.problems_size(), 1) << message;
+    EXPECT_EQ(response.problems(0).field(), field);
+  };
+  refused(RequestOn({run}, "spectrum {}", "prompt: 'abz'"), "inputs.prompt",
+          "character 3, \"z\" U+007A, is not in the run's data; allowed: its 6 characters");
+  refused(RequestOn({TrainOn("zs", "z\nza\n"), run}, "cka {}", "prompt: 'z'"), "inputs.prompt",
+          "character 1, \"z\" U+007A, is not in the run's data (subjects[1]); allowed: its 6 "
+          "characters");
+  refused(RequestOn({run}, "cka { sites: 'embedding' }", ""), "analysis.cka.sites",
+          "there is one only; allowed: two or more, or several subjects");
+  refused(RequestOn({run, seed}, "cka {}", ""), "subjects[1]",
+          "it reads other sequences than the ones before; allowed: models that are held to the "
+          "same sequences");
+  v1::CreateAnalysisRequest request =
+      RequestOn({run}, "capture { sites: 'block.0.attention.weights' }", "");
+  EXPECT_EQ(FieldOf(Try(request)), "analysis.capture.sites[0]");
+  request.mutable_inputs()->set_documents(1);
+  EXPECT_TRUE(Try(request).ok()) << "one has one length";
+  request = RequestOn({run}, "attention { maps: heads }", "");
+  const grpc::Status maps = Try(request);
+  EXPECT_EQ(FieldOf(maps), "analysis.attention.maps");
+  EXPECT_THAT(maps.error_message(),
+              HasSubstr("they are of one sequence of at most 512 tokens, and 2 of up to "));
+  request.mutable_inputs()->set_prompt("ab");
+  EXPECT_TRUE(Try(request).ok());
+  const grpc::Status recall = Try(Request("attention { maps: model }"));
+  EXPECT_EQ(FieldOf(recall), "analysis.attention.maps");
+}
+
+TEST_F(AnalysisRequestTest, FindsTheDataSetThatItIsToRead) {
+  const std::string run = TrainOn("words", kWords);
+  const v1::Dataset other = Upload("other.txt", "ab\nba\n");
+  v1::CreateAnalysisRequest request =
+      RequestOn({run}, "spectrum {}", "dataset: 'other.txt' documents: 2");
+  const v1::Analysis asked = Ask(request).analysis();
+  EXPECT_EQ(asked.inputs().dataset(), other.name());
+  EXPECT_EQ(asked.inputs().dataset_sha256(), other.sha256());
+  EXPECT_EQ(asked.inputs().documents(), 2u);
+  EXPECT_FALSE(asked.inputs().has_tokens());
+  for (const std::string& name : {other.name(), other.name().substr(9)}) {
+    request.mutable_inputs()->set_dataset(name);
+    EXPECT_EQ(Ask(request).analysis().name(), asked.name());
+  }
+  request.mutable_inputs()->set_documents(1);
+  EXPECT_FALSE(Ask(request).reused());
+  request.mutable_inputs()->set_dataset(Upload("third", "ab\nba\na\n").name());
+  EXPECT_FALSE(Ask(request).reused()) << "other bytes";
+}
+
+TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
+  const std::string run = TrainOn("words", kWords);
+  v1::CreateAnalysisRequest request = RequestOn({run}, "spectrum {}", "dataset: 'wrods'");
+  const std::string allowed = "; allowed: the ID of a stored data set, or the name of one";
+  ExpectRefused(request, "inputs.dataset",
+                "inputs.dataset: there is no data set \"wrods\"; did you mean words?" + allowed);
+  request.mutable_inputs()->set_dataset("a/b/c");
+  EXPECT_EQ(FieldOf(Try(request)), "inputs.dataset");
+  Upload("twice", "ab\n");
+  Upload("twice", "ba\n");
+  request.mutable_inputs()->set_dataset("twice");
+  EXPECT_THAT(Try(request).error_message(),
+              HasSubstr("inputs.dataset: several data sets are named 'twice', such as "));
+  Upload("other", "ab\n\nbaß\n");
+  request.mutable_inputs()->set_dataset("other");
+  ExpectRefused(request, "inputs.dataset",
+                "inputs.dataset: document 2 has as character 3 \"ß\" U+00DF, which is not in the "
+                "run's data; allowed: its 6 characters");
+  v1::CreateAnalysisRequest recall = Request("spectrum {}");
+  recall.mutable_inputs()->set_dataset("words");
+  ExpectRefused(recall, "inputs.dataset",
+                "inputs.dataset: the tokens of legacy_recall are numbers, not text; allowed: only "
+                "with a documents or text task");
+  request.mutable_inputs()->set_documents(1);
+  EXPECT_TRUE(Try(request).ok()) << "the second document is not read";
 }
 
 TEST_F(AnalysisRequestTest, RefusesTooFewAndTooManySubjects) {

@@ -331,6 +331,155 @@ TEST(AnalysisOptionsTest, WhatThisProgramDoesNotKnowIsUnimplemented) {
   EXPECT_TRUE(absl::IsUnimplemented(ToEngineOptions(analysis).status()));
 }
 
+v1::AnalysisInputs InputsOf(const std::string& text) {
+  v1::AnalysisInputs inputs;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &inputs)) << text;
+  return inputs;
+}
+
+// What is wrong with inputs of a kind.
+std::vector<std::string> InputProblems(const std::string& text, const std::string& kind) {
+  v1::AnalysisInputs inputs = InputsOf(text);
+  Problems problems;
+  ResolveInputs(KindOf(kind), &inputs, &problems);
+  std::vector<std::string> messages;
+  for (const Problem& problem : problems.Take()) messages.push_back(problem.message);
+  return messages;
+}
+
+TEST(AnalysisInputsTest, AreTokensOrDocumentsOrAPrompt) {
+  for (const char* one :
+       {"", "tokens: 1", "tokens: 1000000", "documents: 1", "documents: 1000000", "prompt: 'a'",
+        "dataset: 'd'", "dataset: 'd' documents: 5", "dataset: 'd' tokens: 5"}) {
+    EXPECT_THAT(InputProblems(one, "spectrum {}"), IsEmpty()) << one;
+  }
+  const std::string prompt = "there is a prompt, too; allowed: one of the two";
+  EXPECT_THAT(InputProblems("tokens: 1 prompt: 'a'", "spectrum {}"),
+              ElementsAre("inputs.tokens: " + prompt));
+  EXPECT_THAT(InputProblems("documents: 1 prompt: 'a'", "spectrum {}"),
+              ElementsAre("inputs.documents: " + prompt));
+  EXPECT_THAT(InputProblems("tokens: 1 documents: 1", "spectrum {}"),
+              ElementsAre("inputs.documents: tokens are given, too; allowed: one of the two"));
+  EXPECT_THAT(InputProblems("dataset: 'd' prompt: 'a'", "spectrum {}"),
+              ElementsAre("inputs.dataset: " + prompt));
+  EXPECT_THAT(InputProblems("tokens: 1 documents: 1 prompt: 'a' dataset: 'd'", "spectrum {}"),
+              SizeIs(3));
+  for (const char* count : {"0", "1000001", "18446744073709551615"}) {
+    EXPECT_THAT(InputProblems(absl::StrCat("documents: ", count), "spectrum {}"),
+                ElementsAre(absl::StrCat("inputs.documents: ", count,
+                                         " is out of range; allowed: 1 to 1,000,000")));
+  }
+}
+
+TEST(AnalysisInputsTest, AreNoneOfAKindThatReadsNone) {
+  EXPECT_THAT(InputProblems("", "weights {}"), IsEmpty());
+  for (const auto& [text, field] : {std::pair{"tokens: 5", "inputs.tokens"},
+                                    {"documents: 5", "inputs.documents"},
+                                    {"prompt: 'a'", "inputs.prompt"},
+                                    {"dataset: 'd'", "inputs.dataset"}}) {
+    EXPECT_THAT(InputProblems(text, "weights {}"),
+                ElementsAre(absl::StrCat(field, ": weights reads no tokens; allowed: none")));
+  }
+}
+
+TEST(AnalysisInputsTest, TokensAreTheDefaultAndTheHashIsTheServers) {
+  v1::AnalysisInputs inputs = InputsOf("dataset: 'd' dataset_sha256: 'mine'");
+  Problems problems;
+  ResolveInputs(KindOf("spectrum {}"), &inputs, &problems);
+  EXPECT_EQ(inputs.tokens(), 20'000u);
+  EXPECT_EQ(inputs.dataset_sha256(), "");
+  inputs = InputsOf("documents: 7");
+  ResolveInputs(KindOf("spectrum {}"), &inputs, &problems);
+  EXPECT_FALSE(inputs.has_tokens());
+}
+
+TEST(AnalysisInputsTest, CostAtMostTheContextForEachDocument) {
+  EXPECT_EQ(MostTokens(InputsOf("tokens: 70"), 8), 70u);
+  EXPECT_EQ(MostTokens(InputsOf("prompt: '\303\251a'"), 8), 2u);
+  EXPECT_EQ(MostTokens(InputsOf("documents: 70"), 8), 560u);
+  EXPECT_EQ(MostTokens(InputsOf("documents: 1000000"), 8192), 1'000'000u) << "more is refused";
+  engine::RunConfig run;
+  run.model.context = 8;
+  Problems problems;
+  const auto cost = [&](const std::string& inputs) {
+    return CheckSubjects(*ToEngineOptions(Resolved("capture { sites: 'logits' }")),
+                         InputsOf(inputs), {run}, "analysis", &problems);
+  };
+  EXPECT_GT(cost("documents: 70").state_bytes, 0u);
+  EXPECT_EQ(cost("documents: 70").state_bytes, cost("tokens: 560").state_bytes);
+}
+
+// The problems of models of one layer or two with sites, as sentences.
+std::vector<std::string> SubjectProblemsOf(const std::string& kind, const std::string& inputs,
+                                           const std::vector<engine::RunConfig>& subjects) {
+  Problems problems;
+  CheckSubjects(*ToEngineOptions(Resolved(kind)), InputsOf(inputs), subjects, "analysis",
+                &problems);
+  std::vector<std::string> messages;
+  for (const Problem& problem : problems.Take()) messages.push_back(problem.message);
+  return messages;
+}
+
+TEST(AnalysisSubjectsTest, AreNamedWhereSomeOfThemCanNotBeAsked) {
+  engine::RunConfig shallow, deep, recall;
+  shallow.model.layers = 1;
+  shallow.model.context = 4;
+  shallow.task = engine::DocumentsTask{};
+  deep = recall = shallow;
+  deep.model.layers = 2;
+  deep.model.context = 16;
+  recall.task = engine::RecallTask{};
+  const std::string sites = "cka { sites: 'block.1.output' }";
+  const auto messages = SubjectProblemsOf(sites, "tokens: 5", {deep, shallow, deep, shallow});
+  ASSERT_THAT(messages, SizeIs(1));
+  EXPECT_THAT(messages[0], testing::StartsWith(
+                               "analysis.cka.sites[0]: the model has no site \"block.1.output\" of "
+                               "this kind (subjects[1], subjects[3]); allowed: embedding, "));
+  EXPECT_THAT(SubjectProblemsOf(sites, "tokens: 5", {shallow, shallow}),
+              ElementsAre(testing::HasSubstr("of this kind; allowed")))
+      << "all of them";
+  EXPECT_THAT(SubjectProblemsOf("cka {}", "prompt: 'abcd'", {deep, shallow}),
+              ElementsAre("inputs.prompt: it has 4 characters (subjects[1]); allowed: at most 3, "
+                          "one less than the model's context"));
+  EXPECT_THAT(SubjectProblemsOf("cka {}", "dataset: 'd' tokens: 5", {deep, recall}),
+              ElementsAre("inputs.dataset: the tokens of recall are numbers, not text "
+                          "(subjects[1]); allowed: only with a documents or text task"));
+}
+
+TEST(AnalysisSubjectsTest, AreTwoThingsAtLeastForCka) {
+  engine::RunConfig run;
+  run.model.layers = 1;
+  const std::string one = "cka { sites: 'embedding' }";
+  EXPECT_THAT(SubjectProblemsOf(one, "tokens: 5", {run}),
+              ElementsAre("analysis.cka.sites: there is one only; allowed: two or more, or several "
+                          "subjects"));
+  EXPECT_THAT(SubjectProblemsOf(one, "tokens: 5", {run, run}), IsEmpty());
+  EXPECT_THAT(SubjectProblemsOf("cka {}", "tokens: 5", {run}), IsEmpty());
+}
+
+TEST(AnalysisSubjectsTest, MayBeTooLargeForABiasedCka) {
+  engine::RunConfig run;
+  run.model.layers = 20;
+  run.model.width = 768;
+  EXPECT_THAT(SubjectProblemsOf("cka { estimator: biased }", "tokens: 5", {run}),
+              ElementsAre("analysis.cka.estimator: biased needs sums of all pairs, 1089994752 "
+                          "bytes; allowed: 1000000000 bytes, with fewer sites, or debiased"));
+  EXPECT_THAT(SubjectProblemsOf("cka {}", "tokens: 5", {run}), IsEmpty());
+}
+
+TEST(AnalysisSubjectsTest, HaveNoSitesOfQueriesAndKeysWhereRowsAreLookedAt) {
+  engine::RunConfig run;
+  run.model.layers = 1;
+  for (const char* kind : {"cka { sites: 'embedding' sites: 'block.0.attention.weights' }",
+                           "spectrum { site: 'block.0.attention.scores' }",
+                           "activations { sites: 'block.0.attention.weights' }"}) {
+    const auto messages = SubjectProblemsOf(kind, "tokens: 5", {run});
+    ASSERT_THAT(messages, SizeIs(1)) << kind;
+    EXPECT_THAT(messages[0], testing::HasSubstr("of this kind; allowed: embedding, "));
+    EXPECT_THAT(messages[0], testing::Not(testing::HasSubstr("attention.weights,")));
+  }
+}
+
 class AnalysisFingerprintTest : public testing::Test {
  protected:
   // Of a resolved kind, with everything else set.
@@ -383,10 +532,29 @@ TEST_F(AnalysisFingerprintTest, DiffersForInputsSeedAndSubjects) {
   expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_tokens(101); });
   expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_prompt("ab"); });
   expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_prompt("ab\nsubject=runs/c@1"); });
+  expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_documents(100); });
+  expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_documents(101); });
+  expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_dataset_sha256("100"); });
+  expect_new([](v1::Analysis* a) { a->mutable_inputs()->set_dataset_sha256("101"); });
   expect_new([](v1::Analysis* a) { a->mutable_subjects(0)->set_run("runs/c"); });
   expect_new([](v1::Analysis* a) { a->mutable_subjects(0)->set_step(11); });
   expect_new([](v1::Analysis* a) { a->mutable_subjects()->SwapElements(0, 1); });
   expect_new([](v1::Analysis* a) { a->mutable_subjects()->RemoveLast(); });
+}
+
+// Stored analyses are found by it: those from before documents and data sets could be named, too.
+TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
+  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("cka {}"))), "yroxcaow5373");
+  EXPECT_EQ(AnalysisSignature(Asked(KindOf("cka {}"))), "5gmgilanaka6");
+}
+
+TEST_F(AnalysisFingerprintTest, IsOfADataSetsBytesNotOfItsName) {
+  v1::Analysis asked = Asked(KindOf("cka {}"));
+  asked.mutable_inputs()->set_dataset("datasets/names-a");
+  asked.mutable_inputs()->set_dataset_sha256("aaaa");
+  const std::string before = AnalysisFingerprint(asked);
+  asked.mutable_inputs()->set_dataset("datasets/renamed-a");
+  EXPECT_EQ(AnalysisFingerprint(asked), before);
 }
 
 TEST_F(AnalysisFingerprintTest, DoesNotDependOnWhatComesOfIt) {

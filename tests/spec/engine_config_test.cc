@@ -149,8 +149,9 @@ TEST(ConfigVersionTest, RisesWithTheSpec) {
   std::string text;
   Describe(v1::RunSpec::descriptor(), "", &text);
   Describe(v1::AnalysisKind::descriptor(), "", &text);
-  EXPECT_EQ(engine::kConfigVersion, 4u);
-  EXPECT_EQ(ShortHash(text), "xyr6evlf5ydv")
+  Describe(v1::AnalysisInputs::descriptor(), "", &text);
+  EXPECT_EQ(engine::kConfigVersion, 5u);
+  EXPECT_EQ(ShortHash(text), "imdprlgqw67d")
       << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, so that workers "
          "which don't know it are not granted runs that say it, and note both here.";
 }

@@ -189,6 +189,32 @@ TEST_F(ComputationTest, FetchesWhatItReadsAndMakesEveryPiece) {
   EXPECT_EQ(server_->state().reads, 3u);
 }
 
+TEST_F(ComputationTest, FetchesTheDataSetThatItReads) {
+  StartAnalyst();
+  v1::ToWorker message = Computation("one");
+  v1::Computation& asked = *message.mutable_analyze()->mutable_computation();
+  asked.mutable_inputs()->clear_tokens();
+  asked.mutable_inputs()->set_documents(12);
+  server_->Send(message);
+  WaitForAnswer("one");
+  EXPECT_EQ(engine_.request.inputs.documents, 12u);
+  EXPECT_EQ(engine_.request.inputs.tokens, 0u);
+  EXPECT_EQ(engine_.request.inputs.text, nullptr);
+
+  message.mutable_analyze()->set_id("two");
+  asked.set_dataset_blob(AddBlob("baa\n"));
+  server_->Send(message);
+  WaitForAnswer("two");
+  ASSERT_NE(engine_.request.inputs.text, nullptr);
+  EXPECT_EQ(*engine_.request.inputs.text, "baa\n");
+
+  message.mutable_analyze()->set_id("gone");
+  asked.set_dataset_blob(std::string(64, '0'));
+  server_->Send(message);
+  ExpectFailure("gone", absl::StatusCode::kNotFound, "inputs.dataset: ");
+  ExpectMakesTheNext();
+}
+
 TEST_F(ComputationTest, ReportsNumbersAndNotesAndPublishesArrays) {
   engine_.result.numbers = {engine::NumberOf("rank", 2.5),
                             engine::UndefinedNumber("skew", engine::Undefined::kZeroVariance),

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/material.h"
 #include "server/engine/train/boundary.h"
 
@@ -130,14 +131,20 @@ absl::Status CheckRequest(const AnalysisRequest& request) {
                                                    "; allowed: ", kind.least_subjects, " to ",
                                                    kind.most_subjects));
   }
-  for (const AnalysisSubject& subject : request.subjects) {
-    const std::vector<OptionProblem> problems = kind.check(request.options, subject.config.model);
-    if (problems.empty()) continue;
-    const OptionProblem& first = problems.front();
-    return absl::InvalidArgumentError(
-        absl::StrCat(first.field, ": ", first.complaint, "; allowed: ", first.allowed));
+  std::vector<OptionProblem> problems;
+  std::vector<const ModelConfig*> models;
+  for (size_t i = 0; i < subjects; ++i) {
+    models.push_back(&request.subjects[i].config.model);
+    for (OptionProblem& problem : kind.check(request.options, *models.back())) {
+      problems.push_back(OfSubject(i, subjects, InRequest(kind, std::move(problem))));
+    }
   }
-  return absl::OkStatus();
+  if (problems.empty() && kind.check_all != nullptr) {
+    for (OptionProblem& problem : kind.check_all(request.options, models)) {
+      problems.push_back(InRequest(kind, std::move(problem)));
+    }
+  }
+  return RefusalOf(problems);
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 namespace ablate::engine {
 namespace {
 
-constexpr uint64_t kMostMappedTokens = 512;
-
 // Sums over the rows of a head.
 enum HeadSum { kRowEntropy, kLargestWeight, kFirstToken, kRowMass, kHeadSums };
 // Over the rows of a pair of heads.
@@ -263,13 +261,6 @@ class AttentionLook : public Computation {
 }  // namespace
 
 MadeComputation Compute(const AttentionOptions& options, const Material& material) {
-  const bool one_sequence = material.batches.size() == 1 && material.batches[0].rows == 1 &&
-                            material.tokens <= kMostMappedTokens;
-  if (!options.maps.empty() && !one_sequence) {
-    return absl::InvalidArgumentError(absl::StrCat("maps: they are of one sequence of at most ",
-                                                   kMostMappedTokens,
-                                                   " tokens; allowed: with a prompt"));
-  }
   return std::make_unique<AttentionLook>(options, material);
 }
 

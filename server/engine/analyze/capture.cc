@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/model/sites.h"
@@ -101,18 +100,6 @@ class Capture : public Computation {
 }  // namespace
 
 MadeComputation Compute(const CaptureOptions& options, const Material& material) {
-  const auto [shortest, longest] =
-      std::minmax_element(material.batches.begin(), material.batches.end(),
-                          [](const auto& a, const auto& b) { return a.length < b.length; });
-  for (size_t i = 0; i < options.sites.size(); ++i) {
-    if (shortest->length == longest->length) break;
-    if (!HasHeadMatrices(options.sites[i], material.subjects[0].config.model)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("sites[", i, "]: ", options.sites[i],
-                     " has a matrix for each sequence, and the sequences that are read have from ",
-                     shortest->length, " to ", longest->length,
-                     " tokens; allowed: sites with features at each token, or a prompt"));
-  }
   return std::make_unique<Capture>(options, material);
 }
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/analyze/hsic.h"
@@ -219,10 +218,6 @@ class MinibatchCka : public Computation {
 
 MadeComputation MakeCka(const CkaOptions& options, const Material& material, uint64_t most_bytes) {
   Representations representations(options.sites, material);
-  if (representations.all().size() < 2) {
-    return absl::InvalidArgumentError(
-        "sites: there is one only; allowed: two or more, or several subjects");
-  }
   uint64_t columns = 0, bytes = 0;  // 8 times the features of a pair, of all pairs
   for (const int64_t features : representations.Features()) {
     columns += static_cast<uint64_t>(features);
@@ -230,11 +225,6 @@ MadeComputation MakeCka(const CkaOptions& options, const Material& material, uin
   }
   if (bytes <= most_bytes) {
     return std::make_unique<ExactCka>(options, material, std::move(representations));
-  }
-  if (options.estimator == CkaEstimator::kBiased) {
-    return absl::InvalidArgumentError(absl::StrCat("estimator: biased needs sums of all pairs, ",
-                                                   bytes, " bytes; allowed: ", most_bytes,
-                                                   " bytes, with fewer sites, or debiased"));
   }
   return std::make_unique<MinibatchCka>(options, material, std::move(representations), most_bytes);
 }

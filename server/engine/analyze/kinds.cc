@@ -18,6 +18,7 @@ namespace {
 using Problems = std::vector<OptionProblem>;
 
 constexpr double kGradient = 3;  // forwards that a gradient costs with its own
+constexpr uint64_t kMostMappedTokens = 512;
 
 // Features at each token of a site; 0 where it has others than the tokens.
 uint64_t FeaturesAt(const ModelConfig& model, const std::string& site) {
@@ -115,6 +116,25 @@ Problems CheckCka(const AnalysisOptions& options, const ModelConfig& model) {
   return CheckRowSites(Of<CkaOptions>(options).sites, model);
 }
 
+Problems CheckCkaOfAll(const AnalysisOptions& options,
+                       const std::vector<const ModelConfig*>& models) {
+  const auto& cka = Of<CkaOptions>(options);
+  uint64_t count = 0, columns = 0, bytes = 0;  // 8 times the features of a pair, of all pairs
+  for (const ModelConfig* model : models) {
+    for (const uint64_t features : FeaturesAtAll(cka.sites, *model)) {
+      ++count;
+      columns += features;
+      bytes += 8 * features * columns;
+    }
+  }
+  if (count < 2) {
+    return {{"sites", "", "there is one only", "two or more, or several subjects"}};
+  }
+  if (cka.estimator != CkaEstimator::kBiased || bytes <= kMostCkaBytes) return {};
+  return {{"estimator", "biased", absl::StrCat("biased needs sums of all pairs, ", bytes, " bytes"),
+           absl::StrCat(kMostCkaBytes, " bytes, with fewer sites, or debiased")}};
+}
+
 // As if all subjects were this one.
 AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                      size_t subjects) {
@@ -191,6 +211,23 @@ Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) 
     }
   }
   return problems;
+}
+
+// Each sequence has a matrix of its own length at sites of queries and keys.
+Problems CheckCaptured(const AnalysisOptions& options, const ModelConfig& model,
+                       const SequenceLengths& read) {
+  const auto& sites = Of<CaptureOptions>(options).sites;
+  if (read.shortest == read.longest) return {};
+  for (size_t i = 0; i < sites.size(); ++i) {
+    if (FeaturesAt(model, sites[i]) > 0) continue;
+    return {{absl::StrCat("sites[", i, "]"), sites[i],
+             absl::StrCat(sites[i],
+                          " has a matrix for each sequence, and the sequences that are read have "
+                          "from ",
+                          read.shortest, " to ", read.longest, " tokens"),
+             "sites with features at each token, or a prompt"}};
+  }
+  return {};
 }
 
 AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
@@ -300,6 +337,16 @@ Problems CheckAttention(const AnalysisOptions&, const ModelConfig& model) {
   return CheckAttends(model);
 }
 
+Problems CheckMapped(const AnalysisOptions& options, const ModelConfig&,
+                     const SequenceLengths& read) {
+  const bool one = read.sequences == 1 && read.longest <= kMostMappedTokens;
+  if (Of<AttentionOptions>(options).maps.empty() || one) return {};
+  return {{"maps", "",
+           absl::StrCat("they are of one sequence of at most ", kMostMappedTokens, " tokens, and ",
+                        read.sequences, " of up to ", read.longest, " are read"),
+           "with a prompt, or one document"}};
+}
+
 AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                            size_t) {
   const auto layers = static_cast<uint64_t>(config.model.layers);
@@ -307,7 +354,7 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
   const uint64_t sums = 8 * layers * (heads * (4 + 3 * heads) + 1);
   uint64_t maps = 0;  // at most
   if (!Of<AttentionOptions>(options).maps.empty()) {
-    maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min<uint64_t>(tokens, 512));
+    maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min(tokens, kMostMappedTokens));
   }
   return {1, sums + maps, sums + maps};
 }
@@ -335,10 +382,10 @@ AnalysisCost RemoveCost(const AnalysisOptions& options, const RunConfig& config,
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
-    {"cka", 1, 64, 20'000, CheckCka, CkaCost},
+    {"cka", 1, 64, 20'000, CheckCka, CkaCost, CheckCkaOfAll},
     {"activations", 1, 1, 20'000, CheckActivations, ActivationsCost},
     {"weights", 1, 1, 0, NothingToCheck, WeightsCost},
-    {"capture", 1, 1, 2'000, CheckCapture, CaptureCost},
+    {"capture", 1, 1, 2'000, CheckCapture, CaptureCost, nullptr, CheckCaptured},
     {"loss_landscape", 1, 1, 5'000, CheckLossLandscape, LossLandscapeCost},
     {"hessian", 1, 1, 5'000, CheckHessian, HessianCost},
     {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost},
@@ -346,7 +393,7 @@ constexpr AnalysisKind kKinds[] = {
     {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost},
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
-    {"attention", 1, 1, 20'000, CheckAttention, AttentionCost},
+    {"attention", 1, 1, 20'000, CheckAttention, AttentionCost, nullptr, CheckMapped},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);

@@ -10,76 +10,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/analyze/sampling.h"
 #include "server/engine/data/random.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/checkpoint.h"
 
 namespace ablate::engine {
-namespace {
-
-constexpr uint32_t kMaxPromptTokens = 512;
-
-// The prompt as one row, of which every token but the first is a target.
-absl::StatusOr<TokenBatch> PromptBatch(const RunConfig& config, const std::string& prompt) {
-  const absl::StatusOr<SampledData> data = SampledDataOf(config);
-  if (!data.ok()) return data.status();
-  const auto longest = std::min(kMaxPromptTokens, static_cast<uint32_t>(config.model.context));
-  const absl::StatusOr<Opening> opening =
-      OpeningOf(*data, prompt, longest - (data->documents != nullptr ? 1 : 0));
-  if (!opening.ok()) return opening.status();
-  TokenBatch batch;
-  batch.rows = 1;
-  batch.length = static_cast<int64_t>(opening->tokens.size());
-  batch.inputs.assign(opening->tokens.begin(), opening->tokens.end());
-  batch.targets.assign(batch.inputs.begin() + 1, batch.inputs.end());
-  batch.targets.push_back(TokenBatch::kIgnored);
-  batch.lengths = {batch.length};
-  return batch;
-}
-
-// Whole rows of the held-out batches until there are `tokens` of them, in parts.
-std::vector<TokenBatch> HeldOutRows(const BatchSource& source, uint64_t tokens) {
-  std::vector<TokenBatch> parts;
-  uint64_t taken = 0;
-  for (size_t index = 0; index < source.HeldOutBatches(); ++index) {
-    const TokenBatch batch = source.HeldOut(index);
-    const auto length = static_cast<uint64_t>(batch.length);
-    const uint64_t room = taken < tokens ? (tokens - taken) / length : 0;
-    const uint64_t wanted = taken == 0 ? std::max<uint64_t>(room, 1) : room;
-    const int64_t rows =
-        std::min(batch.rows, static_cast<int64_t>(std::min<uint64_t>(wanted, INT64_MAX)));
-    const int64_t together = std::max<int64_t>(1, static_cast<int64_t>(kPieceTokens / length));
-    for (int64_t first = 0; first < rows; first += together) {
-      parts.push_back(batch.Rows(first, std::min(together, rows - first)));
-    }
-    taken += static_cast<uint64_t>(rows) * length;
-    if (rows < batch.rows) break;
-  }
-  return parts;
-}
-
-absl::StatusOr<std::vector<TokenBatch>> BatchesOf(const RunConfig& config,
-                                                  const AnalysisInputs& inputs) {
-  if (!inputs.prompt.empty()) {
-    absl::StatusOr<TokenBatch> prompt = PromptBatch(config, inputs.prompt);
-    if (!prompt.ok()) return prompt.status();
-    return std::vector<TokenBatch>{*std::move(prompt)};
-  }
-  const auto source = MakeBatchSource(config);
-  if (!source.ok()) return source.status();
-  return HeldOutRows(**source, inputs.tokens);
-}
-
-bool ReadsTheSame(const std::vector<TokenBatch>& a, const std::vector<TokenBatch>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const TokenBatch& x, const TokenBatch& y) {
-                      return x.rows == y.rows && x.inputs == y.inputs && x.targets == y.targets;
-                    });
-}
-
-}  // namespace
 
 absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint) {
   SubjectModel subject;
@@ -99,21 +35,21 @@ absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view che
 absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request) {
   Material material;
   material.seed = request.seed;
-  const bool reads = KindOf(request.options).default_tokens > 0;
+  std::vector<const RunConfig*> configs;
   for (const AnalysisSubject& from : request.subjects) {
     absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint);
-    if (!subject.ok()) return subject.status();
-    material.subjects.push_back(*std::move(subject));
-    if (!reads) continue;
-    absl::StatusOr<std::vector<TokenBatch>> batches = BatchesOf(from.config, request.inputs);
-    if (!batches.ok()) return batches.status();
-    if (material.subjects.size() == 1) {
-      material.batches = *std::move(batches);
-    } else if (!ReadsTheSame(material.batches, *batches)) {
-      return absl::FailedPreconditionError(
-          "the models are held to different sequences: only those that read the same are compared");
+    if (!subject.ok()) {
+      return absl::Status(subject.status().code(), absl::StrCat("subjects[", configs.size(),
+                                                                "]: ", subject.status().message()));
     }
+    material.subjects.push_back(*std::move(subject));
+    configs.push_back(&from.config);
   }
+  if (KindOf(request.options).default_tokens == 0) return material;
+  absl::StatusOr<SequencesRead> read = ReadSequences(request.options, request.inputs, configs);
+  if (!read.ok()) return read.status();
+  if (absl::Status refused = RefusalOf(read->problems); !refused.ok()) return refused;
+  material.batches = std::move(read->batches);
   for (const TokenBatch& batch : material.batches) material.tokens += batch.tokens();
   return material;
 }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/analysis.h"
+#include "server/engine/analyze/inputs.h"
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
@@ -34,14 +35,12 @@ struct SubjectModel {
 
 struct Material {
   std::vector<SubjectModel> subjects;
-  // What all subjects read, none of it padded, in parts of about kPieceTokens: a row at least.
+  // What all subjects read, as SequencesRead has it.
   std::vector<TokenBatch> batches;
   uint64_t tokens = 0;  // of all batches
   uint32_t seed = 0;
   const std::atomic<bool>* stop = nullptr;  // null: nobody stops it
 };
-
-inline constexpr uint64_t kPieceTokens = 2048;
 
 // Reads what a request names. Errors as MakeAnalysis's.
 absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request);

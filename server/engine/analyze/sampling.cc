@@ -8,8 +8,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "server/engine/data/characters.h"
 #include "server/engine/data/random.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
@@ -155,32 +155,39 @@ double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
   return static_cast<double>(generator.Next() >> 11) * 0x1p-53;
 }
 
-absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
-                                                   const std::u32string& alphabet,
-                                                   uint32_t max_tokens) {
-  std::vector<uint32_t> tokens;
-  for (size_t offset = 0; offset < prompt.size();) {
+std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const std::u32string& alphabet,
+                                         uint32_t max_tokens) {
+  uint32_t characters = 0;
+  for (size_t offset = 0; offset < prompt.size(); ++characters) {
     const size_t start = offset;
     const char32_t point = text::DecodeUtf8(prompt, offset);
     if (point == text::kNotUtf8) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("prompt: it is not UTF-8 at byte ", start, "; allowed: text in UTF-8"));
+      return OptionProblem{"prompt", "", absl::StrCat("it is not UTF-8 at byte ", start),
+                           "text in UTF-8"};
     }
-    const auto place = std::lower_bound(alphabet.begin(), alphabet.end(), point);
-    if (place == alphabet.end() || *place != point) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "prompt: character %d, %sU+%04X, is not in the run's data; allowed: its %d characters",
-          tokens.size() + 1,
-          text::IsControl(point) ? std::string()
-                                 : absl::StrCat("\"", prompt.substr(start, offset - start), "\" "),
-          static_cast<uint32_t>(point), alphabet.size()));
-    }
-    tokens.push_back(static_cast<uint32_t>(place - alphabet.begin()));
+    if (RankOf(point, alphabet)) continue;
+    return OptionProblem{"prompt", "",
+                         absl::StrCat("character ", characters + 1, ", ", CharacterText(point),
+                                      ", is not in the run's data"),
+                         absl::StrCat("its ", alphabet.size(), " characters")};
   }
-  if (tokens.size() <= max_tokens) return tokens;
-  return absl::InvalidArgumentError(absl::StrCat("prompt: it has ", tokens.size(),
-                                                 " characters; allowed: at most ", max_tokens,
-                                                 ", one less than the model's context"));
+  if (characters <= max_tokens) return std::nullopt;
+  return OptionProblem{"prompt", "", absl::StrCat("it has ", characters, " characters"),
+                       absl::StrCat("at most ", max_tokens, ", one less than the model's context")};
+}
+
+absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
+                                                   const std::u32string& alphabet,
+                                                   uint32_t max_tokens) {
+  if (const auto wrong = CheckPrompt(prompt, alphabet, max_tokens); wrong.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(wrong->field, ": ", wrong->complaint, "; allowed: ", wrong->allowed));
+  }
+  std::vector<uint32_t> tokens;
+  for (size_t offset = 0; offset < prompt.size();) {
+    tokens.push_back(*RankOf(text::DecodeUtf8(prompt, offset), alphabet));
+  }
+  return tokens;
 }
 
 const std::u32string& SampledData::alphabet() const {

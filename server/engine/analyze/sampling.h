@@ -37,6 +37,10 @@ uint32_t Draw(const KeptTokens& kept, double u);
 // that a draw depends neither on the other samples nor on how many there are.
 double UniformAt(uint32_t seed, uint32_t sample, uint32_t position);
 
+// What is wrong with a prompt: the first character that the alphabet lacks, or its length.
+std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const std::u32string& alphabet,
+                                         uint32_t max_tokens);
+
 // The tokens of a prompt. INVALID_ARGUMENT names the first character that the alphabet lacks, or
 // the length.
 absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,22 @@ TokenBatch TokenBatch::Rows(int64_t first, int64_t count) const {
   copy(inputs, &part.inputs);
   copy(targets, &part.targets);
   return part;
+}
+
+std::optional<std::vector<TokenBatch>> BatchSource::FirstHeldOut(uint64_t sequences,
+                                                                 uint64_t most_tokens) const {
+  std::vector<TokenBatch> batches;
+  uint64_t tokens = 0;
+  for (size_t index = 0; index < HeldOutBatches() && sequences > 0; ++index) {
+    TokenBatch batch = HeldOut(index);
+    const auto rows = static_cast<uint64_t>(batch.rows);
+    if (rows > sequences) batch = batch.Rows(0, static_cast<int64_t>(sequences));
+    sequences -= std::min(sequences, rows);
+    tokens += batch.tokens();
+    if (tokens > most_tokens) return std::nullopt;
+    batches.push_back(std::move(batch));
+  }
+  return batches;
 }
 
 absl::Status CheckCursor(const std::vector<uint64_t>& cursor, size_t words, uint64_t tag,

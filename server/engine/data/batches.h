@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -57,6 +58,12 @@ class BatchSource {
   virtual size_t HeldOutBatches() const = 0;
   virtual TokenBatch HeldOut(size_t index) const = 0;
 
+  // The first so many held-out sequences, all if there are fewer, in such batches; nothing if they
+  // have more than `most_tokens` together. Of documents those that come first in the run's order,
+  // whatever their length.
+  virtual std::optional<std::vector<TokenBatch>> FirstHeldOut(uint64_t sequences,
+                                                              uint64_t most_tokens) const;
+
   // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are
   // not ours.
   virtual std::vector<uint64_t> Cursor() const = 0;
@@ -80,6 +87,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const RunConfig& config);
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeRecallBatches(const RunConfig& config);
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTextBatches(const RunConfig& config);
+
+// All documents, and all whole windows of a text from its first token on, in batches as held-out
+// ones.
+std::vector<TokenBatch> DocumentBatchesOf(std::shared_ptr<const TokenizedDocuments> documents,
+                                          int64_t context);
+std::vector<TokenBatch> TextBatchesOf(const TokenizedText& text, int64_t context);
 
 }  // namespace ablate::engine
 

@@ -1,7 +1,10 @@
 #include "server/engine/data/characters.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "text/utf8.h"
 
@@ -56,6 +59,18 @@ std::u32string NumberCharacters(std::vector<uint32_t>& tokens) {
   }
   for (uint32_t& token : tokens) token = ids[token];
   return alphabet;
+}
+
+std::optional<uint32_t> RankOf(char32_t point, const std::u32string& alphabet) {
+  const auto place = std::lower_bound(alphabet.begin(), alphabet.end(), point);
+  if (place == alphabet.end() || *place != point) return std::nullopt;
+  return static_cast<uint32_t>(place - alphabet.begin());
+}
+
+std::string CharacterText(char32_t point) {
+  const std::string number = absl::StrFormat("U+%04X", static_cast<uint32_t>(point));
+  if (text::IsControl(point)) return number;
+  return absl::StrCat("\"", text::EncodeUtf8(point), "\" ", number);
 }
 
 }  // namespace ablate::engine

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,12 @@ class LineReader {
 
 // Replaces code points by their rank among the distinct ones, and returns those in ascending order.
 std::u32string NumberCharacters(std::vector<uint32_t>& tokens);
+
+// The rank of a code point among ascending ones; none if it is not among them.
+std::optional<uint32_t> RankOf(char32_t point, const std::u32string& alphabet);
+
+// A code point as errors have it: "é" U+00E9, or U+001B alone.
+std::string CharacterText(char32_t point);
 
 }  // namespace ablate::engine
 

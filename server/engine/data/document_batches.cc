@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -83,22 +85,31 @@ std::vector<std::vector<uint32_t>> GroupByLength(const DocumentRows& rows,
   return batches;
 }
 
+std::vector<TokenBatch> BatchesByLength(const DocumentRows& rows,
+                                        absl::Span<const uint32_t> documents) {
+  std::vector<TokenBatch> batches;
+  for (const std::vector<uint32_t>& group : GroupByLength(rows, documents)) {
+    batches.push_back(rows.Batch(group));
+  }
+  return batches;
+}
+
 class DocumentBatches : public BatchSource {
  public:
   // `order` is the shuffled order of all documents, of which the last `held_out` are never trained
   // on.
   DocumentBatches(DocumentRows rows, std::vector<uint32_t> order, size_t held_out, uint32_t batch)
-      : rows_(std::move(rows)), order_(std::move(order)), batch_(batch) {
-    const size_t training = order_.size() - held_out;
-    held_out_ = GroupByLength(rows_, absl::MakeConstSpan(order_).subspan(training));
-    order_.resize(training);
-  }
+      : rows_(std::move(rows)),
+        order_(std::move(order)),
+        training_(order_.size() - held_out),
+        batch_(batch),
+        held_out_(GroupByLength(rows_, HeldOutOrder())) {}
 
   TokenBatch Next() override {
     std::vector<uint32_t> documents(batch_);
     for (uint32_t& document : documents) {
       document = order_[position_];
-      position_ = (position_ + 1) % order_.size();
+      position_ = (position_ + 1) % training_;
     }
     return rows_.Batch(documents);
   }
@@ -107,25 +118,37 @@ class DocumentBatches : public BatchSource {
 
   TokenBatch HeldOut(size_t index) const override { return rows_.Batch(held_out_[index]); }
 
-  std::vector<uint64_t> Cursor() const override {
-    return {kDocumentsCursor, order_.size(), position_};
+  std::optional<std::vector<TokenBatch>> FirstHeldOut(uint64_t sequences,
+                                                      uint64_t most_tokens) const override {
+    const auto first = HeldOutOrder().subspan(0, static_cast<size_t>(sequences));
+    uint64_t tokens = 0;
+    for (const uint32_t document : first) tokens += static_cast<uint64_t>(rows_.Length(document));
+    if (tokens > most_tokens) return std::nullopt;
+    return BatchesByLength(rows_, first);
   }
+
+  std::vector<uint64_t> Cursor() const override { return {kDocumentsCursor, training_, position_}; }
 
   absl::Status SetCursor(const std::vector<uint64_t>& cursor) override {
     absl::Status ours = CheckCursor(cursor, 3, kDocumentsCursor, "documents");
     if (!ours.ok()) return ours;
-    if (cursor[1] != order_.size() || cursor[2] >= order_.size()) {
+    if (cursor[1] != training_ || cursor[2] >= training_) {
       return absl::InvalidArgumentError(absl::StrCat("the data cursor is at document ", cursor[2],
                                                      " of ", cursor[1], ", but this run trains on ",
-                                                     order_.size(), " documents"));
+                                                     training_, " documents"));
     }
     position_ = static_cast<size_t>(cursor[2]);
     return absl::OkStatus();
   }
 
  private:
+  absl::Span<const uint32_t> HeldOutOrder() const {
+    return absl::MakeConstSpan(order_).subspan(training_);
+  }
+
   DocumentRows rows_;
-  std::vector<uint32_t> order_;  // the documents to train on
+  std::vector<uint32_t> order_;
+  size_t training_;  // so many of the order are trained on, the others held out
   uint32_t batch_;
   size_t position_ = 0;                          // of the next document in `order_`
   std::vector<std::vector<uint32_t>> held_out_;  // documents of each batch
@@ -155,6 +178,13 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig
   return std::make_unique<DocumentBatches>(DocumentRows(task.documents, config.model.context),
                                            PythonShuffle(static_cast<uint32_t>(count), config.seed),
                                            task.held_out, config.training.batch);
+}
+
+std::vector<TokenBatch> DocumentBatchesOf(std::shared_ptr<const TokenizedDocuments> documents,
+                                          int64_t context) {
+  std::vector<uint32_t> all(documents->documents());
+  std::iota(all.begin(), all.end(), 0u);
+  return BatchesByLength(DocumentRows(std::move(documents), context), all);
 }
 
 }  // namespace ablate::engine

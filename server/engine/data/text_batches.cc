@@ -16,6 +16,36 @@ namespace {
 
 constexpr uint64_t kTextCursor = 0x776F646E69772D74;  // "t-window"
 
+// The windows that begin there; targets are the inputs one position later.
+TokenBatch Windows(const TokenizedText& text, const std::vector<uint64_t>& starts,
+                   uint64_t context) {
+  TokenBatch batch;
+  batch.rows = static_cast<int64_t>(starts.size());
+  batch.length = static_cast<int64_t>(context);
+  batch.lengths.assign(starts.size(), batch.length);
+  batch.inputs.reserve(starts.size() * context);
+  batch.targets.reserve(starts.size() * context);
+  for (const uint64_t start : starts) {
+    const uint32_t* first = text.tokens.data() + start;
+    batch.inputs.insert(batch.inputs.end(), first, first + context);
+    batch.targets.insert(batch.targets.end(), first + 1, first + 1 + context);
+  }
+  return batch;
+}
+
+// The `index`-th kEvaluatedTogether of `windows` windows that follow each other from `begin` on.
+TokenBatch WindowsInOrder(const TokenizedText& text, uint64_t begin, uint64_t windows,
+                          uint64_t index, uint64_t context) {
+  const uint64_t first = index * kEvaluatedTogether;
+  std::vector<uint64_t> starts(std::min(kEvaluatedTogether, windows - first));
+  for (size_t i = 0; i < starts.size(); ++i) starts[i] = begin + (first + i) * context;
+  return Windows(text, starts, context);
+}
+
+uint64_t BatchesOfWindows(uint64_t windows) {
+  return (windows + kEvaluatedTogether - 1) / kEvaluatedTogether;
+}
+
 class TextBatches : public BatchSource {
  public:
   // The split has a start and a window.
@@ -31,18 +61,13 @@ class TextBatches : public BatchSource {
   TokenBatch Next() override {
     std::vector<uint64_t> starts(batch_);
     for (uint64_t& start : starts) start = generator_.Below(starts_);
-    return Batch(starts);
+    return Windows(*text_, starts, context_);
   }
 
-  size_t HeldOutBatches() const override {
-    return static_cast<size_t>((windows_ + kEvaluatedTogether - 1) / kEvaluatedTogether);
-  }
+  size_t HeldOutBatches() const override { return static_cast<size_t>(BatchesOfWindows(windows_)); }
 
   TokenBatch HeldOut(size_t index) const override {
-    const uint64_t first = index * kEvaluatedTogether;
-    std::vector<uint64_t> starts(std::min(kEvaluatedTogether, windows_ - first));
-    for (size_t i = 0; i < starts.size(); ++i) starts[i] = held_out_ + (first + i) * context_;
-    return Batch(starts);
+    return WindowsInOrder(*text_, held_out_, windows_, index, context_);
   }
 
   std::vector<uint64_t> Cursor() const override {
@@ -62,22 +87,6 @@ class TextBatches : public BatchSource {
   }
 
  private:
-  // The windows that begin there; targets are the inputs one position later.
-  TokenBatch Batch(const std::vector<uint64_t>& starts) const {
-    TokenBatch batch;
-    batch.rows = static_cast<int64_t>(starts.size());
-    batch.length = static_cast<int64_t>(context_);
-    batch.lengths.assign(starts.size(), batch.length);
-    batch.inputs.reserve(starts.size() * context_);
-    batch.targets.reserve(starts.size() * context_);
-    for (const uint64_t start : starts) {
-      const uint32_t* first = text_->tokens.data() + start;
-      batch.inputs.insert(batch.inputs.end(), first, first + context_);
-      batch.targets.insert(batch.targets.end(), first + 1, first + 1 + context_);
-    }
-    return batch;
-  }
-
   std::shared_ptr<const TokenizedText> text_;
   uint64_t context_;
   uint32_t batch_;
@@ -109,6 +118,16 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTextBatches(const RunConfig& co
                      config.model.context + 1, " of each"));
   }
   return std::make_unique<TextBatches>(task, split, config);
+}
+
+std::vector<TokenBatch> TextBatchesOf(const TokenizedText& text, int64_t context) {
+  const auto length = static_cast<uint64_t>(context);
+  const uint64_t windows = text.tokens.empty() ? 0 : (text.tokens.size() - 1) / length;
+  std::vector<TokenBatch> batches;
+  for (uint64_t index = 0; index < BatchesOfWindows(windows); ++index) {
+    batches.push_back(WindowsInOrder(text, 0, windows, index, length));
+  }
+  return batches;
 }
 
 }  // namespace ablate::engine

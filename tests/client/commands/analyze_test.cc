@@ -167,6 +167,29 @@ TEST_F(AnalyzeTest, PassesEveryOptionOn) {
   EXPECT_EQ(requests_[0].seed(), 7u);
   EXPECT_EQ(Run({"analyze", "attention", "runs/r", "--prompt", "an"}).code, kSuccess);
   EXPECT_EQ(requests_.back().inputs().prompt(), "an");
+  EXPECT_FALSE(requests_.back().inputs().has_documents());
+  EXPECT_EQ(Run({"analyze", "spectrum", "runs/r", "--documents", "64", "--dataset", "names"}).code,
+            kSuccess);
+  EXPECT_EQ(requests_.back().inputs().documents(), 64u);
+  EXPECT_EQ(requests_.back().inputs().dataset(), "names");
+  EXPECT_FALSE(requests_.back().inputs().has_tokens());
+}
+
+TEST_F(AnalyzeTest, RefusesInputsThatExcludeEachOther) {
+  const auto refusal = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"analyze", "spectrum", "runs/r"});
+    return Run(more).err;
+  };
+  const std::string said = "error: ablate analyze: ";
+  EXPECT_EQ(refusal({"--tokens", "5", "--prompt", "a"}),
+            said + "--tokens is of held-out data: not with --prompt\n");
+  const std::string documents =
+      said + "--documents says how much is read: not with --tokens, --prompt\n";
+  EXPECT_EQ(refusal({"--documents", "5", "--prompt", "a"}), documents);
+  EXPECT_EQ(refusal({"--documents", "5", "--tokens", "5"}), documents);
+  EXPECT_EQ(refusal({"--dataset", "names", "--prompt", "a"}),
+            said + "--dataset says what is read: not with --prompt\n");
+  EXPECT_TRUE(requests_.empty());
 }
 
 TEST_F(AnalyzeTest, TakesEveryCellOfAnExperiment) {

@@ -88,7 +88,8 @@ TEST(CaptureTest, RefusesMatricesOfSeveralLengths) {
                                   {1000, ""}});
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(made.status().message(),
-              HasSubstr("sites[1]: block.0.attention.weights has a matrix for each sequence, and "
+              HasSubstr("analysis.capture.sites[1]: block.0.attention.weights has a matrix for "
+                        "each sequence, and "
                         "the sequences that are read have from "));
 }
 

@@ -15,6 +15,7 @@ namespace ablate::engine {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 at::Tensor OracleX() { return R(11, {20, 6}); }
 at::Tensor OracleY() { return OracleX().narrow(1, 0, 4) + 0.5 * R(12, {20, 4}); }
@@ -204,7 +205,7 @@ TEST(CkaTest, IsUndefinedWhereAValueIsNotFinite) {
 TEST(CkaTest, RefusesASingleRepresentation) {
   const auto made = MakeAnalysis({CkaOptions{{"embedding"}}, {ModelM()}, {8, ""}});
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(made.status().message(), HasSubstr("there is one only"));
+  EXPECT_THAT(made.status().message(), HasSubstr("analysis.cka.sites: there is one only"));
 }
 
 TEST(CkaTest, IsExactByOneMinibatch) {
@@ -282,11 +283,20 @@ TEST(CkaTest, MinibatchesGoOnFromAnyPiece) {
 }
 
 TEST(CkaTest, RefusesTheBiasedEstimateBeyondItsMemory) {
-  const AnalysisRequest request = {CkaOptions{{}, CkaEstimator::kBiased}, {ModelM()}, {8, ""}};
-  const absl::StatusOr<Material> material = ReadMaterial(request);
-  const auto made = MakeCka(std::get<CkaOptions>(request.options), *material, 100);
-  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(made.status().message(), HasSubstr("estimator: biased needs sums of all pairs"));
+  AnalysisSubject deep = ModelM();
+  deep.config.model.layers = 19;
+  deep.config.model.width = 768;  // 20 representations, 210 pairs
+  const auto made = [&](CkaEstimator estimator) {
+    return MakeAnalysis({CkaOptions{{}, estimator}, {deep}, {8, ""}}).status();
+  };
+  EXPECT_THAT(made(CkaEstimator::kBiased).message(), Not(HasSubstr("estimator")))
+      << "990,904,320 bytes";
+  deep.config.model.layers = 20;
+  EXPECT_EQ(made(CkaEstimator::kBiased).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      made(CkaEstimator::kBiased).message(),
+      HasSubstr("analysis.cka.estimator: biased needs sums of all pairs, 1089994752 bytes"));
+  EXPECT_THAT(made(CkaEstimator::kDebiased).message(), Not(HasSubstr("estimator")));
 }
 
 TEST(CkaTest, CostsWhatItCarries) {

@@ -1,0 +1,257 @@
+#include "server/engine/analyze/inputs.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/sampling.h"
+#include "server/engine/data/characters.h"
+#include "server/engine/data/documents.h"
+#include "server/engine/data/whole_text.h"
+#include "text/decimal.h"
+
+namespace ablate::engine {
+namespace {
+
+constexpr uint32_t kMaxPromptTokens = 512;
+
+using Read = absl::StatusOr<SequencesRead>;
+
+SequencesRead Refused(std::string field, std::string complaint, std::string allowed) {
+  return {{}, {{std::move(field), "", std::move(complaint), std::move(allowed)}}};
+}
+
+SequencesRead TooManyTokens(const AnalysisInputs& inputs) {
+  const std::string most = text::Grouped(kMaxReadTokens);
+  return Refused(
+      "inputs.documents",
+      absl::StrCat("the first ", inputs.documents, " have more than ", most, " tokens together"),
+      absl::StrCat("so many that they have at most ", most));
+}
+
+// The prompt as one row, of which every token but the first is a target.
+Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
+  const absl::StatusOr<SampledData> data = SampledDataOf(config);
+  if (!data.ok()) return data.status();
+  const auto context = static_cast<uint32_t>(config.model.context);
+  const uint32_t longest =
+      std::min(kMaxPromptTokens, context) - (data->documents != nullptr ? 1 : 0);
+  if (const auto wrong = CheckPrompt(prompt, data->alphabet(), longest); wrong.has_value()) {
+    return Refused("inputs.prompt", wrong->complaint, wrong->allowed);
+  }
+  const absl::StatusOr<Opening> opening = OpeningOf(*data, prompt, longest);
+  if (!opening.ok()) return opening.status();
+  TokenBatch batch;
+  batch.rows = 1;
+  batch.length = static_cast<int64_t>(opening->tokens.size());
+  batch.inputs.assign(opening->tokens.begin(), opening->tokens.end());
+  batch.targets.assign(batch.inputs.begin() + 1, batch.inputs.end());
+  batch.targets.push_back(TokenBatch::kIgnored);
+  batch.lengths = {batch.length};
+  return SequencesRead{{std::move(batch)}, {}};
+}
+
+// The first rows of a batch that is not padded, in parts.
+void AddParts(const TokenBatch& batch, int64_t rows, std::vector<TokenBatch>* parts) {
+  const auto length = static_cast<uint64_t>(batch.length);
+  const int64_t together = std::max<int64_t>(1, static_cast<int64_t>(kPieceTokens / length));
+  for (int64_t first = 0; first < rows; first += together) {
+    parts->push_back(batch.Rows(first, std::min(together, rows - first)));
+  }
+}
+
+SequencesRead InParts(const std::vector<TokenBatch>& batches) {
+  SequencesRead read;
+  for (const TokenBatch& batch : batches) AddParts(batch, batch.rows, &read.batches);
+  return read;
+}
+
+// Whole rows of the held-out batches until there are `tokens` of them.
+SequencesRead HeldOutRows(const BatchSource& source, uint64_t tokens) {
+  SequencesRead read;
+  uint64_t taken = 0;
+  for (size_t index = 0; index < source.HeldOutBatches(); ++index) {
+    const TokenBatch batch = source.HeldOut(index);
+    const auto length = static_cast<uint64_t>(batch.length);
+    const uint64_t room = taken < tokens ? (tokens - taken) / length : 0;
+    const uint64_t wanted = taken == 0 ? std::max<uint64_t>(room, 1) : room;
+    const int64_t rows =
+        std::min(batch.rows, static_cast<int64_t>(std::min<uint64_t>(wanted, INT64_MAX)));
+    AddParts(batch, rows, &read.batches);
+    taken += static_cast<uint64_t>(rows) * length;
+    if (rows < batch.rows) break;
+  }
+  return read;
+}
+
+Read ReadHeldOut(const RunConfig& config, const AnalysisInputs& inputs) {
+  const auto source = MakeBatchSource(config);
+  if (!source.ok()) return source.status();
+  if (inputs.documents == 0) return HeldOutRows(**source, inputs.tokens);
+  const auto first = (*source)->FirstHeldOut(inputs.documents, kMaxReadTokens);
+  return first.has_value() ? InParts(*first) : TooManyTokens(inputs);
+}
+
+// Appends the tokens of code points; what is wrong with the first that the alphabet lacks, which
+// stands in the `number`-th `unit` of its text.
+std::optional<SequencesRead> Encode(const std::u32string& points, const std::u32string& alphabet,
+                                    const char* unit, uint64_t number,
+                                    std::vector<uint32_t>* tokens) {
+  for (size_t i = 0; i < points.size(); ++i) {
+    const std::optional<uint32_t> token = RankOf(points[i], alphabet);
+    if (!token.has_value()) {
+      return Refused("inputs.dataset",
+                     absl::StrCat(unit, " ", number, " has as character ", i + 1, " ",
+                                  CharacterText(points[i]), ", which is not in the run's data"),
+                     absl::StrCat("its ", alphabet.size(), " characters"));
+    }
+    tokens->push_back(*token);
+  }
+  return std::nullopt;
+}
+
+// Other documents in their order. As rows they are read by length, so that none is padded.
+Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
+                        const AnalysisInputs& inputs) {
+  auto documents = std::make_shared<TokenizedDocuments>();
+  documents->alphabet = own.alphabet;
+  documents->starts = {0};
+  DocumentReader reader(*inputs.text);
+  std::u32string document;
+  uint64_t taken = 0;
+  while (inputs.documents == 0 || documents->documents() < inputs.documents) {
+    const absl::StatusOr<bool> found = reader.Next(document);
+    if (!found.ok()) return found.status();
+    if (!*found) break;
+    const uint64_t length = std::min(static_cast<uint64_t>(context), uint64_t{document.size()} + 1);
+    const bool first = documents->documents() == 0;
+    if (inputs.documents == 0 && !first && taken + length > inputs.tokens) break;
+    taken += length;
+    if (inputs.documents > 0 && taken > kMaxReadTokens) return TooManyTokens(inputs);
+    auto wrong = Encode(document, documents->alphabet, "document", documents->documents() + 1,
+                        &documents->tokens);
+    if (wrong.has_value()) return *std::move(wrong);
+    documents->starts.push_back(documents->tokens.size());
+  }
+  return InParts(DocumentBatchesOf(std::move(documents), context));
+}
+
+// Windows of another text from its beginning on.
+Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInputs& inputs) {
+  const auto length = static_cast<uint64_t>(context);
+  const uint64_t wanted =
+      inputs.documents > 0 ? inputs.documents : std::max<uint64_t>(1, inputs.tokens / length);
+  // One window beyond the most shows that there are too many.
+  const uint64_t windows = std::min(wanted, kMaxReadTokens / length + 1);
+  TokenizedText text;
+  LineReader reader(*inputs.text, 0);
+  std::u32string line;
+  for (uint64_t number = 1; text.tokens.size() < windows * length + 1; ++number) {
+    const absl::StatusOr<bool> found = reader.Next(line);
+    if (!found.ok()) return found.status();
+    if (!*found) break;
+    line.resize(std::min<size_t>(line.size(), windows * length + 1 - text.tokens.size()));
+    auto wrong = Encode(line, own.alphabet, "line", number, &text.tokens);
+    if (wrong.has_value()) return *std::move(wrong);
+  }
+  if (text.tokens.size() <= length) {
+    return Refused("inputs.dataset", absl::StrCat("it has ", text.tokens.size(), " characters"),
+                   absl::StrCat("at least ", length + 1, ", one more than the model's context"));
+  }
+  const uint64_t whole = (text.tokens.size() - 1) / length * length;
+  if (inputs.documents > 0 && whole > kMaxReadTokens) return TooManyTokens(inputs);
+  return InParts(TextBatchesOf(text, context));
+}
+
+Read ReadOther(const RunConfig& config, const AnalysisInputs& inputs) {
+  const absl::StatusOr<SampledData> own = SampledDataOf(config);
+  if (!own.ok()) return own.status();
+  const int64_t context = config.model.context;
+  return own->documents != nullptr ? ReadOtherDocuments(*own->documents, context, inputs)
+                                   : ReadOtherText(*own->text, context, inputs);
+}
+
+Read ReadOf(const RunConfig& config, const AnalysisInputs& inputs) {
+  if (!inputs.prompt.empty()) return ReadPrompt(config, inputs.prompt);
+  return inputs.text != nullptr ? ReadOther(config, inputs) : ReadHeldOut(config, inputs);
+}
+
+bool ReadsTheSame(const std::vector<TokenBatch>& a, const std::vector<TokenBatch>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TokenBatch& x, const TokenBatch& y) {
+                      return x.rows == y.rows && x.inputs == y.inputs && x.targets == y.targets;
+                    });
+}
+
+SequenceLengths LengthsOf(const std::vector<TokenBatch>& batches) {
+  SequenceLengths lengths;
+  for (const TokenBatch& batch : batches) {
+    const auto length = static_cast<uint64_t>(batch.length);
+    lengths.shortest = lengths.sequences == 0 ? length : std::min(lengths.shortest, length);
+    lengths.longest = std::max(lengths.longest, length);
+    lengths.sequences += static_cast<uint64_t>(batch.rows);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
+                                            const AnalysisInputs& inputs,
+                                            const std::vector<const RunConfig*>& subjects) {
+  SequencesRead all;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    Read read = ReadOf(*subjects[i], inputs);
+    if (!read.ok()) return read.status();
+    for (OptionProblem& problem : read->problems) {
+      all.problems.push_back(OfSubject(i, subjects.size(), std::move(problem)));
+    }
+    if (!read->problems.empty()) continue;
+    if (all.batches.empty()) {
+      all.batches = std::move(read->batches);
+    } else if (!ReadsTheSame(all.batches, read->batches)) {
+      all.problems.push_back({absl::StrCat("subjects[", i, "]"), "",
+                              "it reads other sequences than the ones before",
+                              "models that are held to the same sequences"});
+    }
+  }
+  const AnalysisKind& kind = KindOf(options);
+  if (all.problems.empty() && kind.check_read != nullptr) {
+    for (OptionProblem& problem :
+         kind.check_read(options, subjects[0]->model, LengthsOf(all.batches))) {
+      all.problems.push_back(InRequest(kind, std::move(problem)));
+    }
+  }
+  if (!all.problems.empty()) all.batches.clear();
+  return all;
+}
+
+absl::StatusOr<std::vector<OptionProblem>> CheckRead(
+    const AnalysisOptions& options, const AnalysisInputs& inputs,
+    const std::vector<const RunConfig*>& subjects) {
+  auto read = ReadSequences(options, inputs, subjects);
+  if (!read.ok()) return read.status();
+  return std::move(read->problems);
+}
+
+OptionProblem InRequest(const AnalysisKind& kind, OptionProblem problem) {
+  problem.field =
+      absl::StrCat("analysis.", kind.name, problem.field.empty() ? "" : ".", problem.field);
+  return problem;
+}
+
+OptionProblem OfSubject(size_t subject, size_t subjects, OptionProblem problem) {
+  if (subjects > 1) absl::StrAppend(&problem.complaint, " (subjects[", subject, "])");
+  return problem;
+}
+
+absl::Status RefusalOf(const std::vector<OptionProblem>& problems) {
+  if (problems.empty()) return absl::OkStatus();
+  const OptionProblem& first = problems.front();
+  return absl::InvalidArgumentError(
+      absl::StrCat(first.field, ": ", first.complaint, "; allowed: ", first.allowed));
+}
+
+}  // namespace ablate::engine

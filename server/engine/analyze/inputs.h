@@ -1,0 +1,43 @@
+// The sequences that an analysis reads, and what is wrong with them before any model sees them.
+// Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_
+#define ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/analysis.h"
+#include "server/engine/config.h"
+#include "server/engine/data/batches.h"
+
+namespace ablate::engine {
+
+inline constexpr uint64_t kPieceTokens = 2048;
+
+struct SequencesRead {
+  // None of it padded, in parts of about kPieceTokens: a row at least. Empty where there are
+  // problems.
+  std::vector<TokenBatch> batches;
+  std::vector<OptionProblem> problems;  // fields as in requests: inputs.prompt, subjects[1]
+};
+
+// What all subjects, one at least, read. Errors as MakeBatchSource's and SampledDataOf's.
+absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
+                                            const AnalysisInputs& inputs,
+                                            const std::vector<const RunConfig*>& subjects);
+
+// An option's problem with its field as in requests: analysis.cka.sites.
+OptionProblem InRequest(const AnalysisKind& kind, OptionProblem problem);
+// The same where it is one of several subjects that has it.
+OptionProblem OfSubject(size_t subject, size_t subjects, OptionProblem problem);
+
+// The first of them as INVALID_ARGUMENT; OK if there is none.
+absl::Status RefusalOf(const std::vector<OptionProblem>& problems);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_

@@ -1,0 +1,32 @@
+// What an analysis would read: the data set that it names, and what its worker would refuse of it.
+#ifndef ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
+#define ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
+
+#include <vector>
+
+#include "ablate/v1/analysis_options.pb.h"
+#include "absl/status/status.h"
+#include "server/engine/analysis.h"
+#include "server/engine/config.h"
+#include "server/spec/problems.h"
+#include "storage/records.h"
+#include "storage/store.h"
+
+namespace ablate::results {
+
+// Sets the name and the hash of the data set that resolved inputs name, if they name one; a problem
+// in inputs.dataset if it can't be found. Blocks on the store.
+absl::Status FindInputs(storage::Store* store, v1::AnalysisInputs* inputs,
+                        spec::Problems* problems);
+
+// Adds what is wrong with what subjects, of these configs without their data, would read. Data is
+// looked at here up to some MB a data set, and only if something depends on it: what is wrong with
+// more of it, or with data that can't be read, its worker says. Blocks on the store.
+absl::Status CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
+                         const v1::AnalysisInputs& inputs,
+                         const std::vector<storage::AnalysisSubject>& subjects,
+                         std::vector<engine::RunConfig> configs, spec::Problems* problems);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
