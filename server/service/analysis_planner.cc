@@ -184,13 +184,22 @@ absl::Status AnalysisPlanner::Plan(const std::string& experiment) {
     if (!found.ok()) return store->PlannedAnalyses(experiment, std::string(found.message()));
   }
   for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(stored->spec)) {
+    bool any = false;
+    absl::Status refused;
     for (const v1::CreateAnalysisRequest& request : RequestsFor(asked, experiment, *cells)) {
       if (stopping()) return absl::OkStatus();
       v1::CreateAnalysisResponse response;
       const absl::Status made = CreateAnalysis(*backend_, request, experiment, &response);
       if (MayPassByItself(made)) return made;
-      if (!made.ok()) failures.Add(asked.label, made);
+      any = any || made.ok();
+      if (absl::IsInvalidArgument(made)) {
+        refused.Update(made);
+      } else if (!made.ok()) {
+        failures.Add(asked.label, made);
+      }
     }
+    // Some models may have no use for it, as those without a norm: the dry run has said so.
+    if (!any && !refused.ok()) failures.Add(asked.label, refused);
   }
   return store->PlannedAnalyses(experiment, failures.text());
 }

@@ -125,11 +125,14 @@ void CheckEntry(const v1::AnalysisSpec& entry, const std::string& path, Problems
 
 bool HasCheckpoint(const engine::TrainingConfig& training, int32_t step) {
   const auto& steps = training.checkpoints;
-  if (step == kLast) return !steps.empty();
-  return std::find(steps.begin(), steps.end(), static_cast<uint32_t>(step)) != steps.end();
+  if (step == kLast) return training.final_checkpoint || !steps.empty();
+  const auto at = static_cast<uint32_t>(step);
+  if (training.final_checkpoint && at == training.steps) return true;
+  return std::find(steps.begin(), steps.end(), at) != steps.end();
 }
 
 std::string StepsOf(const engine::TrainingConfig& training) {
+  if (training.checkpoints.empty() && training.final_checkpoint) return "-1";
   return training.checkpoints.empty()
              ? "none: training.checkpoints is empty"
              : absl::StrCat("-1, ", absl::StrJoin(training.checkpoints, ", "));
@@ -143,9 +146,35 @@ EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inp
           cost.array_bytes};
 }
 
+// What can't be asked of a setting's model.
+Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
+                    const AnalyzedSetting& setting, EntryCost* most) {
+  Problems found;
+  const absl::Span<const engine::RunConfig> subjects = TakesNoSubject(asked.analysis)
+                                                           ? absl::Span<const engine::RunConfig>()
+                                                           : absl::MakeConstSpan(setting.config, 1);
+  const auto cost = CheckSubjects(options, asked.inputs, subjects, "", &found);
+  if (!found.empty()) return found;
+  const EntryCost own = CostOf(cost, asked.inputs, setting.config->model);
+  *most = {std::max(most->flops, own.flops), std::max(most->array_bytes, own.array_bytes)};
+  return found;
+}
+
+void CheckCheckpoints(const AskedAnalysis& asked, const AnalyzedSetting& setting,
+                      Problems* problems) {
+  const engine::TrainingConfig& training = setting.config->training;
+  for (size_t i = 0; i < asked.at.size(); ++i) {
+    if (HasCheckpoint(training, asked.at[i])) continue;
+    problems->Add(absl::StrCat("at[", i, "]"), absl::StrCat(asked.at[i]),
+                  absl::StrCat("no checkpoint of step ", asked.at[i], " is kept"),
+                  absl::StrCat(StepsOf(training), " (training.checkpoints)"));
+  }
+}
+
 // Where several settings have a problem the first is enough to mend it.
 EntryCost CheckAgainst(const v1::AnalysisSpec& entry, const std::string& path,
-                       absl::Span<const AnalyzedSetting> settings, Problems* problems) {
+                       absl::Span<const AnalyzedSetting> settings, Problems* problems,
+                       std::vector<std::string>* notes) {
   AskedAnalysis asked = ReadEntry(entry);
   Problems resolved;
   ResolveAnalysis(&asked.analysis, path, &resolved);
@@ -153,26 +182,30 @@ EntryCost CheckAgainst(const v1::AnalysisSpec& entry, const std::string& path,
   const auto options = ToEngineOptions(asked.analysis);
   EntryCost most;
   if (!options.ok()) return most;  // it has been told
+  Problems first;
+  std::string where;
+  size_t without = 0;
   for (const AnalyzedSetting& setting : settings) {
-    const std::string where =
+    const std::string name =
         setting.name.empty() ? "" : absl::StrCat(" (of setting ", setting.name, ")");
-    Problems found;
-    for (size_t i = 0; i < asked.at.size(); ++i) {
-      if (HasCheckpoint(setting.config->training, asked.at[i])) continue;
-      found.Add(absl::StrCat("at[", i, "]"), absl::StrCat(asked.at[i]),
-                absl::StrCat("no checkpoint of step ", asked.at[i], " is kept"),
-                absl::StrCat(StepsOf(setting.config->training), " (training.checkpoints)"));
+    Problems steps;
+    CheckCheckpoints(asked, setting, &steps);
+    if (!steps.empty()) {
+      AddBelow(path, name, std::move(steps), problems);
+      return most;
     }
-    const absl::Span<const engine::RunConfig> subjects =
-        TakesNoSubject(asked.analysis) ? absl::Span<const engine::RunConfig>()
-                                       : absl::MakeConstSpan(setting.config, 1);
-    const auto cost = CheckSubjects(*options, asked.inputs, subjects, "", &found);
-    if (!found.empty()) {
-      AddBelow(path, where, std::move(found), problems);
-      break;
-    }
-    const EntryCost own = CostOf(cost, asked.inputs, setting.config->model);
-    most = {std::max(most.flops, own.flops), std::max(most.array_bytes, own.array_bytes)};
+    Problems found = ProblemsOf(asked, *options, setting, &most);
+    if (found.empty()) continue;
+    if (++without > 1) continue;
+    first = std::move(found);
+    where = name;
+  }
+  if (without == 0) return most;
+  if (without == settings.size()) {
+    AddBelow(path, where, std::move(first), problems);
+  } else {
+    notes->push_back(absl::StrCat(asked.label, " is not made of ", without, " of ", settings.size(),
+                                  " settings: ", first.Take().front().message, where));
   }
   return most;
 }
@@ -225,13 +258,13 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
 }
 
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
-                                     absl::Span<const AnalyzedSetting> settings,
-                                     Problems* problems) {
+                                     absl::Span<const AnalyzedSetting> settings, Problems* problems,
+                                     std::vector<std::string>* notes) {
   std::vector<EntryCost> costs;
   for (int i = 0; i < spec.analyses_size(); ++i) {
     const v1::AnalysisSpec& entry = spec.analyses(i);
     if (KindOfEntry(entry) == nullptr || entry.has_samples()) continue;
-    costs.push_back(CheckAgainst(entry, PathOf(i), settings, problems));
+    costs.push_back(CheckAgainst(entry, PathOf(i), settings, problems, notes));
   }
   return costs;
 }

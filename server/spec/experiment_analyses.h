@@ -46,10 +46,12 @@ struct EntryCost {
 };
 
 // Each entry, which has no problem by itself, against what will be trained: steps without a
-// checkpoint, and what can't be asked of these models. What they take, as AskedAnalyses has them.
+// checkpoint, and what can be asked of none of these models. What only some have no use for, as
+// those without a norm, is not asked of them: a note says so. What they take, as AskedAnalyses has
+// them.
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
-                                     absl::Span<const AnalyzedSetting> settings,
-                                     Problems* problems);
+                                     absl::Span<const AnalyzedSetting> settings, Problems* problems,
+                                     std::vector<std::string>* notes);
 
 // Whether `key` is LABEL/NUMBER of one of the entries.
 bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);

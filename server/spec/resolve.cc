@@ -167,7 +167,7 @@ class Resolver {
       std::sort(labels.begin(), labels.end());
       settings.push_back({absl::StrJoin(labels, ", "), &resolution_.configs[i]});
     }
-    resolution_.analyses = CheckAnalyzed(resolution_.spec, settings, &problems_);
+    resolution_.analyses = CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
   }
 
   bool LacksLineFeed(const v1::TaskSpec& task) const {

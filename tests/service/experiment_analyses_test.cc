@@ -34,9 +34,9 @@ class ExperimentAnalysesTest : public AnalysisTest {
     }
     worker->Settle();
   }
-  static worker::v1::ComputationResult Ranks(double rank) {
-    worker::v1::ComputationResult result;
-    (*result.mutable_analysis()->mutable_numbers())["rank"].set_value(rank);
+  static v1::Analysis Ranks(double rank) {
+    v1::Analysis result;
+    (*result.mutable_numbers())["rank"].set_value(rank);
     return result;
   }
   // Waits until the experiment says so.

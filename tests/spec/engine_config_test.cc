@@ -1,9 +1,9 @@
 // What a spec says that this program does not know is refused, never replaced.
-#include "ablate/v1/analysis_options.pb.h"
 #include "server/spec/engine_config.h"
 
 #include <set>
 
+#include "ablate/v1/analysis_options.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
@@ -152,7 +152,8 @@ TEST(ConfigVersionTest, RisesWithTheSpec) {
   Describe(v1::AnalysisInputs::descriptor(), "", &text);
   EXPECT_EQ(engine::kConfigVersion, 5u);
   EXPECT_EQ(ShortHash(text), "imdprlgqw67d")
-      << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, so that workers "
+      << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, "
+         "so that workers "
          "which don't know it are not granted runs that say it, and note both here.";
 }
 

@@ -21,6 +21,7 @@ using ::testing::SizeIs;
 Value ToValue(const YAML::Node& node) {
   Value value;
   if (node.IsMap()) {
+    value.mutable_struct_value();  // also where it is empty
     for (const auto& member : node) {
       (*value.mutable_struct_value()->mutable_fields())[member.first.Scalar()] =
           ToValue(member.second);

@@ -69,6 +69,25 @@ TEST(ExperimentAnalysesTest, TakeMoreWithMoreTokens) {
   EXPECT_GT(cost("100").array_bytes, 0u);
 }
 
+TEST(ExperimentAnalysesTest, AreNotMadeOfModelsThatHaveNoUseForThem) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.MergeFrom(FromText(R"(
+    axes {
+      name: "norm"
+      settings { label: "pre" }
+      settings { label: "none" set { key: "model.norm" value { struct_value {
+        fields { key: "placement" value { string_value: "none" } }
+        fields { key: "final" value { bool_value: false } } } } } }
+    }
+    analyses { norm_statistics {} })"));
+  const Resolution resolution = Resolved(spec);
+  EXPECT_THAT(resolution.problems, IsEmpty());
+  EXPECT_THAT(resolution.notes,
+              testing::Contains("norm_statistics is not made of 1 of 2 settings: norm_statistics: "
+                                "the model has no norm; allowed: a model with one (of setting "
+                                "norm=none)"));
+}
+
 TEST(ExperimentAnalysesTest, AreNoPartOfARun) {
   v1::ExperimentSpec spec = SmallSpec();
   const std::string without = Resolved(spec).cells.at(0).fingerprint;

@@ -353,6 +353,9 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     Update("ALTER TABLE datasets DROP COLUMN line_ends");
     Update(
         "DROP TABLE analyses; DROP TABLE analysis_subjects; DROP TABLE analysis_labels; "
+        "DROP TABLE experiment_analyses; DROP INDEX experiments_to_analyze; "
+        "ALTER TABLE experiments DROP COLUMN analyses; "
+        "ALTER TABLE experiments DROP COLUMN analyses_failure; "
         "DROP TABLE last_states; DROP TABLE origins; ALTER TABLE runs DROP COLUMN growth; "
         "ALTER TABLE store DROP COLUMN last_state_bytes; PRAGMA user_version = 3");
     auto store = Value(Store::Open(Options()));
