@@ -63,7 +63,12 @@ std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind
 std::string InputsText(const v1::AnalysisInputs& inputs) {
   if (!inputs.prompt().empty())
     return absl::StrCat("the prompt ", reflect::Quoted(inputs.prompt()));
-  return absl::StrCat("at most ", text::Grouped(inputs.tokens()), " held-out tokens");
+  const std::string what = inputs.has_documents()
+                               ? absl::StrCat("the first ", text::Grouped(inputs.documents()), " ")
+                               : absl::StrCat("at most ", text::Grouped(inputs.tokens()), " ");
+  const std::string of = inputs.has_documents() ? "sequences" : "tokens";
+  return inputs.dataset().empty() ? absl::StrCat(what, "held-out ", of)
+                                  : absl::StrCat(what, of, " of ", inputs.dataset());
 }
 
 absl::Status Damaged(const std::string& id, absl::string_view why) {

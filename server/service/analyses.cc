@@ -145,6 +145,7 @@ storage::NewAnalysis ToRecord(const Asked& asked, const v1::CreateAnalysisReques
   analysis.request = asked.analysis.SerializeAsString();
   analysis.subjects = asked.subjects;
   for (const std::string& experiment : asked.experiments) {
+    if (!spec::HasNumbers(asked.analysis.analysis())) break;
     analysis.labels.push_back({experiment, LabelOf(request)});
   }
   analysis.asked_by = asked_by;

@@ -392,6 +392,8 @@ std::string KindName(const v1::AnalysisKind& analysis) {
   return kind == nullptr ? "" : kind->name();
 }
 
+bool HasNumbers(const v1::AnalysisKind& analysis) { return !analysis.has_capture(); }
+
 bool TakesNoSubject(const v1::AnalysisKind& analysis) {
   return KindNamed(KindName(analysis)).most_subjects == 0;
 }

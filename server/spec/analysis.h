@@ -55,6 +55,9 @@ const google::protobuf::FieldDescriptor* KindField(const v1::AnalysisKind& analy
 // The name of the kind that is given, as in analysis_options.proto; empty if none is.
 std::string KindName(const v1::AnalysisKind& analysis);
 
+// Whether it has numbers, which a label is for: capture has arrays alone.
+bool HasNumbers(const v1::AnalysisKind& analysis);
+
 // Whether it is of no model. A kind is given.
 bool TakesNoSubject(const v1::AnalysisKind& analysis);
 

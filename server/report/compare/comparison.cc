@@ -55,14 +55,12 @@ void CountCells(const ComparisonInput& input, const GridRow& row,
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const Cell* cell = row.cells[i];
     if (cell == nullptr) continue;
-    const bool picked = picks[i % row.seeds.size()] == i / row.seeds.size();
-    const bool needed = input.choice_key.empty() || picked || !cell->choice.has_value();
     ++result->cells;
     result->unfinished += cell->outcome == RunOutcome::kUnfinished;
     device_seconds.Add(cell->device_seconds.value_or(0));
     if (cell->outcome == RunOutcome::kFailed) {
       ++result->failed;
-    } else if (needed && TrialOf(cell).state == Trial::State::kNone) {
+    } else if (NeedsValue(input, row, i, picks) && TrialOf(cell).state == Trial::State::kNone) {
       ++result->missing;
     }
   }

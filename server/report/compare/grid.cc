@@ -236,6 +236,12 @@ Trial TrialOf(const Cell* cell) { return TrialBy(cell, &Cell::value); }
 
 Trial ChoiceOf(const Cell* cell) { return TrialBy(cell, &Cell::choice); }
 
+bool NeedsValue(const ComparisonInput& input, const GridRow& row, size_t index,
+                const std::vector<std::optional<size_t>>& picks) {
+  if (input.choice_key.empty() || !row.cells[index]->choice.has_value()) return true;
+  return picks[index % row.seeds.size()] == index / row.seeds.size();
+}
+
 std::vector<std::string> LabelsAt(const ComparisonInput& input, const std::vector<size_t>& axes,
                                   const std::vector<size_t>& indices) {
   std::vector<std::string> labels;

@@ -39,6 +39,11 @@ Trial TrialOf(const Cell* cell);
 // Likewise about what it is chosen by.
 Trial ChoiceOf(const Cell* cell);
 
+// Whether the row's cell at `index` of its cells needs a value: not where tuned values are chosen by
+// another metric, which it has, and on its seed another one is picked.
+bool NeedsValue(const ComparisonInput& input, const GridRow& row, size_t index,
+                const std::vector<std::optional<size_t>>& picks);
+
 // The labels at `indices` of the axes `axes`, one an axis.
 std::vector<std::string> LabelsAt(const ComparisonInput& input, const std::vector<size_t>& axes,
                                   const std::vector<size_t>& indices);

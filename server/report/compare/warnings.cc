@@ -47,14 +47,17 @@ Warnings ScoredDifferentlyRows(const Facts& facts) {
                 parts);
 }
 
-// "post 2 of 12 (seeds 3 and 7)": the cells of each row that `holds`.
+// "post 2 of 12 (seeds 3 and 7)": the cells of each row that need a value and of which `holds`.
 Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
     size_t count = 0;
     std::set<uint32_t> seeds;
-    for (const Cell* cell : facts.grid.rows[i].cells) {
+    const GridRow& grid_row = facts.grid.rows[i];
+    for (size_t place = 0; place < grid_row.cells.size(); ++place) {
+      const Cell* cell = grid_row.cells[place];
       if (cell == nullptr || !holds(*cell)) continue;
+      if (!NeedsValue(facts.input, grid_row, place, facts.selections[i].picks)) continue;
       ++count;
       seeds.insert(cell->seed);
     }

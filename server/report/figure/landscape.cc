@@ -296,7 +296,7 @@ std::string LandscapeCaption(const Input& input) {
   const std::string read =
       absl::StrCat("; computed on ", input.analysed.inputs, ".", ChosenText(*input.comparison));
   const std::string directions =
-      absl::StrCat("random directions, scaled by `", OptionOf(input.analysed, "direction"), "`");
+      absl::StrCat("random directions, scaled by ", OptionOf(input.analysed, "direction"));
   if (IsPlane(input)) {
     return absl::StrCat("The loss on a plane of two ", directions,
                         ", around the trained parameters: of each setting the first plane of its "

@@ -365,6 +365,49 @@ TEST(CompareTest, TunesSeveralAxesJointly) {
   EXPECT_THAT(comparison.matched, SizeIs(4));
 }
 
+// A number of an analysis, made of the runs that losses choose alone.
+TEST(CompareTest, ChoosesByAnotherMetricAndMissesNothingElsewhere) {
+  const Comparison by_loss = *Compare(OracleGrid());
+  ComparisonInput input = OracleGrid();
+  input.key = "spectrum/stable_rank";
+  input.better = Better::kNeither;
+  input.choice_key = "eval/loss";
+  for (Cell& cell : input.cells) {
+    cell.choice = cell.value;
+    cell.value.reset();
+    for (const ComparisonRow& row : by_loss.rows) {
+      for (const SeedRun& run : row.runs) {
+        const bool picked = cell.labels[0] == row.labels[0] && cell.seed == run.seed &&
+                            cell.labels[1] == run.chosen[0];
+        if (picked) cell.value = 10 + run.seed;
+      }
+    }
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_EQ(comparison.choice_key, "eval/loss");
+  EXPECT_THAT(comparison.matched, IsEmpty());
+  for (size_t row = 0; row < 2; ++row) {
+    EXPECT_EQ(comparison.rows[row].own.n, 6u);
+    EXPECT_EQ(comparison.rows[row].own.mean.value, 12.5);
+    EXPECT_EQ(comparison.rows[row].missing, 0u);
+    for (size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(comparison.rows[row].runs[i].chosen, by_loss.rows[row].runs[i].chosen);
+    }
+  }
+  const auto missing = [](const Comparison& of) {
+    return std::count_if(of.warnings.begin(), of.warnings.end(), [](const Warning& warning) {
+      return warning.kind == WarningKind::kMissingCells;
+    });
+  };
+  EXPECT_EQ(missing(comparison), 0);
+  for (Cell& cell : input.cells) {
+    if (cell.seed == 3) cell.value.reset();
+  }
+  const Comparison without = *Compare(input);
+  EXPECT_EQ(without.rows[0].missing, 1u) << "the chosen run of seed 3";
+  EXPECT_EQ(missing(without), 1);
+}
+
 TEST(CompareTest, ChangedPathsLeaveTunedValuesOut) {
   ComparisonInput input = OracleGrid();
   for (Cell& cell : input.cells) {
