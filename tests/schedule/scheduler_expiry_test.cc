@@ -185,9 +185,9 @@ TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
   scheduler_->Dispatch();
   EXPECT_THAT(peer.grants(), SizeIs(2));
   const auto experiments = disk_->FindExperiments("a", 1);
-  const auto withdrawals = disk_->CancelExperiment(experiments->at(0));
-  ASSERT_THAT(*withdrawals, SizeIs(2));
-  scheduler_->Withdraw(*withdrawals);
+  const auto cancelled = disk_->CancelExperiment(experiments->at(0));
+  ASSERT_THAT(cancelled->withdrawals, SizeIs(2));
+  scheduler_->Withdraw(cancelled->withdrawals);
   EXPECT_THAT(peer.cancels(), ElementsAre("l1/a-0", "l2/a-1"));
   EXPECT_THAT(peer.grants(), SizeIs(3));
   EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("b-0"));

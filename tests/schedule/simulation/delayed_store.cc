@@ -31,7 +31,7 @@ absl::Status DelayedStore::BeforeWrite() {
   return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
 }
 
-schedule::LeaseStoreProxy::Or<std::vector<storage::Withdrawal>> DelayedStore::CancelExperiment(
+schedule::LeaseStoreProxy::Or<storage::CancelledExperiment> DelayedStore::CancelExperiment(
     Text id) {
   if (absl::Status status = BeforeWrite(); !status.ok()) return status;
   return target()->CancelExperiment(id);

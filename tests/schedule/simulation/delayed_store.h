@@ -37,7 +37,7 @@ class DelayedStore : public schedule::LeaseStoreProxy {
   }
 
   // As the store's.
-  Or<std::vector<storage::Withdrawal>> CancelExperiment(Text id);
+  Or<storage::CancelledExperiment> CancelExperiment(Text id);
   Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
       const std::vector<storage::NewLease>& leases) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,

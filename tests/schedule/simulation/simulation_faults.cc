@@ -94,14 +94,14 @@ void Simulation::RestoreBackup() {
 
 void Simulation::CancelExperiment() {
   if (!server_.up()) return;
-  const auto withdrawals = server_.delayed().CancelExperiment(cancellable_);
-  if (!withdrawals.ok()) return;
+  const auto cancelled = server_.delayed().CancelExperiment(cancellable_);
+  if (!cancelled.ok()) return;
   Trace("cancel");
   for (const std::string& name : runs_) {
     const auto run = server_.disk().GetRun(name);
     if (run.ok() && run->state == storage::RunState::kCancelled) cancelled_[name] = run->step;
   }
-  server_.scheduler().Withdraw(*withdrawals);
+  server_.scheduler().Withdraw(cancelled->withdrawals);
 }
 
 void Simulation::FillDisk() {
