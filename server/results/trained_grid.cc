@@ -439,6 +439,8 @@ class Loader {
   absl::Status CheckPresence() const {
     // With damage it is unknown what there was.
     if (any_value_ || any_damage_) return absl::OkStatus();
+    // A primary number of analyses that are not made yet, or have failed.
+    if (query_.key.empty() && IsOfAnalyses(value_.key)) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
     const auto keys = ExperimentKeys(store_, grid_.record.id);
@@ -500,7 +502,7 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
 
 std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
   const std::string primary = PrimaryMetric(spec);
-  return absl::StartsWith(primary, "eval/") ? primary : "eval/loss";
+  return IsOfAnalyses(primary) ? "eval/loss" : primary;
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {

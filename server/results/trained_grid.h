@@ -69,7 +69,7 @@ std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
 // and accuracies that is known, of others only what the spec says.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 // The metric by which values of tuned axes are chosen where what is compared says nothing of it, as
-// a number of an analysis: the primary one if it is of evaluations, else eval/loss.
+// a number of an analysis: the primary one, or where that is such a number, too, eval/loss.
 std::string ChoiceMetric(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
 

@@ -52,6 +52,8 @@ inline constexpr size_t kMaxReads = 64;
 // With figures; fewer than the pool's threads, which they hold.
 inline constexpr size_t kMaxReports = 4;
 inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // that run or wait
+// Of those, so many may be experiments' at most: a client always finds room.
+inline constexpr uint32_t kMaxPlannedAnalyses = 9'000;
 inline constexpr size_t kMaxGenerations = 32;  // more than run or wait: slow clients keep theirs
 inline constexpr size_t kMaxUploads = 8;
 inline constexpr size_t kMaxWorkerStreams = 64;

@@ -313,7 +313,8 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
         stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
     return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();
   }
-  const auto created = backend.store->CreateAnalysis(analysis, rpc::kMaxOpenAnalyses);
+  const auto created = backend.store->CreateAnalysis(
+      analysis, asked_by.empty() ? rpc::kMaxOpenAnalyses : rpc::kMaxPlannedAnalyses);
   if (!created.ok()) return created.status();
   const storage::AnalysisState state = created->record.state;
   if (state == storage::AnalysisState::kQueued || state == storage::AnalysisState::kRunning) {

@@ -13,34 +13,34 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/results/compare.h"
+#include "server/results/subjects.h"
 #include "server/rpc/names.h"
 #include "server/spec/experiment_analyses.h"
 
 namespace ablate::service {
 namespace {
 
-// Commits come many in a second while runs train.
+// Between rounds: commits come many in a second while runs train.
 constexpr std::chrono::milliseconds kPause{50};
-// While there is no room for more analyses, or on the disk.
-constexpr std::chrono::milliseconds kBusyPause{1000};
+constexpr std::chrono::milliseconds kLongPause{1000};
 
 bool MayPassByItself(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
 }
 
-// Cells to analyze: of all runs that converged, or of those that a comparison reads.
+// Cells to analyze: of all runs that converged, or of those that the report's comparison reads.
 struct AnalyzedCells {
-  std::vector<std::string> all, chosen;
+  std::vector<storage::CellRecord> all, chosen;
 };
 
-absl::StatusOr<AnalyzedCells> FindCells(storage::Store* store, const std::string& experiment,
+absl::StatusOr<AnalyzedCells> FindCells(storage::Store* store, results::StoredExperiment stored,
                                         const results::Cancelled& cancelled) {
-  auto stored = results::LoadExperiment(store, experiment);
-  if (!stored.ok()) return stored.status();
+  AnalyzedCells analyzed;
+  if (stored.record.counts.done == 0) return analyzed;
   v1::CompareRequest request;
-  request.set_experiment(rpc::ExperimentName(experiment));
-  request.set_key(results::ChoiceMetric(stored->spec));
-  const auto compared = results::CompareGrid(store, *std::move(stored), request, {cancelled, 0},
+  request.set_experiment(rpc::ExperimentName(stored.record.id));
+  request.set_key(results::ChoiceMetric(stored.spec));
+  const auto compared = results::CompareGrid(store, std::move(stored), request, {cancelled, 0},
                                              results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   const std::vector<storage::CellRecord>& cells = compared->grid.cells;
@@ -51,10 +51,9 @@ absl::StatusOr<AnalyzedCells> FindCells(storage::Store* store, const std::string
       if (!runs[i].diverged) chosen.insert(compared->rows[row][i]);
     }
   }
-  AnalyzedCells analyzed;
   for (size_t i = 0; i < cells.size(); ++i) {
-    if (cells[i].state == storage::RunState::kDone) analyzed.all.push_back(cells[i].name);
-    if (chosen.count(i) > 0) analyzed.chosen.push_back(cells[i].name);
+    if (cells[i].state == storage::RunState::kDone) analyzed.all.push_back(cells[i]);
+    if (chosen.count(i) > 0) analyzed.chosen.push_back(cells[i]);
   }
   return analyzed;
 }
@@ -68,26 +67,25 @@ v1::CreateAnalysisRequest RequestFor(const spec::AskedAnalysis& asked) {
   return request;
 }
 
-// One a cell and step, or one in all where it has no subject.
+// One a step.
 std::vector<v1::CreateAnalysisRequest> RequestsFor(const spec::AskedAnalysis& asked,
                                                    const std::string& experiment,
-                                                   const AnalyzedCells& cells) {
+                                                   const std::string& cell) {
   std::vector<v1::CreateAnalysisRequest> requests;
-  if (asked.at.empty()) requests.push_back(RequestFor(asked));
-  for (const std::string& cell : asked.all ? cells.all : cells.chosen) {
-    for (const int32_t step : asked.at) {
-      v1::CreateAnalysisRequest& request = requests.emplace_back(RequestFor(asked));
-      v1::AnalysisSubject& subject = *request.add_subjects();
-      subject.set_experiment(rpc::ExperimentName(experiment));
-      subject.set_cell(cell);
-      subject.set_step(step);
-    }
+  for (const int32_t step : asked.at) {
+    v1::CreateAnalysisRequest& request = requests.emplace_back(RequestFor(asked));
+    v1::AnalysisSubject& subject = *request.add_subjects();
+    subject.set_experiment(rpc::ExperimentName(experiment));
+    subject.set_cell(cell);
+    subject.set_step(step);
   }
   return requests;
 }
 
+}  // namespace
+
 // What an experiment says of those that could not be asked for.
-class Failures {
+class AnalysisPlanner::Failures {
  public:
   void Add(const std::string& label, const absl::Status& why) {
     if (count_++ == 0) first_ = absl::StrCat(label, ": ", why.message());
@@ -101,8 +99,6 @@ class Failures {
   size_t count_ = 0;
   std::string first_;
 };
-
-}  // namespace
 
 AnalysisPlanner::AnalysisPlanner(Backend* backend) : backend_(backend) {
   thread_ = std::thread([this] { Loop(); });
@@ -123,15 +119,14 @@ void AnalysisPlanner::Stop() {
 
 void AnalysisPlanner::Expect() {
   MutexLock lock(&mutex_);
-  expects_ = woken_ = true;
+  expects_ = woken_ = expected_ = true;
   changed_.Signal();
 }
 
 void AnalysisPlanner::Notify() {
   MutexLock lock(&mutex_);
-  if (!expects_) return;
   woken_ = true;
-  changed_.Signal();
+  if (expects_) changed_.Signal();
 }
 
 bool AnalysisPlanner::stopping() const {
@@ -143,15 +138,20 @@ void AnalysisPlanner::Loop() {
   while (true) {
     {
       MutexLock lock(&mutex_);
-      while (!woken_ && !stopping_) changed_.Wait(&mutex_);
+      while (!stopping_ && !expects_) changed_.Wait(&mutex_);
+      // Also without a word: what failed for the disk's sake, say, may pass by now.
+      if (!stopping_ && !woken_) changed_.WaitFor(&mutex_, kLongPause);
       if (stopping_) return;
       // Whatever comes from here on is seen in the next round.
-      woken_ = expects_ = false;
+      woken_ = expected_ = false;
     }
     const bool left = PlanAll();
     MutexLock lock(&mutex_);
-    expects_ = expects_ || left;
-    if (!stopping_) changed_.WaitFor(&mutex_, kPause);
+    expects_ = left || expected_;
+    const auto next = std::chrono::steady_clock::now() + kPause;
+    while (!stopping_ && std::chrono::steady_clock::now() < next) {
+      changed_.WaitFor(&mutex_, kPause);
+    }
   }
 }
 
@@ -164,44 +164,58 @@ bool AnalysisPlanner::PlanAll() {
   bool left = unplanned->others;
   for (const std::string& experiment : unplanned->ready) {
     const absl::Status planned = Plan(experiment);
-    if (planned.ok() || stopping()) continue;
+    if (planned.ok() || absl::IsCancelled(planned) || stopping()) continue;
+    spdlog::warn("analyses of {} wait to be asked for: {}", experiment, planned.ToString());
     left = true;
-    MutexLock lock(&mutex_);
-    woken_ = true;
-    if (!stopping_) changed_.WaitFor(&mutex_, kBusyPause);
   }
   return left;
 }
 
 absl::Status AnalysisPlanner::Plan(const std::string& experiment) {
   storage::Store* const store = backend_->store;
-  Failures failures;
-  const auto stored = results::LoadExperiment(store, experiment);
-  const auto cells = FindCells(store, experiment, [this] { return stopping(); });
+  auto stored = results::LoadExperiment(store, experiment);
+  if (!stored.ok()) return GiveUp(experiment, stored.status());
+  const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(stored->spec);
+  const auto cells = FindCells(store, *std::move(stored), [this] { return stopping(); });
   if (stopping()) return absl::OkStatus();
-  for (const absl::Status& found : {stored.status(), cells.status()}) {
-    if (MayPassByItself(found)) return found;
-    if (!found.ok()) return store->PlannedAnalyses(experiment, std::string(found.message()));
-  }
-  for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(stored->spec)) {
-    bool any = false;
-    absl::Status refused;
-    for (const v1::CreateAnalysisRequest& request : RequestsFor(asked, experiment, *cells)) {
-      if (stopping()) return absl::OkStatus();
-      v1::CreateAnalysisResponse response;
-      const absl::Status made = CreateAnalysis(*backend_, request, experiment, &response);
-      if (MayPassByItself(made)) return made;
-      any = any || made.ok();
-      if (absl::IsInvalidArgument(made)) {
-        refused.Update(made);
-      } else if (!made.ok()) {
-        failures.Add(asked.label, made);
+  if (!cells.ok()) return GiveUp(experiment, cells.status());
+  Failures failures;
+  for (const spec::AskedAnalysis& asked : entries) {
+    const bool alone = asked.at.empty();  // it is of no run
+    if (alone) {
+      const absl::Status made = Ask(RequestFor(asked), experiment, &failures);
+      if (!made.ok()) return made;
+    }
+    for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
+      if (alone) break;
+      // Some models have no use for it, as those without a norm: the dry run has said so.
+      const auto config = results::ConfigOfRun(store, cell.run);
+      if (config.ok() && !spec::CanBeAskedOf(asked, *config)) continue;
+      for (const v1::CreateAnalysisRequest& request : RequestsFor(asked, experiment, cell.name)) {
+        const absl::Status made = Ask(request, experiment, &failures);
+        if (!made.ok()) return made;
+        if (stopping()) return absl::OkStatus();
       }
     }
-    // Some models may have no use for it, as those without a norm: the dry run has said so.
-    if (!any && !refused.ok()) failures.Add(asked.label, refused);
   }
   return store->PlannedAnalyses(experiment, failures.text());
+}
+
+absl::Status AnalysisPlanner::Ask(const v1::CreateAnalysisRequest& request,
+                                  const std::string& experiment, Failures* failures) {
+  v1::CreateAnalysisResponse response;
+  absl::Status made = CreateAnalysis(*backend_, request, experiment, &response);
+  if (made.ok() || MayPassByItself(made)) return made;
+  const auto record = backend_->store->GetExperiment(experiment);
+  const bool wanted = record.ok() && record->state == storage::ExperimentState::kActive;
+  if (!wanted) return absl::CancelledError("it is no longer active");
+  failures->Add(request.label(), made);
+  return absl::OkStatus();
+}
+
+absl::Status AnalysisPlanner::GiveUp(const std::string& experiment, const absl::Status& why) {
+  if (MayPassByItself(why)) return why;
+  return backend_->store->PlannedAnalyses(experiment, std::string(why.message()));
 }
 
 }  // namespace ablate::service

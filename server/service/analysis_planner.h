@@ -36,15 +36,22 @@ class AnalysisPlanner {
   void Loop();
   // Whether something may be left to plan later.
   bool PlanAll();
-  // Errors: those that trying again may mend.
+  class Failures;
+
+  // Errors: those that trying again may mend, and CANCELLED if the experiment is no longer active.
   absl::Status Plan(const std::string& experiment);
+  absl::Status Ask(const v1::CreateAnalysisRequest& request, const std::string& experiment,
+                   Failures* failures);
+  // Nothing of it can be asked for.
+  absl::Status GiveUp(const std::string& experiment, const absl::Status& why);
   bool stopping() const;
 
   Backend* const backend_;
   mutable Mutex mutex_;
   CondVar changed_;
-  bool expects_ ABSL_GUARDED_BY(mutex_) = false;  // some experiment waits to be planned
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool expects_ ABSL_GUARDED_BY(mutex_) = false;   // some experiment may wait to be planned
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;     // something changed since the last round began
+  bool expected_ ABSL_GUARDED_BY(mutex_) = false;  // likewise Expect was called
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses the others
 };

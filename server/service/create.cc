@@ -165,7 +165,7 @@ void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
     const std::string& cell = plan.resolution.cells[i].name;
     if (room->Take(cell.size() + 4)) response->add_differs_only_in_evaluation(cell);
   }
-  response->set_analyses(plan.analyses);
+  response->set_analyses(static_cast<uint32_t>(plan.analyses));
   v1::Estimate* estimate = response->mutable_estimate();
   const auto set = [](absl::Duration from, google::protobuf::Duration* to) {
     to->set_seconds(absl::IDivDuration(from, absl::Seconds(1), &from));

@@ -16,6 +16,7 @@
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/results/document_facts.h"
+#include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/spec/experiment_analyses.h"
 #include "text/decimal.h"
@@ -197,7 +198,7 @@ void AddAnalyses(Plan* plan) {
     const size_t runs = asked[i].all ? plan->runs.size() : chosen;
     const size_t count = asked[i].at.empty() ? 1 : runs * asked[i].at.size();
     const spec::EntryCost& cost = plan->resolution.analyses[i];
-    plan->analyses += static_cast<uint32_t>(count);
+    plan->analyses += count;
     plan->cost.bytes += count * cost.array_bytes;
     micros += static_cast<double>(count) * cost.flops / kAnalysisFlopsPerMicro;
   }
@@ -207,7 +208,7 @@ void AddAnalyses(Plan* plan) {
 }
 
 spec::Problem OverLimit(const std::string& field, const std::string& limit,
-                        const std::string& needed, size_t runs, uint32_t analyses) {
+                        const std::string& needed, size_t runs, uint64_t analyses) {
   const std::string work = absl::StrCat("training ", runs, runs == 1 ? " run" : " runs");
   return reflect::MakeProblem(
       field, limit,
@@ -217,6 +218,11 @@ spec::Problem OverLimit(const std::string& field, const std::string& limit,
 }
 
 void CheckLimits(size_t trained, Plan* plan) {
+  if (plan->analyses > rpc::kMaxOpenAnalyses) {
+    plan->resolution.problems.push_back(reflect::MakeProblem(
+        "analyses", "", absl::StrCat("they would be ", text::Grouped(plan->analyses), " in all"),
+        absl::StrCat("at most ", text::Grouped(rpc::kMaxOpenAnalyses))));
+  }
   const v1::Limits& limits = plan->resolution.spec.limits();
   const Cost& cost = plan->cost;
   if (limits.has_device_time()) {

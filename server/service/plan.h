@@ -62,7 +62,7 @@ struct Plan {
   std::vector<storage::KnownRun> known;  // for each of runs
   std::vector<bool> reused;              // for each of runs: is not trained again
   std::vector<uint32_t> first_step;      // for each of runs: where it goes on from its origin; or 0
-  uint32_t analyses = 0;                 // that the spec asks for, also those that are stored
+  uint64_t analyses = 0;                 // that the spec asks for, also those that are stored
   Cost cost;                             // of the runs that are not reused, and all analyses
   std::string no_room;                   // that the disk has too little for them; empty if not
 };

@@ -269,6 +269,17 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
   return costs;
 }
 
+bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config) {
+  AskedAnalysis resolved = asked;
+  Problems problems;
+  ResolveAnalysis(&resolved.analysis, "", &problems);
+  ResolveInputs(resolved.analysis, &resolved.inputs, &problems);
+  const auto options = ToEngineOptions(resolved.analysis);
+  EntryCost most;
+  return options.ok() && problems.empty() &&
+         ProblemsOf(resolved, *options, {"", &config}, &most).empty();
+}
+
 bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key) {
   const size_t slash = key.find('/');
   if (slash == absl::string_view::npos || slash + 1 == key.size()) return false;

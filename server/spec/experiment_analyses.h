@@ -53,6 +53,9 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes);
 
+// Whether this model has a use for it, as one with norms for their statistics.
+bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config);
+
 // Whether `key` is LABEL/NUMBER of one of the entries.
 bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);
 

@@ -201,7 +201,9 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, const NewA
                                                       uint32_t most_open) {
   if (absl::Status labelled = AddLabels(t, analysis); !labelled.ok()) return labelled;
   const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
-  if (known.has_value() && (IsOpen(*known) || known->state == AnalysisState::kDone)) {
+  // What an experiment's spec has asked for once is not made again because it asks again.
+  const bool asked = known.has_value() && IsLinked(t.db, analysis, known->id);
+  if (asked || (known.has_value() && (IsOpen(*known) || known->state == AnalysisState::kDone))) {
     return Answer(t, analysis, known->id, /*reused=*/true);
   }
   const auto runs = FindSubjects(t.db, analysis.subjects);

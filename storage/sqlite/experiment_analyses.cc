@@ -1,5 +1,6 @@
 #include "storage/sqlite/experiment_analyses.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +41,16 @@ absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t anal
   return absl::OkStatus();
 }
 
+bool IsLinked(Connection& db, const NewAnalysis& asked, int64_t analysis) {
+  if (asked.asked_by.empty()) return false;
+  return Statement(db,
+                   "SELECT 1 FROM experiment_analyses AS asked "
+                   "JOIN experiments ON experiments.id = asked.experiment "
+                   "WHERE experiments.name = ?1 AND label = ?2 AND analysis = ?3",
+                   asked.asked_by, asked.asked_as, analysis)
+      .Row();
+}
+
 void SettleAskers(Transaction& t, int64_t analysis) {
   std::vector<int64_t> experiments;
   Statement row(t.db, "SELECT DISTINCT experiment FROM experiment_analyses WHERE analysis = ?1",
@@ -76,7 +87,10 @@ AnalysisCounts CountAnalyses(Connection& db, int64_t experiment, int state, std:
                 "JOIN analyses ON analyses.id = asked.analysis "
                 "WHERE experiment = ?1 GROUP BY state",
                 experiment);
-  while (row.Row()) *fields[row.Int(0)] = row.As<uint32_t>(1);
+  while (row.Row()) {
+    const int64_t of = row.Int(0);
+    if (of >= 0 && of < static_cast<int64_t>(std::size(fields))) *fields[of] = row.As<uint32_t>(1);
+  }
   return counts;
 }
 

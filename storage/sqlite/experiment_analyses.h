@@ -15,8 +15,9 @@ namespace ablate::storage {
 // The experiment's spec asks for the analysis. FAILED_PRECONDITION if the experiment is no longer
 // ACTIVE.
 absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t analysis);
-// The analysis has ended, or goes: experiments that waited for nothing else end. Before its row
-// goes.
+// Whether it has asked for it before.
+bool IsLinked(Connection& db, const NewAnalysis& asked, int64_t analysis);
+// The analysis has ended, or its row is gone: experiments that waited for nothing else end.
 void SettleAskers(Transaction& t, int64_t analysis);
 // Open analyses that no active experiment but this one's spec asks for.
 std::vector<std::string> AnalysesOnlyOf(Connection& db, int64_t experiment);

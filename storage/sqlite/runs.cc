@@ -156,11 +156,17 @@ void SettleExperiment(Transaction& t, int64_t experiment) {
             experiment, t.now)
       .Run();
   // With other numbers other values may be chosen, and other runs be analyzed.
-  Statement(t.db,
-            "UPDATE experiments SET state = 0, end_time = 0, analyses = min(analyses, 1) "
-            "WHERE id = ?1 AND state != 2 AND (state = 1 OR analyses > 1) AND queued + leased > 0",
-            experiment)
-      .Run();
+  Statement revived(
+      t.db,
+      "UPDATE experiments SET state = 0, end_time = 0, analyses = min(analyses, 1), "
+      "analyses_failure = '' "
+      "WHERE id = ?1 AND state != 2 AND (state = 1 OR analyses > 1) AND queued + leased > 0 "
+      "RETURNING id",
+      experiment);
+  const bool lives = revived.Row();
+  revived.Run();
+  if (!lives) return;
+  Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", experiment).Run();
 }
 
 void SaveRun(Transaction& t, const RunRow& run, RunState before) {

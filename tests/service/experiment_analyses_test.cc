@@ -128,6 +128,64 @@ TEST_F(ExperimentAnalysesTest, AreOfTheChosenValuesOfTunedAxes) {
   EXPECT_EQ(AwaitEnd(all).analyses().done(), 4u);
 }
 
+TEST_F(ExperimentAnalysesTest, LeaveModelsOutThatHaveNoUseForThem) {
+  v1::ExperimentSpec spec = Asking("analyses { norm_statistics {} }", 20);
+  spec.mutable_axes(0)->mutable_settings(1)->clear_set();
+  spec.MergeFrom(
+      SpecOf("axes { name: 'final' field: 'model.norm.final' "
+             "values { bool_value: false } }"));
+  auto& set = *spec.mutable_axes(0)->mutable_settings(1)->mutable_set();
+  set["model.norm.placement"].set_string_value("none");
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  const std::string experiment = Create(spec).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  analyst->ComputationResult(analyst->NextAnalysis(), Ranks(1));
+  const v1::Experiment ended = AwaitEnd(experiment);
+  EXPECT_EQ(ended.analyses().done(), 1u);
+  EXPECT_EQ(ended.analyses().failure(), "");
+}
+
+TEST_F(ExperimentAnalysesTest, MayBePrimaryBeforeTheyAreMade) {
+  const auto worker = MakeWorker();
+  v1::ExperimentSpec spec = Asking("analyses { spectrum {} }", 20);
+  spec.mutable_report()->set_primary("spectrum/rank");
+  const std::string experiment = Create(spec).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  const auto compare = [&] {
+    Context context;
+    v1::CompareRequest request;
+    request.set_experiment(experiment);
+    v1::Comparison comparison;
+    const grpc::Status status = metrics_->Compare(&context, request, &comparison);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return comparison;
+  };
+  EXPECT_EQ(compare().rows(0).n(), 0u);
+  const auto analyst = MakeAnalyst();
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  AwaitEnd(experiment);
+  EXPECT_EQ(compare().rows(0).n(), 1u);
+}
+
+TEST_F(ExperimentAnalysesTest, EndAtOnceWhereNoRunConverged) {
+  const auto worker = MakeWorker();
+  const auto analyst = MakeAnalyst();
+  const std::string experiment =
+      Create(Asking("analyses { spectrum {} } analyses { norm_response {} }", 20))
+          .experiment()
+          .name();
+  for (int i = 0; i < 2; ++i) {
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    worker->Finished(run, 0, /*diverged=*/true);
+  }
+  analyst->ComputationResult(analyst->NextAnalysis(), Ranks(1));
+  const v1::Experiment ended = AwaitEnd(experiment);
+  EXPECT_EQ(ended.analyses().done(), 1u) << "norm_response is of no run";
+  EXPECT_EQ(ended.analyses().failure(), "");
+}
+
 TEST_F(ExperimentAnalysesTest, SayWhatFailed) {
   const auto analyst = MakeAnalyst();
   const auto worker = MakeWorker();

@@ -134,6 +134,20 @@ TEST_P(ExperimentAnalysesTest, ArePlannedAnewWhenARunLivesAgain) {
   EXPECT_FALSE(Get(experiment).analyses.planned) << "a run of it lives";
   TrainRuns({"b"});
   EXPECT_THAT(Value(store().UnplannedExperiments()).ready, ElementsAre(experiment));
+  Make(Asked("y", "b", experiment));
+  Planned(experiment);
+  EXPECT_EQ(Get(experiment).analyses.done, 0u) << "x is of the plan before";
+  EXPECT_EQ(Get(experiment).analyses.queued, 1u);
+}
+
+TEST_P(ExperimentAnalysesTest, AreNotMadeAgainWhereThePlanIsMadeAgain) {
+  const std::string experiment = Submit({"a"});
+  TrainRuns({"a"});
+  Make(Asked("x", "a", experiment));
+  End("x", "out of memory");
+  EXPECT_TRUE(Make(Asked("x", "a", experiment)).reused);
+  EXPECT_EQ(StateOfAnalysis("x"), AnalysisState::kFailed);
+  EXPECT_FALSE(Make(Asked("x", "a", Submit({"a"}))).reused) << "another experiment asks";
 }
 
 TEST_P(ExperimentAnalysesTest, AreCancelledWithTheirExperimentUnlessAnotherWaits) {

@@ -18,7 +18,7 @@ void NumbersTable(const AnalysisTable& table, Markup* out) {
   OpenScroll(absl::StrCat("Numbers of ", table.label), out);
   out->Open("table");
   Caption(absl::StrCat("Mean and 95 % interval over the converged runs of each setting; \"4 of 6\" "
-                       "where the number is undefined for the others. Exploratory: ablate compare "
+                       "where the others have no such number. Exploratory: ablate compare "
                        "EXPERIMENT --key ",
                        table.label, "/", table.numbers[0], " has the paired differences."),
           out);
