@@ -111,8 +111,8 @@ int ExitCodeOf(const v1::Experiment& experiment) {
   if (experiment.counts().failed() > 0 || analyses.failed() > 0 || !analyses.failure().empty()) {
     return kFailure;
   }
-  const bool cancelled =
-      experiment.state() == v1::ExperimentState::CANCELLED || experiment.counts().cancelled() > 0;
+  const bool cancelled = experiment.state() == v1::ExperimentState::CANCELLED ||
+                         experiment.counts().cancelled() > 0 || analyses.cancelled() > 0;
   return cancelled ? kCancelled : kSuccess;
 }
 

@@ -108,7 +108,7 @@ Action DefineSubmit(Command* command) {
       &options->dry_run, "--dry-run",
       "create nothing: print the grid, what trains it, what is reused, an estimate and all "
       "problems; data sets are uploaded, for the server checks against them");
-  command->Flag(&options->wait, "--wait", "wait until every run has ended, with wait's exit code");
+  command->Flag(&options->wait, "--wait", "wait until every run and analysis has ended, with wait's exit code");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "Paths of data sets are relative to the file, also those of --set; files that the server "

@@ -39,7 +39,9 @@ Action DefineWait(Command* command) {
   command->Argument(&options->experiment, "EXP", "experiment");
   command->Flag(&options->json, "--json", "print the experiment as it ended");
   command->Footer(
-      "Exit codes: 0 every run is DONE or DIVERGED, 1 a run FAILED, 2 it was cancelled, 69 no "
+      "Exit codes: 0 every run is DONE or DIVERGED and every analysis of its file DONE, 1 one "
+      "FAILED\n"
+      "or could not be asked for, 2 one or the experiment was cancelled, 69 no "
       "server answers, 70 waiting failed otherwise, such as for an experiment that there is "
       "not.\n\n"
       "Example:\n  ablate wait names-norm && ablate show names-norm");

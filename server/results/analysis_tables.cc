@@ -146,6 +146,7 @@ absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* 
     table.label = entry.label;
     table.kind = spec::KindName(entry.analysis);
     if (absl::Status added = AddStates(store, *asked, &table); !added.ok()) return added;
+    if (table.asked == 0) table.failure = compared.grid.record.analyses.failure;
     if (spec::TakesNoSubject(entry.analysis)) {
       if (absl::Status read = ReadOwn(store, *asked, &table); !read.ok()) return read;
       continue;

@@ -115,6 +115,10 @@ void CheckUnused(const v1::AnalysisSpec& entry, const std::string& path, Problem
 void CheckEntry(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
   AskedAnalysis asked = ReadEntry(entry);
   ResolveAnalysis(&asked.analysis, path, problems);
+  if (!entry.inputs().dataset_sha256().empty()) {
+    problems->Add(absl::StrCat(path, ".inputs.dataset_sha256"), entry.inputs().dataset_sha256(),
+                  "the server sets it", "inputs.dataset");
+  }
   Problems inputs;
   ResolveInputs(asked.analysis, &asked.inputs, &inputs);
   AddBelow(path, "", std::move(inputs), problems);
@@ -285,7 +289,8 @@ bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key) {
   if (slash == absl::string_view::npos || slash + 1 == key.size()) return false;
   const std::vector<AskedAnalysis> asked = AskedAnalyses(spec);
   return std::any_of(asked.begin(), asked.end(), [&](const AskedAnalysis& analysis) {
-    return analysis.label == key.substr(0, slash);
+    return analysis.label == key.substr(0, slash) && HasNumbers(analysis.analysis) &&
+           !TakesNoSubject(analysis.analysis);
   });
 }
 

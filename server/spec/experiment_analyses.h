@@ -56,7 +56,7 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
 // Whether this model has a use for it, as one with norms for their statistics.
 bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config);
 
-// Whether `key` is LABEL/NUMBER of one of the entries.
+// Whether `key` is LABEL/NUMBER of one of the entries whose numbers runs have.
 bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);
 
 }  // namespace ablate::spec

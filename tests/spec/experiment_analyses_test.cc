@@ -52,6 +52,9 @@ TEST(ExperimentAnalysesTest, MayBePrimary) {
   EXPECT_FALSE(IsOfAnalysis(spec, "ranks"));
   EXPECT_FALSE(IsOfAnalysis(spec, "ranks/"));
   EXPECT_FALSE(IsOfAnalysis(spec, "spectrum/participation_ratio"));
+  EXPECT_FALSE(IsOfAnalysis(FromText("analyses { norm_response {} }"), "norm_response/mean"))
+      << "it is of no run";
+  EXPECT_FALSE(IsOfAnalysis(FromText("analyses { capture {} }"), "capture/x")) << "it has none";
   v1::ExperimentSpec small = SmallSpec();
   small.MergeFrom(spec);
   small.mutable_report()->set_primary("ranks/stable_rank");

@@ -52,15 +52,22 @@ void OwnNumbers(const AnalysisTable& table, Markup* out) {
 }
 
 std::string StateText(const AnalysisTable& table) {
-  if (table.asked == 0) return "None was made: no run has what it needs.";
+  if (table.asked == 0) {
+    return absl::StrCat("None was made",
+                        table.failure.empty()
+                            ? ": no run of a model that has a use for it converged"
+                            : absl::StrCat(": ", table.failure),
+                        ".");
+  }
   std::string state =
       absl::StrCat(text::Grouped(table.done), " of ", text::Grouped(table.asked),
                    table.asked == 1 ? " analysis was made." : " analyses were made.");
   if (!table.failure.empty()) absl::StrAppend(&state, " The first that failed: ", table.failure);
   if (table.left_out > 0) {
-    absl::StrAppend(&state, " ", text::Grouped(table.left_out),
-                    " further numbers, of blocks, sites and the like, are metrics called ",
-                    table.label, "/….");
+    absl::StrAppend(
+        &state, " ", text::Grouped(table.left_out),
+        table.left_out == 1 ? " further number is a metric" : " further numbers are metrics",
+        " called ", table.label, "/….");
   }
   return state;
 }

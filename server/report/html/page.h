@@ -69,7 +69,7 @@ struct AnalysisTable {
   };
   std::string label, kind;
   size_t asked = 0, done = 0;  // analyses
-  std::string failure;         // of one that failed; or ""
+  std::string failure;         // of one that failed, or why none was asked for; or ""
   std::vector<std::string> numbers;
   size_t left_out = 0;  // numbers that have no column
   std::vector<Line> lines;
