@@ -83,9 +83,15 @@ std::string OthersText(const Comparison& comparison, const std::vector<std::stri
   return absl::StrJoin(parts, ", ");
 }
 
-// FAILED_PRECONDITION if no axis is tuned.
+// FAILED_PRECONDITION if no axis is tuned, or its values are chosen by something else than what is
+// compared.
 absl::StatusOr<SensitivityData> DataOf(const Input& input) {
   const Comparison& comparison = *input.comparison;
+  if (!comparison.choice_key.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kind: sensitivity draws metrics of training and evaluations, and ",
+                     comparison.key, " is a number of an analysis"));
+  }
   const auto axis =
       std::find_if(input.axes.begin(), input.axes.end(), [&](const report::Axis& one) {
         return !comparison.tuned_axes.empty() && one.name == comparison.tuned_axes[0];
@@ -477,7 +483,10 @@ constexpr Kind kSensitivity = {
     .wide = false,
     .reads = Reads::kComparison,
     .forms = {},
-    .wanted = [](const Comparison& comparison) { return !comparison.tuned_axes.empty(); },
+    .wanted =
+        [](const Comparison& comparison) {
+          return !comparison.tuned_axes.empty() && comparison.choice_key.empty();
+        },
     .reduce = nullptr,
     .draw = DrawSensitivity,
     .caption = SensitivityCaption,

@@ -210,6 +210,15 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
   EXPECT_THAT(in_report(NormsGrid(2)),
               ElementsAre("loss", "forest", "sensitivity", "summary", "depth", "landscape",
                           "eigenvalues", "matrix", "windows", "curves"));
+  report::ComparisonInput of_analysis = NormsGrid(2);
+  of_analysis.key = "spectrum/stable_rank";
+  of_analysis.choice_key = "eval/loss";
+  for (report::Cell& cell : of_analysis.cells) cell.choice = cell.value;
+  EXPECT_THAT(in_report(of_analysis), testing::Not(testing::Contains("sensitivity")));
+  const Kind& sensitivity = *FindKind("sensitivity");
+  const auto drawn = Draw(
+      sensitivity, MakeInput(sensitivity, of_analysis, *report::Compare(of_analysis), {}, 6.75));
+  EXPECT_THAT(std::string(drawn.status().message()), HasSubstr("is a number of an analysis"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
               ElementsAre("loss", "forest", "summary", "depth", "landscape", "eigenvalues",
                           "matrix", "windows", "curves"));
