@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/limits.h"
+#include "server/service/analysis_planner.h"
 #include "server/service/services.h"
 #include "tests/service/service_fixture.h"
 #include "text/decimal.h"
@@ -35,6 +36,8 @@ class CreateTest : public ServiceTest {
     Backend backend;
     backend.store = &small_disk();
     backend.scheduler = scheduler();
+    AnalysisPlanner planner(&backend);
+    backend.planner = &planner;
     v1::CreateExperimentRequest request;
     request.set_request_id("r");
     request.set_validate_only(validate_only);
