@@ -1,11 +1,23 @@
 #include "server/results/analysis_metrics.h"
 
+#include <algorithm>
 #include <set>
 
-#include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
 
 namespace ablate::results {
+
+std::optional<double> ValueAt(const Points& points, uint32_t step) {
+  const auto found = std::lower_bound(points.steps.begin(), points.steps.end(), step);
+  if (found == points.steps.end() || *found != step) return std::nullopt;
+  return points.values[static_cast<size_t>(found - points.steps.begin())];
+}
+
+absl::StatusOr<v1::Analysis> ReadResult(const std::string& id, const std::string& bytes) {
+  v1::Analysis result;
+  if (result.ParseFromString(bytes)) return result;
+  return absl::DataLossError(absl::StrCat("the stored result of analysis ", id, " can't be read"));
+}
 
 absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
                                                       const std::string& experiment,
@@ -26,12 +38,9 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
 // They come in the order of their steps.
 absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& labelled) {
   for (const storage::LabelledAnalysis& one : labelled) {
-    v1::Analysis result;
-    if (!result.ParseFromString(one.result)) {
-      return absl::DataLossError(
-          absl::StrCat("the stored result of analysis ", one.id, " can't be read"));
-    }
-    for (const auto& [name, number] : result.numbers()) {
+    const auto result = ReadResult(one.id, one.result);
+    if (!result.ok()) return result.status();
+    for (const auto& [name, number] : result->numbers()) {
       if (!number.has_value()) continue;
       Points& points = points_[absl::StrCat(one.label, "/", name)][one.subject.run];
       points.steps.push_back(one.subject.step);

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ablate/v1/analysis.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +23,12 @@ struct Points {
   std::vector<uint32_t> steps;
   std::vector<double> values;
 };
+
+// The value at a step; nothing if there is none.
+std::optional<double> ValueAt(const Points& points, uint32_t step);
+
+// What an analysis gave, of its stored bytes. DATA_LOSS if they can't be read.
+absl::StatusOr<v1::Analysis> ReadResult(const std::string& id, const std::string& bytes);
 
 // Not changed once loaded: safe from any thread.
 class AnalysisMetrics {

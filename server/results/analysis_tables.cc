@@ -46,15 +46,6 @@ std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
   return runs;
 }
 
-std::optional<double> ValueAt(const AnalysisMetrics& metrics, const std::string& run,
-                              const std::string& key, uint32_t step) {
-  const Points* const points = metrics.Find(run, key);
-  if (points == nullptr) return std::nullopt;
-  const auto found = std::lower_bound(points->steps.begin(), points->steps.end(), step);
-  if (found == points->steps.end() || *found != step) return std::nullopt;
-  return points->values[static_cast<size_t>(found - points->steps.begin())];
-}
-
 // Steps at which one of the runs has a number.
 std::set<uint32_t> StepsOf(const AnalysisMetrics& metrics, const std::vector<std::string>& runs,
                            const std::string& label, const std::vector<std::string>& numbers) {
@@ -80,7 +71,8 @@ void AddLines(const ComparedGrid& compared, size_t row, const std::string& label
     for (const std::string& number : table->numbers) {
       std::vector<double> values;
       for (const std::string& run : runs) {
-        const auto value = ValueAt(metrics, run, absl::StrCat(label, "/", number), step);
+        const Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
+        const auto value = points == nullptr ? std::nullopt : ValueAt(*points, step);
         if (value.has_value()) values.push_back(*value);
       }
       const report::Summary over = report::Summarize(values);
@@ -122,12 +114,9 @@ absl::Status ReadOwn(storage::Store* store, const std::vector<storage::AskedAnal
     if (one.label != table->label || one.state != storage::AnalysisState::kDone) continue;
     const auto record = store->GetAnalysis(one.id);
     if (!record.ok()) return record.status();
-    v1::Analysis result;
-    if (!result.ParseFromString(record->result)) {
-      return absl::DataLossError(
-          absl::StrCat("the stored result of analysis ", one.id, " can't be read"));
-    }
-    AddOwnNumbers(result, table);
+    const auto result = ReadResult(one.id, record->result);
+    if (!result.ok()) return result.status();
+    AddOwnNumbers(*result, table);
   }
   return absl::OkStatus();
 }

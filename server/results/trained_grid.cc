@@ -164,9 +164,7 @@ RunValue ValueOf(const AnalysisMetrics& metrics, const ValueQuery& query, const 
   const Points* const points = metrics.Find(run, query.key);
   if (points == nullptr) return std::nullopt;
   if (!query.at.has_value()) return points->values.back();
-  const auto step = std::lower_bound(points->steps.begin(), points->steps.end(), *query.at);
-  if (step == points->steps.end() || *step != *query.at) return std::nullopt;
-  return points->values[static_cast<size_t>(step - points->steps.begin())];
+  return ValueAt(*points, *query.at);
 }
 
 // Nothing if the run has no such point. `summaries` are the run's; at the end they suffice, unless

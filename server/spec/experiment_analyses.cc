@@ -1,6 +1,7 @@
 #include "server/spec/experiment_analyses.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -150,6 +151,16 @@ EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inp
           cost.array_bytes};
 }
 
+// Sets its defaults. Nothing if something is wrong with it by itself.
+std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked) {
+  Problems problems;
+  ResolveAnalysis(&asked->analysis, "", &problems);
+  ResolveInputs(asked->analysis, &asked->inputs, &problems);
+  auto options = ToEngineOptions(asked->analysis);
+  if (!options.ok() || !problems.empty()) return std::nullopt;
+  return *std::move(options);
+}
+
 // What can't be asked of a setting's model.
 Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
                     const AnalyzedSetting& setting, EntryCost* most) {
@@ -180,12 +191,9 @@ EntryCost CheckAgainst(const v1::AnalysisSpec& entry, const std::string& path,
                        absl::Span<const AnalyzedSetting> settings, Problems* problems,
                        std::vector<std::string>* notes) {
   AskedAnalysis asked = ReadEntry(entry);
-  Problems resolved;
-  ResolveAnalysis(&asked.analysis, path, &resolved);
-  ResolveInputs(asked.analysis, &asked.inputs, &resolved);
-  const auto options = ToEngineOptions(asked.analysis);
+  const auto options = ResolveAsked(&asked);
   EntryCost most;
-  if (!options.ok()) return most;  // it has been told
+  if (!options.has_value()) return most;  // it has been told
   Problems first;
   std::string where;
   size_t without = 0;
@@ -275,13 +283,9 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
 
 bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config) {
   AskedAnalysis resolved = asked;
-  Problems problems;
-  ResolveAnalysis(&resolved.analysis, "", &problems);
-  ResolveInputs(resolved.analysis, &resolved.inputs, &problems);
-  const auto options = ToEngineOptions(resolved.analysis);
+  const auto options = ResolveAsked(&resolved);
   EntryCost most;
-  return options.ok() && problems.empty() &&
-         ProblemsOf(resolved, *options, {"", &config}, &most).empty();
+  return options.has_value() && ProblemsOf(resolved, *options, {"", &config}, &most).empty();
 }
 
 bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key) {
