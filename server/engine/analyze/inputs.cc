@@ -130,6 +130,8 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
     if (inputs.documents == 0 && !first && taken + length > inputs.tokens) break;
     taken += length;
     if (inputs.documents > 0 && taken > kMaxReadTokens) return TooManyTokens(inputs);
+    // What is beyond the context is cut off, and need not be spelled.
+    document.resize(std::min(document.size(), static_cast<size_t>(context)));
     auto wrong = Encode(document, documents->alphabet, "document", documents->documents() + 1,
                         &documents->tokens);
     if (wrong.has_value()) return *std::move(wrong);

@@ -150,6 +150,8 @@ TEST(InputsTest, NamesACharacterThatTheRunLacksAndItsPlace) {
             "inputs.dataset: document 2 has as character 3 \"é\" U+00E9, which is not in the run's "
             "data; allowed: its 5 characters");
   EXPECT_THAT(Sequences(Documents(), Of(documents, First(1))), SizeIs(1)) << "it is not read";
+  EXPECT_THAT(Sequences(Documents(2), Of(documents, First(2))), SizeIs(2)) << "it is cut off";
+  EXPECT_NE(Refusal({Documents(3)}, Of(documents, First(2))), "") << "it is the last target";
   EXPECT_EQ(Refusal({Text(2)}, Of("ab\nca\tb", First(3))),
             "inputs.dataset: line 2 has as character 3 U+0009, which is not in the run's data; "
             "allowed: its 4 characters");
