@@ -234,10 +234,16 @@ struct LabelledAnalysis {
   std::string result;
 };
 
+// An experiment all of whose runs have ended, and of whose analyses none is asked for yet.
+struct UnplannedExperiment {
+  std::string id;
+  int64_t last_place = 0;  // in the queue, of its runs: another once one of them lives again
+};
+
 // Experiments whose analyses are to be planned.
 struct Unplanned {
-  std::vector<std::string> ready;  // those whose runs have ended
-  bool others = false;             // there are more, whose runs have not
+  std::vector<UnplannedExperiment> ready;
+  bool others = false;  // there are more, whose runs have not
 };
 
 // One that an experiment's spec asks for.

@@ -234,8 +234,10 @@ class Store final : public LeaseStore {
   // Experiments that ask for analyses which nobody has asked for yet.
   absl::StatusOr<Unplanned> UnplannedExperiments();
   // All that an experiment's spec asks for is asked for: it ends with the last of them. `failure`
-  // says what could not be asked for, and why; or it is empty. Nothing of one that is not ACTIVE.
-  absl::Status PlannedAnalyses(absl::string_view experiment, const std::string& failure);
+  // says what could not be asked for, and why; or it is empty. Nothing of one that is not ACTIVE,
+  // and of one a run of which has lived again since `experiment` was read: it is to be planned
+  // anew.
+  absl::Status PlannedAnalyses(const UnplannedExperiment& experiment, const std::string& failure);
   // By what it calls them, then oldest first.
   absl::StatusOr<std::vector<AskedAnalysis>> AskedAnalyses(absl::string_view experiment);
   // Those that are QUEUED or RUNNING, oldest first.

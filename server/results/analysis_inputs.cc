@@ -3,14 +3,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
 #include "server/engine/task.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
+#include "server/spec/experiment_analyses.h"
 
 namespace ablate::results {
 namespace {
@@ -19,13 +21,13 @@ constexpr uint64_t kMostBytesHere = 8 << 20;
 
 // Whether what is read could be refused.
 bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInputs& inputs,
-                   const std::vector<engine::RunConfig>& configs) {
+                   const std::vector<AnalyzedModel>& models) {
   const engine::AnalysisKind& kind = engine::KindOf(options);
-  if (configs.empty() || kind.default_tokens == 0) return false;
-  if (!inputs.prompt().empty() || !inputs.dataset().empty() || configs.size() > 1) return true;
+  if (models.empty() || kind.default_tokens == 0) return false;
+  if (!inputs.prompt().empty() || !inputs.dataset().empty() || models.size() > 1) return true;
   constexpr engine::SequenceLengths kSeveral = {2, 1, 2};
   return kind.check_read != nullptr &&
-         !kind.check_read(options, configs[0].model, kSeveral).empty();
+         !kind.check_read(options, models[0].config.model, kSeveral).empty();
 }
 
 // Data sets as they are needed, each read once.
@@ -64,6 +66,50 @@ class SmallData {
       read_;
 };
 
+// What a worker would refuse; nothing where that can't be known here.
+std::vector<engine::OptionProblem> FindWrong(const engine::AnalysisOptions& options,
+                                             const v1::AnalysisInputs& inputs,
+                                             const std::vector<AnalyzedModel>& models,
+                                             SmallData* small) {
+  if (!DependsOnData(options, inputs, models)) return {};
+  std::vector<engine::RunConfig> configs;
+  for (const AnalyzedModel& model : models) {
+    configs.push_back(model.config);
+    if (!small->Fill(model.data_blob, &configs.back().task)) return {};
+  }
+  engine::AnalysisInputs what;
+  what.tokens = inputs.tokens();
+  what.prompt = inputs.prompt();
+  what.documents = inputs.documents();
+  if (!inputs.dataset().empty()) {
+    what.text = small->Bytes(inputs.dataset_sha256());
+    if (what.text == nullptr) return {};
+  }
+  std::vector<const engine::RunConfig*> read;
+  for (const engine::RunConfig& config : configs) read.push_back(&config);
+  auto wrong = engine::CheckRead(options, what, read);
+  return wrong.ok() ? *std::move(wrong) : std::vector<engine::OptionProblem>();
+}
+
+// The models of an experiment, the first seed of each setting.
+struct AnalyzedSettings {
+  std::vector<AnalyzedModel> models;
+  // What each reads, but for what analyses read in its place: equal ones read the same.
+  std::vector<std::pair<std::string, int64_t>> inputs;  // task and context
+};
+
+AnalyzedSettings SettingsOf(const spec::Resolution& resolution) {
+  AnalyzedSettings settings;
+  const size_t seeds = resolution.cells.size() / resolution.configs.size();
+  for (size_t i = 0; i < resolution.configs.size(); ++i) {
+    const engine::RunConfig& config = resolution.configs[i];
+    const spec::ResolvedCell& cell = resolution.cells[i * seeds];
+    settings.models.push_back({config, cell.dataset_sha256});
+    settings.inputs.emplace_back(cell.run.spec().task().SerializeAsString(), config.model.context);
+  }
+  return settings;
+}
+
 }  // namespace
 
 absl::Status FindInputs(storage::Store* store, v1::AnalysisInputs* inputs,
@@ -81,33 +127,41 @@ absl::Status FindInputs(storage::Store* store, v1::AnalysisInputs* inputs,
   return absl::OkStatus();
 }
 
-absl::Status CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
-                         const v1::AnalysisInputs& inputs,
-                         const std::vector<storage::AnalysisSubject>& subjects,
-                         std::vector<engine::RunConfig> configs, spec::Problems* problems) {
-  if (store->blobs() == nullptr || !DependsOnData(options, inputs, configs)) {
-    return absl::OkStatus();
-  }
+void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
+                 const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
+                 spec::Problems* problems) {
+  if (store->blobs() == nullptr) return;
   SmallData small(store->blobs());
-  std::vector<const engine::RunConfig*> read;
-  for (size_t i = 0; i < configs.size(); ++i) {
-    const auto run = store->GetRun(subjects[i].run);
-    if (!run.ok()) return run.status();
-    if (!small.Fill(run->dataset_blob, &configs[i].task)) return absl::OkStatus();
-    read.push_back(&configs[i]);
-  }
-  engine::AnalysisInputs what;
-  what.tokens = inputs.tokens();
-  what.prompt = inputs.prompt();
-  what.documents = inputs.documents();
-  if (!inputs.dataset().empty()) {
-    what.text = small.Bytes(inputs.dataset_sha256());
-    if (what.text == nullptr) return absl::OkStatus();
-  }
-  const auto wrong = engine::CheckRead(options, what, read);
-  if (!wrong.ok()) return absl::OkStatus();
-  for (const engine::OptionProblem& problem : *wrong) {
+  for (const engine::OptionProblem& problem : FindWrong(options, inputs, models, &small)) {
     problems->Add(problem.field, problem.value, problem.complaint, problem.allowed);
+  }
+}
+
+absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& resolution,
+                              spec::Problems* problems) {
+  std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(resolution.spec);
+  if (store->blobs() == nullptr || entries.empty()) return absl::OkStatus();
+  const AnalyzedSettings settings = SettingsOf(resolution);
+  SmallData small(store->blobs());
+  for (spec::AskedAnalysis& asked : entries) {
+    const auto options = spec::ResolveAsked(&asked);
+    if (!options.has_value()) continue;
+    spec::Problems found;
+    const absl::Status named = FindInputs(store, &asked.inputs, &found);
+    if (!named.ok()) return named;
+    std::set<std::pair<std::string, int64_t>> read;
+    std::string setting;
+    for (size_t i = 0; i < settings.models.size() && found.empty(); ++i) {
+      if (!spec::CanBeAskedOf(asked, settings.models[i].config)) continue;
+      if (!read.insert(settings.inputs[i]).second) continue;
+      setting = spec::NameOfSetting(resolution.parameters[i]);
+      for (const engine::OptionProblem& problem :
+           FindWrong(*options, asked.inputs, {settings.models[i]}, &small)) {
+        const absl::string_view field = absl::StripPrefix(problem.field, "analysis.");
+        found.Add(std::string(field), problem.value, problem.complaint, problem.allowed);
+      }
+    }
+    spec::AddProblemsOf(asked, setting, std::move(found), problems);
   }
   return absl::OkStatus();
 }

@@ -7,9 +7,9 @@
 #include "ablate/v1/analysis_options.pb.h"
 #include "absl/status/status.h"
 #include "server/engine/analysis.h"
-#include "server/engine/config.h"
+#include "server/results/subjects.h"
 #include "server/spec/problems.h"
-#include "storage/records.h"
+#include "server/spec/resolve.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -19,13 +19,18 @@ namespace ablate::results {
 absl::Status FindInputs(storage::Store* store, v1::AnalysisInputs* inputs,
                         spec::Problems* problems);
 
-// Adds what is wrong with what subjects, of these configs without their data, would read. Data is
-// looked at here up to some MB a data set, and only if something depends on it: what is wrong with
-// more of it, or with data that can't be read, its worker says. Blocks on the store.
-absl::Status CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
-                         const v1::AnalysisInputs& inputs,
-                         const std::vector<storage::AnalysisSubject>& subjects,
-                         std::vector<engine::RunConfig> configs, spec::Problems* problems);
+// Adds what is wrong with what these models would read. Data is looked at here up to some MB a data
+// set, and only if something depends on it: what is wrong with more of it, or with data that can't
+// be read, its worker says. Blocks on the store.
+void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
+                 const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
+                 spec::Problems* problems);
+
+// The same of every entry of an experiment's analyses before anything is trained, with the first
+// seed of each setting: other seeds may hold other sequences out, and what is wrong with those
+// their workers say. The resolution has no problem. Errors as FindInputs'. Blocks on the store.
+absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& resolution,
+                              spec::Problems* problems);
 
 }  // namespace ablate::results
 

@@ -77,9 +77,9 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
   if (!options.ok()) return options.status();
   engine::RunConfig config;
   if (!subjects.empty()) {
-    auto first = ConfigOfRun(store, subjects.front().run);
+    auto first = ModelOfRun(store, subjects.front().run);
     if (!first.ok()) return first.status();
-    config = *std::move(first);
+    config = std::move(first->config);
   }
   const uint64_t tokens = spec::MostTokens(asked.inputs(), config.model.context);
   const engine::AnalysisCost cost =
@@ -96,14 +96,16 @@ absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
   return absl::DataLossError(absl::StrCat("the stored spec of run ", run.id, " can't be read"));
 }
 
-absl::StatusOr<engine::RunConfig> ConfigOfRun(storage::Store* store, const std::string& run) {
+absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::string& run) {
   const auto record = store->GetRun(run);
   if (!record.ok()) return record.status();
   const auto spec = SpecOf(*record);
   if (!spec.ok()) return spec.status();
   const auto shape = ShapeOf(store, spec->spec().task());
   if (!shape.ok()) return shape.status();
-  return spec::ToEngineConfig(*spec, *shape);
+  auto config = spec::ToEngineConfig(*spec, *shape);
+  if (!config.ok()) return config.status();
+  return AnalyzedModel{*std::move(config), record->dataset_blob};
 }
 
 absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(

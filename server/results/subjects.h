@@ -2,6 +2,8 @@
 #ifndef ABLATE_SERVER_RESULTS_SUBJECTS_H_
 #define ABLATE_SERVER_RESULTS_SUBJECTS_H_
 
+#include <string>
+
 #include "ablate/v1/spec.pb.h"
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/statusor.h"
@@ -15,9 +17,14 @@ namespace ablate::results {
 // What a stored run trains. DATA_LOSS if it can't be read.
 absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run);
 
-// What the engine knows of a stored run's model and training, without its data. Errors as
-// GetRun's; DATA_LOSS if the spec can't be read. Blocks on the store.
-absl::StatusOr<engine::RunConfig> ConfigOfRun(storage::Store* store, const std::string& run);
+// A model that is to be analyzed, as it is known before anything of it is read.
+struct AnalyzedModel {
+  engine::RunConfig config;  // without its data
+  std::string data_blob;     // which holds that; empty if it has none
+};
+
+// A stored run's. Errors as GetRun's; DATA_LOSS if the spec can't be read. Blocks on the store.
+absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::string& run);
 
 // What a worker makes of a stored analysis: a request that lacks only who is told, and holds what
 // its worker reads. NOT_FOUND if a subject is gone; DATA_LOSS. Blocks on the store.

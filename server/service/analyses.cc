@@ -28,7 +28,8 @@ constexpr int kMaxSubjects = 64;
 struct Asked {
   v1::Analysis analysis;
   std::vector<storage::AnalysisSubject> subjects;
-  std::vector<std::string> experiments;  // that subjects name
+  std::vector<results::AnalyzedModel> models;  // likewise
+  std::vector<std::string> experiments;        // that subjects name
   engine::AnalysisCost cost;
   spec::Problems problems;
 };
@@ -75,21 +76,26 @@ absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
   return storage::AnalysisSubject{*std::move(run), checkpoint->step};
 }
 
-absl::StatusOr<std::vector<engine::RunConfig>> FindSubjects(
-    const Backend& backend, const v1::CreateAnalysisRequest& request, Asked* asked) {
-  std::vector<engine::RunConfig> configs;
+absl::Status FindSubjects(const Backend& backend, const v1::CreateAnalysisRequest& request,
+                          Asked* asked) {
   for (int i = 0; i < request.subjects_size(); ++i) {
     auto subject = FindSubject(backend.store, request.subjects(i),
                                absl::StrCat("subjects[", i, "]"), &asked->experiments);
     if (!subject.ok()) return subject.status();
-    auto config = results::ConfigOfRun(backend.store, subject->run);
-    if (!config.ok()) return config.status();
-    configs.push_back(*std::move(config));
+    auto model = results::ModelOfRun(backend.store, subject->run);
+    if (!model.ok()) return model.status();
+    asked->models.push_back(*std::move(model));
     v1::AnalysisSubject& message = *asked->analysis.add_subjects();
     message.set_run(rpc::RunName(subject->run));
     message.set_step(static_cast<int32_t>(subject->step));
     asked->subjects.push_back(*std::move(subject));
   }
+  return absl::OkStatus();
+}
+
+std::vector<engine::RunConfig> ConfigsOf(const std::vector<results::AnalyzedModel>& models) {
+  std::vector<engine::RunConfig> configs;
+  for (const results::AnalyzedModel& model : models) configs.push_back(model.config);
   return configs;
 }
 
@@ -119,15 +125,14 @@ absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRe
   if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
   if (!options.ok()) return options.status();
-  auto configs = FindSubjects(backend, request, &asked);
-  if (!configs.ok()) return configs.status();
-  asked.cost =
-      spec::CheckSubjects(*options, asked.analysis.inputs(), *configs, "analysis", &asked.problems);
+  if (absl::Status subjects = FindSubjects(backend, request, &asked); !subjects.ok()) {
+    return subjects;
+  }
+  asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), ConfigsOf(asked.models),
+                                   "analysis", &asked.problems);
   if (!asked.problems.empty()) return asked;
-  const absl::Status checked =
-      results::CheckInputs(backend.store, *options, asked.analysis.inputs(), asked.subjects,
-                           *std::move(configs), &asked.problems);
-  if (!checked.ok()) return checked;
+  results::CheckInputs(backend.store, *options, asked.analysis.inputs(), asked.models,
+                       &asked.problems);
   return asked;
 }
 

@@ -162,23 +162,24 @@ bool AnalysisPlanner::PlanAll() {
     return true;
   }
   bool left = unplanned->others;
-  for (const std::string& experiment : unplanned->ready) {
+  for (const storage::UnplannedExperiment& experiment : unplanned->ready) {
     const absl::Status planned = Plan(experiment);
     if (planned.ok() || absl::IsCancelled(planned) || stopping()) continue;
-    spdlog::warn("analyses of {} wait to be asked for: {}", experiment, planned.ToString());
+    spdlog::warn("analyses of {} wait to be asked for: {}", experiment.id, planned.ToString());
     left = true;
   }
   return left;
 }
 
-absl::Status AnalysisPlanner::Plan(const std::string& experiment) {
+absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned) {
   storage::Store* const store = backend_->store;
+  const std::string& experiment = unplanned.id;
   auto stored = results::LoadExperiment(store, experiment);
-  if (!stored.ok()) return GiveUp(experiment, stored.status());
+  if (!stored.ok()) return GiveUp(unplanned, stored.status());
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(stored->spec);
   const auto cells = FindCells(store, *std::move(stored), [this] { return stopping(); });
   if (stopping()) return absl::OkStatus();
-  if (!cells.ok()) return GiveUp(experiment, cells.status());
+  if (!cells.ok()) return GiveUp(unplanned, cells.status());
   Failures failures;
   for (const spec::AskedAnalysis& asked : entries) {
     const bool alone = asked.at.empty();  // it is of no run
@@ -189,8 +190,8 @@ absl::Status AnalysisPlanner::Plan(const std::string& experiment) {
     for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
       if (alone) break;
       // Some models have no use for it, as those without a norm: the dry run has said so.
-      const auto config = results::ConfigOfRun(store, cell.run);
-      if (config.ok() && !spec::CanBeAskedOf(asked, *config)) continue;
+      const auto model = results::ModelOfRun(store, cell.run);
+      if (model.ok() && !spec::CanBeAskedOf(asked, model->config)) continue;
       for (const v1::CreateAnalysisRequest& request : RequestsFor(asked, experiment, cell.name)) {
         const absl::Status made = Ask(request, experiment, &failures);
         if (!made.ok()) return made;
@@ -198,7 +199,7 @@ absl::Status AnalysisPlanner::Plan(const std::string& experiment) {
       }
     }
   }
-  return store->PlannedAnalyses(experiment, failures.text());
+  return store->PlannedAnalyses(unplanned, failures.text());
 }
 
 absl::Status AnalysisPlanner::Ask(const v1::CreateAnalysisRequest& request,
@@ -213,7 +214,8 @@ absl::Status AnalysisPlanner::Ask(const v1::CreateAnalysisRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status AnalysisPlanner::GiveUp(const std::string& experiment, const absl::Status& why) {
+absl::Status AnalysisPlanner::GiveUp(const storage::UnplannedExperiment& experiment,
+                                     const absl::Status& why) {
   if (MayPassByItself(why)) return why;
   return backend_->store->PlannedAnalyses(experiment, std::string(why.message()));
 }

@@ -39,11 +39,11 @@ class AnalysisPlanner {
   class Failures;
 
   // Errors: those that trying again may mend, and CANCELLED if the experiment is no longer active.
-  absl::Status Plan(const std::string& experiment);
+  absl::Status Plan(const storage::UnplannedExperiment& unplanned);
   absl::Status Ask(const v1::CreateAnalysisRequest& request, const std::string& experiment,
                    Failures* failures);
   // Nothing of it can be asked for.
-  absl::Status GiveUp(const std::string& experiment, const absl::Status& why);
+  absl::Status GiveUp(const storage::UnplannedExperiment& experiment, const absl::Status& why);
   bool stopping() const;
 
   Backend* const backend_;

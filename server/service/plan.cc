@@ -15,6 +15,7 @@
 #include "process/machine.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
+#include "server/results/analysis_inputs.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -361,6 +362,11 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
   plan.resolution =
       spec::Resolve(std::move(*request->mutable_spec()),
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
+  if (!plan.resolution.problems.empty()) return plan;
+  spec::Problems problems;
+  const absl::Status inputs = results::CheckAskedInputs(backend.store, plan.resolution, &problems);
+  if (!inputs.ok()) return inputs;
+  plan.resolution.problems = problems.Take();
   if (!plan.resolution.problems.empty()) return plan;
 
   const std::vector<RunCost> costs = CollectRuns(&plan);

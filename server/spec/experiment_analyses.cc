@@ -1,7 +1,6 @@
 #include "server/spec/experiment_analyses.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
-#include "server/engine/analysis.h"
 #include "server/engine/layout.h"
 #include "server/engine/samples.h"
 #include "server/spec/analysis.h"
@@ -28,6 +26,10 @@ constexpr int32_t kLast = -1;
 
 std::string PathOf(int entry) { return absl::StrCat("analyses[", entry, "]"); }
 
+std::string OfSetting(const std::string& name) {
+  return name.empty() ? "" : absl::StrCat(" (of setting ", name, ")");
+}
+
 // The kind that an entry names; null if it names none.
 const FieldDescriptor* KindOfEntry(const v1::AnalysisSpec& entry) {
   const auto* kinds = v1::AnalysisSpec::descriptor()->FindOneofByName("kind");
@@ -35,8 +37,9 @@ const FieldDescriptor* KindOfEntry(const v1::AnalysisSpec& entry) {
 }
 
 // Not of samples. The two oneofs have their members by one name.
-AskedAnalysis ReadEntry(const v1::AnalysisSpec& entry) {
+AskedAnalysis ReadEntry(const v1::AnalysisSpec& entry, int index) {
   AskedAnalysis asked;
+  asked.entry = index;
   const FieldDescriptor* kind = KindOfEntry(entry);
   const FieldDescriptor* to = v1::AnalysisKind::descriptor()->FindFieldByName(kind->name());
   asked.analysis.GetReflection()
@@ -50,17 +53,6 @@ AskedAnalysis ReadEntry(const v1::AnalysisSpec& entry) {
   asked.all = entry.on() == v1::AnalyzedRuns::all;
   if (TakesNoSubject(asked.analysis)) asked.at.clear();
   return asked;
-}
-
-// What is found below an entry, as problems of the experiment; `where` is of the setting that has
-// it.
-void AddBelow(const std::string& path, const std::string& where, Problems found,
-              Problems* problems) {
-  for (Problem& problem : found.Take()) {
-    problem.field = reflect::Below(path, problem.field);
-    problem.message = absl::StrCat(path, ".", problem.message, where);
-    problems->Add(std::move(problem));
-  }
 }
 
 void CheckSamples(const v1::ExperimentSpec& spec, int index, Problems* problems) {
@@ -113,8 +105,9 @@ void CheckUnused(const v1::AnalysisSpec& entry, const std::string& path, Problem
   if (entry.has_on()) unused("on");
 }
 
-void CheckEntry(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
-  AskedAnalysis asked = ReadEntry(entry);
+void CheckEntry(const v1::AnalysisSpec& entry, int index, Problems* problems) {
+  AskedAnalysis asked = ReadEntry(entry, index);
+  const std::string path = PathOf(index);
   ResolveAnalysis(&asked.analysis, path, problems);
   if (!entry.inputs().dataset_sha256().empty()) {
     problems->Add(absl::StrCat(path, ".inputs.dataset_sha256"), entry.inputs().dataset_sha256(),
@@ -122,7 +115,7 @@ void CheckEntry(const v1::AnalysisSpec& entry, const std::string& path, Problems
   }
   Problems inputs;
   ResolveInputs(asked.analysis, &asked.inputs, &inputs);
-  AddBelow(path, "", std::move(inputs), problems);
+  AddProblemsOf(asked, "", std::move(inputs), problems);
   if (entry.has_name()) CheckLabel(entry.name(), absl::StrCat(path, ".name"), problems);
   CheckSteps(entry, path, problems);
   if (asked.at.empty()) CheckUnused(entry, path, problems);
@@ -151,16 +144,6 @@ EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inp
           cost.array_bytes};
 }
 
-// Sets its defaults. Nothing if something is wrong with it by itself.
-std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked) {
-  Problems problems;
-  ResolveAnalysis(&asked->analysis, "", &problems);
-  ResolveInputs(asked->analysis, &asked->inputs, &problems);
-  auto options = ToEngineOptions(asked->analysis);
-  if (!options.ok() || !problems.empty()) return std::nullopt;
-  return *std::move(options);
-}
-
 // What can't be asked of a setting's model.
 Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
                     const AnalyzedSetting& setting, EntryCost* most) {
@@ -187,37 +170,34 @@ void CheckCheckpoints(const AskedAnalysis& asked, const AnalyzedSetting& setting
 }
 
 // Where several settings have a problem the first is enough to mend it.
-EntryCost CheckAgainst(const v1::AnalysisSpec& entry, const std::string& path,
-                       absl::Span<const AnalyzedSetting> settings, Problems* problems,
-                       std::vector<std::string>* notes) {
-  AskedAnalysis asked = ReadEntry(entry);
+EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> settings,
+                       Problems* problems, std::vector<std::string>* notes) {
   const auto options = ResolveAsked(&asked);
   EntryCost most;
   if (!options.has_value()) return most;  // it has been told
   Problems first;
-  std::string where;
+  std::string first_setting;
   size_t without = 0;
   for (const AnalyzedSetting& setting : settings) {
-    const std::string name =
-        setting.name.empty() ? "" : absl::StrCat(" (of setting ", setting.name, ")");
     Problems steps;
     CheckCheckpoints(asked, setting, &steps);
     if (!steps.empty()) {
-      AddBelow(path, name, std::move(steps), problems);
+      AddProblemsOf(asked, setting.name, std::move(steps), problems);
       return most;
     }
     Problems found = ProblemsOf(asked, *options, setting, &most);
     if (found.empty()) continue;
     if (++without > 1) continue;
     first = std::move(found);
-    where = name;
+    first_setting = setting.name;
   }
   if (without == 0) return most;
   if (without == settings.size()) {
-    AddBelow(path, where, std::move(first), problems);
+    AddProblemsOf(asked, first_setting, std::move(first), problems);
   } else {
     notes->push_back(absl::StrCat(asked.label, " is not made of ", without, " of ", settings.size(),
-                                  " settings: ", first.Take().front().message, where));
+                                  " settings: ", first.Take().front().message,
+                                  OfSetting(first_setting)));
   }
   return most;
 }
@@ -226,8 +206,9 @@ EntryCost CheckAgainst(const v1::AnalysisSpec& entry, const std::string& path,
 
 std::vector<AskedAnalysis> AskedAnalyses(const v1::ExperimentSpec& spec) {
   std::vector<AskedAnalysis> asked;
-  for (const v1::AnalysisSpec& entry : spec.analyses()) {
-    if (KindOfEntry(entry) != nullptr && !entry.has_samples()) asked.push_back(ReadEntry(entry));
+  for (int i = 0; i < spec.analyses_size(); ++i) {
+    const v1::AnalysisSpec& entry = spec.analyses(i);
+    if (KindOfEntry(entry) != nullptr && !entry.has_samples()) asked.push_back(ReadEntry(entry, i));
   }
   return asked;
 }
@@ -264,7 +245,7 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
     if (entry.has_samples()) {
       CheckSamples(spec, i, problems);
     } else {
-      CheckEntry(entry, PathOf(i), problems);
+      CheckEntry(entry, i, problems);
     }
   }
 }
@@ -273,12 +254,38 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes) {
   std::vector<EntryCost> costs;
-  for (int i = 0; i < spec.analyses_size(); ++i) {
-    const v1::AnalysisSpec& entry = spec.analyses(i);
-    if (KindOfEntry(entry) == nullptr || entry.has_samples()) continue;
-    costs.push_back(CheckAgainst(entry, PathOf(i), settings, problems, notes));
+  for (AskedAnalysis& asked : AskedAnalyses(spec)) {
+    costs.push_back(CheckAgainst(std::move(asked), settings, problems, notes));
   }
   return costs;
+}
+
+std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked) {
+  Problems problems;
+  ResolveAnalysis(&asked->analysis, "", &problems);
+  ResolveInputs(asked->analysis, &asked->inputs, &problems);
+  auto options = ToEngineOptions(asked->analysis);
+  if (!options.ok() || !problems.empty()) return std::nullopt;
+  return *std::move(options);
+}
+
+void AddProblemsOf(const AskedAnalysis& asked, const std::string& setting, Problems found,
+                   Problems* problems) {
+  const std::string path = PathOf(asked.entry);
+  for (Problem& problem : found.Take()) {
+    problem.field = reflect::Below(path, problem.field);
+    problem.message = absl::StrCat(path, ".", problem.message, OfSetting(setting));
+    problems->Add(std::move(problem));
+  }
+}
+
+std::string NameOfSetting(const v1::SettingParameters& setting) {
+  std::vector<std::string> labels;
+  for (const auto& [axis, label] : setting.labels()) {
+    labels.push_back(absl::StrCat(axis, "=", label));
+  }
+  std::sort(labels.begin(), labels.end());
+  return absl::StrJoin(labels, ", ");
 }
 
 bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config) {

@@ -4,13 +4,16 @@
 #define ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ablate/v1/analysis_options.pb.h"
+#include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/engine/analysis.h"
 #include "server/engine/config.h"
 #include "server/spec/problems.h"
 
@@ -18,6 +21,7 @@ namespace ablate::spec {
 
 // An entry that is a kind of analysis: not samples, which a report asks for.
 struct AskedAnalysis {
+  int entry = 0;              // of the spec's analyses
   v1::AnalysisKind analysis;  // as written: without defaults
   v1::AnalysisInputs inputs;  // likewise
   uint32_t seed = 0;
@@ -33,9 +37,12 @@ std::vector<AskedAnalysis> AskedAnalyses(const v1::ExperimentSpec& spec);
 // base that has text. Overrides are in the base.
 void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
 
+// As its labels say it, "norm=post, rate=0.1"; empty for the only one.
+std::string NameOfSetting(const v1::SettingParameters& setting);
+
 // A setting that is analyzed.
 struct AnalyzedSetting {
-  std::string name;  // as its labels say it; empty for the only one
+  std::string name;  // NameOfSetting's
   const engine::RunConfig* config = nullptr;
 };
 
@@ -55,6 +62,14 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
 
 // Whether this model has a use for it, as one with norms for their statistics.
 bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config);
+
+// Sets its defaults; nothing if something is wrong with it by itself.
+std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked);
+
+// Adds what was found of an entry, by fields below it, as problems of the experiment. `setting` is
+// the one that has them.
+void AddProblemsOf(const AskedAnalysis& asked, const std::string& setting, Problems found,
+                   Problems* problems);
 
 // Whether `key` is LABEL/NUMBER of one of the entries whose numbers runs have.
 bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);

@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
@@ -160,14 +159,10 @@ class Resolver {
   void CheckAnalyzedSettings() {
     std::vector<AnalyzedSetting> settings;
     for (size_t i = 0; i < resolution_.configs.size(); ++i) {
-      std::vector<std::string> labels;
-      for (const auto& [axis, label] : resolution_.parameters[i].labels()) {
-        labels.push_back(absl::StrCat(axis, "=", label));
-      }
-      std::sort(labels.begin(), labels.end());
-      settings.push_back({absl::StrJoin(labels, ", "), &resolution_.configs[i]});
+      settings.push_back({NameOfSetting(resolution_.parameters[i]), &resolution_.configs[i]});
     }
-    resolution_.analyses = CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
+    resolution_.analyses =
+        CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
   }
 
   bool LacksLineFeed(const v1::TaskSpec& task) const {

@@ -143,7 +143,7 @@ int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
 void QueueAgain(Transaction& t, int64_t id) {
   Statement(t.db,
             "UPDATE analyses SET state = 0, progress = 0, device_time = 0, failure = '', "
-            "start_time = 0, end_time = 0 WHERE id = ?1",
+            "start_time = 0, end_time = 0, by_hand = 0 WHERE id = ?1",
             id)
       .Run();
 }
@@ -187,11 +187,15 @@ absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
   return absl::OkStatus();
 }
 
-// The same, and which experiment's spec asks for it.
+// The same, and who asks for it: an experiment's spec, or somebody.
 absl::StatusOr<CreatedAnalysis> Answer(Transaction& t, const NewAnalysis& analysis, int64_t id,
                                        bool reused) {
   if (!analysis.asked_by.empty()) {
     if (absl::Status linked = LinkAnalysis(t, analysis, id); !linked.ok()) return linked;
+  } else {
+    Statement(t.db, "UPDATE analyses SET by_hand = 1 WHERE id = ?1 AND by_hand = 0 AND state < 2",
+              id)
+        .Run();
   }
   return CreatedAnalysis{ReadAnalysis(t.db, id), reused};
 }

@@ -25,6 +25,15 @@ void SettleAnalyses(Transaction& t, int64_t experiment) {
   SettleExperiment(t, experiment);
 }
 
+// Of all runs the last place in the queue: one that lives again takes a later one.
+int64_t LastPlaceOf(Connection& db, int64_t experiment) {
+  Statement row(db,
+                "SELECT coalesce(max(runs.place), 0) FROM cells JOIN runs ON runs.id = cells.run "
+                "WHERE experiment = ?1",
+                experiment);
+  return row.Row() ? row.Int(0) : 0;
+}
+
 }  // namespace
 
 absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t analysis) {
@@ -64,7 +73,7 @@ std::vector<std::string> AnalysesOnlyOf(Connection& db, int64_t experiment) {
   Statement row(db,
                 "SELECT DISTINCT analyses.name FROM experiment_analyses AS asked "
                 "JOIN analyses ON analyses.id = asked.analysis "
-                "WHERE asked.experiment = ?1 AND analyses.state < 2 AND NOT EXISTS "
+                "WHERE asked.experiment = ?1 AND analyses.state < 2 AND by_hand = 0 AND NOT EXISTS "
                 "(SELECT 1 FROM experiment_analyses AS other "
                 " JOIN experiments ON experiments.id = other.experiment "
                 " WHERE other.analysis = asked.analysis AND other.experiment != ?1 "
@@ -98,11 +107,11 @@ absl::StatusOr<Unplanned> Store::UnplannedExperiments() {
   return db_->Read([&](Connection& db) {
     Unplanned unplanned;
     Statement row(db,
-                  "SELECT name, queued + leased FROM experiments "
+                  "SELECT name, queued + leased, id FROM experiments "
                   "WHERE analyses = 1 AND state = 0 ORDER BY id");
     while (row.Row()) {
       if (row.Int(1) == 0) {
-        unplanned.ready.push_back(row.Text(0));
+        unplanned.ready.push_back({row.Text(0), LastPlaceOf(db, row.Int(2))});
       } else {
         unplanned.others = true;
       }
@@ -111,10 +120,15 @@ absl::StatusOr<Unplanned> Store::UnplannedExperiments() {
   });
 }
 
-absl::Status Store::PlannedAnalyses(absl::string_view experiment, const std::string& failure) {
+absl::Status Store::PlannedAnalyses(const UnplannedExperiment& experiment,
+                                    const std::string& failure) {
   return db_->Write([&](Transaction& t) -> absl::Status {
-    const auto id = FindExperimentRow(t.db, experiment);
+    const auto id = FindExperimentRow(t.db, experiment.id);
     if (!id.ok()) return id.status();
+    if (LastPlaceOf(t.db, *id) != experiment.last_place) {
+      Statement(t.db, "DELETE FROM experiment_analyses WHERE experiment = ?1", *id).Run();
+      return absl::OkStatus();
+    }
     Statement(t.db,
               "UPDATE experiments SET analyses = 2, analyses_failure = ?2 "
               "WHERE id = ?1 AND analyses = 1 AND state = 0 AND queued + leased = 0",

@@ -317,8 +317,15 @@ CREATE TABLE experiment_analyses (
 CREATE INDEX experiment_analyses_analysis ON experiment_analyses (analysis);
 )sql";
 
+// An analysis that somebody waits for goes on when an experiment that asks for it, too, is
+// cancelled.
+constexpr char kVersion10[] = R"sql(
+ALTER TABLE analyses ADD COLUMN by_hand INTEGER NOT NULL DEFAULT 0;
+UPDATE analyses SET by_hand = 1 WHERE id NOT IN (SELECT analysis FROM experiment_analyses);
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                                       kVersion6, kVersion7, kVersion8, kVersion9};
+                                       kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
 
 // "abla": tells our files from other SQLite files.
 constexpr int64_t kApplicationId = 0x61626c61;

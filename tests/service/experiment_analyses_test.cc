@@ -5,9 +5,11 @@
 namespace ablate::service {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 using worker::v1::Analyze;
 
@@ -243,6 +245,32 @@ TEST_F(ExperimentAnalysesTest, AreRefusedBeforeAnythingIsQueued) {
   ASSERT_TRUE(TryCreate(request, &response).ok());
   EXPECT_THAT(response.problems(), IsEmpty());
   EXPECT_EQ(response.analyses(), 2u);
+}
+
+TEST_F(ExperimentAnalysesTest, AreRefusedForWhatTheDataLackBeforeAnythingIsQueued) {
+  const std::string names = Upload("names", "anna\nbob\nclara\n").name();
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r");
+  const auto ask = [&](const std::string& analyses) {
+    v1::ExperimentSpec spec = Asking(analyses);
+    v1::DocumentsTask* task = spec.mutable_base()->mutable_task()->mutable_documents();
+    task->set_dataset(names);
+    task->set_held_out(1);
+    spec.mutable_base()->mutable_model()->set_context(8);
+    *request.mutable_spec() = std::move(spec);
+    const grpc::Status status = TryCreate(request);
+    return absl::StrCat(FieldOf(status), " | ", status.error_message());
+  };
+  EXPECT_THAT(ask("analyses { spectrum {} } analyses { attention {} inputs { prompt: 'anx' } }"),
+              AllOf(StartsWith("analyses[1].inputs.prompt | "),
+                    HasSubstr("character 3, \"x\" U+0078, is not in the run's data")));
+  EXPECT_THAT(ask("analyses { cka {} inputs { dataset: '" + Upload("x", "max\n").name() + "' } }"),
+              AllOf(StartsWith("analyses[0].inputs.dataset | "), HasSubstr("\"m\" U+006D")));
+  Upload("longer", "anna\nbob\nclara\nbo\n");
+  EXPECT_THAT(
+      ask("analyses { attention { maps: heads } inputs { dataset: 'longer' } }"),
+      AllOf(StartsWith("analyses[0].attention.maps | "), HasSubstr("4 of up to 6 are read")));
+  EXPECT_EQ(ask("analyses { attention {} inputs { prompt: 'an' } }"), " | ");
 }
 
 }  // namespace

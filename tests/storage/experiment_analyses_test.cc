@@ -39,8 +39,29 @@ class ExperimentAnalysesTest : public StoreTest {
   CreatedAnalysis Make(const NewAnalysis& analysis) {
     return Value(store().CreateAnalysis(analysis, kMostOpen));
   }
+  std::vector<std::string> ReadyToPlan() {
+    std::vector<std::string> ready;
+    for (const UnplannedExperiment& each : Value(store().UnplannedExperiments()).ready) {
+      ready.push_back(each.id);
+    }
+    return ready;
+  }
+  // As it is to be planned now.
+  UnplannedExperiment Unplanned(const std::string& experiment) {
+    for (const UnplannedExperiment& each : Value(store().UnplannedExperiments()).ready) {
+      if (each.id == experiment) return each;
+    }
+    return {experiment, 0};
+  }
   void Planned(const std::string& experiment, const std::string& failure = "") {
-    EXPECT_TRUE(store().PlannedAnalyses(experiment, failure).ok());
+    EXPECT_TRUE(store().PlannedAnalyses(Unplanned(experiment), failure).ok());
+  }
+  void Fail(const std::string& run, const std::string& owner) {
+    for (int i = 0; i < 3; ++i) {
+      Lease lease(&store(), owner + std::to_string(i), {run});
+      lease.Send(run, FailedEvent{"out of memory"});
+    }
+    ASSERT_EQ(StateOf(run), RunState::kFailed);
   }
   void End(const std::string& id, const std::string& failure = "") {
     AnalysisEnd end;
@@ -58,14 +79,14 @@ INSTANTIATE_TEST_SUITE_P(, ExperimentAnalysesTest, ::testing::Values(Where::kFil
                          WhereName);
 
 TEST_P(ExperimentAnalysesTest, AreToBePlannedOnceAllRunsHaveEnded) {
-  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, IsEmpty());
+  EXPECT_THAT(ReadyToPlan(), IsEmpty());
   const std::string experiment = Submit({"a", "b"});
   Submit({"a"}, /*analyses=*/false);
-  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, IsEmpty());
+  EXPECT_THAT(ReadyToPlan(), IsEmpty());
   EXPECT_TRUE(Value(store().UnplannedExperiments()).others);
   TrainRuns({"a", "b"});
-  const Unplanned unplanned = Value(store().UnplannedExperiments());
-  EXPECT_THAT(unplanned.ready, ElementsAre(experiment));
+  const auto unplanned = Value(store().UnplannedExperiments());
+  EXPECT_THAT(ReadyToPlan(), ElementsAre(experiment));
   EXPECT_FALSE(unplanned.others);
   EXPECT_EQ(Get(experiment).state, ExperimentState::kActive);
   EXPECT_TRUE(Get(experiment).analyses.any);
@@ -80,7 +101,7 @@ TEST_P(ExperimentAnalysesTest, EndTheirExperimentWithTheLastOfThem) {
   End("x");
   EXPECT_EQ(Get(experiment).state, ExperimentState::kActive) << "the plan may not be whole";
   Planned(experiment);
-  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, IsEmpty());
+  EXPECT_THAT(ReadyToPlan(), IsEmpty());
   const AnalysisCounts counts = Get(experiment).analyses;
   EXPECT_TRUE(counts.planned);
   EXPECT_EQ(counts.queued, 1u);
@@ -106,7 +127,7 @@ TEST_P(ExperimentAnalysesTest, EndTheirExperimentAtOnceWhereAllIsThere) {
   End("x");
   const std::string second = Submit({"a"});
   EXPECT_EQ(Get(second).state, ExperimentState::kActive);
-  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, ElementsAre(second));
+  EXPECT_THAT(ReadyToPlan(), ElementsAre(second));
   EXPECT_TRUE(Make(Asked("x", "a", second)).reused);
   Planned(second, "cka: there is no checkpoint");
   EXPECT_EQ(Get(second).state, ExperimentState::kEnded);
@@ -118,11 +139,7 @@ TEST_P(ExperimentAnalysesTest, EndTheirExperimentAtOnceWhereAllIsThere) {
 TEST_P(ExperimentAnalysesTest, ArePlannedAnewWhenARunLivesAgain) {
   const std::string experiment = Submit({"a", "b"});
   TrainRuns({"a"});
-  for (int i = 0; i < 3; ++i) {
-    Lease lease(&store(), "failing " + std::to_string(i), {"b"});
-    lease.Send("b", FailedEvent{"out of memory"});
-  }
-  ASSERT_EQ(StateOf("b"), RunState::kFailed);
+  Fail("b", "failing ");
   Make(Asked("x", "a", experiment));
   Planned(experiment);
   End("x");
@@ -133,11 +150,27 @@ TEST_P(ExperimentAnalysesTest, ArePlannedAnewWhenARunLivesAgain) {
   Planned(experiment);
   EXPECT_FALSE(Get(experiment).analyses.planned) << "a run of it lives";
   TrainRuns({"b"});
-  EXPECT_THAT(Value(store().UnplannedExperiments()).ready, ElementsAre(experiment));
+  EXPECT_THAT(ReadyToPlan(), ElementsAre(experiment));
   Make(Asked("y", "b", experiment));
   Planned(experiment);
   EXPECT_EQ(Get(experiment).analyses.done, 0u) << "x is of the plan before";
   EXPECT_EQ(Get(experiment).analyses.queued, 1u);
+}
+
+TEST_P(ExperimentAnalysesTest, ArePlannedAnewWhenARunHasLivedAgainMeanwhile) {
+  const std::string experiment = Submit({"a", "b"});
+  TrainRuns({"a"});
+  Fail("b", "failing ");
+  const UnplannedExperiment planned = Unplanned(experiment);
+  Make(Asked("x", "a", experiment));
+  Submit({"b"}, /*analyses=*/false);
+  TrainRuns({"b"});
+  EXPECT_TRUE(store().PlannedAnalyses(planned, "").ok());
+  EXPECT_FALSE(Get(experiment).analyses.planned) << "other values may be chosen now";
+  EXPECT_EQ(Get(experiment).analyses.queued, 0u) << "x is of the plan before";
+  EXPECT_THAT(ReadyToPlan(), ElementsAre(experiment));
+  Planned(experiment);
+  EXPECT_TRUE(Get(experiment).analyses.planned);
 }
 
 TEST_P(ExperimentAnalysesTest, AreNotMadeAgainWhereThePlanIsMadeAgain) {
@@ -167,6 +200,37 @@ TEST_P(ExperimentAnalysesTest, AreCancelledWithTheirExperimentUnlessAnotherWaits
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
   EXPECT_TRUE(absl::IsNotFound(store().GetAnalysis("late").status())) << "nothing is half done";
   EXPECT_THAT(Value(store().CancelExperiment(second)).analyses, ElementsAre("shared"));
+}
+
+TEST_P(ExperimentAnalysesTest, GoOnWhereSomebodyWaitsWhenTheirExperimentIsCancelled) {
+  const std::string experiment = Submit({"a"});
+  TrainRuns({"a"});
+  const auto by_hand = [&](const std::string& id) {
+    NewAnalysis analysis = Asked(id, "a", experiment, id);
+    analysis.asked_by = analysis.asked_as = "";
+    return analysis;
+  };
+  Make(by_hand("before"));
+  Make(Asked("before", "a", experiment, "before"));
+  Make(Asked("after", "a", experiment, "after"));
+  Make(by_hand("after"));
+  Make(Asked("own", "a", experiment, "own"));
+  Planned(experiment);
+  EXPECT_THAT(Value(store().CancelExperiment(experiment)).analyses, ElementsAre("own"));
+  EXPECT_EQ(StateOfAnalysis("before"), AnalysisState::kQueued);
+  EXPECT_EQ(StateOfAnalysis("after"), AnalysisState::kQueued);
+}
+
+TEST_P(ExperimentAnalysesTest, AreCancelledWhereNobodyWaitsForThemAnyMore) {
+  const std::string first = Submit({"a"});
+  TrainRuns({"a"});
+  NewAnalysis by_hand = Asked("x", "a", first);
+  by_hand.asked_by = by_hand.asked_as = "";
+  Make(by_hand);
+  EXPECT_TRUE(store().CancelAnalysis("x").ok());
+  EXPECT_FALSE(Make(Asked("x", "a", first)).reused);
+  Planned(first);
+  EXPECT_THAT(Value(store().CancelExperiment(first)).analyses, ElementsAre("x"));
 }
 
 TEST_P(ExperimentAnalysesTest, AreLeftToOthersWhenTheirExperimentIsDeleted) {
