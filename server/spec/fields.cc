@@ -141,7 +141,7 @@ void AddModel(std::vector<FieldRule>* rules) {
 }
 
 void AddTraining(std::vector<FieldRule>* rules) {
-  rules->push_back(Number("training.steps", Always<1000>, 1, 1e7, "1 to 10,000,000"));
+  rules->push_back(Number("training.steps", Always<1000>, 0, 1e7, "0 to 10,000,000"));
   rules->push_back(Number("training.batch", Always<32>, 1, 65'536, "1 to 65,536"));
   rules->push_back(Switch("training.optimizer", Always<v1::Optimizer::adamw>));
   rules->push_back(Number("training.learning_rate", LearningRate, 0, 1000, "0 to 1,000"));

@@ -225,7 +225,7 @@ TEST_F(CreateTest, PreviewsWithoutChangingAnything) {
 TEST_F(CreateTest, ListsEveryProblemInAPreview) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_base()->mutable_model()->set_width(9);
-  spec.mutable_base()->mutable_training()->set_steps(0);
+  spec.mutable_base()->mutable_training()->set_steps(20'000'000);
   const v1::CreateExperimentResponse preview = Preview(spec);
   std::vector<std::string> fields;
   for (const v1::Problem& problem : preview.problems()) fields.push_back(problem.field());

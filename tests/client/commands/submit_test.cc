@@ -103,7 +103,7 @@ TEST_F(SubmitTest, AsksForAllProblemsWhenTheServerRefuses) {
     if (!request.validate_only()) return absl::InvalidArgumentError("2 problems");
     v1::Problem* problem = response->add_problems();
     problem->set_field("base.training.steps");
-    problem->set_message("base.training.steps is 0; allowed: 1 to 10,000,000");
+    problem->set_message("base.training.steps is 10000001; allowed: 0 to 10,000,000");
     problem = response->add_problems();
     problem->set_field("base.model.heads");
     problem->set_message("base.model.heads is 4; \x1b[31mallowed: a divisor of width");
@@ -113,7 +113,7 @@ TEST_F(SubmitTest, AsksForAllProblemsWhenTheServerRefuses) {
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
             "<stdin>:4:22: base.model.heads is 4; \\x1b[31mallowed: a divisor of width\n"
-            "--set training.steps: base.training.steps is 0; allowed: 1 to 10,000,000\n"
+            "--set training.steps: base.training.steps is 10000001; allowed: 0 to 10,000,000\n"
             "error: 2 problems; nothing was created\n");
   ASSERT_EQ(requests_.size(), 2u);
   EXPECT_EQ(requests_[1].request_id(), "");
