@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "server/worker/point_buffer.h"
@@ -74,6 +75,14 @@ class Training {
     return Loop();
   }
 
+  // Whether the run has ended, and its last event waits for blobs that are under way.
+  bool has_rest() const { return end_.has_value(); }
+
+  void Rest() {
+    const absl::Status ended = End(*std::exchange(end_, std::nullopt));
+    if (!ended.ok() && !control_.abandoned()) ReportFailure(ended);
+  }
+
   void ReportFailure(const absl::Status& status) {
     Flush();
     v1::Event failed;
@@ -129,7 +138,7 @@ class Training {
     const bool due = MonotonicNow() - flushed_at_ >= options_.flush_every;
     if (first || due || ended || !progress.checkpoints.empty()) Flush();
     for (engine::Checkpoint& checkpoint : progress.checkpoints) {
-      absl::Status saved = SaveCheckpoint(std::move(checkpoint), ended);
+      absl::Status saved = SaveCheckpoint(std::move(checkpoint));
       if (!saved.ok()) return saved;
     }
     if (ended) return Finish(progress);
@@ -138,7 +147,7 @@ class Training {
     const absl::Duration age = MonotonicNow() - saved_at_;
     const absl::Duration hold = outbox_.publishing() ? options_.max_hold : absl::ZeroDuration();
     if (age < options_.resume_every + hold) return outbox_.status();
-    return SaveState(/*ended=*/false);
+    return SaveState();
   }
 
   void Flush() {
@@ -151,17 +160,17 @@ class Training {
     flushed_at_ = MonotonicNow();
   }
 
-  absl::Status SaveCheckpoint(engine::Checkpoint checkpoint, bool ended) {
+  absl::Status SaveCheckpoint(engine::Checkpoint checkpoint) {
     v1::Event event;
     event.mutable_checkpoint()->set_step(checkpoint.step);
-    return Publish(std::move(event), std::move(checkpoint.safetensors), ended);
+    return outbox_.PostBlob(std::move(event), std::move(checkpoint.safetensors));
   }
 
   // A resume state covers what was reported before it, so everything made so far is reported first.
-  absl::Status SaveState(bool ended) {
+  absl::Status SaveState() {
     if (step_ == saved_step_) return outbox_.status();
-    // Before the next is made: one at a time is as much memory as a run may take.
-    if (absl::Status settled = outbox_.Settle(); !settled.ok()) return settled;
+    // Before the next is made: a large one at a time is as much memory as a run may take.
+    if (absl::Status room = outbox_.AwaitRoom(); !room.ok()) return room;
     Flush();
     saved_step_ = step_;
     saved_at_ = MonotonicNow();
@@ -169,31 +178,30 @@ class Training {
     if (!state.ok()) return state.status();
     v1::Event event;
     event.mutable_resume_state()->set_step(step_);
-    return Publish(std::move(event), *std::move(state), ended);
-  }
-
-  // Beside training, unless that has ended.
-  absl::Status Publish(v1::Event event, std::string blob, bool ended) {
-    if (ended) return outbox_.PostBlobNow(std::move(event), blob);
-    return outbox_.PostBlob(std::move(event), std::move(blob));
+    return outbox_.PostBlob(std::move(event), *std::move(state));
   }
 
   absl::Status Finish(const engine::RunProgress& progress) {
     const bool diverged = progress.outcome == engine::Outcome::kDiverged;
     if (leased_.run.keep_state() && !diverged) {
-      absl::Status saved = SaveState(/*ended=*/true);
+      absl::Status saved = SaveState();
       if (!saved.ok()) return saved;
     }
     v1::Event event;
     event.mutable_finished()->set_diverged(diverged);
     event.mutable_finished()->set_step(progress.step);
-    return End(std::move(event));
+    if (absl::Status room = outbox_.AwaitRoom(); !room.ok()) return room;
+    if (!outbox_.publishing()) return End(std::move(event));
+    // The lane need not wait for the server to go on with another run.
+    trainer_.reset();
+    end_ = std::move(event);
+    return absl::OkStatus();
   }
 
   absl::Status Release() {
     // One at a time, and before the next is made.
     absl::Status saved = outbox_.Settle();
-    if (saved.ok()) saved = SaveState(/*ended=*/true);
+    if (saved.ok()) saved = SaveState();
     if (!saved.ok()) return saved;
     v1::Event event;
     event.mutable_released();
@@ -228,6 +236,7 @@ class Training {
   uint32_t step_;
   uint32_t saved_step_;
   bool flushed_ = false;
+  std::optional<v1::Event> end_;  // once the run has ended, while blobs are under way
   absl::Duration flushed_at_;
   absl::Duration saved_at_;
 };
@@ -238,11 +247,13 @@ Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobCha
                    EventSink* events)
     : options_(options), blobs_(blobs), events_(events), setup_(std::move(make_trainer), blobs) {}
 
-absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control) {
-  Training training(options_, leased, control, blobs_, events_);
-  absl::Status status = training.Run(setup_);
+absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control,
+                               JobRest* rest) {
+  const auto training = std::make_shared<Training>(options_, leased, control, blobs_, events_);
+  absl::Status status = training->Run(setup_);
   if (absl::IsUnavailable(status)) return status;
-  if (!status.ok() && !control.abandoned()) training.ReportFailure(status);
+  if (!status.ok() && !control.abandoned()) training->ReportFailure(status);
+  if (training->has_rest()) *rest = [training] { training->Rest(); };
   return absl::OkStatus();
 }
 

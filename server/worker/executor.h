@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/worker/blob_channel.h"
+#include "server/worker/lanes.h"
 #include "server/worker/lease_book.h"
 #include "server/worker/outbox.h"
 #include "server/worker/run_control.h"
@@ -31,8 +32,10 @@ class Executor {
 
   // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
   // are reported and are OK here; an error says that the device is lost. The calling thread is a
-  // prepared lane.
-  absl::Status Execute(const Instructions::LeasedRun& leased, RunControl& control);
+  // prepared lane. Where the run has ended but the server has not yet taken all of its blobs, and
+  // they are small, `rest` is set: it waits for that and reports the end. What is passed outlives
+  // it.
+  absl::Status Execute(const Instructions::LeasedRun& leased, RunControl& control, JobRest* rest);
 
  private:
   const ExecutorOptions options_;

@@ -7,6 +7,60 @@
 
 namespace ablate::worker {
 
+class Lanes::Beside {
+ public:
+  explicit Beside(Lanes* lanes) : lanes_(lanes), thread_([this] { Work(); }) {}
+  ~Beside() {
+    {
+      MutexLock lock(&mutex_);
+      quit_ = true;
+      changed_.SignalAll();
+    }
+    thread_.join();
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  // Takes over a job and what it leaves; waits until that of the job before is done.
+  void Do(std::shared_ptr<Begun> begun, JobRest rest) {
+    const ServerWait waiting(begun->control);
+    MutexLock lock(&mutex_);
+    while (begun_ != nullptr) changed_.Wait(&mutex_);
+    begun_ = std::move(begun);
+    rest_ = std::move(rest);
+    changed_.SignalAll();
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      std::shared_ptr<Begun> begun;
+      JobRest rest;
+      {
+        MutexLock lock(&mutex_);
+        while (begun_ == nullptr && !quit_) changed_.Wait(&mutex_);
+        if (begun_ == nullptr) return;
+        begun = begun_;
+        rest = std::exchange(rest_, nullptr);
+      }
+      rest();
+      rest = nullptr;  // it may use the control
+      lanes_->EndJob(begun.get());
+      MutexLock lock(&mutex_);
+      begun_ = nullptr;
+      changed_.SignalAll();
+    }
+  }
+
+  Lanes* const lanes_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::shared_ptr<Begun> begun_ ABSL_GUARDED_BY(mutex_);  // null: nothing is left
+  JobRest rest_ ABSL_GUARDED_BY(mutex_);                  // of it, until it is begun
+  bool quit_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the others
+};
+
 Lanes::Lanes(int count, LaneActions actions) : actions_(std::move(actions)), preparing_(count) {
   threads_.reserve(static_cast<size_t>(count));
   for (int lane = 0; lane < count; ++lane) threads_.emplace_back([this] { RunLane(); });
@@ -16,7 +70,7 @@ Lanes::~Lanes() {
   {
     MutexLock lock(&mutex_);
     quit_ = true;
-    for (const Running& job : running_) job.control->Abandon();
+    for (Begun* job : running_) job->control.Abandon();
     changed_.SignalAll();
   }
   for (std::thread& thread : threads_) thread.join();
@@ -56,8 +110,8 @@ void Lanes::AbandonIf(const Wanted& wanted) {
                                             [&](const Job& job) { return !wanted(job.key); });
     std::move(gone, waiting_.end(), std::back_inserter(unstarted));
     waiting_.erase(gone, waiting_.end());
-    for (const Running& job : running_) {
-      if (wanted(*job.key)) job.control->Abandon();
+    for (Begun* job : running_) {
+      if (wanted(job->job.key)) job->control.Abandon();
     }
   }
   for (const Job& job : unstarted) {
@@ -67,8 +121,8 @@ void Lanes::AbandonIf(const Wanted& wanted) {
 
 void Lanes::Halt(const JobKey& key) {
   MutexLock lock(&mutex_);
-  for (const Running& job : running_) {
-    if (*job.key == key) job.control->Halt();
+  for (Begun* job : running_) {
+    if (job->job.key == key) job->control.Halt();
   }
 }
 
@@ -78,7 +132,7 @@ void Lanes::Drain() {
     MutexLock lock(&mutex_);
     draining_ = true;
     unstarted.swap(waiting_);
-    for (const Running& job : running_) job.control->Halt();
+    for (Begun* job : running_) job->control.Halt();
   }
   for (const Job& job : unstarted) {
     if (job.drained) job.drained();
@@ -88,13 +142,14 @@ void Lanes::Drain() {
 std::vector<v1::LeaseProgress> Lanes::Progress() const {
   MutexLock lock(&mutex_);
   std::map<std::string, v1::LeaseProgress> leases;
-  for (const Running& job : running_) {
-    if (job.key->lease.empty() || job.control->abandoned()) continue;
-    v1::LeaseProgress& lease = leases[job.key->lease];
-    lease.set_lease(job.key->lease);
+  for (const Begun* job : running_) {
+    const JobKey& key = job->job.key;
+    if (key.lease.empty() || job->control.abandoned()) continue;
+    v1::LeaseProgress& lease = leases[key.lease];
+    lease.set_lease(key.lease);
     v1::RunProgress& entry = *lease.add_runs();
-    const RunControl::Progress progress = job.control->progress();
-    entry.set_run(job.key->id);
+    const RunControl::Progress progress = job->control.progress();
+    entry.set_run(key.id);
     entry.set_step(progress.step);
     const int64_t since_ms = absl::ToInt64Milliseconds(progress.since_progress);
     entry.set_since_progress_ms(
@@ -116,32 +171,33 @@ void Lanes::RunLane() {
     changed_.SignalAll();
   }
   if (!prepared.ok()) return;
-  while (true) {
-    Job job;
-    std::optional<RunControl> control;
-    if (!Next(&job, &control)) return;
-    const absl::Status done = job.work(*control);
-    EndJob(&*control);
+  Beside beside(this);
+  while (const std::shared_ptr<Begun> begun = Next()) {
+    JobRest rest;
+    const absl::Status done = begun->job.work(begun->control, &rest);
+    if (rest) {
+      beside.Do(begun, std::exchange(rest, nullptr));
+    } else {
+      EndJob(begun.get());
+    }
     if (!done.ok()) return actions_.lost(done);
   }
 }
 
-bool Lanes::Next(Job* job, std::optional<RunControl>* control) {
+std::shared_ptr<Lanes::Begun> Lanes::Next() {
   MutexLock lock(&mutex_);
   while (waiting_.empty() && !quit_) changed_.Wait(&mutex_);
-  if (quit_) return false;
-  *job = std::move(waiting_.front());
+  if (quit_) return nullptr;
+  auto begun = std::make_shared<Begun>();
+  begun->job = std::move(waiting_.front());
   waiting_.pop_front();
-  // Made only now: a lane's idle time is no time without progress.
-  running_.push_back({&job->key, &control->emplace()});
-  return true;
+  running_.push_back(begun.get());
+  return begun;
 }
 
-void Lanes::EndJob(const RunControl* control) {
+void Lanes::EndJob(const Begun* begun) {
   MutexLock lock(&mutex_);
-  const auto gone = std::remove_if(running_.begin(), running_.end(),
-                                   [&](const Running& job) { return job.control == control; });
-  running_.erase(gone, running_.end());
+  running_.erase(std::remove(running_.begin(), running_.end(), begun), running_.end());
 }
 
 }  // namespace ablate::worker

@@ -5,7 +5,7 @@
 
 #include <deque>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,10 +25,15 @@ struct JobKey {
   bool operator==(const JobKey&) const = default;
 };
 
+// What is left of a job that needs no lane any more, such as what waits for the server. Blocks
+// until it is done, or the job is abandoned.
+using JobRest = std::function<void()>;
+
 struct Job {
   JobKey key;
-  // Does it, on a prepared lane. An error says that the device is lost.
-  std::function<absl::Status(RunControl&)> work;
+  // Does it, on a prepared lane, but for what it leaves: that is done beside the lane's next job,
+  // before the rest of that. An error says that the device is lost.
+  std::function<absl::Status(RunControl&, JobRest*)> work;
   // Called in place of `work`, and on any thread, where no lane has begun the job: it is drained,
   // or abandoned. Must not block; null: nobody is told.
   std::function<void()> drained = nullptr;
@@ -61,20 +66,22 @@ class Lanes {
   void Halt(const JobKey& key);
   // Drains what waits; what a lane does ends at its next step boundary and saves.
   void Drain();
-  // Runs that lanes are training now, by lease.
+  // Runs that lanes are training now, or that wait for their rest, by lease.
   std::vector<v1::LeaseProgress> Progress() const;
 
  private:
-  struct Running {
-    const JobKey* key;
-    RunControl* control;
+  // A job that a lane has begun.
+  struct Begun {
+    Job job;
+    RunControl control;  // made when it begins: a lane's idle time is no time without progress
   };
+  // A thread that does what a lane's jobs leave, one after the other.
+  class Beside;
 
   void RunLane();
-  // Waits for a job and notes it as running, in one, so that no request misses it; false at the
-  // end.
-  bool Next(Job* job, std::optional<RunControl>* control);
-  void EndJob(const RunControl* control);
+  // Waits for a job and notes it as running, in one, so that no request misses it; null at the end.
+  std::shared_ptr<Begun> Next();
+  void EndJob(const Begun* begun);
   template <typename Wanted>
   void AbandonIf(const Wanted& wanted);
 
@@ -82,8 +89,8 @@ class Lanes {
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Job> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Running> running_ ABSL_GUARDED_BY(mutex_);
-  int preparing_ ABSL_GUARDED_BY(mutex_);  // lanes that are not ready yet
+  std::vector<Begun*> running_ ABSL_GUARDED_BY(mutex_);  // and those whose rest is not done
+  int preparing_ ABSL_GUARDED_BY(mutex_);                // lanes that are not ready yet
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // last: they use the others

@@ -47,13 +47,14 @@ void Outbox::Post(v1::Event event) {
 }
 
 absl::Status Outbox::PostBlob(v1::Event event, std::string blob) {
-  if (absl::Status settled = Settle(); !settled.ok()) return settled;
-  if (!thread_.joinable() && !StartThread()) return PostBlobNow(std::move(event), blob);
+  if (absl::Status room = AwaitRoomFor(blob.size()); !room.ok()) return room;
+  if (!thread_.joinable() && !StartThread()) return PublishNow(std::move(event), blob);
   event.set_lease(lease_);
   event.set_run(run_);
   MutexLock lock(&mutex_);
+  if (items_.empty()) held_since_ = MonotonicNow();
+  blob_bytes_ += blob.size();
   items_.push_back({std::move(event), std::move(blob)});
-  held_since_ = MonotonicNow();
   changed_.SignalAll();
   return absl::OkStatus();
 }
@@ -67,8 +68,7 @@ bool Outbox::StartThread() {
   return true;
 }
 
-absl::Status Outbox::PostBlobNow(v1::Event event, const std::string& blob) {
-  if (absl::Status settled = Settle(); !settled.ok()) return settled;
+absl::Status Outbox::PublishNow(v1::Event event, const std::string& blob) {
   absl::Status published = Publish(&event, blob, *control_);
   if (published.ok()) Post(std::move(event));
   return published;
@@ -99,6 +99,22 @@ absl::Status Outbox::Settle() {
   return status();
 }
 
+absl::Status Outbox::AwaitRoom() { return AwaitRoomFor(0); }
+
+absl::Status Outbox::AwaitRoomFor(uint64_t bytes) {
+  const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return blob_bytes_ == 0 || blob_bytes_ + bytes <= kMaxHeldBytes;
+  };
+  {
+    MutexLock lock(&mutex_);
+    if (has_room()) return status_;
+  }
+  const ServerWait waiting(*control_);
+  MutexLock lock(&mutex_);
+  while (!has_room()) changed_.Wait(&mutex_);
+  return status_;
+}
+
 void Outbox::Work() {
   while (true) {
     Item item;
@@ -109,8 +125,9 @@ void Outbox::Work() {
       item = std::exchange(items_.front(), Item());
     }
     const absl::Status published = Publish(&item.event, *item.blob, publishing_control_);
-    item.blob.reset();
+    const uint64_t bytes = std::exchange(item.blob, std::nullopt)->size();
     MutexLock lock(&mutex_);
+    blob_bytes_ -= bytes;
     if (published.ok()) {
       events_->Report(std::move(item.event));
     } else if (status_.ok()) {
@@ -118,10 +135,11 @@ void Outbox::Work() {
     }
     items_.pop_front();
     while (!items_.empty() && !items_.front().blob.has_value()) {
+      held_bytes_ -= items_.front().event.ByteSizeLong();
       events_->Report(std::move(items_.front().event));
       items_.pop_front();
     }
-    held_bytes_ = 0;
+    held_since_ = MonotonicNow();
     changed_.SignalAll();
   }
 }

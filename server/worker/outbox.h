@@ -44,11 +44,9 @@ class Outbox {
   // Sends an event, at once if no blob is before it.
   void Post(v1::Event event);
   // Publishes a blob beside the lane and sends its event then: a checkpoint or resume state of
-  // which blob and bytes are yet to be set. Waits while another blob is under way, for one is as
-  // much memory as a run may take. An error is status(), and the event is left out.
+  // which blob and bytes are yet to be set. Waits for blobs under way unless all are small, for one
+  // large one is as much memory as a run may take. An error is status(), and the event is left out.
   absl::Status PostBlob(v1::Event event, std::string blob);
-  // The same on the lane, for a run that has nothing else to do.
-  absl::Status PostBlobNow(v1::Event event, const std::string& blob);
 
   // Why a blob could not be published; its event was left out.
   absl::Status status() const;
@@ -59,6 +57,8 @@ class Outbox {
   bool full() const;
   // Waits until everything was sent; status() then.
   absl::Status Settle();
+  // Waits while a large blob is under way; status() then.
+  absl::Status AwaitRoom();
 
  private:
   struct Item {
@@ -69,6 +69,9 @@ class Outbox {
   // False if this machine has no thread to give.
   bool StartThread();
   void Work();
+  // Waits until so many bytes of blobs may come behind those under way; status() then.
+  absl::Status AwaitRoomFor(uint64_t bytes);
+  absl::Status PublishNow(v1::Event event, const std::string& blob);
   absl::Status Publish(v1::Event* event, const std::string& blob, RunControl& control);
 
   const std::string lease_;
@@ -81,9 +84,10 @@ class Outbox {
   RunControl publishing_control_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);  // the first has the blob under way
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);   // the first has the blob under way
+  uint64_t blob_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all blobs among them
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // while a blob is under way
+  absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // the blob under way is
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // from the first blob on

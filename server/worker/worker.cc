@@ -80,8 +80,8 @@ Job Worker::JobOf(Instructions::LeasedRun leased) {
     event.mutable_released();
     loop_.Report(std::move(event));
   };
-  job.work = [this, leased = std::move(leased)](RunControl& control) {
-    return executor_.Execute(leased, control);
+  job.work = [this, leased = std::move(leased)](RunControl& control, JobRest* rest) {
+    return executor_.Execute(leased, control, rest);
   };
   return job;
 }
@@ -90,7 +90,7 @@ Job Worker::JobOf(v1::Analyze analyze) {
   Job job;
   job.key = {"", analyze.id()};
   job.abandoned = [this, id = analyze.id()] { analyst_.ReportWithdrawn(id); };
-  job.work = [this, analyze = std::move(analyze)](RunControl& control) {
+  job.work = [this, analyze = std::move(analyze)](RunControl& control, JobRest*) {
     return analyst_.Execute(analyze, control);
   };
   return job;

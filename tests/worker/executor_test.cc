@@ -174,6 +174,68 @@ TEST_F(ExecutorTest, LeavesAStateThatIsUnderWayWhenTheRunIsWithdrawn) {
   EXPECT_EQ(Count(server_->state(), 3, v1::Event::kResumeState), 0);
 }
 
+TEST_F(ExecutorTest, TrainsTheNextRunWhileTheLastCheckpointIsUnderWay) {
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
+  trainers_.LimitTo(2, 7);
+  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20)});
+  trainers_.WaitUntilHeld(2);
+  EXPECT_EQ(Count(server_->state(), 1, v1::Event::kCheckpoint), 0);
+  EXPECT_EQ(Count(server_->state(), 1, v1::Event::kFinished), 0) << "its checkpoint comes before";
+  server_->Change([](ServerState& state) { state.write_errors.clear(); });
+  const ServerState state = WaitForRun(1);
+  EXPECT_EQ(Count(state, 1, v1::Event::kCheckpoint), 1);
+  EXPECT_EQ(Count(state, 2, v1::Event::kFinished), 0);
+  trainers_.Unlimit(2);
+  WaitForRun(2);
+}
+
+TEST_F(ExecutorTest, LeavesOneRunBesideTheLaneAtATime) {
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
+  trainers_.LimitTo(3, 7);
+  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)});
+  server_->WaitUntil([](const ServerState& state) {
+    return Has(state, NameOf(2), v1::Event::kPoints) && state.write_errors.size() <= 99'996;
+  });
+  EXPECT_EQ(trainers_.made(), 2u) << "the second waits for the rest of the first";
+  server_->Change([](ServerState& state) { state.write_errors.clear(); });
+  trainers_.WaitUntilHeld(3);
+  trainers_.Unlimit(3);
+  const ServerState state = WaitForRun(3);
+  for (uint32_t seed : {1, 2, 3}) EXPECT_EQ(Count(state, seed, v1::Event::kFinished), 1);
+}
+
+TEST_F(ExecutorTest, FailsARunWhoseLastCheckpointIsRefusedWhileTheNextOneTrains) {
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors = {kPermissionDenied}; });
+  trainers_.LimitTo(2, 7);
+  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20)});
+  const ServerState state = WaitForRun(1);
+  EXPECT_TRUE(EventsOf(state, NameOf(1)).back().has_failed());
+  EXPECT_EQ(Count(state, 1, v1::Event::kFinished), 0);
+  trainers_.Unlimit(2);
+  EXPECT_TRUE(EventsOf(WaitForRun(2), NameOf(2)).back().has_finished());
+}
+
+TEST_F(ExecutorTest, LeavesWhatARunLeftWhenThatIsWithdrawn) {
+  Start();
+  server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
+  trainers_.LimitTo(2, 7);
+  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)});
+  trainers_.WaitUntilHeld(2);
+  server_->Cancel("lease", NameOf(1));
+  trainers_.Unlimit(2);
+  // Only once the first is let go of may the second leave its lane.
+  server_->WaitUntil(
+      [](const ServerState& state) { return Has(state, NameOf(3), v1::Event::kStarted); });
+  server_->Change([](ServerState& state) { state.write_errors.clear(); });
+  const ServerState state = WaitForRun(3);
+  WaitForRun(2);
+  EXPECT_EQ(Count(state, 1, v1::Event::kCheckpoint), 0);
+  EXPECT_EQ(Count(state, 1, v1::Event::kFinished), 0);
+}
+
 TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
   Start();
   v1::GrantedRun run = RecallRun(5, 40);
