@@ -239,6 +239,8 @@ struct AnalysisKind {
   // What is wrong with the options for such sequences; null: nothing, whatever is read.
   std::vector<OptionProblem> (*check_read)(const AnalysisOptions& options, const ModelConfig& model,
                                            const SequenceLengths& read) = nullptr;
+  // Passes that a piece makes over its tokens, a gradient as three.
+  double piece_forwards = 1;
 };
 
 absl::Span<const AnalysisKind> AnalysisKinds();

@@ -229,8 +229,9 @@ void Analyses::AskToYield() {
     if (worker == workers_.end() || worker->second.drained) continue;
     if (pending.yielding) return;
     if (!pending.request.message.has_computation()) continue;
-    const absl::Duration turn = clock_->Now() - pending.since;
-    if (turn < limits_.turn || 2 * Left(*next) >= Left(pending)) continue;
+    const absl::Duration turn = pending.yielded ? limits_.later_turn : limits_.turn;
+    const bool over = clock_->Now() - pending.since >= turn;
+    if (!over || 2 * Left(*next) >= Left(pending)) continue;
     pending.yielding = true;
     v1::ToWorker message;
     message.mutable_yield_analysis()->set_id(pending.id);
@@ -249,12 +250,15 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     if (saved.yielded()) {
       pending->session = 0;
       pending->since = clock_->Now();
+      pending->yielded = true;
     }
     if (pending->request.saved) pending->request.saved(saved);
   }
   if (saved.yielded()) {
     worker->withdrawn_at = absl::InfiniteDuration();
     Dispatch();
+  } else {
+    AskToYield();  // reports come more often than ticks
   }
 }
 

@@ -32,6 +32,8 @@ struct AnalysisLimits {
   // A computation that has had its worker for so long makes way for what takes less than half of
   // what is left of it.
   absl::Duration turn = absl::Seconds(1);
+  // The same of one that has made way before: who comes then waits for less than a second.
+  absl::Duration later_turn = absl::Milliseconds(250);
   absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
   absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
 };
@@ -101,6 +103,7 @@ class Analyses {
     absl::Duration since;   // it waits, runs or is orphaned
     double progress = 0;    // share of its work that is done
     bool yielding = false;  // its worker was asked to let go of it
+    bool yielded = false;   // it has made way before
     bool orphaned = false;  // its worker's stream ended
   };
   struct Worker {

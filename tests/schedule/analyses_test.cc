@@ -423,6 +423,18 @@ TEST_F(ComputationsTest, AShorterOneGetsTheWorkerAfterATurnAndNotBefore) {
   EXPECT_EQ(first->begun, 2);
 }
 
+TEST_F(ComputationsTest, AShorterOneGetsTheWorkerWithTheFirstReportBehindATurn) {
+  const Peer analyst = AttachAnalyst();
+  const auto first = Compute();
+  const auto second = Compute(.1);
+  clock_.Advance(absl::Milliseconds(900));
+  SendSaved(analyst, first->id, .1);
+  EXPECT_THAT(Yielding(analyst), IsEmpty());
+  clock_.Advance(absl::Milliseconds(100));
+  SendSaved(analyst, first->id, .2);
+  EXPECT_THAT(Yielding(analyst), ElementsAre(first->id)) << "without a tick";
+}
+
 TEST_F(ComputationsTest, ANewShorterOneIsGivenTheWorkerOfOneWhoseTurnIsOver) {
   const Peer analyst = AttachAnalyst();
   const auto first = Compute();
@@ -432,6 +444,21 @@ TEST_F(ComputationsTest, ANewShorterOneIsGivenTheWorkerOfOneWhoseTurnIsOver) {
   EXPECT_THAT(Yielding(analyst), IsEmpty()) << "it takes as long";
   Compute(.2);
   EXPECT_THAT(Yielding(analyst), ElementsAre(first->id)) << "at once";
+}
+
+TEST_F(ComputationsTest, OneThatHasMadeWayMakesWayAgainAfterAQuarterOfASecond) {
+  const Peer analyst = AttachAnalyst();
+  const auto first = Compute(), second = Compute(.1);
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  Yield(analyst, first->id);
+  SendResult(analyst, second->id);
+  const auto third = Compute(.1);
+  clock_.Advance(absl::Milliseconds(249));
+  SendSaved(analyst, first->id, .5);
+  EXPECT_THAT(Yielding(analyst), SizeIs(1));
+  clock_.Advance(absl::Milliseconds(1));
+  SendSaved(analyst, first->id, .5);
+  EXPECT_THAT(Yielding(analyst), ElementsAre(first->id, first->id));
 }
 
 TEST_F(ComputationsTest, YieldsOnlyToWhatTakesLessThanHalfOfWhatIsLeft) {

@@ -10,6 +10,7 @@
 #include "server/engine/data/characters.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
+#include "server/engine/layout.h"
 #include "text/decimal.h"
 
 namespace ablate::engine {
@@ -53,19 +54,27 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   return SequencesRead{{std::move(batch)}, {}};
 }
 
-// The first rows of a batch that is not padded, in parts.
-void AddParts(const TokenBatch& batch, int64_t rows, std::vector<TokenBatch>* parts) {
-  const auto length = static_cast<uint64_t>(batch.length);
-  const int64_t together = std::max<int64_t>(1, static_cast<int64_t>(kPieceTokens / length));
-  for (int64_t first = 0; first < rows; first += together) {
-    parts->push_back(batch.Rows(first, std::min(together, rows - first)));
+// Of a piece, for these models together.
+uint64_t PieceTokens(const AnalysisKind& kind, const std::vector<const RunConfig*>& subjects) {
+  double flops = 0;  // of a token: a multiplication and an addition by each parameter in each pass
+  for (const RunConfig* subject : subjects) {
+    flops += 2 * kind.piece_forwards * static_cast<double>(MakeLayout(subject->model).size);
   }
+  const double fitting = kPieceFlops / std::max(flops, 1.0);
+  return static_cast<uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(kPieceTokens)));
 }
 
-SequencesRead InParts(const std::vector<TokenBatch>& batches) {
-  SequencesRead read;
-  for (const TokenBatch& batch : batches) AddParts(batch, batch.rows, &read.batches);
-  return read;
+// Batches that are not padded, in parts of `most` tokens each, or of one row.
+std::vector<TokenBatch> InParts(const std::vector<TokenBatch>& batches, uint64_t most) {
+  std::vector<TokenBatch> parts;
+  for (const TokenBatch& batch : batches) {
+    const auto length = static_cast<uint64_t>(batch.length);
+    const int64_t together = std::max<int64_t>(1, static_cast<int64_t>(most / length));
+    for (int64_t first = 0; first < batch.rows; first += together) {
+      parts.push_back(batch.Rows(first, std::min(together, batch.rows - first)));
+    }
+  }
+  return parts;
 }
 
 // Whole rows of the held-out batches until there are `tokens` of them.
@@ -79,7 +88,7 @@ SequencesRead HeldOutRows(const BatchSource& source, uint64_t tokens) {
     const uint64_t wanted = taken == 0 ? std::max<uint64_t>(room, 1) : room;
     const int64_t rows =
         std::min(batch.rows, static_cast<int64_t>(std::min<uint64_t>(wanted, INT64_MAX)));
-    AddParts(batch, rows, &read.batches);
+    if (rows > 0) read.batches.push_back(batch.Rows(0, rows));
     taken += static_cast<uint64_t>(rows) * length;
     if (rows < batch.rows) break;
   }
@@ -91,7 +100,7 @@ Read ReadHeldOut(const RunConfig& config, const AnalysisInputs& inputs) {
   if (!source.ok()) return source.status();
   if (inputs.documents == 0) return HeldOutRows(**source, inputs.tokens);
   const auto first = (*source)->FirstHeldOut(inputs.documents, kMaxReadTokens);
-  return first.has_value() ? InParts(*first) : TooManyTokens(inputs);
+  return first.has_value() ? SequencesRead{*first, {}} : TooManyTokens(inputs);
 }
 
 // Appends the tokens of code points; what is wrong with the first that the alphabet lacks, which
@@ -137,7 +146,7 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
     if (wrong.has_value()) return *std::move(wrong);
     documents->starts.push_back(documents->tokens.size());
   }
-  return InParts(DocumentBatchesOf(std::move(documents), context));
+  return SequencesRead{DocumentBatchesOf(std::move(documents), context), {}};
 }
 
 // Windows of another text from its beginning on.
@@ -164,7 +173,7 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
   }
   const uint64_t whole = (text.tokens.size() - 1) / length * length;
   if (inputs.documents > 0 && whole > kMaxReadTokens) return TooManyTokens(inputs);
-  return InParts(TextBatchesOf(text, context));
+  return SequencesRead{TextBatchesOf(text, context), {}};
 }
 
 Read ReadOther(const RunConfig& config, const AnalysisInputs& inputs) {
@@ -226,7 +235,8 @@ absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
       all.problems.push_back(InRequest(kind, std::move(problem)));
     }
   }
-  if (!all.problems.empty()) all.batches.clear();
+  all.batches = all.problems.empty() ? InParts(all.batches, PieceTokens(kind, subjects))
+                                     : std::vector<TokenBatch>();
   return all;
 }
 

@@ -16,11 +16,14 @@
 
 namespace ablate::engine {
 
+// What a piece takes at most: so many tokens, and about so many multiplications and additions by
+// parameters, but a row of tokens at least. A core that trains beside it makes those in some tenths
+// of a second, which is how long a shorter analysis waits for the piece.
 inline constexpr uint64_t kPieceTokens = 2048;
+inline constexpr double kPieceFlops = 4e9;
 
 struct SequencesRead {
-  // None of it padded, in parts of about kPieceTokens: a row at least. Empty where there are
-  // problems.
+  // None of it padded, in parts that a piece may take. Empty where there are problems.
   std::vector<TokenBatch> batches;
   std::vector<OptionProblem> problems;  // fields as in requests: inputs.prompt, subjects[1]
 };

@@ -18,6 +18,8 @@ namespace {
 using Problems = std::vector<OptionProblem>;
 
 constexpr double kGradient = 3;  // forwards that a gradient costs with its own
+constexpr double kProduct =
+    15;  // and a product with the Hessian; 9 where its gradient's graph is kept
 constexpr uint64_t kMostMappedTokens = 512;
 
 // Features at each token of a site; 0 where it has others than the tokens.
@@ -269,7 +271,6 @@ Problems CheckHessian(const AnalysisOptions& options, const ModelConfig&) {
 
 AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
                          size_t) {
-  constexpr double kProduct = 15;  // 9 where its gradient's graph is kept
   const auto& hessian = Of<HessianOptions>(options);
   const uint64_t parameters = ParametersOf(config);
   const uint64_t steps = std::min<uint64_t>(hessian.iterations, parameters) *
@@ -387,10 +388,11 @@ constexpr AnalysisKind kKinds[] = {
     {"weights", 1, 1, 0, NothingToCheck, WeightsCost},
     {"capture", 1, 1, 2'000, CheckCapture, CaptureCost, nullptr, CheckCaptured},
     {"loss_landscape", 1, 1, 5'000, CheckLossLandscape, LossLandscapeCost},
-    {"hessian", 1, 1, 5'000, CheckHessian, HessianCost},
-    {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost},
-    {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost},
-    {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost},
+    {"hessian", 1, 1, 5'000, CheckHessian, HessianCost, nullptr, nullptr, kProduct},
+    {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost, nullptr, nullptr, kGradient},
+    {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost, nullptr, nullptr,
+     2 * kGradient},
+    {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost, nullptr, nullptr, kGradient},
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
     {"attention", 1, 1, 20'000, CheckAttention, AttentionCost, nullptr, CheckMapped},

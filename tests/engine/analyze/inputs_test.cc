@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
@@ -142,6 +143,29 @@ TEST(InputsTest, ReadsManySequencesInParts) {
     tokens += batch.tokens();
   }
   EXPECT_EQ(tokens, 9'000u);
+}
+
+TEST(InputsTest, ReadsSmallerPartsWhereAPieceTakesMore) {
+  std::string other;
+  for (int i = 0; i < 3'000; ++i) other += i % 2 == 0 ? "ab\n" : "ba\n";
+  RunConfig run = Documents();
+  run.model.width = 256;
+  run.model.hidden = 1024;
+  run.model.layers = 4;
+  const auto longest = [&](const std::vector<RunConfig>& runs, const AnalysisOptions& options) {
+    uint64_t tokens = 0;
+    for (const TokenBatch& batch : Read(runs, Of(other, First(3'000)), options).batches) {
+      tokens = std::max(tokens, batch.tokens());
+    }
+    return static_cast<double>(tokens);
+  };
+  const double parameters = static_cast<double>(MakeLayout(run.model).size);
+  EXPECT_NEAR(longest({run}, SpectrumOptions()), kPieceFlops / (2 * parameters), 3);
+  EXPECT_NEAR(longest({run}, GradientFlowOptions()), kPieceFlops / (6 * parameters), 3);
+  EXPECT_NEAR(longest({run, run}, CkaOptions()), kPieceFlops / (4 * parameters), 3);
+  run.model.width = 4096;
+  run.model.hidden = 16'384;
+  EXPECT_EQ(longest({run}, HessianOptions()), 3) << "a row at least";
 }
 
 TEST(InputsTest, NamesACharacterThatTheRunLacksAndItsPlace) {
