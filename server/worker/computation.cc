@@ -1,5 +1,7 @@
 #include "server/worker/computation.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -56,6 +58,11 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   const auto state = hands.blobs->Read(id, asked.state_blob(), control);
   if (!state.ok()) return state.status();
   const absl::Status restored = (*analysis)->Restore(*state);
+  // One of a program that made other pieces of it: what it had is lost, but not the analysis.
+  if (absl::IsInvalidArgument(restored)) {
+    spdlog::warn("{} begins anew: its saved state is refused: {}", id, restored.message());
+    return analysis;
+  }
   if (!restored.ok()) return restored;
   return analysis;
 }

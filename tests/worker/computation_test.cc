@@ -333,16 +333,23 @@ TEST_F(ComputationTest, GoesOnFromTheStateThatItIsGiven) {
   EXPECT_EQ(engine_.made, 1) << "what was left";
 }
 
-TEST_F(ComputationTest, FailsWhenItCanNotGoOnFromItsState) {
+// As where a newer program makes other pieces of it.
+TEST_F(ComputationTest, BeginsAnewWhereItsStateIsRefused) {
   StartAnalyst();
   v1::ToWorker message = Computation("one");
   message.mutable_analyze()->mutable_computation()->set_state_blob(AddBlob("odd"));
   server_->Send(message);
-  ExpectFailure("one", absl::StatusCode::kInvalidArgument, "no state of this analysis");
-  message.mutable_analyze()->set_id("two");
+  EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
+  EXPECT_THAT(engine_.restored, ElementsAre("odd"));
+  EXPECT_EQ(engine_.made, kPieces);
+}
+
+TEST_F(ComputationTest, FailsWhenItsStateIsGone) {
+  StartAnalyst();
+  v1::ToWorker message = Computation("one");
   message.mutable_analyze()->mutable_computation()->set_state_blob(std::string(64, '0'));
   server_->Send(message);
-  ExpectFailure("two", absl::StatusCode::kNotFound, "");
+  ExpectFailure("one", absl::StatusCode::kNotFound, "");
   ExpectMakesTheNext();
 }
 
