@@ -21,11 +21,15 @@ class Lanes::Beside {
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  // Takes over a job and what it leaves; waits until that of the job before is done.
+  // Takes over a job and what it leaves; waits until that of the job before is done. Of one lane.
   void Do(std::shared_ptr<Begun> begun, JobRest rest) {
-    const ServerWait waiting(begun->control);
+    {
+      // Over before the rest may wait, too.
+      const ServerWait waiting(begun->control);
+      MutexLock lock(&mutex_);
+      while (begun_ != nullptr) changed_.Wait(&mutex_);
+    }
     MutexLock lock(&mutex_);
-    while (begun_ != nullptr) changed_.Wait(&mutex_);
     begun_ = std::move(begun);
     rest_ = std::move(rest);
     changed_.SignalAll();
