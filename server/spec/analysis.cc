@@ -224,8 +224,9 @@ class SubjectProblems {
 void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uint64_t most,
                   Problems* problems) {
   if (bytes <= most) return;
-  problems->Add(path, "", absl::StrCat("its ", what, " would take ", bytes, " bytes"),
-                absl::StrCat("at most ", most, ": read fewer tokens, or ask for less"));
+  problems->Add(
+      path, "", absl::StrCat("its ", what, " would take ", text::Grouped(bytes), " bytes"),
+      absl::StrCat("at most ", text::Grouped(most), ": read fewer tokens, or ask for less"));
 }
 
 std::string SignatureText(const v1::Analysis& asked) {
