@@ -388,7 +388,7 @@ grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerCon
     reactor->Finish(rpc::ToGrpc(refused));
     return reactor;
   }
-  return rpc::Answer(backend->planners, context, [backend, request, response, bytes, share] {
+  return rpc::Answer(backend->submissions, context, [backend, request, response, bytes, share] {
     const absl::Status status = ReadCreateAnswer(*backend, *request, response);
     if (bytes >= rpc::kLargeRequestBytes || response->Length() >= rpc::kLargeRequestBytes)
       rpc::GiveMemoryBack();

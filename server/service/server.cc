@@ -28,7 +28,7 @@ namespace {
 // They mostly wait for commits.
 constexpr int kThreads = 8;
 // That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
-constexpr int kPlanners = 4;
+constexpr int kSubmissions = 4;
 // For the blobs of workers, so that no client's calls can hold them up.
 constexpr int kWorkerThreads = 4;
 // For calls in progress to end by themselves. Behind it come cancellations, also for watchers that
@@ -158,12 +158,12 @@ Server::Server(const ServerOptions& options, storage::Store* store,
           std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
       pool_(kThreads, rpc::kMaxWaitingCalls),
       worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
-      planners_(kPlanners, rpc::kMaxWaitingCalls) {
+      submissions_(kSubmissions, rpc::kMaxWaitingCalls) {
   backend_.store = workers_.store = store;
   backend_.scheduler = workers_.scheduler = scheduler;
   backend_.pool = &pool_;
   workers_.pool = &worker_pool_;
-  backend_.planners = &planners_;
+  backend_.submissions = &submissions_;
   backend_.owner = options.owner;
   backend_.pace = workers_.pace = options.pace;
   analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
@@ -224,7 +224,7 @@ void Server::StopClients() {
   const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
   for (rpc::LiveStreams* each : streams) each->WaitUntilGone(deadline);
   pool_.WaitUntilIdle(deadline);
-  planners_.WaitUntilIdle(deadline);
+  submissions_.WaitUntilIdle(deadline);
   ShutDown(client_server_.get(), std::chrono::seconds(0));
 }
 

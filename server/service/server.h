@@ -62,7 +62,7 @@ class Server {
   std::atomic<bool> stalled_ = false;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
-  rpc::WorkPool planners_;
+  rpc::WorkPool submissions_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<AnalysisRunner> analyses_;

@@ -36,9 +36,9 @@ struct Backend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
-  rpc::WorkPool* planners = nullptr;  // of new experiments: few, for each may need much memory
-  std::string owner;                  // recorded with experiments
-  rpc::MinPace pace;                  // of streams
+  rpc::WorkPool* submissions = nullptr;  // few, for each may need much memory
+  std::string owner;                     // recorded with experiments
+  rpc::MinPace pace;                     // of streams
   rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
   AnalysisRunner* analyses = nullptr;
   AnalysisPlanner* planner = nullptr;
