@@ -313,5 +313,28 @@ TEST(TorchTrainerTest, TrainsTwoHundredBlocks) {
   for (const Point& point : progress.points) EXPECT_TRUE(std::isfinite(point.value)) << point.key;
 }
 
+// An untrained model is the one that a run which goes on begins with.
+TEST(TrainerTest, EvaluatesAndKeepsTheInitialModelOfNoSteps) {
+  for (const TrainerKind kind : {TrainerKind::kTorch, TrainerKind::kNative}) {
+    RunConfig longer = SmallRecallRun(3);
+    longer.training.trainer = kind;
+    longer.training.steps = 4;
+    longer.training.checkpoints = {0};
+    RunConfig none = longer;
+    none.training.steps = 0;
+    none.training.checkpoints = {};
+    none.training.final_checkpoint = true;
+    const RunProgress ended = AdvanceOne(*MustMakeTrainer({none}), 10);
+    const RunProgress begun = AdvanceOne(*MustMakeTrainer({longer}), 10);
+    EXPECT_EQ(ended.outcome, Outcome::kDone);
+    EXPECT_EQ(ended.step, 0u);
+    ASSERT_EQ(ended.checkpoints.size(), 1u);
+    EXPECT_EQ(ended.checkpoints[0].step, 0u);
+    EXPECT_EQ(ended.checkpoints[0].safetensors, begun.checkpoints.front().safetensors);
+    EXPECT_EQ(ValuesOf(ended.points, "eval/loss").size(), 1u);
+    EXPECT_EQ(ValuesOf(ended.points, "eval/loss")[0], ValuesOf(begun.points, "eval/loss")[0]);
+  }
+}
+
 }  // namespace
 }  // namespace ablate::engine

@@ -195,7 +195,8 @@ TEST_F(ProgramTest, UsesOneThreadALane) {
   setenv("MKL_NUM_THREADS", "4", 1);
   StartProgram({"--lanes", "2"});
   server_->WaitUntil([](const ServerState& state) { return state.attached; });
-  constexpr int kThreads = 5;  // two lanes, the attach loop, the one that waits for signals, main
+  // Two lanes and what is beside each, the attach loop, the one that waits for signals, main.
+  constexpr int kThreads = 7;
   EXPECT_EQ(SettledThreads(pid_, kThreads), kThreads);
   v1::GrantedRun wide = RecallRun(1, 30);
   auto& spec = *wide.mutable_spec()->mutable_spec();
