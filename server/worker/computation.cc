@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   const absl::Status restored = (*analysis)->Restore(*state);
   // One of a program that made other pieces of it: what it had is lost, but not the analysis.
   if (absl::IsInvalidArgument(restored)) {
-    spdlog::warn("{} begins anew: its saved state is refused: {}", id, restored.message());
+    spdlog::warn("{} begins anew: its saved state is refused: {}", id, restored.ToString());
     return analysis;
   }
   if (!restored.ok()) return restored;
