@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,9 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
 // Whether this model has a use for it, as one with norms for their statistics.
 bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config);
 
-// Whether `key` is LABEL/NUMBER of one of the entries whose numbers runs have.
-bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);
+// The entry of this label, whose numbers runs have as LABEL/NUMBER; nothing if there is none.
+std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,
+                                              absl::string_view label);
 
 }  // namespace ablate::spec
 
