@@ -151,14 +151,13 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
       // All of a label are asked for in the same way.
       const auto record = store->GetAnalysis(one.id);
       if (!record.ok()) return record.status();
-      if (!at->second.asked.ParseFromString(record->request)) {
-        return Damaged(one.id, "what was asked is damaged");
-      }
+      auto asked = ReadAnalysis(one.id, record->request);
+      if (!asked.ok()) return asked.status();
+      at->second.asked = *std::move(asked);
     }
-    One& kept = at->second.runs[one.subject.run].emplace_back();
-    kept.id = one.id;
-    kept.step = one.subject.step;
-    if (!kept.result.ParseFromString(one.result)) return Damaged(one.id, "its result is damaged");
+    auto result = ReadAnalysis(one.id, one.result);
+    if (!result.ok()) return result.status();
+    at->second.runs[one.subject.run].push_back({one.id, one.subject.step, *std::move(result)});
   }
   return results;
 }

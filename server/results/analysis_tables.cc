@@ -114,7 +114,7 @@ absl::Status ReadOwn(storage::Store* store, const std::vector<storage::AskedAnal
     if (one.label != table->label || one.state != storage::AnalysisState::kDone) continue;
     const auto record = store->GetAnalysis(one.id);
     if (!record.ok()) return record.status();
-    const auto result = ReadResult(one.id, record->result);
+    const auto result = ReadAnalysis(one.id, record->result);
     if (!result.ok()) return result.status();
     AddOwnNumbers(*result, table);
   }

@@ -11,6 +11,7 @@
 #include "proto/reflect/text.h"
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
+#include "server/results/subjects.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
@@ -368,22 +369,21 @@ class Loader {
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
-    v1::RunSpec spec;
-    if (!spec::ReadStoredRun(run.spec, &spec)) {
-      return absl::DataLossError("the spec of a run can't be read");
-    }
-    if (grid_.cells.empty()) FillBase(spec.spec().training());
+    const auto stored = SpecOf(run);
+    if (!stored.ok()) return stored.status();
+    const v1::BaseSpec& run_spec = stored->spec();
+    if (grid_.cells.empty()) FillBase(run_spec.training());
     labels_ = labels;
-    changed_ = ChangedFrom(grid_.base, spec.spec());
+    changed_ = ChangedFrom(grid_.base, run_spec);
     follows_ = FollowsFor(labels);
     // Where the store has no data sets their names have to do.
-    const v1::TaskSpec& task = spec.spec().task();
+    const v1::TaskSpec& task = run_spec.task();
     const spec::NamedDataset dataset = spec::DatasetOf(task);
     const std::string name = dataset.name == nullptr ? "" : *dataset.name;
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
-    const auto longest = LongestDocument(task.documents().dataset(), spec.spec().model().context());
+    const auto longest = LongestDocument(task.documents().dataset(), run_spec.model().context());
     if (!longest.ok()) return longest.status();
-    scored_ = spec::ScoredData(spec.spec(), data, *longest);
+    scored_ = spec::ScoredData(run_spec, data, *longest);
     // How many batches an evaluation has is no matter to a metric of training.
     if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
     return absl::OkStatus();
