@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
@@ -206,10 +207,15 @@ absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
                           const std::string& family) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
-  std::vector<std::string> families;
+  std::vector<std::string> families, of_label;
+  const std::string label = family.substr(0, family.find('/'));
   for (const std::string& key : *keys) {
-    if (auto one = figure::FamilyOf(key); one.has_value()) families.push_back(*std::move(one));
+    auto one = figure::FamilyOf(key);
+    if (!one.has_value()) continue;
+    if (absl::StartsWith(*one, absl::StrCat(label, "/"))) of_label.push_back(*one);
+    families.push_back(*std::move(one));
   }
+  if (!of_label.empty()) families = std::move(of_label);
   // Families of whole blocks first: there are many of heads and tensors.
   std::stable_partition(families.begin(), families.end(),
                         [](const std::string& one) { return one.find('*') == std::string::npos; });

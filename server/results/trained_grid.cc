@@ -198,8 +198,7 @@ absl::Status NoSuchValue(storage::Store* store, const AnalysisMetrics& metrics,
                                AllowedSteps(*steps));
     }
   }
-  const auto keys = ExperimentKeys(store, experiment);
-  return keys.ok() ? NoSuchKey("key", query.key, experiment, *keys) : keys.status();
+  return NoSuchKey(store, "key", query.key, experiment);
 }
 
 report::RunOutcome OutcomeOf(storage::RunState state) {
@@ -441,11 +440,7 @@ class Loader {
     if (query_.key.empty() && IsOfAnalyses(value_.key)) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
-    const auto keys = ExperimentKeys(store_, grid_.record.id);
-    if (!keys.ok()) return keys.status();
-    // Before the first point nothing is known to be wrong.
-    if (keys->empty()) return absl::OkStatus();
-    return CheckHasKey("key", value_.key, grid_.record.id, *keys);
+    return CheckKnownKey(store_, "key", value_.key, grid_.record.id);
   }
 
   storage::Store* const store_;
