@@ -272,10 +272,10 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   for (size_t row = 0; row < compared.rows.size(); ++row) {
     const report::ComparisonRow& of = compared.comparison.rows[row];
     figure::AnalysedSetting setting{of.label, styles[row], {}, 0, 0};
-    for (size_t i = 0; i < of.runs.size(); ++i) {
-      ++(of.runs[i].diverged ? setting.diverged : setting.converged);
-      if (of.runs[i].diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;
-      const auto run = results.runs.find(compared.grid.cells[compared.rows[row][i]].run);
+    for (const ChosenRun& chosen : compared.chosen[row]) {
+      ++(chosen.diverged ? setting.diverged : setting.converged);
+      if (chosen.diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;
+      const auto run = results.runs.find(compared.grid.cells[chosen.cell].run);
       if (run == results.runs.end()) continue;
       const One* wanted = nullptr;
       for (const One& one : run->second) {
@@ -285,7 +285,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
       }
       if (wanted == nullptr) continue;
       figure::AnalysedSeed seed;
-      seed.seed = of.runs[i].seed;
+      seed.seed = chosen.seed;
       seed.step = wanted->step;
       const absl::Status read = ReadArrays(*wanted, *analysed.form, cancelled, &seed);
       if (!read.ok()) return read;

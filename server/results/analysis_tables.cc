@@ -39,9 +39,8 @@ std::vector<std::string> NumbersOf(const AnalysisMetrics& metrics, const std::st
 
 std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
   std::vector<std::string> runs;
-  const std::vector<report::SeedRun>& seeds = compared.comparison.rows[row].runs;
-  for (size_t i = 0; i < seeds.size(); ++i) {
-    if (!seeds[i].diverged) runs.push_back(compared.grid.cells[compared.rows[row][i]].run);
+  for (const ChosenRun& run : compared.chosen[row]) {
+    if (!run.diverged) runs.push_back(compared.grid.cells[run.cell].run);
   }
   return runs;
 }

@@ -42,11 +42,10 @@ struct RowCells {
 
 RowCells ConvergedCells(const ComparedGrid& compared, size_t row) {
   RowCells converged;
-  const std::vector<report::SeedRun>& runs = compared.comparison.rows[row].runs;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].diverged) continue;
-    converged.cells.push_back(compared.rows[row][i]);
-    converged.seeds.push_back(runs[i].seed);
+  for (const ChosenRun& run : compared.chosen[row]) {
+    if (run.diverged) continue;
+    converged.cells.push_back(run.cell);
+    converged.seeds.push_back(run.seed);
   }
   return converged;
 }
@@ -65,7 +64,7 @@ class DepthReader {
     setting.label = of.label;
     setting.style = figure::StyleIndices(compared_.comparison)[row];
     setting.converged = converged.cells.size();
-    setting.diverged = of.runs.size() - setting.converged;
+    setting.diverged = compared_.chosen[row].size() - setting.converged;
     auto common = CommonSteps(converged.cells, step);
     if (!common.ok()) return common.status();
     if (!step.has_value() && !common->empty()) step = common->back();

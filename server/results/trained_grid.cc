@@ -464,27 +464,57 @@ class Loader {
   std::map<std::string, Documents> documents_;  // by data set
 };
 
+// The cells of a grid by their labels and seeds.
+class CellPlaces {
+ public:
+  explicit CellPlaces(const TrainedGrid& grid) {
+    for (size_t i = 0; i < grid.cells.size(); ++i) {
+      const storage::CellRecord& cell = grid.cells[i];
+      places_[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
+    }
+  }
+
+  size_t Of(const report::Comparison& comparison, const report::ComparisonRow& row,
+            const report::SeedRun& run) const {
+    Labels labels;
+    for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
+    for (size_t i = 0; i < run.chosen.size(); ++i) {
+      labels[comparison.tuned_axes[i]] = run.chosen[i];
+    }
+    return places_.at({labels, run.seed});
+  }
+
+ private:
+  using Labels = std::map<std::string, std::string>;
+  std::map<std::pair<Labels, uint32_t>, size_t> places_;
+};
+
 }  // namespace
 
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison) {
-  using Labels = std::map<std::string, std::string>;
-  std::map<std::pair<Labels, uint32_t>, size_t> places;
-  for (size_t i = 0; i < grid.cells.size(); ++i) {
-    const storage::CellRecord& cell = grid.cells[i];
-    places[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
-  }
+  const CellPlaces places(grid);
   std::vector<std::vector<size_t>> rows;
   for (const report::ComparisonRow& row : comparison.rows) {
     std::vector<size_t>& cells = rows.emplace_back();
-    for (const report::SeedRun& run : row.runs) {
-      Labels labels;
-      for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
-      for (size_t i = 0; i < run.chosen.size(); ++i) {
-        labels[comparison.tuned_axes[i]] = run.chosen[i];
+    for (const report::SeedRun& run : row.runs) cells.push_back(places.Of(comparison, row, run));
+  }
+  return rows;
+}
+
+std::vector<std::vector<ChosenRun>> ChosenRuns(const TrainedGrid& grid,
+                                               const report::Comparison& comparison) {
+  const CellPlaces places(grid);
+  std::vector<std::vector<ChosenRun>> rows;
+  for (const report::ComparisonRow& row : comparison.rows) {
+    std::vector<ChosenRun>& chosen = rows.emplace_back();
+    for (const std::vector<report::SeedRun>* runs : {&row.runs, &row.without_value}) {
+      for (const report::SeedRun& run : *runs) {
+        chosen.push_back({run.seed, places.Of(comparison, row, run), run.diverged});
       }
-      cells.push_back(places.at({labels, run.seed}));
     }
+    std::sort(chosen.begin(), chosen.end(),
+              [](const ChosenRun& a, const ChosenRun& b) { return a.seed < b.seed; });
   }
   return rows;
 }
