@@ -285,7 +285,10 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
       ++damaged;
     }
     for (const v1::Summary& summary : row.summaries()) add(row.cell(), summary);
-    for (const auto& [key, summary] : (*of_analyses)[row.cell()]) add(row.cell(), summary);
+    for (const auto& [key, summary] : (*of_analyses)[row.cell()]) {
+      // The primary metric is in the row, whatever it is of.
+      if (FindSummary(row, key) == nullptr) add(row.cell(), summary);
+    }
   }
   absl::Status known = CheckKeys(connection, context, target, options.keys, seen);
   if (!known.ok()) return known;
