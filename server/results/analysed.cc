@@ -45,6 +45,8 @@ std::string DrawnText(const figure::Kind& kind) {
   return absl::StrJoin(names, " or ");
 }
 
+}  // namespace
+
 std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind& kind) {
   std::map<std::string, std::vector<std::string>> options;
   const google::protobuf::FieldDescriptor* field = spec::KindField(kind);
@@ -70,6 +72,8 @@ std::string InputsText(const v1::AnalysisInputs& inputs) {
   return inputs.dataset().empty() ? absl::StrCat(what, "held-out ", of)
                                   : absl::StrCat(what, of, " of ", inputs.dataset());
 }
+
+namespace {
 
 absl::Status Damaged(const std::string& id, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("the arrays of analysis ", id, " can't be read: ", why));
