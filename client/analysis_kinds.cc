@@ -91,6 +91,18 @@ std::string TypeText(const FieldDescriptor* field) {
   return text;
 }
 
+// What the numbers of a kind are called, and what they are.
+std::string NumbersText(const google::protobuf::MessageOptions& options) {
+  const int count = options.ExtensionSize(v1::number);
+  if (count == 0) return "It has no numbers, only arrays.\n";
+  std::string text = "Its numbers, metrics of the experiment as LABEL/NUMBER:\n";
+  for (int i = 0; i < count; ++i) {
+    const v1::NumberInfo& info = options.GetExtension(v1::number, i);
+    absl::StrAppend(&text, "  ", absl::StrJoin(info.name(), ", "), "\n    ", info.help(), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::Span<const AnalysisKindRow> AnalysisKindTable() { return kKinds; }
@@ -142,7 +154,9 @@ std::string AnalysisKindsText() {
 std::string AnalysisOptionsText(const AnalysisKindRow& row) {
   const google::protobuf::Descriptor* type = MemberOf(row)->message_type();
   std::string text = absl::StrCat(row.name, ": ", row.help, "\n");
-  if (type->field_count() == 0) return absl::StrCat(text, "It has no options.\n");
+  if (type->field_count() == 0) {
+    return absl::StrCat(text, "It has no options.\n", NumbersText(type->options()));
+  }
   size_t width = 0;
   for (int i = 0; i < type->field_count(); ++i) {
     width = std::max(width, type->field(i)->name().size());
@@ -153,7 +167,7 @@ std::string AnalysisOptionsText(const AnalysisKindRow& row) {
     absl::StrAppend(&text, "  ", Padded(field->name(), width), "  ", TypeText(field), "\n",
                     Padded("", width + 4), field->options().GetExtension(v1::option).help(), "\n");
   }
-  return text;
+  return text + NumbersText(type->options());
 }
 
 }  // namespace ablate::client

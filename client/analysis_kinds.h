@@ -38,7 +38,8 @@ absl::StatusOr<v1::AnalysisKind> MakeAnalysisKind(const AnalysisKindRow& row,
 // The name of the kind that is set; empty if none is that this program knows.
 std::string AnalysisKindName(const v1::AnalysisKind& kind);
 
-// For help: a line for each kind, and the options of one with type, range, default and meaning.
+// For help: a line for each kind, and of one its options with type, range, default and meaning, and
+// its numbers.
 std::string AnalysisKindsText();
 std::string AnalysisOptionsText(const AnalysisKindRow& row);
 

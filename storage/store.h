@@ -220,7 +220,8 @@ class Store final : public LeaseStore {
   absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);
   absl::StatusOr<std::vector<std::string>> FindAnalyses(absl::string_view prefix, uint32_t limit);
   // Newest first, after the one with id `after` (empty: from the newest): all; those with a subject
-  // that is this run; or with one that is a run of this experiment.
+  // that is this run; or with one that is a run of this experiment, and those that its spec asks
+  // for.
   absl::StatusOr<std::vector<AnalysisRecord>> ListAnalyses(absl::string_view after, uint32_t limit);
   absl::StatusOr<std::vector<AnalysisRecord>> RunAnalyses(absl::string_view run,
                                                           absl::string_view after, uint32_t limit);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
@@ -21,16 +22,19 @@
 #include "client/output/format.h"
 #include "client/output/own_file.h"
 #include "client/output/table.h"
+#include "proto/reflect/text.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
 namespace {
 
+constexpr int32_t kLastStep = -1;
+
 struct Options {
   std::string kind;
   std::vector<std::string> targets;
   std::vector<std::string> set;
-  std::optional<uint32_t> step;
+  std::string at;
   std::optional<uint32_t> tokens;
   std::optional<uint32_t> documents;
   std::string prompt;
@@ -71,20 +75,26 @@ bool IsList(const Options& options) {
   return options.targets.size() != 1 || IsExperiment(options.targets[0]);
 }
 
+// False if it is no step of --at.
+bool ReadStep(const std::string& text, int32_t* step) {
+  return absl::SimpleAtoi(text, step) && *step >= kLastStep;
+}
+
 // INVALID_ARGUMENT if these make no sense together, or not for this kind.
 absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
   if (row.subjects == Subjects::kNone && !options.targets.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(row.name, " is of no model: name none"));
   }
-  if (row.subjects == Subjects::kNone && (options.step || !options.label.empty())) {
+  if (row.subjects == Subjects::kNone && (!options.at.empty() || !options.label.empty())) {
     return absl::InvalidArgumentError(absl::StrCat(
         row.name, " is of no model: it has no checkpoint for --at, and --label no experiment"));
   }
   if (row.subjects != Subjects::kNone && options.targets.empty()) {
     return absl::InvalidArgumentError("EXP, EXP/CELL or runs/ID is required");
   }
-  if (options.step && *options.step > INT32_MAX) {
-    return absl::InvalidArgumentError("--at is at most 2147483647");
+  if (int32_t step = 0; !options.at.empty() && !ReadStep(options.at, &step)) {
+    return absl::InvalidArgumentError(absl::StrCat("--at: ", reflect::Quoted(options.at),
+                                                   " is not a step from 0 on, or -1 for the last"));
   }
   if (options.tokens && !options.prompt.empty()) {
     return absl::InvalidArgumentError("--tokens is of held-out data: not with --prompt");
@@ -181,7 +191,7 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
     if (each) requests.push_back({target.label, request});
     v1::AnalysisSubject* subject = requests.back().request.add_subjects();
     *subject = target.subject;
-    if (options.step) subject->set_step(static_cast<int32_t>(*options.step));
+    if (int32_t step = 0; ReadStep(options.at, &step)) subject->set_step(step);
     if (!each && targets.size() > 1) requests[0].models.push_back(target.label);
   }
   if (!each && targets.size() == 1) requests[0].label = targets[0].label;
@@ -450,8 +460,8 @@ Action DefineAnalyze(Command* command) {
                              "of which models: an experiment, EXP/CELL or runs/ID");
   command->Options(&options->set, "--set", "NAME=VALUE",
                    "an option of the kind, such as signal=rule or sites=[embedding]; repeatable");
-  command->Option(&options->step, "--at,--step", "STEP",
-                  "of the checkpoints at this step [the last]");
+  command->Option(&options->at, "--at,--step", "STEP",
+                  "of the checkpoints at this step [-1, the last]");
   command->Option(&options->tokens, "--tokens", "N",
                   "of about so many tokens of held-out data [by kind]");
   command->Option(&options->documents, "--documents", "N",

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -98,6 +99,19 @@ bool HasEnded(const v1::RunRow& row) {
   return row.state() != v1::RunState::QUEUED && row.state() != v1::RunState::RUNNING;
 }
 
+// Of many the known keys that begin as the wanted ones do, up to the slash, if there are any: those
+// of a label of analyses, or of what training records.
+std::vector<std::string> OfTheirLabels(const std::vector<std::string>& wanted,
+                                       const std::vector<std::string>& known) {
+  std::set<std::string> labels;
+  for (const std::string& key : wanted) labels.insert(key.substr(0, key.find('/')));
+  std::vector<std::string> keys;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(keys), [&](const std::string& key) {
+    return labels.count(key.substr(0, key.find('/'))) > 0;
+  });
+  return keys.empty() ? known : keys;
+}
+
 // That none of the wanted keys is among the `known` ones.
 absl::Status NoSuchKey(const Target& target, const std::vector<std::string>& wanted,
                        const std::vector<std::string>& known) {
@@ -105,12 +119,13 @@ absl::Status NoSuchKey(const Target& target, const std::vector<std::string>& wan
   for (const std::string& key : wanted) {
     named.push_back(absl::StrCat(key, reflect::DidYouMean(key, known, " (", ")")));
   }
+  const std::vector<std::string> allowed = OfTheirLabels(wanted, known);
   const std::string id = Id(target.experiment);
   return absl::NotFoundError(absl::StrCat(
       target.cell ? absl::StrCat(id, "/", target.cell->cell, " has no ")
                   : absl::StrCat("no run of ", id, " has "),
       absl::StrJoin(named, " or "),
-      known.empty() ? ": all ended without a point" : "; allowed: ", absl::StrJoin(known, ", ")));
+      known.empty() ? ": all ended without a point" : "; allowed: ", absl::StrJoin(allowed, ", ")));
 }
 
 // Notes which of the wanted keys have no points among those `seen`. NOT_FOUND if no run has any of
@@ -270,7 +285,10 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
       ++damaged;
     }
     for (const v1::Summary& summary : row.summaries()) add(row.cell(), summary);
-    for (const auto& [key, summary] : (*of_analyses)[row.cell()]) add(row.cell(), summary);
+    for (const auto& [key, summary] : (*of_analyses)[row.cell()]) {
+      // The primary metric is in the row, whatever it is of.
+      if (FindSummary(row, key) == nullptr) add(row.cell(), summary);
+    }
   }
   absl::Status known = CheckKeys(connection, context, target, options.keys, seen);
   if (!known.ok()) return known;

@@ -237,9 +237,9 @@ std::string Headline(const v1::CreateExperimentResponse& response) {
   const std::string name =
       experiment.name().empty() ? experiment.spec().name() : Id(experiment.name());
   const std::string analyses =
-      response.analyses() == 0
-          ? ""
-          : absl::StrCat(", ", text::Grouped(response.analyses()), " analyses");
+      response.analyses() == 0 ? ""
+                               : absl::StrCat(", at most ", text::Grouped(response.analyses()),
+                                              response.analyses() == 1 ? " analysis" : " analyses");
   return absl::StrCat(name, "   ", product, excluded, " = ", RunsText(response), analyses, "   ",
                       EstimateText(response.estimate()));
 }

@@ -45,6 +45,8 @@ std::string DrawnText(const figure::Kind& kind) {
   return absl::StrJoin(names, " or ");
 }
 
+}  // namespace
+
 std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind& kind) {
   std::map<std::string, std::vector<std::string>> options;
   const google::protobuf::FieldDescriptor* field = spec::KindField(kind);
@@ -70,6 +72,8 @@ std::string InputsText(const v1::AnalysisInputs& inputs) {
   return inputs.dataset().empty() ? absl::StrCat(what, "held-out ", of)
                                   : absl::StrCat(what, of, " of ", inputs.dataset());
 }
+
+namespace {
 
 absl::Status Damaged(const std::string& id, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("the arrays of analysis ", id, " can't be read: ", why));
@@ -151,14 +155,13 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
       // All of a label are asked for in the same way.
       const auto record = store->GetAnalysis(one.id);
       if (!record.ok()) return record.status();
-      if (!at->second.asked.ParseFromString(record->request)) {
-        return Damaged(one.id, "what was asked is damaged");
-      }
+      auto asked = ReadAnalysis(one.id, record->request);
+      if (!asked.ok()) return asked.status();
+      at->second.asked = *std::move(asked);
     }
-    One& kept = at->second.runs[one.subject.run].emplace_back();
-    kept.id = one.id;
-    kept.step = one.subject.step;
-    if (!kept.result.ParseFromString(one.result)) return Damaged(one.id, "its result is damaged");
+    auto result = ReadAnalysis(one.id, one.result);
+    if (!result.ok()) return result.status();
+    at->second.runs[one.subject.run].push_back({one.id, one.subject.step, *std::move(result)});
   }
   return results;
 }
@@ -273,10 +276,10 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   for (size_t row = 0; row < compared.rows.size(); ++row) {
     const report::ComparisonRow& of = compared.comparison.rows[row];
     figure::AnalysedSetting setting{of.label, styles[row], {}, 0, 0};
-    for (size_t i = 0; i < of.runs.size(); ++i) {
-      ++(of.runs[i].diverged ? setting.diverged : setting.converged);
-      if (of.runs[i].diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;
-      const auto run = results.runs.find(compared.grid.cells[compared.rows[row][i]].run);
+    for (const ChosenRun& chosen : compared.chosen[row]) {
+      ++(chosen.diverged ? setting.diverged : setting.converged);
+      if (chosen.diverged || (!analysed.form->every_seed && !setting.seeds.empty())) continue;
+      const auto run = results.runs.find(compared.grid.cells[chosen.cell].run);
       if (run == results.runs.end()) continue;
       const One* wanted = nullptr;
       for (const One& one : run->second) {
@@ -286,7 +289,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
       }
       if (wanted == nullptr) continue;
       figure::AnalysedSeed seed;
-      seed.seed = of.runs[i].seed;
+      seed.seed = chosen.seed;
       seed.step = wanted->step;
       const absl::Status read = ReadArrays(*wanted, *analysed.form, cancelled, &seed);
       if (!read.ok()) return read;

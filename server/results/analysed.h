@@ -17,6 +17,11 @@
 
 namespace ablate::results {
 
+// The options that are set, by their names, as people write them.
+std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind& kind);
+// What is read, as people say it: "at most 20,000 held-out tokens". Inputs are resolved.
+std::string InputsText(const v1::AnalysisInputs& inputs);
+
 // Analyses of one run each that are DONE and that the experiment has given labels. Not changed once
 // loaded; the store outlives it.
 class LabelledResults {

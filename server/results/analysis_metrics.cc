@@ -13,10 +13,10 @@ std::optional<double> ValueAt(const Points& points, uint32_t step) {
   return points.values[static_cast<size_t>(found - points.steps.begin())];
 }
 
-absl::StatusOr<v1::Analysis> ReadResult(const std::string& id, const std::string& bytes) {
-  v1::Analysis result;
-  if (result.ParseFromString(bytes)) return result;
-  return absl::DataLossError(absl::StrCat("the stored result of analysis ", id, " can't be read"));
+absl::StatusOr<v1::Analysis> ReadAnalysis(const std::string& id, const std::string& bytes) {
+  v1::Analysis analysis;
+  if (analysis.ParseFromString(bytes)) return analysis;
+  return absl::DataLossError(absl::StrCat("stored analysis ", id, " can't be read"));
 }
 
 absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
@@ -38,7 +38,7 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
 // They come in the order of their steps.
 absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& labelled) {
   for (const storage::LabelledAnalysis& one : labelled) {
-    const auto result = ReadResult(one.id, one.result);
+    const auto result = ReadAnalysis(one.id, one.result);
     if (!result.ok()) return result.status();
     for (const auto& [name, number] : result->numbers()) {
       if (!number.has_value()) continue;

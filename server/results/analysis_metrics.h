@@ -27,8 +27,8 @@ struct Points {
 // The value at a step; nothing if there is none.
 std::optional<double> ValueAt(const Points& points, uint32_t step);
 
-// What an analysis gave, of its stored bytes. DATA_LOSS if they can't be read.
-absl::StatusOr<v1::Analysis> ReadResult(const std::string& id, const std::string& bytes);
+// Of an analysis's stored bytes what was asked, or what it gave. DATA_LOSS if they can't be read.
+absl::StatusOr<v1::Analysis> ReadAnalysis(const std::string& id, const std::string& bytes);
 
 // Not changed once loaded: safe from any thread.
 class AnalysisMetrics {

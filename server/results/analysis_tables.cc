@@ -8,10 +8,15 @@
 #include <utility>
 
 #include "ablate/v1/analysis.pb.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "google/protobuf/message.h"
 #include "server/report/compare/statistics.h"
+#include "server/results/analysed.h"
 #include "server/spec/analysis.h"
 #include "server/spec/experiment_analyses.h"
 
@@ -39,9 +44,8 @@ std::vector<std::string> NumbersOf(const AnalysisMetrics& metrics, const std::st
 
 std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
   std::vector<std::string> runs;
-  const std::vector<report::SeedRun>& seeds = compared.comparison.rows[row].runs;
-  for (size_t i = 0; i < seeds.size(); ++i) {
-    if (!seeds[i].diverged) runs.push_back(compared.grid.cells[compared.rows[row][i]].run);
+  for (const ChosenRun& run : compared.chosen[row]) {
+    if (!run.diverged) runs.push_back(compared.grid.cells[run.cell].run);
   }
   return runs;
 }
@@ -82,13 +86,68 @@ void AddLines(const ComparedGrid& compared, size_t row, const std::string& label
   }
 }
 
+// What is set beside the defaults: "direction unit", "sites embedding, block.0.output".
+std::vector<std::string> ChosenOptions(const v1::AnalysisKind& written) {
+  const auto resolved = [](v1::AnalysisKind kind) {
+    spec::Problems problems;
+    spec::ResolveAnalysis(&kind, "", &problems);  // it was checked when it was submitted
+    return OptionsOf(kind);
+  };
+  const auto options = resolved(written);
+  std::vector<std::string> chosen;
+  for (const auto& [name, values] : OptionsOf(written)) {
+    v1::AnalysisKind without = written;
+    google::protobuf::Message* const message =
+        without.GetReflection()->MutableMessage(&without, spec::KindField(without));
+    message->GetReflection()->ClearField(message, message->GetDescriptor()->FindFieldByName(name));
+    const auto defaults = resolved(without);
+    const auto standard = defaults.find(name);
+    if (standard != defaults.end() && standard->second == options.at(name)) continue;
+    chosen.push_back(absl::StrCat(name, " ", absl::StrJoin(values, ", ")));
+  }
+  return chosen;
+}
+
+// "Read: at most 20,000 held-out tokens. Set: site embedding; seed 3."
+std::string HowText(const spec::AskedAnalysis& entry) {
+  v1::AnalysisInputs inputs = entry.inputs;
+  spec::Problems problems;
+  spec::ResolveInputs(entry.analysis, &inputs, &problems);  // it was checked, too
+  std::vector<std::string> sentences;
+  if (inputs.has_tokens() || inputs.has_documents() || !inputs.prompt().empty()) {
+    sentences.push_back(absl::StrCat("Read: ", InputsText(inputs), "."));
+  }
+  std::vector<std::string> chosen = ChosenOptions(entry.analysis);
+  if (entry.seed != 0) chosen.push_back(absl::StrCat("seed ", entry.seed));
+  if (!chosen.empty()) {
+    sentences.push_back(absl::StrCat("Set: ", absl::StrJoin(chosen, "; "), "."));
+  }
+  return absl::StrJoin(sentences, " ");
+}
+
+// Those that have a column: of the whole model as far as there are any, the first of them.
+std::vector<std::string> ColumnsOf(std::vector<std::string> numbers) {
+  const auto places = std::stable_partition(numbers.begin(), numbers.end(), IsOfWholeModel);
+  if (places != numbers.begin()) numbers.erase(places, numbers.end());
+  if (numbers.size() > kMaxColumns) numbers.resize(kMaxColumns);
+  return numbers;
+}
+
+// Such as "too few tokens"; empty of one that has a value.
+std::string ReasonText(const v1::AnalysisNumber& number) {
+  if (number.has_value()) return "";
+  const std::string reason = v1::UndefinedNumber::Value_Name(number.undefined());
+  return absl::StrReplaceAll(absl::AsciiStrToLower(reason), {{"_", " "}});
+}
+
 // The numbers of an analysis that is of no run.
 void AddOwnNumbers(const v1::Analysis& result, html::AnalysisTable* table) {
   const std::map<std::string, v1::AnalysisNumber> sorted(result.numbers().begin(),
                                                          result.numbers().end());
   for (const auto& [name, number] : sorted) {
-    table->own.emplace_back(
-        name, number.has_value() ? std::optional<double>(number.value()) : std::nullopt);
+    table->own.push_back({name,
+                          number.has_value() ? std::optional<double>(number.value()) : std::nullopt,
+                          ReasonText(number)});
   }
 }
 
@@ -114,7 +173,7 @@ absl::Status ReadOwn(storage::Store* store, const std::vector<storage::AskedAnal
     if (one.label != table->label || one.state != storage::AnalysisState::kDone) continue;
     const auto record = store->GetAnalysis(one.id);
     if (!record.ok()) return record.status();
-    const auto result = ReadResult(one.id, record->result);
+    const auto result = ReadAnalysis(one.id, record->result);
     if (!result.ok()) return result.status();
     AddOwnNumbers(*result, table);
   }
@@ -134,20 +193,16 @@ absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* 
     html::AnalysisTable& table = tables.emplace_back();
     table.label = entry.label;
     table.kind = spec::KindName(entry.analysis);
+    table.how = HowText(entry);
     if (absl::Status added = AddStates(store, *asked, &table); !added.ok()) return added;
     if (table.asked == 0) table.failure = compared.grid.record.analyses.failure;
     if (spec::TakesNoSubject(entry.analysis)) {
       if (absl::Status read = ReadOwn(store, *asked, &table); !read.ok()) return read;
       continue;
     }
-    std::vector<std::string> numbers = NumbersOf(compared.grid.metrics, entry.label);
-    const size_t all = numbers.size();
-    numbers.erase(std::remove_if(numbers.begin(), numbers.end(),
-                                 [](const std::string& number) { return !IsOfWholeModel(number); }),
-                  numbers.end());
-    if (numbers.size() > kMaxColumns) numbers.resize(kMaxColumns);
-    table.left_out = all - numbers.size();
-    table.numbers = std::move(numbers);
+    const std::vector<std::string> numbers = NumbersOf(compared.grid.metrics, entry.label);
+    table.numbers = ColumnsOf(numbers);
+    table.left_out = numbers.size() - table.numbers.size();
     for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
       AddLines(compared, row, entry.label, &table);
     }

@@ -141,8 +141,9 @@ absl::StatusOr<ComparedGrid> Compare(storage::Store* store, StoredExperiment exp
   if (!grid.ok()) return grid.status();
   auto comparison = report::Compare(grid->input, options);
   if (!comparison.ok()) return comparison.status();
-  ComparedGrid compared{*std::move(grid), *std::move(comparison), {}, {}, {}, query.at};
+  ComparedGrid compared{*std::move(grid), *std::move(comparison), {}, {}, {}, {}, query.at};
   compared.rows = CellsOfRows(compared.grid, compared.comparison);
+  compared.chosen = ChosenRuns(compared.grid, compared.comparison);
   compared.first_cells = FirstCells(compared.grid, compared.comparison);
   return compared;
 }

@@ -19,9 +19,11 @@ struct ComparedGrid {
   TrainedGrid grid;
   report::Comparison comparison;
   std::vector<std::vector<size_t>> rows;  // CellsOfRows
-  std::vector<size_t> first_cells;        // of each row: what its labels mean, whatever is tuned
-  report::RowWindows windows;             // none before AddWindows
-  std::optional<uint32_t> at;             // as asked for
+  // What is drawn and told of other numbers than the compared one is of these.
+  std::vector<std::vector<ChosenRun>> chosen;
+  std::vector<size_t> first_cells;  // of each row: what its labels mean, whatever is tuned
+  report::RowWindows windows;       // none before AddWindows
+  std::optional<uint32_t> at;       // as asked for
 };
 
 // Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
@@ -41,11 +42,10 @@ struct RowCells {
 
 RowCells ConvergedCells(const ComparedGrid& compared, size_t row) {
   RowCells converged;
-  const std::vector<report::SeedRun>& runs = compared.comparison.rows[row].runs;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].diverged) continue;
-    converged.cells.push_back(compared.rows[row][i]);
-    converged.seeds.push_back(runs[i].seed);
+  for (const ChosenRun& run : compared.chosen[row]) {
+    if (run.diverged) continue;
+    converged.cells.push_back(run.cell);
+    converged.seeds.push_back(run.seed);
   }
   return converged;
 }
@@ -64,7 +64,7 @@ class DepthReader {
     setting.label = of.label;
     setting.style = figure::StyleIndices(compared_.comparison)[row];
     setting.converged = converged.cells.size();
-    setting.diverged = of.runs.size() - setting.converged;
+    setting.diverged = compared_.chosen[row].size() - setting.converged;
     auto common = CommonSteps(converged.cells, step);
     if (!common.ok()) return common.status();
     if (!step.has_value() && !common->empty()) step = common->back();
@@ -206,10 +206,15 @@ absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
                           const std::string& family) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
-  std::vector<std::string> families;
+  std::vector<std::string> families, of_label;
+  const std::string label = family.substr(0, family.find('/'));
   for (const std::string& key : *keys) {
-    if (auto one = figure::FamilyOf(key); one.has_value()) families.push_back(*std::move(one));
+    auto one = figure::FamilyOf(key);
+    if (!one.has_value()) continue;
+    if (absl::StartsWith(*one, absl::StrCat(label, "/"))) of_label.push_back(*one);
+    families.push_back(*std::move(one));
   }
+  if (!of_label.empty()) families = std::move(of_label);
   // Families of whole blocks first: there are many of heads and tensors.
   std::stable_partition(families.begin(), families.end(),
                         [](const std::string& one) { return one.find('*') == std::string::npos; });

@@ -247,7 +247,13 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
     if (!analysed.ok()) return analysed.status();
     input.analysed = *std::move(analysed);
   }
-  return figure::Draw(kind, input);
+  auto drawing = figure::Draw(kind, input);
+  if (absl::IsFailedPrecondition(drawing.status()) && kind.reads == figure::Reads::kCurves &&
+      !options.key.empty()) {
+    const absl::Status known = CheckKnownKey(store, "key", input.key, compared.grid.record.id);
+    if (!known.ok()) return known;
+  }
+  return drawing;
 }
 
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,

@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/reflect/text.h"
+#include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
+#include "server/spec/analysis_numbers.h"
+#include "server/spec/experiment_analyses.h"
 #include "text/utf8.h"
 
 namespace ablate::results {
@@ -18,6 +24,26 @@ namespace {
 
 constexpr size_t kMaxNamedDamages = 5;
 constexpr uint32_t kPointsPerBucket = 4;
+
+// Of which kind the analyses are that the experiment calls so, by its file or by who has asked for
+// some; nothing if it calls none so.
+absl::StatusOr<std::optional<v1::AnalysisKind>> KindOfLabel(storage::Store* store,
+                                                            const std::string& experiment,
+                                                            const std::string& label) {
+  const auto stored = LoadExperiment(store, experiment);
+  if (!stored.ok()) return stored.status();
+  const auto entry = spec::EntryWithNumbers(stored->spec, label);
+  if (entry.has_value()) return entry->analysis;
+  if (label.empty()) return std::nullopt;  // the store would take it for all labels
+  const auto labelled = store->LabelledAnalyses(experiment, label);
+  if (!labelled.ok()) return labelled.status();
+  if (labelled->empty()) return std::nullopt;
+  const auto record = store->GetAnalysis(labelled->front().id);
+  if (!record.ok()) return record.status();
+  const auto asked = ReadAnalysis(record->id, record->request);
+  if (!asked.ok()) return asked.status();
+  return asked->analysis();
+}
 
 }  // namespace
 
@@ -47,20 +73,44 @@ absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
   return keys;
 }
 
-absl::Status NoSuchKey(absl::string_view field, const std::string& key,
-                       const std::string& experiment, const std::vector<std::string>& keys) {
-  const std::string nearest = reflect::Nearest(key, keys);
+absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std::string& key,
+                       const std::string& experiment) {
+  const std::string label = key.substr(0, key.find('/'));
+  const auto kind = KindOfLabel(store, experiment, label);
+  if (!kind.ok()) return kind.status();
+  if (kind->has_value()) {
+    const std::string number = key.substr(std::min(key.size(), label.size() + 1));
+    const auto complaint = spec::NumberComplaint(**kind, label, number);
+    if (complaint.has_value()) return rpc::InvalidField(field, complaint->first, complaint->second);
+  }
+  auto keys = ExperimentKeys(store, experiment);
+  if (!keys.ok()) return keys.status();
+  const std::string nearest = reflect::Nearest(key, *keys);
+  std::vector<std::string> of_label;
+  std::copy_if(
+      keys->begin(), keys->end(), std::back_inserter(of_label),
+      [&label](const std::string& one) { return absl::StartsWith(one, absl::StrCat(label, "/")); });
+  if (kind->has_value() || !of_label.empty()) *keys = std::move(of_label);
+  constexpr size_t kNamed = 50;
+  const size_t more = keys->size() - std::min(keys->size(), kNamed);
+  if (more > 0) keys->resize(kNamed);
+  const std::string none = kind->has_value() ? absl::StrCat("nothing before an analysis of ", label,
+                                                            " has given one of its numbers")
+                                             : "nothing before the first point";
   return rpc::InvalidField(
       field,
       absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key),
                    nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)")),
-      keys.empty() ? "nothing before the first point" : absl::StrJoin(keys, ", "));
+      absl::StrCat(keys->empty() ? none : absl::StrJoin(*keys, ", "),
+                   more > 0 ? absl::StrCat(" and ", more, " more") : ""));
 }
 
-absl::Status CheckHasKey(absl::string_view field, const std::string& key,
-                         const std::string& experiment, const std::vector<std::string>& keys) {
-  if (std::binary_search(keys.begin(), keys.end(), key)) return absl::OkStatus();
-  return NoSuchKey(field, key, experiment, keys);
+absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,
+                           const std::string& experiment) {
+  const auto keys = ExperimentKeys(store, experiment);
+  if (!keys.ok()) return keys.status();
+  const bool known = std::binary_search(keys->begin(), keys->end(), key);
+  return known || keys->empty() ? absl::OkStatus() : NoSuchKey(store, field, key, experiment);
 }
 
 void Damages::Add(const absl::Status& status) {

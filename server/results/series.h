@@ -28,13 +28,15 @@ absl::Status CheckKeys(const WantedKeys& wanted);
 // The metric keys of an experiment's runs, sorted.
 absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
                                                         const std::string& experiment);
-// INVALID_ARGUMENT: no run of `experiment` has the key that `field` names; `keys` are those that
-// there are.
-absl::Status NoSuchKey(absl::string_view field, const std::string& key,
-                       const std::string& experiment, const std::vector<std::string>& keys);
-// That error, unless the key is among `keys`, which are sorted.
-absl::Status CheckHasKey(absl::string_view field, const std::string& key,
-                         const std::string& experiment, const std::vector<std::string>& keys);
+// INVALID_ARGUMENT: no run of `experiment` has the key that `field` names. It says which there are:
+// where a label of analyses stands before it, what numbers of these are called, else keys that
+// begin alike, if there are any. Blocks on the store.
+absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std::string& key,
+                       const std::string& experiment);
+// That error if there are points and none of the key: before the first one nothing is known to be
+// wrong. Blocks on the store.
+absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,
+                           const std::string& experiment);
 
 // Stored bytes that turned out to be damaged while the rest of what was asked for is delivered. One
 // thread.

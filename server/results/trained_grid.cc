@@ -11,6 +11,7 @@
 #include "proto/reflect/text.h"
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
+#include "server/results/subjects.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
@@ -197,8 +198,7 @@ absl::Status NoSuchValue(storage::Store* store, const AnalysisMetrics& metrics,
                                AllowedSteps(*steps));
     }
   }
-  const auto keys = ExperimentKeys(store, experiment);
-  return keys.ok() ? NoSuchKey("key", query.key, experiment, *keys) : keys.status();
+  return NoSuchKey(store, "key", query.key, experiment);
 }
 
 report::RunOutcome OutcomeOf(storage::RunState state) {
@@ -368,22 +368,21 @@ class Loader {
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
-    v1::RunSpec spec;
-    if (!spec::ReadStoredRun(run.spec, &spec)) {
-      return absl::DataLossError("the spec of a run can't be read");
-    }
-    if (grid_.cells.empty()) FillBase(spec.spec().training());
+    const auto stored = SpecOf(run);
+    if (!stored.ok()) return stored.status();
+    const v1::BaseSpec& run_spec = stored->spec();
+    if (grid_.cells.empty()) FillBase(run_spec.training());
     labels_ = labels;
-    changed_ = ChangedFrom(grid_.base, spec.spec());
+    changed_ = ChangedFrom(grid_.base, run_spec);
     follows_ = FollowsFor(labels);
     // Where the store has no data sets their names have to do.
-    const v1::TaskSpec& task = spec.spec().task();
+    const v1::TaskSpec& task = run_spec.task();
     const spec::NamedDataset dataset = spec::DatasetOf(task);
     const std::string name = dataset.name == nullptr ? "" : *dataset.name;
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
-    const auto longest = LongestDocument(task.documents().dataset(), spec.spec().model().context());
+    const auto longest = LongestDocument(task.documents().dataset(), run_spec.model().context());
     if (!longest.ok()) return longest.status();
-    scored_ = spec::ScoredData(spec.spec(), data, *longest);
+    scored_ = spec::ScoredData(run_spec, data, *longest);
     // How many batches an evaluation has is no matter to a metric of training.
     if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
     return absl::OkStatus();
@@ -441,11 +440,7 @@ class Loader {
     if (query_.key.empty() && IsOfAnalyses(value_.key)) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
-    const auto keys = ExperimentKeys(store_, grid_.record.id);
-    if (!keys.ok()) return keys.status();
-    // Before the first point nothing is known to be wrong.
-    if (keys->empty()) return absl::OkStatus();
-    return CheckHasKey("key", value_.key, grid_.record.id, *keys);
+    return CheckKnownKey(store_, "key", value_.key, grid_.record.id);
   }
 
   storage::Store* const store_;
@@ -469,27 +464,57 @@ class Loader {
   std::map<std::string, Documents> documents_;  // by data set
 };
 
+// The cells of a grid by their labels and seeds.
+class CellPlaces {
+ public:
+  explicit CellPlaces(const TrainedGrid& grid) {
+    for (size_t i = 0; i < grid.cells.size(); ++i) {
+      const storage::CellRecord& cell = grid.cells[i];
+      places_[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
+    }
+  }
+
+  size_t Of(const report::Comparison& comparison, const report::ComparisonRow& row,
+            const report::SeedRun& run) const {
+    Labels labels;
+    for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
+    for (size_t i = 0; i < run.chosen.size(); ++i) {
+      labels[comparison.tuned_axes[i]] = run.chosen[i];
+    }
+    return places_.at({labels, run.seed});
+  }
+
+ private:
+  using Labels = std::map<std::string, std::string>;
+  std::map<std::pair<Labels, uint32_t>, size_t> places_;
+};
+
 }  // namespace
 
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison) {
-  using Labels = std::map<std::string, std::string>;
-  std::map<std::pair<Labels, uint32_t>, size_t> places;
-  for (size_t i = 0; i < grid.cells.size(); ++i) {
-    const storage::CellRecord& cell = grid.cells[i];
-    places[{Labels(cell.labels.begin(), cell.labels.end()), cell.seed}] = i;
-  }
+  const CellPlaces places(grid);
   std::vector<std::vector<size_t>> rows;
   for (const report::ComparisonRow& row : comparison.rows) {
     std::vector<size_t>& cells = rows.emplace_back();
-    for (const report::SeedRun& run : row.runs) {
-      Labels labels;
-      for (size_t i = 0; i < row.labels.size(); ++i) labels[comparison.row_axes[i]] = row.labels[i];
-      for (size_t i = 0; i < run.chosen.size(); ++i) {
-        labels[comparison.tuned_axes[i]] = run.chosen[i];
+    for (const report::SeedRun& run : row.runs) cells.push_back(places.Of(comparison, row, run));
+  }
+  return rows;
+}
+
+std::vector<std::vector<ChosenRun>> ChosenRuns(const TrainedGrid& grid,
+                                               const report::Comparison& comparison) {
+  const CellPlaces places(grid);
+  std::vector<std::vector<ChosenRun>> rows;
+  for (const report::ComparisonRow& row : comparison.rows) {
+    std::vector<ChosenRun>& chosen = rows.emplace_back();
+    for (const std::vector<report::SeedRun>* runs : {&row.runs, &row.without_value}) {
+      for (const report::SeedRun& run : *runs) {
+        chosen.push_back({run.seed, places.Of(comparison, row, run), run.diverged});
       }
-      cells.push_back(places.at({labels, run.seed}));
     }
+    std::sort(chosen.begin(), chosen.end(),
+              [](const ChosenRun& a, const ChosenRun& b) { return a.seed < b.seed; });
   }
   return rows;
 }

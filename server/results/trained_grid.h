@@ -65,6 +65,16 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison);
 
+// A run that stands for its setting on one seed, whether or not it has what is compared.
+struct ChosenRun {
+  uint32_t seed = 0;
+  size_t cell = 0;
+  bool diverged = false;
+};
+// Likewise all runs of each row, those without a value included, by ascending seed.
+std::vector<std::vector<ChosenRun>> ChosenRuns(const TrainedGrid& grid,
+                                               const report::Comparison& comparison);
+
 // The metric that an experiment's verdict is about, and which values of a key are better: of losses
 // and accuracies that is known, of others only what the spec says.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);

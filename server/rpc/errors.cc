@@ -59,7 +59,7 @@ google::rpc::BadRequest Trimmed(const google::rpc::BadRequest& all, size_t room)
   const int dropped = all.field_violations_size() - kept.field_violations_size();
   if (dropped > 0) {
     kept.add_field_violations()->set_description(
-        absl::StrCat("and ", dropped, " more; validate_only returns all of them"));
+        absl::StrCat("and ", dropped, " more; a dry run (validate_only) says all of them"));
   }
   return kept;
 }

@@ -66,9 +66,7 @@ absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
     const bool is_recorded = std::any_of(recorded->begin(), recorded->end(),
                                          [&](const auto& one) { return one.first == wanted[i]; });
     if (is_recorded || metrics.Has(wanted[i])) continue;
-    const auto keys = results::ExperimentKeys(store, experiment);
-    if (!keys.ok()) return keys.status();
-    return results::NoSuchKey(absl::StrCat("keys[", i, "]"), wanted[i], experiment, *keys);
+    return results::NoSuchKey(store, absl::StrCat("keys[", i, "]"), wanted[i], experiment);
   }
   return absl::OkStatus();
 }

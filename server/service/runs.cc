@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -5,11 +6,15 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/statistics.h"
+#include "server/results/analysis_metrics.h"
+#include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
+#include "server/spec/experiment_analyses.h"
 
 namespace ablate::service {
 namespace {
@@ -28,8 +33,44 @@ absl::Status Get(const Backend& backend, const v1::GetRunRequest& request, v1::R
   return absl::OkStatus();
 }
 
+// The primary metric, where it is a number of an analysis: no run's summaries have it.
+struct PrimaryNumber {
+  std::string key;  // empty: what training recorded is the primary metric
+  results::AnalysisMetrics metrics;
+};
+
+absl::StatusOr<PrimaryNumber> ReadPrimaryNumber(storage::Store* store,
+                                                const std::string& experiment) {
+  PrimaryNumber primary;
+  const auto stored = results::LoadExperiment(store, experiment);
+  if (!stored.ok()) return stored.status();
+  const std::string key = results::PrimaryMetric(stored->spec);
+  const std::string label = key.substr(0, key.find('/'));
+  if (!spec::EntryWithNumbers(stored->spec, label).has_value()) return primary;
+  auto metrics = results::AnalysisMetrics::Load(store, experiment, {key});
+  if (!metrics.ok()) return metrics.status();
+  return PrimaryNumber{key, *std::move(metrics)};
+}
+
+void AddPrimaryNumber(const PrimaryNumber& primary, const std::string& run, v1::RunRow* row) {
+  if (primary.key.empty()) return;
+  const results::Points* const points = primary.metrics.Find(run, primary.key);
+  if (points == nullptr) return;
+  const std::vector<double>& values = points->values;
+  const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+  v1::Summary& summary = *row->add_summaries();
+  summary.set_key(primary.key);
+  summary.set_count(values.size());
+  summary.set_first(values.front());
+  summary.set_last(values.back());
+  summary.set_min(*least);
+  summary.set_max(*largest);
+  summary.set_mean(report::Mean(values).value);
+}
+
 // Rows for `cells` while they fit; returns how many did.
-absl::StatusOr<size_t> AddRows(storage::Store* store, const std::vector<storage::CellRecord>& cells,
+absl::StatusOr<size_t> AddRows(storage::Store* store, const PrimaryNumber& primary,
+                               const std::vector<storage::CellRecord>& cells,
                                v1::ListRunsResponse* response) {
   std::vector<std::string> runs;
   for (const storage::CellRecord& cell : cells) runs.push_back(cell.run);
@@ -38,6 +79,7 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const std::vector<storage:
   rpc::Room room(rpc::kPageBytes);
   for (size_t i = 0; i < cells.size(); ++i) {
     v1::RunRow row = ToRow(cells[i], (*summaries)[i]);
+    AddPrimaryNumber(primary, cells[i].run, &row);
     if (!room.Take(row.ByteSizeLong())) return i;
     *response->add_rows() = std::move(row);
   }
@@ -61,7 +103,9 @@ absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
   if (!cells.ok()) return cells.status();
   const bool more = cells->size() > *size;
   if (more) cells->pop_back();
-  const auto added = AddRows(backend.store, *cells, response);
+  const auto primary = ReadPrimaryNumber(backend.store, *experiment);
+  if (!primary.ok()) return primary.status();
+  const auto added = AddRows(backend.store, *primary, *cells, response);
   if (!added.ok()) return added.status();
   if (more || *added < cells->size()) {
     response->set_next_page_token(rpc::PageToken(list, absl::StrCat(first + *added)));

@@ -20,6 +20,7 @@
 #include "proto/reflect/text.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
+#include "server/spec/analysis_numbers.h"
 #include "server/spec/fingerprint.h"
 #include "text/decimal.h"
 #include "text/utf8.h"
@@ -393,7 +394,7 @@ std::string KindName(const v1::AnalysisKind& analysis) {
   return kind == nullptr ? "" : kind->name();
 }
 
-bool HasNumbers(const v1::AnalysisKind& analysis) { return !analysis.has_capture(); }
+bool HasNumbers(const v1::AnalysisKind& analysis) { return !NumberForms(analysis).empty(); }
 
 bool TakesNoSubject(const v1::AnalysisKind& analysis) {
   return KindNamed(KindName(analysis)).most_subjects == 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/reflect/read.h"
+#include "server/spec/analysis_numbers.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
 #include "server/spec/experiment_analyses.h"
@@ -55,11 +57,22 @@ void CheckWindow(const v1::Window& window, const std::string& path, Problems* pr
   at_least_one(window.has_last(), window.last(), "last");
 }
 
+// A metric that training records, or a number of an analysis that the spec asks for.
+void CheckPrimary(const v1::ExperimentSpec& spec, Problems* problems) {
+  const std::string& primary = spec.report().primary();
+  const size_t slash = std::min(primary.find('/'), primary.size());
+  const auto entry = EntryWithNumbers(spec, primary.substr(0, slash));
+  if (!entry.has_value()) return CheckMetric("report.primary", primary, problems);
+  const std::string number = primary.substr(std::min(slash + 1, primary.size()));
+  const auto complaint = NumberComplaint(entry->analysis, entry->label, number);
+  if (complaint.has_value()) {
+    problems->Add("report.primary", primary, complaint->first, complaint->second);
+  }
+}
+
 void CheckReport(const v1::ExperimentSpec& spec, Problems* problems) {
   const v1::ReportSpec& report = spec.report();
-  if (report.has_primary() && !IsOfAnalysis(spec, report.primary())) {
-    CheckMetric("report.primary", report.primary(), problems);
-  }
+  if (report.has_primary()) CheckPrimary(spec, problems);
   if (report.has_smooth() && (report.smooth() < 1 || report.smooth() > 100'000)) {
     problems->Add("report.smooth", absl::StrCat(report.smooth()),
                   absl::StrCat(report.smooth(), " is out of range"), "1 to 100,000");

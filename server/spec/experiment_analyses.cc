@@ -295,14 +295,13 @@ bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config) {
   return options.has_value() && ProblemsOf(resolved, *options, {"", &config}, &most).empty();
 }
 
-bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key) {
-  const size_t slash = key.find('/');
-  if (slash == absl::string_view::npos || slash + 1 == key.size()) return false;
-  const std::vector<AskedAnalysis> asked = AskedAnalyses(spec);
-  return std::any_of(asked.begin(), asked.end(), [&](const AskedAnalysis& analysis) {
-    return analysis.label == key.substr(0, slash) && HasNumbers(analysis.analysis) &&
-           !TakesNoSubject(analysis.analysis);
-  });
+std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,
+                                              absl::string_view label) {
+  for (AskedAnalysis& entry : AskedAnalyses(spec)) {
+    const bool of_runs = HasNumbers(entry.analysis) && !TakesNoSubject(entry.analysis);
+    if (entry.label == label && of_runs) return std::move(entry);
+  }
+  return std::nullopt;
 }
 
 }  // namespace ablate::spec

@@ -71,8 +71,9 @@ std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked);
 void AddProblemsOf(const AskedAnalysis& asked, const std::string& setting, Problems found,
                    Problems* problems);
 
-// Whether `key` is LABEL/NUMBER of one of the entries whose numbers runs have.
-bool IsOfAnalysis(const v1::ExperimentSpec& spec, absl::string_view key);
+// The entry of this label, whose numbers runs have as LABEL/NUMBER; nothing if there is none.
+std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,
+                                              absl::string_view label);
 
 }  // namespace ablate::spec
 

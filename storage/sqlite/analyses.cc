@@ -352,6 +352,8 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(absl::stri
     Statement row(db,
                   "SELECT DISTINCT analysis FROM cells "
                   "JOIN analysis_subjects ON analysis_subjects.run = cells.run "
+                  "WHERE experiment = ?3 AND analysis < ?1 "
+                  "UNION SELECT analysis FROM experiment_analyses "
                   "WHERE experiment = ?3 AND analysis < ?1 ORDER BY analysis DESC LIMIT ?2",
                   *end, limit, *found);
     return ReadAnalyses(db, row);

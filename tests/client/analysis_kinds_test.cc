@@ -46,6 +46,9 @@ TEST(AnalysisOptionsTextTest, SaysTypeRangeDefaultAndMeaning) {
   EXPECT_THAT(AnalysisOptionsText(Row("cka")), HasSubstr("list of text; at most 500\n"));
   EXPECT_THAT(AnalysisOptionsText(Row("weights")), HasSubstr("true or false [false]\n"));
   EXPECT_THAT(AnalysisOptionsText(Row("gradient_alignment")), HasSubstr("It has no options.\n"));
+  EXPECT_THAT(AnalysisOptionsText(Row("gradient_alignment")),
+              HasSubstr("LABEL/NUMBER:\n  cosine, cosine/{part}\n    of the gradient"));
+  EXPECT_THAT(AnalysisOptionsText(Row("capture")), HasSubstr("It has no numbers, only arrays.\n"));
 }
 
 TEST(FindAnalysisKindTest, SaysWhichThereAre) {

@@ -153,6 +153,10 @@ TEST_F(AnalysesTest, AreMadeWhereTheFileAsksForThem) {
   ASSERT_EQ(server_.Ablate({"report", id, "-o", page}).exit_code, 0);
   EXPECT_THAT(ReadFile(page), HasSubstr("ranks (spectrum)"));
   EXPECT_THAT(ReadFile(page), HasSubstr("4 of 4 analyses were made."));
+  EXPECT_THAT(ReadFile(page),
+              HasSubstr("Read: at most 20,000 held-out tokens. Set: site embedding."));
+  EXPECT_THAT(ReadFile(page), HasSubstr("It has 3 further numbers: ablate metrics "));
+  EXPECT_THAT(ReadFile(page), HasSubstr("too few tokens"));
 }
 
 }  // namespace

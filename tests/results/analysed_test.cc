@@ -72,8 +72,9 @@ class LabelledResultsTest : public ::testing::Test {
              Array("alphas", {"alpha"}, {3}, {-1, 0, 1})});
   }
 
-  ComparedGrid Compared() {
+  ComparedGrid Compared(const std::string& key = "") {
     v1::CompareRequest request;
+    request.set_key(key);
     request.set_experiment(absl::StrCat("experiments/", grid_.experiment()));
     auto compared = CompareGrid(grid_.store(), request, {kNever, 0}, AnalysisNumbers::kAll);
     EXPECT_TRUE(compared.ok()) << compared.status();
@@ -122,6 +123,23 @@ TEST_F(LabelledResultsTest, AreReadOfConvergedRuns) {
   EXPECT_EQ(figure::OptionOf(*analysed, "direction"), "filter");
   EXPECT_EQ(analysed->inputs, "at most 2,000 held-out tokens");
   EXPECT_THAT(Draw("landscape", "sharp", 10)->csv, HasSubstr("sharp,pre,,,1,2,"));
+}
+
+TEST_F(LabelledResultsTest, AreReadOfRunsWithoutTheComparedNumber) {
+  Train();
+  Landscape("pre-s1", "sharp", 3);
+  Landscape("pre-s2", "sharp", 5);
+  Analyse("pre-s2", "spectrum", "spectrum {}", {{"stable_rank", 4}}, {});
+  const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
+  ASSERT_TRUE(results.ok()) << results.status();
+  const ComparedGrid compared = Compared("spectrum/stable_rank");
+  ASSERT_THAT(compared.comparison.rows[0].runs, SizeIs(1));
+  const auto analysed =
+      results->Read(compared, *figure::FindKind("landscape"), "sharp", std::nullopt, kNever);
+  ASSERT_TRUE(analysed.ok()) << analysed.status();
+  ASSERT_THAT(analysed->settings[0].seeds, SizeIs(2));
+  EXPECT_EQ(analysed->settings[0].seeds[0].seed, 1u);
+  EXPECT_EQ(analysed->settings[0].converged, 2u);
 }
 
 TEST_F(LabelledResultsTest, AreTheLowestSeedsWhereOneIsDrawn) {
@@ -250,7 +268,9 @@ TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
   EXPECT_THAT(jacobian->csv, HasSubstr("jacobian/r_mean/block.0.attention_norm,pre,10,1,1,0.25,"));
   EXPECT_THAT(Error("depth", "flow/slope"),
               AllOf(HasSubstr("key: no run that converged has metrics by block of \"flow/slope\""),
-                    HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm")));
+                    HasSubstr("allowed: flow/gradient")));
+  EXPECT_THAT(Error("depth", "slope"),
+              HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm"));
 }
 
 }  // namespace

@@ -71,8 +71,9 @@ TEST(ToGrpcTest, DropsSurplusProblemsAndSaysHowMany) {
   const google::rpc::BadRequest request = BadRequestOf(status);
   const int kept = request.field_violations_size() - 1;
   EXPECT_GT(kept, 5);
-  EXPECT_EQ(request.field_violations(kept).description(),
-            "and " + std::to_string(500 - kept) + " more; validate_only returns all of them");
+  EXPECT_EQ(
+      request.field_violations(kept).description(),
+      "and " + std::to_string(500 - kept) + " more; a dry run (validate_only) says all of them");
   EXPECT_EQ(status.error_message().substr(0, 14), "500 problems: ");
 }
 

@@ -38,7 +38,7 @@ class ExperimentAnalysesTest : public AnalysisTest {
   }
   static v1::Analysis Ranks(double rank) {
     v1::Analysis result;
-    (*result.mutable_numbers())["rank"].set_value(rank);
+    (*result.mutable_numbers())["stable_rank"].set_value(rank);
     return result;
   }
   // Waits until the experiment says so.
@@ -82,9 +82,10 @@ TEST_F(ExperimentAnalysesTest, AreMadeOfEveryRunOnceAllHaveEnded) {
   EXPECT_EQ(ended.state(), v1::ExperimentState::ENDED);
   EXPECT_EQ(ended.analyses().done(), 3u);
   EXPECT_EQ(ended.analyses().failure(), "");
+  EXPECT_EQ(List(experiment).size(), 3u) << "the one of no run, too";
   v1::QueryMetricsRequest query;
   query.set_experiment(experiment);
-  query.add_keys("spectrum/rank");
+  query.add_keys("spectrum/stable_rank");
   EXPECT_EQ(Query(query).size(), 2u);
 }
 
@@ -151,7 +152,7 @@ TEST_F(ExperimentAnalysesTest, LeaveModelsOutThatHaveNoUseForThem) {
 TEST_F(ExperimentAnalysesTest, MayBePrimaryBeforeTheyAreMade) {
   const auto worker = MakeWorker();
   v1::ExperimentSpec spec = Asking("analyses { spectrum {} }", 20);
-  spec.mutable_report()->set_primary("spectrum/rank");
+  spec.mutable_report()->set_primary("spectrum/stable_rank");
   const std::string experiment = Create(spec).experiment().name();
   Train(worker.get(), {1, 2}, 20);
   const auto compare = [&] {
@@ -168,6 +169,37 @@ TEST_F(ExperimentAnalysesTest, MayBePrimaryBeforeTheyAreMade) {
   for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
   AwaitEnd(experiment);
   EXPECT_EQ(compare().rows(0).n(), 1u);
+  std::vector<double> last;
+  for (const v1::RunRow& row : Rows(experiment)) {
+    for (const v1::Summary& summary : row.summaries()) {
+      if (summary.key() == "spectrum/stable_rank") last.push_back(summary.last());
+    }
+  }
+  EXPECT_THAT(last, UnorderedElementsAre(0, 1)) << "runs are listed with their primary number";
+}
+
+TEST_F(ExperimentAnalysesTest, SayWhichNumbersThereAre) {
+  const auto worker = MakeWorker();
+  const std::string experiment =
+      Create(Asking("analyses { name: 'ranks' spectrum {} }", 20)).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  Context context;
+  v1::CompareRequest request;
+  request.set_experiment(experiment);
+  v1::Comparison comparison;
+  const auto refusal = [&](const std::string& key) {
+    Context one;
+    request.set_key(key);
+    return metrics_->Compare(&one, request, &comparison).error_message();
+  };
+  EXPECT_THAT(refusal("ranks/nonsense"), HasSubstr("key: \"ranks/nonsense\" is no number of "
+                                                   "spectrum; allowed: ranks/ and one of "));
+  EXPECT_THAT(refusal("ranks/isoscore"),
+              HasSubstr("allowed: nothing before an analysis of ranks has given"));
+  const auto analyst = MakeAnalyst();
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  AwaitEnd(experiment);
+  EXPECT_THAT(refusal("ranks/isoscore"), testing::EndsWith("allowed: ranks/stable_rank"));
 }
 
 TEST_F(ExperimentAnalysesTest, EndAtOnceWhereNoRunConverged) {

@@ -48,13 +48,12 @@ TEST(ExperimentAnalysesTest, AreRequestsWithTheirDefaults) {
 
 TEST(ExperimentAnalysesTest, MayBePrimary) {
   const v1::ExperimentSpec spec = FromText("analyses { name: 'ranks' spectrum {} }");
-  EXPECT_TRUE(IsOfAnalysis(spec, "ranks/participation_ratio"));
-  EXPECT_FALSE(IsOfAnalysis(spec, "ranks"));
-  EXPECT_FALSE(IsOfAnalysis(spec, "ranks/"));
-  EXPECT_FALSE(IsOfAnalysis(spec, "spectrum/participation_ratio"));
-  EXPECT_FALSE(IsOfAnalysis(FromText("analyses { norm_response {} }"), "norm_response/mean"))
+  EXPECT_TRUE(EntryWithNumbers(spec, "ranks").has_value());
+  EXPECT_FALSE(EntryWithNumbers(spec, "spectrum").has_value());
+  EXPECT_FALSE(EntryWithNumbers(spec, "").has_value());
+  EXPECT_FALSE(EntryWithNumbers(FromText("analyses { norm_response {} }"), "norm_response"))
       << "it is of no run";
-  EXPECT_FALSE(IsOfAnalysis(FromText("analyses { capture {} }"), "capture/x")) << "it has none";
+  EXPECT_FALSE(EntryWithNumbers(FromText("analyses { capture {} }"), "capture")) << "it has none";
   v1::ExperimentSpec small = SmallSpec();
   small.MergeFrom(spec);
   small.mutable_report()->set_primary("ranks/stable_rank");

@@ -112,6 +112,21 @@ std::vector<PickedRun> RunsOf(const GridRow& row, const std::vector<std::optiona
   return runs;
 }
 
+// The chosen runs that are done and have no value.
+std::vector<SeedRun> WithoutValue(const ComparisonInput& input, const CellGrid& grid,
+                                  const GridRow& row,
+                                  const std::vector<std::optional<size_t>>& picks) {
+  std::vector<SeedRun> runs;
+  for (size_t i = 0; i < row.seeds.size(); ++i) {
+    if (!picks[i].has_value()) continue;
+    const Cell* cell = row.cells[*picks[i] * row.seeds.size() + i];
+    if (cell == nullptr || cell->outcome != RunOutcome::kDone || cell->value.has_value()) continue;
+    runs.push_back({row.seeds[i], std::numeric_limits<double>::quiet_NaN(), false,
+                    LabelsAt(input, grid.tuned_axes, row.candidates[*picks[i]])});
+  }
+  return runs;
+}
+
 // What the runs say on their own: fields up to `own`, `mean` and `interval` equal to it, and costs.
 // `labels` of the candidates' tuned axes are filled into runs and `chosen`.
 ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, const GridRow& row,
@@ -128,6 +143,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
          LabelsAt(input, grid.tuned_axes, row.candidates[run.candidate])});
     if (!diverged) values.push_back(run.trial.value);
   }
+  result.without_value = WithoutValue(input, grid, row, picks);
   result.n = runs.size();
   result.diverged = runs.size() - values.size();
   result.own = Summarize(values);

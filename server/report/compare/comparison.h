@@ -122,12 +122,15 @@ struct ComparisonRow {
   bool is_baseline = false;
 
   std::vector<SeedRun> runs;  // with a result, ascending seeds
-  size_t n = 0;               // runs with a result
-  size_t diverged = 0;        // of them
-  size_t cells = 0;           // of the grid, tuned ones not chosen included
-  size_t missing = 0;         // cells without a result, likewise
-  size_t failed = 0;          // cells whose run failed, likewise
-  size_t unfinished = 0;      // of the missing: cells whose run has not ended
+  // Chosen ones that ended well but have no value, with NaN for it, ascending seeds: what else they
+  // gave can be shown.
+  std::vector<SeedRun> without_value;
+  size_t n = 0;           // runs with a result
+  size_t diverged = 0;    // of them
+  size_t cells = 0;       // of the grid, tuned ones not chosen included
+  size_t missing = 0;     // cells without a result, likewise
+  size_t failed = 0;      // cells whose run failed, likewise
+  size_t unfinished = 0;  // of the missing: cells whose run has not ended
   Withheld withheld = Withheld::kNo;
   // Dotted paths at which what is scored differs between the runs of this row and its baseline.
   std::vector<std::string> scored_differently;

@@ -427,6 +427,23 @@ bool AnyInterval(const Input& input) {
                      [](const ReducedSetting& s) { return s.panels[0].converged > 1; });
 }
 
+std::string AnalysedFootnote(const Input& input, std::vector<std::string> sentences) {
+  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed))) {
+    sentences.push_back(std::move(text));
+  }
+  const bool many = input.settings.size() > kMaxInOnePanel;
+  return absl::StrCat(many ? MultiplesText(*input.comparison) : "", absl::StrJoin(sentences, "; "));
+}
+
+void AddMeanRows(const std::string& label, const std::string& setting, const ReducedCurve& curve,
+                 std::string* csv) {
+  for (size_t i = 0; i < curve.x.size(); ++i) {
+    AddCsvRow({label, setting, "", "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
+               CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
+              csv);
+  }
+}
+
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
                                   const CurveWords& words) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, input.width);

@@ -39,6 +39,15 @@ std::string SeedsText(const Input& input);
 // Whether some setting's mean has an interval.
 bool AnyInterval(const Input& input);
 
+// What is said below curves of an analysis: these sentences and which runs are left out, and before
+// them what its colours mean where there are small multiples.
+std::string AnalysedFootnote(const Input& input, std::vector<std::string> sentences);
+
+// A setting's mean and its interval as rows of a figure of an analysis: label, setting, no step and
+// no seed, x, mean, low, high.
+void AddMeanRows(const std::string& label, const std::string& setting, const ReducedCurve& curve,
+                 std::string* csv);
+
 // Only the picture, without a title, of whatever the curves of `input.settings` are over.
 // INVALID_ARGUMENT as DrawCurves.
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,

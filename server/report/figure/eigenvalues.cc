@@ -85,11 +85,7 @@ std::string SpectraFootnote(const Input& drawn, const Spectra& spectra) {
     sentences.push_back(absl::StrCat(report::Counted(spectra.small, "share"), " below ",
                                      ShortNumber(kLeastShare), " not drawn"));
   }
-  for (std::string& text : LeftOutTexts(LeftOutOf(drawn.analysed))) {
-    sentences.push_back(std::move(text));
-  }
-  const bool many = drawn.settings.size() > kMaxInOnePanel;
-  return absl::StrCat(many ? MultiplesText(*drawn.comparison) : "", absl::StrJoin(sentences, "; "));
+  return AnalysedFootnote(drawn, std::move(sentences));
 }
 
 // Means without a seed, seeds' shares without an interval.
@@ -98,13 +94,8 @@ std::string SpectraCsv(const Input& input, const Spectra& spectra) {
   const std::string label = CsvText(input.key);
   for (size_t s = 0; s < spectra.settings.size(); ++s) {
     const AnalysedSetting& setting = input.analysed.settings[s];
-    const ReducedCurve& curve = spectra.settings[s].panels[0];
     const std::string name = CsvText(setting.label);
-    for (size_t i = 0; i < curve.x.size(); ++i) {
-      AddCsvRow({label, name, "", "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
-                 CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
-                &csv);
-    }
+    AddMeanRows(label, name, spectra.settings[s].panels[0], &csv);
     for (const AnalysedSeed& seed : setting.seeds) {
       const std::vector<double> shares = SharesOf(seed);
       for (size_t i = 0; i < shares.size(); ++i) {

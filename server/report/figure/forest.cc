@@ -38,7 +38,8 @@ std::vector<double> Differences(const ComparisonRow& row, const ComparisonRow& b
   return differences;
 }
 
-DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t style) {
+// `wins` are said only where one direction is better.
+DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t style, bool wins) {
   DotRow dots;
   dots.label = row.label;
   dots.style = StyleOf(style);
@@ -51,8 +52,12 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t sty
   const std::string n = pairs.converged == pairs.all
                             ? absl::StrCat(pairs.all)
                             : absl::StrCat(pairs.converged, " of ", pairs.all);
-  dots.columns = {n, absl::StrCat(pairs.wins, "/", pairs.all)};
-  dots.short_remark = absl::StrCat("n = ", n, ", wins ", pairs.wins);
+  dots.columns = {n};
+  dots.short_remark = absl::StrCat("n = ", n);
+  if (wins) {
+    dots.columns.push_back(absl::StrCat(pairs.wins, "/", pairs.all));
+    absl::StrAppend(&dots.short_remark, ", wins ", pairs.wins);
+  }
   if (!row.in_family()) {
     dots.remark = absl::StrCat("(", kScoredOnOtherData, ")");
     dots.short_remark = absl::StrCat("n = ", n, " ", dots.remark);
@@ -94,13 +99,13 @@ std::vector<Source> SourcesOf(const Comparison& comparison) {
 
 // Rows of a source compared with the baseline at `index`.
 DotGroup GroupOf(const Source& source, size_t index, bool several,
-                 const std::map<std::string, size_t>& styles) {
+                 const std::map<std::string, size_t>& styles, bool wins) {
   const ComparisonRow& baseline = (*source.rows)[index];
   DotGroup group;
   group.title = TitleOf(source.tuning, baseline.label, several);
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared() || *row.baseline != index) continue;
-    group.rows.push_back(RowOf(row, baseline, styles.at(row.label)));
+    group.rows.push_back(RowOf(row, baseline, styles.at(row.label), wins));
   }
   return group;
 }
@@ -118,17 +123,18 @@ std::string VerdictName(const Comparison& comparison, const Source& source,
 void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {
   const std::string ended = absl::StrCat(comparison.ended);
   const std::string planned = absl::StrCat(comparison.planned);
+  const bool neither = comparison.better == report::Better::kNeither;
   const std::string group = CsvText(source.tuning);
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared()) continue;
     const ComparisonRow& baseline = (*source.rows)[*row.baseline];
     const std::string verdict = VerdictName(comparison, source, row);
     const report::PairedStatistics& d = row.difference;
-    AddCsvRow(
-        {group, CsvText(row.label), CsvText(baseline.label), "", CsvNumber(d.mean.value),
-         CsvNumber(d.interval.low), CsvNumber(d.interval.high), absl::StrCat(row.pairs.converged),
-         absl::StrCat(row.pairs.all), absl::StrCat(row.pairs.wins), ended, planned, verdict},
-        csv);
+    AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), "", CsvNumber(d.mean.value),
+               CsvNumber(d.interval.low), CsvNumber(d.interval.high),
+               absl::StrCat(row.pairs.converged), absl::StrCat(row.pairs.all),
+               neither ? "" : absl::StrCat(row.pairs.wins), ended, planned, verdict},
+              csv);
     for (const report::SeedRun& run : row.runs) {
       for (const report::SeedRun& other : baseline.runs) {
         if (other.seed != run.seed || run.diverged || other.diverged) continue;
@@ -147,7 +153,8 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
   dots->below = neither ? "← lower" : lower ? "← better" : "← worse";
   dots->above = neither ? "higher →" : lower ? "worse →" : "better →";
   dots->value_title = "mean [95 % interval]";
-  dots->column_titles = {"n", neither ? "lower" : "wins"};
+  dots->column_titles = {"n"};
+  if (!neither) dots->column_titles.emplace_back("wins");
   const MetricName name = NameOf(comparison.key);
   const std::string against = baselines.size() == 1 ? absl::StrCat(" vs ", *baselines.begin()) : "";
   const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");
@@ -169,13 +176,14 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) baselines.insert(comparison.rows[*row.baseline].label);
   }
+  const bool wins = comparison.better != report::Better::kNeither;
   DotPlot dots;
   Drawing drawing;
   drawing.csv =
       "group,setting,baseline,seed,difference,low,high,n,pairs,wins,ended,planned,verdict\n";
   for (const Source& source : SourcesOf(comparison)) {
     for (size_t i = 0; i < source.rows->size(); ++i) {
-      DotGroup group = GroupOf(source, i, baselines.size() > 1, styles);
+      DotGroup group = GroupOf(source, i, baselines.size() > 1, styles, wins);
       if (!group.rows.empty()) dots.groups.push_back(std::move(group));
     }
     AddCsv(comparison, source, &drawing.csv);

@@ -88,11 +88,7 @@ std::string LinesFootnote(const Input& drawn, const Lines& lines) {
     sentences.push_back(absl::StrCat(report::Counted(lines.holes, "point"),
                                      " not finite, where a mean is interrupted"));
   }
-  for (std::string& text : LeftOutTexts(LeftOutOf(drawn.analysed))) {
-    sentences.push_back(std::move(text));
-  }
-  const bool many = drawn.settings.size() > kMaxInOnePanel;
-  return absl::StrCat(many ? MultiplesText(*drawn.comparison) : "", absl::StrJoin(sentences, "; "));
+  return AnalysedFootnote(drawn, std::move(sentences));
 }
 
 // Means without a seed, seeds' curves without an interval.
@@ -101,13 +97,8 @@ std::string LinesCsv(const Input& input, const Lines& lines) {
   const std::string label = CsvText(input.key);
   for (size_t s = 0; s < lines.settings.size(); ++s) {
     const AnalysedSetting& setting = input.analysed.settings[s];
-    const ReducedCurve& curve = lines.settings[s].panels[0];
     const std::string name = CsvText(setting.label);
-    for (size_t i = 0; i < curve.x.size(); ++i) {
-      AddCsvRow({label, name, "", "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
-                 CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
-                &csv);
-    }
+    AddMeanRows(label, name, lines.settings[s].panels[0], &csv);
     for (const AnalysedSeed& seed : setting.seeds) {
       size_t holes = 0;
       const std::vector<double> rise = RiseOf(seed, &holes);

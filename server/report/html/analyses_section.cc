@@ -43,15 +43,17 @@ void OwnNumbers(const AnalysisTable& table, Markup* out) {
   out->Open("thead");
   HeadRow({"number", "value"}, out);
   out->Close().Open("tbody");
-  for (const auto& [name, value] : table.own) {
-    out->Open("tr").Element("th", {{"scope", "row"}}, name);
-    WriteCell(value.has_value() ? NumberCell({*value, report::Undefined::kNo}) : TableCell(), out);
+  for (const AnalysisTable::OwnNumber& number : table.own) {
+    out->Open("tr").Element("th", {{"scope", "row"}}, number.name);
+    WriteCell(number.value.has_value() ? NumberCell({*number.value, report::Undefined::kNo})
+                                       : TableCell{"", number.undefined},
+              out);
     out->Close();
   }
   out->Close().Close().Close();
 }
 
-std::string StateText(const AnalysisTable& table) {
+std::string StateText(const AnalysisTable& table, const std::string& experiment) {
   if (table.asked == 0) {
     return absl::StrCat("None was made",
                         table.failure.empty()
@@ -64,10 +66,9 @@ std::string StateText(const AnalysisTable& table) {
                    table.asked == 1 ? " analysis was made." : " analyses were made.");
   if (!table.failure.empty()) absl::StrAppend(&state, " The first that failed: ", table.failure);
   if (table.left_out > 0) {
-    absl::StrAppend(
-        &state, " ", text::Grouped(table.left_out),
-        table.left_out == 1 ? " further number is a metric" : " further numbers are metrics",
-        " called ", table.label, "/….");
+    absl::StrAppend(&state, " It has ", text::Grouped(table.left_out),
+                    table.left_out == 1 ? " further number" : " further numbers",
+                    ": ablate metrics ", experiment, " shows all, as ", table.label, "/….");
   }
   return state;
 }
@@ -80,7 +81,8 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
   for (const AnalysisTable& table : experiment.analyses) {
     const bool named = table.label != table.kind;
     Subheading(place, named ? absl::StrCat(table.label, " (", table.kind, ")") : table.label, out);
-    out->Element("p", StateText(table));
+    if (!table.how.empty()) out->Element("p", table.how);
+    out->Element("p", StateText(table, experiment.id));
     if (!table.own.empty()) OwnNumbers(table, out);
     if (!table.lines.empty()) NumbersTable(table, out);
   }

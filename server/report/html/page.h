@@ -67,14 +67,20 @@ struct AnalysisTable {
     uint32_t step = 0;
     std::vector<Entry> entries;  // one a number
   };
+  // Of an analysis that is of no run.
+  struct OwnNumber {
+    std::string name;
+    std::optional<double> value;
+    std::string undefined;  // why it has none
+  };
   std::string label, kind;
+  std::string how;             // sentences: what it reads, and what is no default; "" if neither
   size_t asked = 0, done = 0;  // analyses
   std::string failure;         // of one that failed, or why none was asked for; or ""
   std::vector<std::string> numbers;
   size_t left_out = 0;  // numbers that have no column
   std::vector<Line> lines;
-  // Of an analysis that is of no run: its numbers, none where undefined.
-  std::vector<std::pair<std::string, std::optional<double>>> own;
+  std::vector<OwnNumber> own;
 };
 
 struct DataSet {

@@ -165,6 +165,8 @@ TEST_F(AnalyzeTest, PassesEveryOptionOn) {
   EXPECT_EQ(requests_[0].subjects(0).step(), 100);
   EXPECT_EQ(requests_[0].inputs().tokens(), 5000u);
   EXPECT_EQ(requests_[0].seed(), 7u);
+  EXPECT_EQ(Run({"analyze", "spectrum", "runs/r", "--at", "-1"}).code, kSuccess);
+  EXPECT_EQ(requests_.back().subjects(0).step(), -1);
   EXPECT_EQ(Run({"analyze", "attention", "runs/r", "--prompt", "an"}).code, kSuccess);
   EXPECT_EQ(requests_.back().inputs().prompt(), "an");
   EXPECT_FALSE(requests_.back().inputs().has_documents());
@@ -414,7 +416,8 @@ TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
            {{"spectra", "small"}, "did you mean spectrum?"},
            {{"spectrum"}, "EXP, EXP/CELL or runs/ID is required"},
            {{"spectrum", "a", "--set", "sit=x"}, "--set sit: "},
-           {{"spectrum", "a", "--at", "3000000000"}, "--at is at most 2147483647"},
+           {{"spectrum", "a", "--at", "3000000000"}, "is not a step from 0 on, or -1 for the last"},
+           {{"spectrum", "a", "--at", "-2"}, "--at: \"-2\" is not a step"},
            {{"norm_response", "--at", "5"}, "it has no checkpoint for --at"},
            {{"norm_response", "--label", "x"}, "--label no experiment"},
            {{"spectrum", "a", "--tokens", "5", "--prompt", "an"}, "not with --prompt"},

@@ -2,6 +2,7 @@
 #include "client/output/experiment_text.h"
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
@@ -120,6 +121,14 @@ TEST(HeadlineTest, CountsExcludedReusedAndSharedCells) {
   EXPECT_EQ(Headline(response),
             "names-norm-7f3k   3 placement × 2 lr × 12 seeds − 12 excluded = 60 cells, 59 runs as "
             "equal cells run once (50 reused)   about 6 s, 40 MB (a guess)");
+}
+
+TEST(HeadlineTest, SaysHowManyAnalysesFollow) {
+  v1::CreateExperimentResponse response = Grid(72);
+  response.set_analyses(1);
+  EXPECT_THAT(Headline(response), testing::HasSubstr(", at most 1 analysis   "));
+  response.set_analyses(1200);
+  EXPECT_THAT(Headline(response), testing::HasSubstr(", at most 1,200 analyses   "));
 }
 
 TEST(HeadlineTest, CountsCellsThatAreNotInTheAnswer) {

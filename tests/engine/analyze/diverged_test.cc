@@ -9,35 +9,13 @@
 #include <vector>
 
 #include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/every_kind.h"
 #include "tests/engine/analyze/small_models.h"
 
 namespace ablate::engine {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// One of each kind, small.
-std::vector<AnalysisOptions> EveryKind() {
-  LossLandscapeOptions landscape;
-  landscape.directions = 1;
-  landscape.points = 3;
-  return {SpectrumOptions{},
-          CkaOptions{},
-          CkaOptions{{}, CkaEstimator::kBiased},
-          ActivationsOptions{{}, true},
-          WeightsOptions{true},
-          CaptureOptions{{"block.0.output"}},
-          landscape,
-          HessianOptions{1, 3, 2, 2},
-          GradientFlowOptions{},
-          GradientAlignmentOptions{},
-          NormJacobianOptions{},
-          NormStatisticsOptions{{1}},
-          NormResponseOptions{},
-          AttentionOptions{},
-          RemoveOptions{RemovedPart::kHead},
-          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero}};
-}
 
 // The subject with parameters, and buffers, that `change` has changed.
 template <typename Change>

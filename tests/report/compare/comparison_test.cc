@@ -406,6 +406,8 @@ TEST(CompareTest, ChoosesByAnotherMetricAndMissesNothingElsewhere) {
   const Comparison without = *Compare(input);
   EXPECT_EQ(without.rows[0].missing, 1u) << "the chosen run of seed 3";
   EXPECT_EQ(missing(without), 1);
+  ASSERT_EQ(without.rows[0].without_value.size(), 1u);
+  EXPECT_EQ(without.rows[0].without_value[0].seed, 3u);
 }
 
 TEST(CompareTest, ChangedPathsLeaveTunedValuesOut) {

@@ -23,6 +23,7 @@ namespace {
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr double kWidths[] = {3.25, 6.75};
@@ -302,13 +303,21 @@ TEST(ForestTest, PointsToNothingBetterWhereNeitherIs) {
   grid.better = report::Better::kNeither;
   const auto comparison = report::Compare(grid);
   const Kind& kind = *FindKind("forest");
-  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, 6.75));
-  ASSERT_TRUE(drawing.ok()) << drawing.status();
-  std::set<std::string> texts;
-  for (const Text& text : drawing->figure.texts) texts.insert(text.text);
-  EXPECT_EQ(texts.count("← lower"), 1u);
-  EXPECT_EQ(texts.count("higher →"), 1u);
-  EXPECT_EQ(texts.count("wins"), 0u);
+  for (const double width : kWidths) {
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, width));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    std::set<std::string> texts;
+    for (const Text& text : drawing->figure.texts) {
+      EXPECT_THAT(text.text, Not(HasSubstr("wins")));
+      texts.insert(text.text);
+    }
+    if (width > 5) {  // a column has no room for these
+      EXPECT_EQ(texts.count("← lower"), 1u);
+      EXPECT_EQ(texts.count("higher →"), 1u);
+    }
+    EXPECT_EQ(texts.count("3/3") + texts.count("0/3"), 0u);
+    EXPECT_THAT(drawing->csv, HasSubstr(",3,3,,6,6,"));
+  }
 }
 
 TEST(SmallMultiplesTest, CallNothingTheBaselineWhereThereAreSeveral) {

@@ -1,0 +1,36 @@
+// Options of every kind of analysis, for what holds of all kinds.
+#ifndef ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_
+#define ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_
+
+#include <vector>
+
+#include "server/engine/analysis.h"
+
+namespace ablate::engine {
+
+// One of each kind at least, small.
+inline std::vector<AnalysisOptions> EveryKind() {
+  LossLandscapeOptions landscape;
+  landscape.directions = 1;
+  landscape.points = 3;
+  return {SpectrumOptions{},
+          CkaOptions{},
+          CkaOptions{{}, CkaEstimator::kBiased},
+          ActivationsOptions{{}, true},
+          WeightsOptions{true},
+          CaptureOptions{{"block.0.output"}},
+          landscape,
+          HessianOptions{1, 3, 2, 2},
+          GradientFlowOptions{},
+          GradientAlignmentOptions{},
+          NormJacobianOptions{},
+          NormStatisticsOptions{{1}},
+          NormResponseOptions{},
+          AttentionOptions{},
+          RemoveOptions{RemovedPart::kHead},
+          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero}};
+}
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_

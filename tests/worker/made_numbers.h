@@ -1,0 +1,17 @@
+// What numbers of analyses are really called, apart from who knows messages: no file sees torch's
+// and protobuf's headers.
+#ifndef ABLATE_TESTS_WORKER_MADE_NUMBERS_H_
+#define ABLATE_TESTS_WORKER_MADE_NUMBERS_H_
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace ablate::engine {
+
+// Names by kind, of every kind: of models with many settings, and of several at once.
+std::map<std::string, std::set<std::string>> MadeNumbers();
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_WORKER_MADE_NUMBERS_H_
