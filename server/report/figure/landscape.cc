@@ -13,6 +13,7 @@
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
+#include "server/report/figure/contours.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/kinds.h"
@@ -235,12 +236,31 @@ ColorScale LossScale(const std::vector<Plane>& planes) {
   return scale;
 }
 
+constexpr int kContours = 9;  // they divide the scale into as many parts and one
+
+// Lines of equal loss, the same losses in every panel, behind what is over the cells already.
+void AddContours(const Plane& plane, const ColorScale& scale, MapPanel* panel) {
+  const Axis& axis = scale.axis;
+  const ValueGrid grid{plane.seed->places, plane.seed->places, panel->values};
+  std::vector<Layer> contours;
+  for (int i = 1; i <= kContours; ++i) {
+    const double share = static_cast<double>(i) / (kContours + 1);
+    Strokes contour = ContourAt(grid, axis.log ? axis.low * std::pow(axis.high / axis.low, share)
+                                               : axis.low + share * (axis.high - axis.low));
+    contour.color = share > kBright ? kInk : kWhite;
+    contour.width = 0.35;
+    if (!contour.x.empty()) contours.emplace_back(std::move(contour));
+  }
+  panel->over.insert(panel->over.begin(), contours.begin(), contours.end());
+}
+
 std::string PlanesFootnote(const Input& input, size_t holes) {
   std::vector<std::string> sentences = {
       absl::StrCat(StepsText(input.analysed),
                    ", each setting's lowest analysed seed that converged"),
       absl::StrCat("the first plane of two ", DirectionText(input),
-                   "directions, + at its parameters")};
+                   "directions, + at its parameters"),
+      absl::StrCat("lines of equal loss divide the scale into ", kContours + 1, " equal parts")};
   if (holes > 0) {
     sentences.push_back(absl::StrCat("white with ×: ", holes, " not finite"));
   }
@@ -259,8 +279,10 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
   std::vector<MapPanel> panels;
   size_t holes = 0;
   std::string csv = "label,setting,step,seed,alpha,beta,loss\n";
+  const ColorScale scale = LossScale(planes);
   for (const Plane& plane : planes) {
     panels.push_back(PanelOf(plane, &holes));
+    AddContours(plane, scale, &panels.back());
     for (size_t a = 0; a < plane.side; ++a) {
       for (size_t b = 0; b < plane.side; ++b) {
         AddCsvRow(
@@ -271,8 +293,8 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
       }
     }
   }
-  auto figure = DrawMaps(panels, LossScale(planes),
-                         {"Distance α", "Distance β", PlanesFootnote(input, holes)}, input.width);
+  auto figure = DrawMaps(panels, scale, {"Distance α", "Distance β", PlanesFootnote(input, holes)},
+                         input.width);
   if (!figure.ok()) return figure.status();
   return Drawing{*std::move(figure), std::move(csv)};
 }

@@ -20,7 +20,6 @@ constexpr double kBarGap = 0.1;    // from the last panel to the bar
 constexpr double kBarWidth = 0.1;
 constexpr double kBarRoom = 0.62;      // both and the bar's numbers
 constexpr double kNumberCell = 0.175;  // the narrowest cell that a number fits into
-constexpr double kBright = 0.47;       // the share of the scale from which writing on it is dark
 
 struct Layout {
   size_t columns = 1, rows = 1;

@@ -34,6 +34,7 @@ struct MapWords {
 };
 
 inline constexpr size_t kMaxCells = 60'000;  // of a figure
+inline constexpr double kBright = 0.47;      // the share of the scale from which ink on it is dark
 
 // Panels of one size in rows and columns; values beyond the scale have its ends' colours.
 // INVALID_ARGUMENT if they do not fit on a page, or have more than kMaxCells cells. Without a

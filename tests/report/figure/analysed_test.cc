@@ -165,9 +165,24 @@ TEST_F(PlanesTest, ShareOneScaleAndHaveHoles) {
   EXPECT_EQ(a.colors[2].rgb, b.colors[2].rgb) << "2 in both";
   EXPECT_EQ(a.colors[3].rgb, b.colors[3].rgb) << "4 in both";
   EXPECT_NE(a.colors[2].rgb, a.colors[3].rgb) << "the scale is logarithmic";
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("white with ×: 1 not finite"), HasSubstr("Loss (nats)")));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("×: 1 not finite"), HasSubstr("Loss (nats)")));
   EXPECT_THAT(drawing.csv, AllOf(HasSubstr("label,a,100,0,-1,0,2\nlabel,a,100,0,0,-1,\n"),
                                  Not(HasSubstr("99"))));
+}
+
+TEST_F(PlanesTest, HaveLinesOfTheSameLossesWhereverThePanelHasThem) {
+  Add("a", {1, 3, 3}, {{1, 1, 1, 10, 10, 10, 100, 100, 100}});
+  Add("b", {1, 3, 3}, {{20, 20, 20, 20, 20, 20, 20, 20, 20}});
+  const Figure figure = Drawn().figure;
+  const auto strokes = [](const Panel& panel) {
+    return std::count_if(panel.layers.begin(), panel.layers.end(),
+                         [](const Layer& layer) { return std::holds_alternative<Strokes>(layer); });
+  };
+  EXPECT_EQ(strokes(figure.panels[0]), 9 + 1) << "and the +";
+  EXPECT_EQ(strokes(figure.panels[1]), 1);
+  const auto& third = std::get<Strokes>(figure.panels[0].layers[3]);
+  // But for the room that the axis has at its ends.
+  EXPECT_NEAR(third.x[0], -1 + (std::pow(100, 0.3) - 1) / 9, 0.02) << "even in the logarithm";
 }
 
 TEST_F(PlanesTest, HaveAPlaceForLossesOfAnySize) {
