@@ -5,8 +5,10 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
 #include "server/engine/task.h"
@@ -91,23 +93,50 @@ std::vector<engine::OptionProblem> FindWrong(const engine::AnalysisOptions& opti
   return wrong.ok() ? *std::move(wrong) : std::vector<engine::OptionProblem>();
 }
 
-// The models of an experiment, the first seed of each setting.
-struct AnalyzedSettings {
-  std::vector<AnalyzedModel> models;
-  // What each reads, but for what analyses read in its place: equal ones read the same.
-  std::vector<std::pair<std::string, int64_t>> inputs;  // task and context
+// What a run reads, but for what analyses read in its place: equal ones read the same.
+struct RunInputs {
+  std::string task;
+  int64_t context = 0;
+  uint32_t seed = 0;  // which says what is held out
+
+  bool operator<(const RunInputs& other) const {
+    return std::tie(task, context, seed) < std::tie(other.task, other.context, other.seed);
+  }
 };
 
-AnalyzedSettings SettingsOf(const spec::Resolution& resolution) {
-  AnalyzedSettings settings;
+// The most that are looked at of one grid for one entry.
+constexpr size_t kMostInputs = 100;
+
+// What is wrong with what an entry would read, of the first run of a grid that has it wrong. The
+// setting is set.
+std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions& options,
+                                                   const spec::AskedAnalysis& asked,
+                                                   const spec::Resolution& resolution,
+                                                   SmallData* small, std::string* setting) {
+  const bool held_out = asked.inputs.prompt().empty() && asked.inputs.dataset().empty();
   const size_t seeds = resolution.cells.size() / resolution.configs.size();
+  std::set<RunInputs> looked_at;
   for (size_t i = 0; i < resolution.configs.size(); ++i) {
     const engine::RunConfig& config = resolution.configs[i];
-    const spec::ResolvedCell& cell = resolution.cells[i * seeds];
-    settings.models.push_back({config, cell.dataset_sha256});
-    settings.inputs.emplace_back(cell.run.spec().task().SerializeAsString(), config.model.context);
+    if (!spec::CanBeAskedOf(asked, config)) continue;
+    const spec::ResolvedCell* const cells = &resolution.cells[i * seeds];
+    const std::string task = cells->run.spec().task().SerializeAsString();
+    for (size_t seed = 0; seed < (held_out ? seeds : 1); ++seed) {
+      if (looked_at.size() >= kMostInputs) return {};
+      AnalyzedModel model{config, cells->dataset_sha256};
+      model.config.seed = cells[seed].seed;
+      const uint32_t order = held_out ? model.config.seed : 0;
+      if (!looked_at.insert({task, config.model.context, order}).second) continue;
+      auto wrong = FindWrong(options, asked.inputs, {std::move(model)}, small);
+      if (wrong.empty()) continue;
+      *setting = spec::NameOfSetting(resolution.parameters[i]);
+      for (engine::OptionProblem& problem : wrong) {
+        if (held_out) absl::StrAppend(&problem.complaint, ", with seed ", order);
+      }
+      return wrong;
+    }
   }
-  return settings;
+  return {};
 }
 
 }  // namespace
@@ -141,7 +170,6 @@ absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& res
                               spec::Problems* problems) {
   std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(resolution.spec);
   if (store->blobs() == nullptr || entries.empty()) return absl::OkStatus();
-  const AnalyzedSettings settings = SettingsOf(resolution);
   SmallData small(store->blobs());
   for (spec::AskedAnalysis& asked : entries) {
     const auto options = spec::ResolveAsked(&asked);
@@ -149,14 +177,10 @@ absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& res
     spec::Problems found;
     const absl::Status named = FindInputs(store, &asked.inputs, &found);
     if (!named.ok()) return named;
-    std::set<std::pair<std::string, int64_t>> read;
     std::string setting;
-    for (size_t i = 0; i < settings.models.size() && found.empty(); ++i) {
-      if (!spec::CanBeAskedOf(asked, settings.models[i].config)) continue;
-      if (!read.insert(settings.inputs[i]).second) continue;
-      setting = spec::NameOfSetting(resolution.parameters[i]);
+    if (found.empty()) {
       for (const engine::OptionProblem& problem :
-           FindWrong(*options, asked.inputs, {settings.models[i]}, &small)) {
+           FindWrongInGrid(*options, asked, resolution, &small, &setting)) {
         const absl::string_view field = absl::StripPrefix(problem.field, "analysis.");
         found.Add(std::string(field), problem.value, problem.complaint, problem.allowed);
       }

@@ -26,9 +26,9 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
                  const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
                  spec::Problems* problems);
 
-// The same of every entry of an experiment's analyses before anything is trained, with the first
-// seed of each setting: other seeds may hold other sequences out, and what is wrong with those
-// their workers say. The resolution has no problem. Errors as FindInputs'. Blocks on the store.
+// The same of every entry of an experiment's analyses before anything is trained, of the first 100
+// of a grid's runs that read different data, or hold other sequences out. The resolution has no
+// problem. Errors as FindInputs'. Blocks on the store.
 absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& resolution,
                               spec::Problems* problems);
 

@@ -62,13 +62,14 @@ report::MetricWindow ToWindow(const v1::Window& message) {
   return window;
 }
 
+using RowRuns = std::vector<std::vector<ChosenRun>>;  // of each row
+
 // The cells of converged runs, each once.
-std::vector<size_t> ConvergedCells(const report::Comparison& comparison,
-                                   const std::vector<std::vector<size_t>>& rows) {
+std::vector<size_t> ConvergedCells(const RowRuns& rows) {
   std::set<size_t> cells;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    for (size_t i = 0; i < rows[row].size(); ++i) {
-      if (!comparison.rows[row].runs[i].diverged) cells.insert(rows[row][i]);
+  for (const std::vector<ChosenRun>& runs : rows) {
+    for (const ChosenRun& run : runs) {
+      if (!run.diverged) cells.insert(run.cell);
     }
   }
   return {cells.begin(), cells.end()};
@@ -95,12 +96,11 @@ absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::
       damages);
 }
 
-report::WindowSummary SummarizeRow(const report::ComparisonRow& row,
-                                   const std::vector<size_t>& cells, const WindowValues& values) {
+report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const WindowValues& values) {
   std::vector<report::WindowValue> runs;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (row.runs[i].diverged) continue;
-    const auto value = values.find(cells[i]);
+  for (const ChosenRun& run : row) {
+    if (run.diverged) continue;
+    const auto value = values.find(run.cell);
     runs.push_back(value == values.end() ? report::WindowValue() : value->second);
   }
   return report::SummarizeWindow(runs);
@@ -109,9 +109,8 @@ report::WindowSummary SummarizeRow(const report::ComparisonRow& row,
 // Over each row's own converged runs. Reads one curve at a time, none if no window is asked for.
 // Damaged curves are left out and told.
 absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
-                                                  const report::Comparison& comparison,
-                                                  const std::vector<std::vector<size_t>>& rows,
-                                                  const Cancelled& cancelled, Damages* damages) {
+                                                  const RowRuns& rows, const Cancelled& cancelled,
+                                                  Damages* damages) {
   report::RowWindows result;
   std::set<std::string> keys;
   for (const v1::Window& window : grid.spec.report().summaries()) {
@@ -119,17 +118,15 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
     keys.insert(window.key());
   }
   std::vector<WindowValues> values(result.windows.size());
-  const std::vector<size_t> cells = ConvergedCells(comparison, rows);
+  const std::vector<size_t> cells = ConvergedCells(rows);
   for (const std::string& key : keys) {
     const absl::Status read =
         ReadKey(store, grid, key, cells, cancelled, result.windows, &values, damages);
     if (!read.ok()) return read;
   }
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const std::vector<ChosenRun>& runs : rows) {
     auto& summaries = result.rows.emplace_back();
-    for (const WindowValues& window : values) {
-      summaries.push_back(SummarizeRow(comparison.rows[row], rows[row], window));
-    }
+    for (const WindowValues& window : values) summaries.push_back(SummarizeRow(runs, window));
   }
   return result;
 }
@@ -173,8 +170,7 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::Compar
 
 absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {
   Damages damages;
-  auto windows = ReadRowWindows(store, compared->grid, compared->comparison, compared->rows,
-                                cancelled, &damages);
+  auto windows = ReadRowWindows(store, compared->grid, compared->chosen, cancelled, &damages);
   if (!windows.ok()) return windows.status();
   compared->windows = *std::move(windows);
   if (!damages.empty()) {

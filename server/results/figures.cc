@@ -49,11 +49,12 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const Cancelled& cancelled) {
   const report::ComparisonRow& of = compared.comparison.rows[row];
   figure::SettingCurves setting{of.label, figure::StyleIndices(compared.comparison)[row], {}};
-  const std::vector<size_t>& cells = compared.rows[row];
-  setting.seeds.resize(cells.size());
-  for (size_t i = 0; i < cells.size(); ++i) {
-    setting.seeds[i].seed = of.runs[i].seed;
-    setting.seeds[i].diverged = of.runs[i].diverged;
+  std::vector<size_t> cells;
+  for (const ChosenRun& run : compared.chosen[row]) {
+    cells.push_back(run.cell);
+    figure::SeedCurve& seed = setting.seeds.emplace_back();
+    seed.seed = run.seed;
+    seed.diverged = run.diverged;
   }
   size_t held = 0;
   const auto keep = [&](size_t cell, const Points& points) -> absl::Status {

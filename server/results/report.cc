@@ -179,9 +179,8 @@ std::string HowText(const engine::SampleOptions& options, size_t left_out) {
 
 // The cell of a row's first run that converged.
 std::optional<size_t> CellToAsk(const ComparedGrid& compared, size_t row) {
-  const std::vector<report::SeedRun>& runs = compared.comparison.rows[row].runs;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].diverged) return compared.rows[row][i];
+  for (const ChosenRun& run : compared.chosen[row]) {
+    if (!run.diverged) return run.cell;
   }
   return std::nullopt;
 }

@@ -115,8 +115,11 @@ class Resolver {
       if (name.empty()) continue;
       const auto& facts = datasets_.Find(name, /*as_text=*/false);
       if (facts.ok()) continue;
+      // Of what can't be a name it says the field and what is allowed itself.
+      absl::string_view why = facts.status().message();
+      absl::ConsumePrefix(&why, "dataset: ");
       problems_.Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
-                    facts.status().message(), "a data set of the server");
+                    why.substr(0, why.find("; allowed: ")), "a data set of the server");
     }
   }
 

@@ -305,5 +305,33 @@ TEST_F(ExperimentAnalysesTest, AreRefusedForWhatTheDataLackBeforeAnythingIsQueue
   EXPECT_EQ(ask("analyses { attention {} inputs { prompt: 'an' } }"), " | ");
 }
 
+// Which two of the three documents are held out, of one length or of two, depends on the seed.
+TEST_F(ExperimentAnalysesTest, AreRefusedForWhatAnySeedHoldsOut) {
+  const std::string names = Upload("names", "aa\nbb\nccc\n").name();
+  const auto refusal = [&](const std::vector<uint32_t>& seeds) {
+    v1::CreateExperimentRequest request;
+    request.set_validate_only(true);
+    v1::ExperimentSpec spec = Asking("analyses { capture { sites: 'block.0.attention.weights' } }");
+    v1::DocumentsTask* task = spec.mutable_base()->mutable_task()->mutable_documents();
+    task->set_dataset(names);
+    task->set_held_out(2);
+    spec.mutable_base()->mutable_model()->set_context(8);
+    spec.mutable_seeds()->clear_count();
+    spec.mutable_seeds()->mutable_list()->Add(seeds.begin(), seeds.end());
+    *request.mutable_spec() = std::move(spec);
+    v1::CreateExperimentResponse response;
+    EXPECT_TRUE(TryCreate(request, &response).ok());
+    return response.problems().empty() ? "" : response.problems(0).message();
+  };
+  std::vector<uint32_t> good, bad;
+  for (uint32_t seed = 0; seed < 20; ++seed) (refusal({seed}).empty() ? good : bad).push_back(seed);
+  ASSERT_FALSE(good.empty());
+  ASSERT_FALSE(bad.empty());
+  EXPECT_EQ(refusal(good), "");
+  good.push_back(bad[0]);
+  EXPECT_THAT(refusal(good), AllOf(StartsWith("analyses[0].capture.sites[0]: "),
+                                   HasSubstr(absl::StrCat(", with seed ", bad[0], ";"))));
+}
+
 }  // namespace
 }  // namespace ablate::service
