@@ -28,7 +28,7 @@ constexpr int kMaxSubjects = 64;
 struct Asked {
   v1::Analysis analysis;
   std::vector<storage::AnalysisSubject> subjects;
-  std::vector<results::AnalyzedModel> models;  // likewise
+  std::vector<results::AnalyzedModel> models;  // of the subjects
   std::vector<std::string> experiments;        // that subjects name
   engine::AnalysisCost cost;
   spec::Problems problems;
