@@ -21,15 +21,14 @@ namespace {
 
 constexpr uint64_t kMostBytesHere = 8 << 20;
 
-// Whether what is read could be refused.
+// Whether what a model by itself reads could be refused.
 bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInputs& inputs,
-                   const std::vector<AnalyzedModel>& models) {
+                   const engine::ModelConfig& model) {
   const engine::AnalysisKind& kind = engine::KindOf(options);
-  if (models.empty() || kind.default_tokens == 0) return false;
-  if (!inputs.prompt().empty() || !inputs.dataset().empty() || models.size() > 1) return true;
+  if (kind.default_tokens == 0) return false;
+  if (!inputs.prompt().empty() || !inputs.dataset().empty()) return true;
   constexpr engine::SequenceLengths kSeveral = {2, 1, 2};
-  return kind.check_read != nullptr &&
-         !kind.check_read(options, models[0].config.model, kSeveral).empty();
+  return kind.check_read != nullptr && !kind.check_read(options, model, kSeveral).empty();
 }
 
 // Data sets as they are needed, each read once.
@@ -68,12 +67,12 @@ class SmallData {
       read_;
 };
 
-// What a worker would refuse; nothing where that can't be known here.
+// What a worker would refuse of what these models, one at least, read; nothing where that can't be
+// known here.
 std::vector<engine::OptionProblem> FindWrong(const engine::AnalysisOptions& options,
                                              const v1::AnalysisInputs& inputs,
                                              const std::vector<AnalyzedModel>& models,
                                              SmallData* small) {
-  if (!DependsOnData(options, inputs, models)) return {};
   std::vector<engine::RunConfig> configs;
   for (const AnalyzedModel& model : models) {
     configs.push_back(model.config);
@@ -107,8 +106,8 @@ struct RunInputs {
 // The most that are looked at of one grid for one entry.
 constexpr size_t kMostInputs = 100;
 
-// What is wrong with what an entry would read, of the first run of a grid that has it wrong. The
-// setting is set.
+// What is wrong with what a resolved entry would read, of the first run of a grid that has it
+// wrong. The setting is set.
 std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions& options,
                                                    const spec::AskedAnalysis& asked,
                                                    const spec::Resolution& resolution,
@@ -118,7 +117,9 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
   std::set<RunInputs> looked_at;
   for (size_t i = 0; i < resolution.configs.size(); ++i) {
     const engine::RunConfig& config = resolution.configs[i];
-    if (!spec::CanBeAskedOf(asked, config)) continue;
+    // Most kinds look at no data, and are done with here.
+    if (!DependsOnData(options, asked.inputs, config.model)) continue;
+    if (!spec::CanBeAskedOf(asked, options, config)) continue;
     const spec::ResolvedCell* const cells = &resolution.cells[i * seeds];
     const std::string task = cells->run.spec().task().SerializeAsString();
     for (size_t seed = 0; seed < (held_out ? seeds : 1); ++seed) {
@@ -159,7 +160,9 @@ absl::Status FindInputs(storage::Store* store, v1::AnalysisInputs* inputs,
 void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
                  const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
                  spec::Problems* problems) {
-  if (store->blobs() == nullptr) return;
+  if (store->blobs() == nullptr || models.empty()) return;
+  // Several must read the same.
+  if (models.size() == 1 && !DependsOnData(options, inputs, models[0].config.model)) return;
   SmallData small(store->blobs());
   for (const engine::OptionProblem& problem : FindWrong(options, inputs, models, &small)) {
     problems->Add(problem.field, problem.value, problem.complaint, problem.allowed);

@@ -187,11 +187,15 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
       const absl::Status made = Ask(RequestFor(asked), experiment, &failures);
       if (!made.ok()) return made;
     }
+    spec::AskedAnalysis resolved = asked;
+    const auto options = spec::ResolveAsked(&resolved);
     for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
       if (alone) break;
       // Some models have no use for it, as those without a norm: the dry run has said so.
       const auto model = results::ModelOfRun(store, cell.run);
-      if (model.ok() && !spec::CanBeAskedOf(asked, model->config)) continue;
+      const bool of_use = options.has_value() && model.ok() &&
+                          spec::CanBeAskedOf(resolved, *options, model->config);
+      if (model.ok() && !of_use) continue;
       for (const v1::CreateAnalysisRequest& request : RequestsFor(asked, experiment, cell.name)) {
         const absl::Status made = Ask(request, experiment, &failures);
         if (!made.ok()) return made;

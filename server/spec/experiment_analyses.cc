@@ -288,11 +288,10 @@ std::string NameOfSetting(const v1::SettingParameters& setting) {
   return absl::StrJoin(labels, ", ");
 }
 
-bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config) {
-  AskedAnalysis resolved = asked;
-  const auto options = ResolveAsked(&resolved);
+bool CanBeAskedOf(const AskedAnalysis& resolved, const engine::AnalysisOptions& options,
+                  const engine::RunConfig& config) {
   EntryCost most;
-  return options.has_value() && ProblemsOf(resolved, *options, {"", &config}, &most).empty();
+  return ProblemsOf(resolved, options, {"", &config}, &most).empty();
 }
 
 std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,

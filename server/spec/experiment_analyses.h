@@ -60,11 +60,13 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes);
 
-// Whether this model has a use for it, as one with norms for their statistics.
-bool CanBeAskedOf(const AskedAnalysis& asked, const engine::RunConfig& config);
-
 // Sets its defaults; nothing if something is wrong with it by itself.
 std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked);
+
+// Whether this model has a use for an entry that ResolveAsked gave these options, as one with norms
+// for their statistics.
+bool CanBeAskedOf(const AskedAnalysis& resolved, const engine::AnalysisOptions& options,
+                  const engine::RunConfig& config);
 
 // Adds what was found of an entry, by fields below it, as problems of the experiment. `setting` is
 // the one that has them.
