@@ -33,7 +33,9 @@ constexpr AnalysisKindRow kKinds[] = {
     {"norm_statistics", "What each norm does to its input", Subjects::kEach},
     {"norm_response", "What norms do to one random vector; of no model", Subjects::kNone},
     {"attention", "Where heads look", Subjects::kEach},
-    {"remove", "What a part does: the loss without it", Subjects::kEach}};
+    {"remove", "What a part does: the loss without it", Subjects::kEach},
+    {"trajectory", "The loss on the plane of a run's checkpoints, and their way through it",
+     Subjects::kSteps}};
 
 const FieldDescriptor* MemberOf(const AnalysisKindRow& row) {
   return v1::AnalysisKind::descriptor()->FindFieldByName(row.name);

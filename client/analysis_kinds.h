@@ -14,9 +14,10 @@
 namespace ablate::client {
 
 enum class Subjects {
-  kEach,  // one analysis of each model
-  kAll,   // one of all models
-  kNone,  // of no model
+  kEach,   // one analysis of each model
+  kAll,    // one of all models
+  kSteps,  // one of each run, of several of its checkpoints
+  kNone,   // of no model
 };
 
 struct AnalysisKindRow {

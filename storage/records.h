@@ -226,7 +226,7 @@ struct AnalysisRecord {
   Micros create_time = 0, start_time = 0, end_time = 0;
 };
 
-// An analysis of one model that is done, by what an experiment calls it.
+// An analysis of one run that is done, by what an experiment calls it.
 struct LabelledAnalysis {
   std::string label;
   std::string id;

@@ -228,8 +228,9 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<AnalysisRecord>> ExperimentAnalyses(absl::string_view experiment,
                                                                  absl::string_view after,
                                                                  uint32_t limit);
-  // Those of one subject that are DONE, of the experiment's runs and of the signatures that it has
-  // given labels, or this one label: by label, run and ascending step.
+  // Those of one run that are DONE, of the experiment's runs and of the signatures that it has given
+  // labels, or this one label: by label, run, ascending step, the last where there are several, and
+  // age, the newest last.
   absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment,
                                                                  absl::string_view label = "");
   // Experiments that ask for analyses which nobody has asked for yet.

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/download.h"
@@ -58,7 +59,7 @@ struct Target {
 struct LabelledRequest {
   std::string label;
   v1::CreateAnalysisRequest request;
-  std::vector<std::string> models = {};  // labels of its subjects, where it is of several
+  std::vector<std::string> models = {};  // labels of its subjects, where it compares several
 };
 
 const AnalysisKindRow& RowOf(const Options& options) {
@@ -69,15 +70,32 @@ bool IsExperiment(const std::string& target) {
   return !absl::StartsWith(target, "runs/") && !ParseCellName(target);
 }
 
-// Whether the command line may mean several analyses, even if it turns out to be one.
-bool IsList(const Options& options) {
-  if (RowOf(options).subjects != Subjects::kEach) return false;
-  return options.targets.size() != 1 || IsExperiment(options.targets[0]);
+// The steps of --at, such as 0,100,-1; none where it is not given. INVALID_ARGUMENT names the first
+// that is none.
+absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
+  std::vector<int32_t> steps;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int32_t step = 0;
+    if (text.empty()) break;
+    if (!absl::SimpleAtoi(part, &step) || step < kLastStep) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--at: ", reflect::Quoted(part),
+                       " is not a step from 0 on, or -1 for the last; several are 0,100,-1"));
+    }
+    if (std::find(steps.begin(), steps.end(), step) != steps.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--at: ", step, " is given twice"));
+    }
+    steps.push_back(step);
+  }
+  return steps;
 }
 
-// False if it is no step of --at.
-bool ReadStep(const std::string& text, int32_t* step) {
-  return absl::SimpleAtoi(text, step) && *step >= kLastStep;
+// Whether the command line may mean several analyses, even if it turns out to be one.
+bool IsList(const Options& options) {
+  const Subjects subjects = RowOf(options).subjects;
+  if (subjects != Subjects::kEach && subjects != Subjects::kSteps) return false;
+  if (subjects == Subjects::kEach && absl::StrContains(options.at, ',')) return true;
+  return options.targets.size() != 1 || IsExperiment(options.targets[0]);
 }
 
 // INVALID_ARGUMENT if these make no sense together, or not for this kind.
@@ -92,10 +110,7 @@ absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
   if (row.subjects != Subjects::kNone && options.targets.empty()) {
     return absl::InvalidArgumentError("EXP, EXP/CELL or runs/ID is required");
   }
-  if (int32_t step = 0; !options.at.empty() && !ReadStep(options.at, &step)) {
-    return absl::InvalidArgumentError(absl::StrCat("--at: ", reflect::Quoted(options.at),
-                                                   " is not a step from 0 on, or -1 for the last"));
-  }
+  if (const auto steps = ReadSteps(options.at); !steps.ok()) return steps.status();
   if (options.tokens && !options.prompt.empty()) {
     return absl::InvalidArgumentError("--tokens is of held-out data: not with --prompt");
   }
@@ -177,6 +192,48 @@ void ShortenLabels(std::vector<Target>* targets) {
   for (Target& target : *targets) target.label.erase(0, size);
 }
 
+// A run at the steps that are asked for; without a step where none is.
+std::vector<Target> AtSteps(const Target& target, const std::vector<int32_t>& steps) {
+  if (steps.empty()) return {target};
+  std::vector<Target> models;
+  for (const int32_t step : steps) {
+    models.push_back(target);
+    models.back().subject.set_step(step);
+    if (steps.size() > 1) {
+      absl::StrAppend(&models.back().label, "@", step == kLastStep ? "last" : absl::StrCat(step));
+    }
+  }
+  return models;
+}
+
+// One of all these models.
+LabelledRequest RequestOf(const std::string& label, v1::CreateAnalysisRequest request,
+                          const std::vector<Target>& models) {
+  for (const Target& model : models) *request.add_subjects() = model.subject;
+  return {label, std::move(request)};
+}
+
+std::vector<LabelledRequest> RequestsOf(Subjects subjects, const v1::CreateAnalysisRequest& request,
+                                        const std::vector<Target>& runs,
+                                        const std::vector<int32_t>& steps) {
+  std::vector<LabelledRequest> requests;
+  std::vector<Target> models;
+  for (const Target& run : runs) {
+    const std::vector<Target> own = AtSteps(run, steps);
+    models.insert(models.end(), own.begin(), own.end());
+    if (subjects == Subjects::kSteps) requests.push_back(RequestOf(run.label, request, own));
+  }
+  if (subjects == Subjects::kEach) {
+    for (const Target& model : models) requests.push_back(RequestOf(model.label, request, {model}));
+  }
+  if (subjects == Subjects::kEach || subjects == Subjects::kSteps) return requests;
+  requests.push_back(RequestOf(models.size() == 1 ? models[0].label : "", request, models));
+  for (const Target& model : models) {
+    if (models.size() > 1) requests[0].models.push_back(model.label);
+  }
+  return requests;
+}
+
 absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
     Connection* connection, const Options& options, const v1::CreateAnalysisRequest& request) {
   std::vector<Target> targets;
@@ -184,17 +241,10 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
     if (absl::Status added = AddTargets(connection, text, &targets); !added.ok()) return added;
   }
   ShortenLabels(&targets);
-  const bool each = RowOf(options).subjects == Subjects::kEach;
-  std::vector<LabelledRequest> requests;
-  if (!each) requests.push_back({"", request});
-  for (const Target& target : targets) {
-    if (each) requests.push_back({target.label, request});
-    v1::AnalysisSubject* subject = requests.back().request.add_subjects();
-    *subject = target.subject;
-    if (int32_t step = 0; ReadStep(options.at, &step)) subject->set_step(step);
-    if (!each && targets.size() > 1) requests[0].models.push_back(target.label);
-  }
-  if (!each && targets.size() == 1) requests[0].label = targets[0].label;
+  const auto steps = ReadSteps(options.at);
+  if (!steps.ok()) return steps.status();
+  std::vector<LabelledRequest> requests =
+      RequestsOf(RowOf(options).subjects, request, targets, *steps);
   if (!options.output.empty() && requests.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--output is for the arrays of one analysis, not of ", requests.size(), ": name one cell"));
@@ -307,15 +357,18 @@ void AnnounceWait(const Context& context, const std::vector<LabelledAnalysis>& a
 }
 
 // A line about the one analysis that was asked for.
-void PrintSummary(const Context& context, const v1::Analysis& analysis, bool written) {
+void PrintSummary(const Context& context, const Options& options, const v1::Analysis& analysis) {
   std::string line = absl::StrCat(analysis.name(), ": ", AnalysisKindName(analysis.analysis()));
   if (analysis.subjects_size() == 1) {
     absl::StrAppend(&line, " at step ", text::Grouped(analysis.subjects(0).step()));
+  } else if (RowOf(options).subjects == Subjects::kSteps) {
+    absl::StrAppend(&line, " of ", analysis.subjects_size(), " checkpoints up to step ",
+                    text::Grouped(analysis.subjects(analysis.subjects_size() - 1).step()));
   }
   absl::StrAppend(&line, ", took ",
                   TookText(absl::Seconds(analysis.device_time().seconds()) +
                            absl::Nanoseconds(analysis.device_time().nanos())));
-  if (!written && !analysis.artifact().empty()) {
+  if (options.output.empty() && !analysis.artifact().empty()) {
     absl::StrAppend(&line, "; -o FILE writes ",
                     Count(static_cast<uint64_t>(analysis.arrays_size()), "array"), ", ",
                     Bytes(analysis.artifact_bytes()));
@@ -399,7 +452,7 @@ int WaitAndShow(Connection* connection, const Context& context, const Options& o
   if (!followed.ok()) return FailToWait(context, followed);
   const int code = Show(context, options, analyses);
   if (code != kSuccess || analyses.size() != 1) return code;
-  PrintSummary(context, analyses[0].analysis, !options.output.empty());
+  PrintSummary(context, options, analyses[0].analysis);
   if (options.output.empty()) return code;
   const absl::Status written = WriteArrays(connection, context, options, analyses[0].analysis);
   return written.ok() ? code : Fail(context, written);
@@ -439,10 +492,12 @@ std::string Footer(const Options& options) {
                               "options, docs/analyses.md its formulas.\n");
   return absl::StrCat(
       kinds,
-      "\nAn experiment stands for all its cells. Each model is an analysis, but for cka: one of "
-      "all\n"
-      "models that are named; norm_response is of none. Equal ones are made once. They are made\n"
-      "while runs train, also after Ctrl-C. --json is an array where several models may be meant.\n"
+      "\nAn experiment stands for all its cells. Each model is an analysis, but cka is one of all "
+      "that\n"
+      "are named, trajectory one of a run's checkpoints, and norm_response of none. Equal ones "
+      "are\n"
+      "made once. They are made while runs train, also after Ctrl-C. --json is an array where\n"
+      "several models may be meant.\n"
       "\nExit codes: 0 all are DONE, 1 one FAILED or was refused, 2 one was cancelled, 69 no "
       "server\n"
       "answers, 70 waiting failed otherwise.\n\n"
@@ -461,7 +516,8 @@ Action DefineAnalyze(Command* command) {
   command->Options(&options->set, "--set", "NAME=VALUE",
                    "an option of the kind, such as signal=rule or sites=[embedding]; repeatable");
   command->Option(&options->at, "--at,--step", "STEP",
-                  "of the checkpoints at this step [-1, the last]");
+                  "of the checkpoints at this step, or at several, as 0,100,-1 [-1, the last; all "
+                  "of trajectory]");
   command->Option(&options->tokens, "--tokens", "N",
                   "of about so many tokens of held-out data [by kind]");
   command->Option(&options->documents, "--documents", "N",

@@ -23,7 +23,8 @@ namespace {
 
 constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
 constexpr absl::string_view kKinds =
-    "loss, windows, curves, forest, sensitivity, summary, depth, landscape, eigenvalues or matrix";
+    "loss, windows, curves, forest, sensitivity, summary, depth, landscape, eigenvalues, matrix or "
+    "trajectory";
 
 struct Options {
   ComparisonOptions comparison;
@@ -162,7 +163,8 @@ Action DefineFigure(Command* command) {
   command->Option(
       &options->step, "--step", "STEP",
       "in depth the step that is drawn [-1, the last that all seeds of a setting have]; in "
-      "landscape, eigenvalues and matrix that of the checkpoint [-1, each run's last analysed]");
+      "landscape, eigenvalues, matrix and trajectory that of the checkpoint [-1, each run's last "
+      "analysed]");
   command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
   command->Flag(&options->force, "--force",
                 "replace also a file that is no such figure, or the CSV that is there");
@@ -171,7 +173,9 @@ Action DefineFigure(Command* command) {
       "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"
       "compared one [report.primary of the spec]. In depth it is a family of metrics by block\n"
       "[gradient, of gradient/block.0 and so on]; of an analysis LABEL/NUMBER. In landscape,\n"
-      "eigenvalues and matrix it is an analysis's label [loss_landscape, spectrum, cka].\n"
+      "eigenvalues, matrix and trajectory it is an analysis's label [loss_landscape, spectrum, "
+      "cka,\n"
+      "trajectory].\n"
       "docs/figures.md says what each kind shows.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"

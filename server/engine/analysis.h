@@ -107,11 +107,15 @@ struct RemoveOptions {
   Replacement replacement = Replacement::kMean;
 };
 
+struct TrajectoryOptions {
+  uint32_t points = 21;  // along each axis
+};
+
 using AnalysisOptions =
     std::variant<SpectrumOptions, CkaOptions, ActivationsOptions, WeightsOptions, CaptureOptions,
                  LossLandscapeOptions, HessianOptions, GradientFlowOptions,
                  GradientAlignmentOptions, NormJacobianOptions, NormStatisticsOptions,
-                 NormResponseOptions, AttentionOptions, RemoveOptions>;
+                 NormResponseOptions, AttentionOptions, RemoveOptions, TrajectoryOptions>;
 
 // What is read: whole held-out sequences of each subject, in their order, as long as they have at
 // most so many tokens together, but one at least; or the first so many; or a prompt.
@@ -241,6 +245,8 @@ struct AnalysisKind {
                                            const SequenceLengths& read) = nullptr;
   // Passes that a piece makes over its tokens, a gradient as three.
   double piece_forwards = 1;
+  // Whether its subjects are checkpoints of one run, by ascending step.
+  bool steps_of_one_run = false;
 };
 
 absl::Span<const AnalysisKind> AnalysisKinds();

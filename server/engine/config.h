@@ -13,7 +13,7 @@ namespace ablate::engine {
 // (tests/spec/engine_config_test.cc notices): a worker declares it when it attaches, and a server
 // grants runs, and hands analyses, only to workers that know all it may ask for. It says nothing
 // about the numbers that come out, as kNumericsVersion does, and is no part of a fingerprint.
-inline constexpr uint32_t kConfigVersion = 5;
+inline constexpr uint32_t kConfigVersion = 6;
 
 enum class NormKind { kLayer, kRms, kBatch, kL2 };
 // What a LayerNorm divides by: √(population variance + eps), or √(unbiased variance) + eps.

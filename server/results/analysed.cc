@@ -243,6 +243,10 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
     read = ReadTensor(*file, form.places, "", &shape, &seed->places);
     if (read.ok()) read = CheckPlaces(form.places, seed->places, seed->shape.back());
   }
+  for (const absl::string_view name : form.beside) {
+    std::vector<size_t> shape;
+    if (read.ok()) read = ReadTensor(*file, name, "", &shape, &seed->beside[std::string(name)]);
+  }
   if (!read.ok()) return Damaged(one.id, read.message());
   const auto number = one.result.numbers().find(std::string(form.number));
   if (number != one.result.numbers().end() && number->second.has_value()) {

@@ -35,9 +35,18 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
   return metrics;
 }
 
-// They come in the order of their steps.
+// They come in the order of their steps. Of several of one run up to the same step, as of other
+// checkpoints before it, the newest counts, which comes last.
 absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& labelled) {
-  for (const storage::LabelledAnalysis& one : labelled) {
+  const auto is_replaced = [&](size_t i) {
+    if (i + 1 == labelled.size()) return false;
+    const storage::LabelledAnalysis &one = labelled[i], &next = labelled[i + 1];
+    return one.label == next.label && one.subject.run == next.subject.run &&
+           one.subject.step == next.subject.step;
+  };
+  for (size_t i = 0; i < labelled.size(); ++i) {
+    if (is_replaced(i)) continue;
+    const storage::LabelledAnalysis& one = labelled[i];
     const auto result = ReadAnalysis(one.id, one.result);
     if (!result.ok()) return result.status();
     for (const auto& [name, number] : result->numbers()) {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +31,7 @@ struct Asked {
   v1::Analysis analysis;
   std::vector<storage::AnalysisSubject> subjects;
   std::vector<results::AnalyzedModel> models;  // of the subjects
-  std::vector<std::string> experiments;        // that subjects name
+  std::set<std::string> experiments;           // that subjects name
   engine::AnalysisCost cost;
   spec::Problems problems;
 };
@@ -53,42 +55,81 @@ void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
   }
 }
 
-// The run and step that a subject means.
-absl::StatusOr<storage::AnalysisSubject> FindSubject(storage::Store* store,
-                                                     const v1::AnalysisSubject& subject,
-                                                     const std::string& field,
-                                                     std::vector<std::string>* experiments) {
-  absl::StatusOr<std::string> run = std::string();
+// The run that a subject means.
+absl::StatusOr<std::string> FindRunOf(storage::Store* store, const v1::AnalysisSubject& subject,
+                                      const std::string& field,
+                                      std::set<std::string>* experiments) {
   if (!subject.run().empty()) {
-    run = rpc::FindRun(store, subject.run(), absl::StrCat(field, ".run"));
-  } else {
-    const auto experiment =
-        rpc::FindExperiment(store, subject.experiment(), absl::StrCat(field, ".experiment"));
-    if (!experiment.ok()) return experiment.status();
-    experiments->push_back(*experiment);
-    run = rpc::FindCellRun(store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
+    return rpc::FindRun(store, subject.run(), absl::StrCat(field, ".run"));
   }
-  if (!run.ok()) return run.status();
-  std::optional<uint32_t> step;
-  if (subject.has_step() && subject.step() >= 0) step = static_cast<uint32_t>(subject.step());
-  const auto checkpoint = rpc::FindCheckpoint(store, *run, step);
-  if (!checkpoint.ok()) return checkpoint.status();
-  return storage::AnalysisSubject{*std::move(run), checkpoint->step};
+  const auto experiment =
+      rpc::FindExperiment(store, subject.experiment(), absl::StrCat(field, ".experiment"));
+  if (!experiment.ok()) return experiment.status();
+  experiments->insert(*experiment);
+  return rpc::FindCellRun(store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
 }
 
+// The steps of a run that a subject means: one, or all where none is given and `all` says so.
+absl::StatusOr<std::vector<uint32_t>> FindSteps(storage::Store* store, const std::string& run,
+                                                const v1::AnalysisSubject& subject, bool all) {
+  std::vector<uint32_t> steps;
+  if (all && !subject.has_step()) {
+    const auto checkpoints = store->ListArtifacts(run);
+    if (!checkpoints.ok()) return checkpoints.status();
+    for (const storage::ArtifactRecord& checkpoint : *checkpoints) steps.push_back(checkpoint.step);
+    return steps;
+  }
+  std::optional<uint32_t> step;
+  if (subject.has_step() && subject.step() >= 0) step = static_cast<uint32_t>(subject.step());
+  const auto checkpoint = rpc::FindCheckpoint(store, run, step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  steps.push_back(checkpoint->step);
+  return steps;
+}
+
+// What is wrong with subjects, by ascending step, that are to be checkpoints of one run, each once.
+void CheckOneRun(const std::string& kind, const std::set<std::string>& runs,
+                 const std::vector<storage::AnalysisSubject>& subjects, spec::Problems* problems) {
+  if (runs.size() > 1) {
+    problems->Add("subjects", "", absl::StrCat("they are of ", runs.size(), " runs"),
+                  absl::StrCat("checkpoints of one run where the analysis is ", kind));
+    return;
+  }
+  const auto twin = std::adjacent_find(
+      subjects.begin(), subjects.end(),
+      [](const auto& subject, const auto& next) { return subject.step == next.step; });
+  if (twin == subjects.end()) return;
+  problems->Add("subjects", "", absl::StrCat("step ", twin->step, " is given twice"),
+                "each checkpoint once");
+}
+
+// Sets subjects and models; those of a kind that reads checkpoints of one run by ascending step.
 absl::Status FindSubjects(const Backend& backend, const v1::CreateAnalysisRequest& request,
                           Asked* asked) {
+  const bool one_run = spec::TakesStepsOfOneRun(request.analysis());
+  std::set<std::string> runs;
   for (int i = 0; i < request.subjects_size(); ++i) {
-    auto subject = FindSubject(backend.store, request.subjects(i),
-                               absl::StrCat("subjects[", i, "]"), &asked->experiments);
-    if (!subject.ok()) return subject.status();
-    auto model = results::ModelOfRun(backend.store, subject->run);
+    const v1::AnalysisSubject& subject = request.subjects(i);
+    const auto run =
+        FindRunOf(backend.store, subject, absl::StrCat("subjects[", i, "]"), &asked->experiments);
+    if (!run.ok()) return run.status();
+    const auto steps = FindSteps(backend.store, *run, subject, one_run);
+    if (!steps.ok()) return steps.status();
+    const auto model = results::ModelOfRun(backend.store, *run);
     if (!model.ok()) return model.status();
-    asked->models.push_back(*std::move(model));
+    runs.insert(*run);
+    asked->models.insert(asked->models.end(), steps->size(), *model);
+    for (const uint32_t step : *steps) asked->subjects.push_back({*run, step});
+  }
+  if (one_run) {
+    std::sort(asked->subjects.begin(), asked->subjects.end(),
+              [](const auto& a, const auto& b) { return a.step < b.step; });
+    CheckOneRun(spec::KindName(request.analysis()), runs, asked->subjects, &asked->problems);
+  }
+  for (const storage::AnalysisSubject& subject : asked->subjects) {
     v1::AnalysisSubject& message = *asked->analysis.add_subjects();
-    message.set_run(rpc::RunName(subject->run));
-    message.set_step(static_cast<int32_t>(subject->step));
-    asked->subjects.push_back(*std::move(subject));
+    message.set_run(rpc::RunName(subject.run));
+    message.set_step(static_cast<int32_t>(subject.step));
   }
   return absl::OkStatus();
 }
@@ -128,6 +169,7 @@ absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRe
   if (absl::Status subjects = FindSubjects(backend, request, &asked); !subjects.ok()) {
     return subjects;
   }
+  if (!asked.problems.empty()) return asked;
   asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), ConfigsOf(asked.models),
                                    "analysis", &asked.problems);
   if (!asked.problems.empty()) return asked;

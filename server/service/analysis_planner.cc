@@ -67,17 +67,22 @@ v1::CreateAnalysisRequest RequestFor(const spec::AskedAnalysis& asked) {
   return request;
 }
 
-// One a step.
+// One a step, or one of all.
 std::vector<v1::CreateAnalysisRequest> RequestsFor(const spec::AskedAnalysis& asked,
                                                    const std::string& experiment,
                                                    const std::string& cell) {
   std::vector<v1::CreateAnalysisRequest> requests;
-  for (const int32_t step : asked.at) {
-    v1::CreateAnalysisRequest& request = requests.emplace_back(RequestFor(asked));
-    v1::AnalysisSubject& subject = *request.add_subjects();
+  const auto add_subject = [&]() -> v1::AnalysisSubject& {
+    v1::AnalysisSubject& subject = *requests.back().add_subjects();
     subject.set_experiment(rpc::ExperimentName(experiment));
     subject.set_cell(cell);
-    subject.set_step(step);
+    return subject;
+  };
+  if (asked.together) requests.push_back(RequestFor(asked));
+  if (asked.together && asked.at.empty()) add_subject();
+  for (const int32_t step : asked.at) {
+    if (!asked.together) requests.push_back(RequestFor(asked));
+    add_subject().set_step(step);
   }
   return requests;
 }
@@ -182,15 +187,14 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
   if (!cells.ok()) return GiveUp(unplanned, cells.status());
   Failures failures;
   for (const spec::AskedAnalysis& asked : entries) {
-    const bool alone = asked.at.empty();  // it is of no run
-    if (alone) {
+    if (!asked.of_runs) {
       const absl::Status made = Ask(RequestFor(asked), experiment, &failures);
       if (!made.ok()) return made;
     }
     spec::AskedAnalysis resolved = asked;
     const auto options = spec::ResolveAsked(&resolved);
     for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
-      if (alone) break;
+      if (!asked.of_runs) break;
       // Some models have no use for it, as those without a norm: the dry run has said so.
       const auto model = results::ModelOfRun(store, cell.run);
       const bool of_use = options.has_value() && model.ok() &&

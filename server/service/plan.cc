@@ -197,7 +197,7 @@ void AddAnalyses(Plan* plan) {
   double micros = 0;
   for (size_t i = 0; i < asked.size(); ++i) {
     const size_t runs = asked[i].all ? plan->runs.size() : chosen;
-    const size_t count = asked[i].at.empty() ? 1 : runs * asked[i].at.size();
+    const size_t count = asked[i].of_runs ? runs * asked[i].analyses_of_a_run() : 1;
     const spec::EntryCost& cost = plan->resolution.analyses[i];
     plan->analyses += count;
     plan->cost.bytes += count * cost.array_bytes;

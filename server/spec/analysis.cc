@@ -400,6 +400,10 @@ bool TakesNoSubject(const v1::AnalysisKind& analysis) {
   return KindNamed(KindName(analysis)).most_subjects == 0;
 }
 
+bool TakesStepsOfOneRun(const v1::AnalysisKind& analysis) {
+  return KindNamed(KindName(analysis)).steps_of_one_run;
+}
+
 std::string AnalysisFingerprint(const v1::Analysis& asked) {
   std::string text = SignatureText(asked);
   for (const v1::AnalysisSubject& subject : asked.subjects()) {

@@ -61,6 +61,9 @@ bool HasNumbers(const v1::AnalysisKind& analysis);
 // Whether it is of no model. A kind is given.
 bool TakesNoSubject(const v1::AnalysisKind& analysis);
 
+// Whether it is of several checkpoints of one run. A kind is given.
+bool TakesStepsOfOneRun(const v1::AnalysisKind& analysis);
+
 // What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs with the
 // hash of their data set, seed and subjects, all resolved.
 std::string AnalysisFingerprint(const v1::Analysis& asked);

@@ -135,6 +135,8 @@ void Read(OptionReader& read, engine::RemoveOptions* to) {
   read("replacement", &to->replacement);
 }
 
+void Read(OptionReader& read, engine::TrajectoryOptions* to) { read("points", &to->points); }
+
 // The alternative whose row in the engine's table has this name, as it is made.
 template <size_t index = 0>
 std::optional<engine::AnalysisOptions> OptionsNamed(const std::string& name) {

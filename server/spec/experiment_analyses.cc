@@ -1,6 +1,7 @@
 #include "server/spec/experiment_analyses.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -48,10 +49,12 @@ AskedAnalysis ReadEntry(const v1::AnalysisSpec& entry, int index) {
   asked.inputs = entry.inputs();
   asked.seed = entry.seed();
   asked.label = entry.name().empty() ? kind->name() : entry.name();
-  asked.at.assign(entry.at().begin(), entry.at().end());
-  if (asked.at.empty()) asked.at.push_back(kLast);
+  asked.of_runs = !TakesNoSubject(asked.analysis);
+  asked.together = TakesStepsOfOneRun(asked.analysis);
   asked.all = entry.on() == v1::AnalyzedRuns::all;
-  if (TakesNoSubject(asked.analysis)) asked.at.clear();
+  if (!asked.of_runs) return asked;
+  asked.at.assign(entry.at().begin(), entry.at().end());
+  if (asked.at.empty() && !asked.together) asked.at.push_back(kLast);
   return asked;
 }
 
@@ -118,7 +121,23 @@ void CheckEntry(const v1::AnalysisSpec& entry, int index, Problems* problems) {
   AddProblemsOf(asked, "", std::move(inputs), problems);
   if (entry.has_name()) CheckLabel(entry.name(), absl::StrCat(path, ".name"), problems);
   CheckSteps(entry, path, problems);
-  if (asked.at.empty()) CheckUnused(entry, path, problems);
+  if (!asked.of_runs) CheckUnused(entry, path, problems);
+}
+
+// Entries that read steps together and differ in these alone: a label stands for options, inputs
+// and seed, so the numbers of one would be those of the other.
+void CheckTwins(const v1::ExperimentSpec& spec, Problems* problems) {
+  std::map<std::string, std::string> labels;
+  for (AskedAnalysis& asked : AskedAnalyses(spec)) {
+    if (!asked.together || !ResolveAsked(&asked).has_value()) continue;
+    const std::string what = absl::StrCat(asked.analysis.SerializeAsString(), "\n",
+                                          asked.inputs.SerializeAsString(), "\n", asked.seed);
+    const auto [twin, is_new] = labels.emplace(what, asked.label);
+    if (is_new) continue;
+    problems->Add(absl::StrCat(PathOf(asked.entry), ".", KindName(asked.analysis)), "",
+                  absl::StrCat(twin->second, " has the same options, inputs and seed"),
+                  "others, or one entry");
+  }
 }
 
 bool HasCheckpoint(const engine::TrainingConfig& training, int32_t step) {
@@ -136,6 +155,23 @@ std::string StepsOf(const engine::TrainingConfig& training) {
              : absl::StrCat("-1, ", absl::StrJoin(training.checkpoints, ", "));
 }
 
+// Those that an entry reads together of a run that keeps all of them, ascending.
+std::vector<uint32_t> StepsTogether(const AskedAnalysis& asked,
+                                    const engine::TrainingConfig& training) {
+  std::vector<uint32_t> steps = training.checkpoints;
+  if (training.final_checkpoint) steps.push_back(training.steps);
+  std::sort(steps.begin(), steps.end());
+  if (asked.at.empty()) {
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+    return steps;
+  }
+  const uint32_t last = steps.empty() ? 0 : steps.back();
+  steps.clear();
+  for (const int32_t at : asked.at) steps.push_back(at == kLast ? last : static_cast<uint32_t>(at));
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 // A multiplication and an addition for each parameter and token of a pass.
 EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inputs,
                  const engine::ModelConfig& model) {
@@ -148,9 +184,12 @@ EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inp
 Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
                     const AnalyzedSetting& setting, EntryCost* most) {
   Problems found;
-  const absl::Span<const engine::RunConfig> subjects = TakesNoSubject(asked.analysis)
-                                                           ? absl::Span<const engine::RunConfig>()
-                                                           : absl::MakeConstSpan(setting.config, 1);
+  std::vector<engine::RunConfig> steps;
+  absl::Span<const engine::RunConfig> subjects(setting.config, asked.of_runs ? 1 : 0);
+  if (asked.together) {
+    steps.assign(StepsTogether(asked, setting.config->training).size(), *setting.config);
+    subjects = steps;
+  }
   const auto cost = CheckSubjects(options, asked.inputs, subjects, "", &found);
   if (!found.empty()) return found;
   const EntryCost own = CostOf(cost, asked.inputs, setting.config->model);
@@ -158,8 +197,24 @@ Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& o
   return found;
 }
 
-void CheckCheckpoints(const AskedAnalysis& asked, const AnalyzedSetting& setting,
-                      Problems* problems) {
+// What is wrong with steps that are read together, each of which the run keeps.
+void CheckTogether(const AskedAnalysis& asked, const engine::AnalysisKind& kind,
+                   const engine::TrainingConfig& training, Problems* problems) {
+  const std::vector<uint32_t> steps = StepsTogether(asked, training);
+  const auto twin = std::adjacent_find(steps.begin(), steps.end());
+  if (twin != steps.end()) {
+    problems->Add("at", "", absl::StrCat("step ", *twin, " is the last, -1, too"),
+                  "each step once");
+  } else if (steps.size() < kind.least_subjects || steps.size() > kind.most_subjects) {
+    problems->Add("at", "",
+                  absl::StrCat(asked.label, " reads ", steps.size(), " checkpoints of a run"),
+                  absl::StrCat(kind.least_subjects, " to ", kind.most_subjects,
+                               " (training.checkpoints says which are kept)"));
+  }
+}
+
+void CheckCheckpoints(const AskedAnalysis& asked, const engine::AnalysisKind& kind,
+                      const AnalyzedSetting& setting, Problems* problems) {
   const engine::TrainingConfig& training = setting.config->training;
   for (size_t i = 0; i < asked.at.size(); ++i) {
     if (HasCheckpoint(training, asked.at[i])) continue;
@@ -167,6 +222,7 @@ void CheckCheckpoints(const AskedAnalysis& asked, const AnalyzedSetting& setting
                   absl::StrCat("no checkpoint of step ", asked.at[i], " is kept"),
                   absl::StrCat(StepsOf(training), " (training.checkpoints)"));
   }
+  if (asked.together && problems->empty()) CheckTogether(asked, kind, training, problems);
 }
 
 // Where several settings have a problem the first is enough to mend it.
@@ -180,7 +236,7 @@ EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> se
   size_t without = 0;
   for (const AnalyzedSetting& setting : settings) {
     Problems steps;
-    CheckCheckpoints(asked, setting, &steps);
+    CheckCheckpoints(asked, engine::KindOf(*options), setting, &steps);
     if (!steps.empty()) {
       AddProblemsOf(asked, setting.name, std::move(steps), problems);
       return most;
@@ -248,6 +304,7 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
       CheckEntry(entry, i, problems);
     }
   }
+  CheckTwins(spec, problems);
 }
 
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
@@ -297,8 +354,8 @@ bool CanBeAskedOf(const AskedAnalysis& resolved, const engine::AnalysisOptions& 
 std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,
                                               absl::string_view label) {
   for (AskedAnalysis& entry : AskedAnalyses(spec)) {
-    const bool of_runs = HasNumbers(entry.analysis) && !TakesNoSubject(entry.analysis);
-    if (entry.label == label && of_runs) return std::move(entry);
+    if (entry.label == label && entry.of_runs && HasNumbers(entry.analysis))
+      return std::move(entry);
   }
   return std::nullopt;
 }

@@ -26,8 +26,12 @@ struct AskedAnalysis {
   v1::AnalysisInputs inputs;  // likewise
   uint32_t seed = 0;
   std::string label;        // of its numbers
-  std::vector<int32_t> at;  // steps, -1 is the last; none where it has no subject
+  bool of_runs = true;      // false: it is made once, of no run
+  std::vector<int32_t> at;  // steps, -1 is the last; none: of every checkpoint
+  bool together = false;    // of a run one analysis of all its steps; else one of each
   bool all = false;         // of all values of tuned axes
+
+  size_t analyses_of_a_run() const { return together ? 1 : at.size(); }
 };
 
 // Entries in their order, samples and those without a kind left out.

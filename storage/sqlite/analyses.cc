@@ -384,8 +384,9 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(absl::stri
         "JOIN runs ON runs.id = cells.run "
         "WHERE cells.experiment = ?1 AND (?2 = '' OR label = ?2) AND analyses.state = 2 "
         "  AND NOT EXISTS "
-        "  (SELECT 1 FROM analysis_subjects WHERE analysis = analyses.id AND place > 0) "
-        "ORDER BY label, runs.name, subjects.step",
+        "  (SELECT 1 FROM analysis_subjects AS other WHERE other.analysis = analyses.id "
+        "   AND (other.run != subjects.run OR other.place > subjects.place)) "
+        "ORDER BY label, runs.name, subjects.step, analyses.id",
         *found, label);
     while (row.Row()) {
       labelled.push_back(

@@ -154,6 +154,31 @@ TEST_F(LabelledResultsTest, AreTheLowestSeedsWhereOneIsDrawn) {
                                   Not(HasSubstr("cka,pre,10,2,"))));
 }
 
+TEST_F(LabelledResultsTest, HaveTheArraysThatAreReadBeside) {
+  Train();
+  const auto arrays = [](const std::string& way) {
+    return std::vector<engine::AnalysisArray>{
+        Array("losses", {"alpha", "beta"}, {2, 2}, {1, 2, 3, 4}),
+        Array("alphas", {"alpha"}, {2}, {0, 1}),
+        Array("betas", {"beta"}, {2}, {5, 6}),
+        Array(way, {"subject", "axis"}, {1, 2}, {7, 8}),
+        Array("way_losses", {"subject"}, {1}, {9}),
+        Array("explained_shares", {"axis"}, {2}, {.5, .25})};
+  };
+  Analyse("pre-s1", "way", "trajectory {}", {}, arrays("way"));
+  const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
+  ASSERT_TRUE(results.ok()) << results.status();
+  const auto analysed =
+      results->Read(Compared(), *figure::FindKind("trajectory"), "way", std::nullopt, kNever);
+  ASSERT_TRUE(analysed.ok()) << analysed.status();
+  const figure::AnalysedSeed& seed = analysed->settings[0].seeds[0];
+  EXPECT_THAT(seed.places, ElementsAre(5, 6));
+  EXPECT_THAT(seed.beside.at("way"), ElementsAre(7, 8));
+  EXPECT_THAT(seed.beside.at("explained_shares"), ElementsAre(.5, .25));
+  Analyse("pre-s2", "lost", "trajectory { points: 3 }", {}, arrays("lost"));
+  EXPECT_THAT(Error("trajectory", "lost"), HasSubstr("there is no way"));
+}
+
 TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
   Train();
   EXPECT_THAT(Error("landscape", ""),

@@ -67,6 +67,21 @@ TEST_F(AnalysisRequestTest, SaysWithoutMakingItThatItIsStored) {
   EXPECT_EQ(GetAnalysis(name).state(), v1::AnalysisState::CANCELLED);
 }
 
+TEST_F(AnalysisRequestTest, ReadsEveryCheckpointOfOneRunTogether) {
+  ExpectRefused("trajectory {}", "subjects",
+                "subjects: there are 1; allowed: 3 to 64 where the analysis is trajectory");
+  v1::CreateAnalysisRequest request = Request("trajectory {}");
+  request.mutable_subjects(0)->set_step(10);
+  *request.add_subjects() = request.subjects(0);
+  request.mutable_subjects(1)->set_step(-1);
+  ExpectRefused(request, "subjects",
+                "subjects: step 10 is given twice; allowed: each checkpoint once");
+  request.mutable_subjects(1)->set_run(other_);
+  ExpectRefused(request, "subjects",
+                "subjects: they are of 2 runs; allowed: checkpoints of one run where the analysis "
+                "is trajectory");
+}
+
 TEST_F(AnalysisRequestTest, ListsEveryProblemAtOnce) {
   v1::CreateAnalysisRequest request = RequestOf(R"(
     analysis { hessian { top: 21 iterations: 1 } }
@@ -109,7 +124,7 @@ TEST_F(AnalysisRequestTest, NeedsAKind) {
   ExpectRefused("", "analysis",
                 "analysis: no kind is given; allowed: spectrum, cka, activations, weights, "
                 "capture, loss_landscape, hessian, gradient_flow, gradient_alignment, "
-                "norm_jacobian, norm_statistics, norm_response, attention, remove");
+                "norm_jacobian, norm_statistics, norm_response, attention, remove, trajectory");
 }
 
 TEST_F(AnalysisRequestTest, RefusesOptionsOutOfTheirRange) {

@@ -320,7 +320,7 @@ Table AnalysisRequests() {
       {"AnalysisOfNoKind", create, "", kInvalid,
        "analysis: no kind is given; allowed: spectrum, cka, activations, weights, capture, "
        "loss_landscape, hessian, gradient_flow, gradient_alignment, norm_jacobian, "
-       "norm_statistics, norm_response, attention, remove"},
+       "norm_statistics, norm_response, attention, remove, trajectory"},
       {"AnalysisOfNothing", create, "analysis { spectrum {} }", kInvalid,
        "subjects: there are 0; allowed: 1 where the analysis is spectrum"},
       {"AnalysisOfAStrangeRun", create, "analysis { spectrum {} } subjects { run: \"runs/R\" }",

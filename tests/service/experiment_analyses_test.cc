@@ -89,6 +89,57 @@ TEST_F(ExperimentAnalysesTest, AreMadeOfEveryRunOnceAllHaveEnded) {
   EXPECT_EQ(Query(query).size(), 2u);
 }
 
+TEST_F(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  v1::ExperimentSpec spec = Asking(
+      "analyses { trajectory {} } "
+      "analyses { name: 'late' trajectory { points: 3 } at: [-1, 5, 10] }",
+      20);
+  for (const int32_t step : {0, 5, 10, -1})
+    spec.mutable_base()->mutable_training()->add_checkpoints(step);
+  const auto created = Create(spec);
+  EXPECT_EQ(created.analyses(), 4u) << "of two runs";
+  const std::string experiment = created.experiment().name();
+  for (int i = 0; i < 2; ++i) {
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    for (const uint32_t step : {0, 5, 10, 20}) {
+      worker->Checkpoint(run, step, absl::StrCat(run.run.run(), " at ", step));
+    }
+    worker->Points(run, {{"eval/loss", {20}, {2}}}, 20);
+    worker->Finished(run, 20);
+  }
+  worker->Settle();
+  std::vector<int> subjects;
+  for (int i = 0; i < 4; ++i) {
+    const Analyze analyze = analyst->NextAnalysis();
+    subjects.push_back(analyze.computation().subjects_size());
+    v1::Analysis result;
+    (*result.mutable_numbers())["length"].set_value(subjects.back());
+    analyst->ComputationResult(analyze, result);
+  }
+  EXPECT_THAT(subjects, UnorderedElementsAre(4, 4, 3, 3));
+  EXPECT_EQ(AwaitEnd(experiment).analyses().failure(), "");
+  for (const std::string& name : List(experiment)) {
+    const v1::Analysis analysis = GetAnalysis(name);
+    std::string steps;
+    for (const v1::AnalysisSubject& of : analysis.subjects())
+      absl::StrAppend(&steps, " ", of.step());
+    EXPECT_EQ(steps, analysis.subjects_size() == 4 ? " 0 5 10 20" : " 5 10 20");
+  }
+  v1::QueryMetricsRequest query;
+  query.set_experiment(experiment);
+  query.add_keys("trajectory/length");
+  query.add_keys("late/length");
+  const std::vector<v1::Series> series = Query(query);
+  ASSERT_EQ(series.size(), 4u);
+  for (const v1::Series& of : series) {
+    EXPECT_THAT(of.steps(), ElementsAre(20)) << "of the last checkpoint";
+    EXPECT_THAT(of.values(), ElementsAre(of.key() == "late/length" ? 3 : 4));
+  }
+}
+
 TEST_F(ExperimentAnalysesTest, TrainNothingWhereAFileAsksForMore) {
   const auto analyst = MakeAnalyst();
   const auto worker = MakeWorker();

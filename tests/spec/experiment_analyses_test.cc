@@ -46,6 +46,41 @@ TEST(ExperimentAnalysesTest, AreRequestsWithTheirDefaults) {
   EXPECT_THAT(asked[2].at, IsEmpty()) << "it is of no run";
 }
 
+TEST(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
+  const std::vector<AskedAnalysis> asked =
+      AskedAnalyses(FromText("analyses { trajectory {} } analyses { trajectory {} at: [0, 5] }"));
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_TRUE(asked[0].together);
+  EXPECT_THAT(asked[0].at, IsEmpty()) << "every checkpoint";
+  EXPECT_EQ(asked[0].analyses_of_a_run(), 1u);
+  EXPECT_THAT(asked[1].at, ElementsAre(0, 5));
+  const auto problem = [](const std::string& entry, const std::vector<int32_t>& checkpoints) {
+    v1::ExperimentSpec spec = SmallSpec();
+    spec.MergeFrom(FromText("analyses { trajectory {} " + entry + " }"));
+    spec.mutable_base()->mutable_training()->set_steps(100);
+    for (const int32_t step : checkpoints) {
+      spec.mutable_base()->mutable_training()->add_checkpoints(step);
+    }
+    const std::vector<Problem> problems = Resolve(spec, {}, TestSurroundings()).problems;
+    return problems.empty() ? "" : problems[0].message;
+  };
+  EXPECT_EQ(problem("", {0, 2, -1}), "");
+  EXPECT_EQ(problem("at: [-1, 2, 0]", {0, 2, 4}), "");
+  EXPECT_EQ(problem("", {2, -1}),
+            "analyses[0].at: trajectory reads 2 checkpoints of a run; allowed: 3 to 64 "
+            "(training.checkpoints says which are kept)");
+  EXPECT_EQ(problem("at: [0, -1, 100]", {0, -1}),
+            "analyses[0].at: step 100 is the last, -1, too; allowed: each step once");
+  EXPECT_EQ(
+      problem("} analyses { name: 'late' trajectory { points: 21 } at: [0, 2, -1]", {0, 2, -1}),
+      "analyses[1].trajectory: trajectory has the same options, inputs and seed; allowed: "
+      "others, or one entry");
+  EXPECT_EQ(problem("} analyses { name: 'late' trajectory { points: 5 }", {0, 2, -1}), "");
+  std::vector<int32_t> many;
+  for (int32_t step = 0; step < 65; ++step) many.push_back(step);
+  EXPECT_THAT(problem("", many), testing::HasSubstr("trajectory reads 65 checkpoints of a run"));
+}
+
 TEST(ExperimentAnalysesTest, MayBePrimary) {
   const v1::ExperimentSpec spec = FromText("analyses { name: 'ranks' spectrum {} }");
   EXPECT_TRUE(EntryWithNumbers(spec, "ranks").has_value());

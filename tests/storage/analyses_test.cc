@@ -663,10 +663,16 @@ TEST_P(AnalysesTest, FindsThoseThatAreDoneByTheLabelOfTheirSignature) {
   NewAnalysis pair = ask("pair", "a", 100, "spectrum");
   pair.subjects.push_back({"b", 100});
   Make(pair);
+  NewAnalysis way = ask("way", "a", 50, "spectrum");  // of two steps: its numbers are the last's
+  way.subjects.push_back({"a", 100});
+  Make(way);
   for (const char* id : {"one", "two", "three", "other", "pair"}) End(id, Done());
+  AnalysisEnd of_both = Done();
+  of_both.result = "w";
+  End("way", of_both);
   EXPECT_THAT(Labelled(store(), experiment),
-              ElementsAre("ranks a@50 r", "ranks a@100 r", "ranks b@100 r"));
-  EXPECT_THAT(Value(store().LabelledAnalyses(experiment, "ranks")), SizeIs(3));
+              ElementsAre("ranks a@50 r", "ranks a@100 r", "ranks a@100 w", "ranks b@100 r"));
+  EXPECT_THAT(Value(store().LabelledAnalyses(experiment, "ranks")), SizeIs(4));
   EXPECT_THAT(Value(store().LabelledAnalyses(experiment, "spectrum")), IsEmpty());
   const std::string without = Submit({"a"}).id;
   EXPECT_THAT(Labelled(store(), without), IsEmpty());

@@ -29,9 +29,7 @@ std::map<std::string, std::set<std::string>> MadeNumbers() {
     for (const AnalysisOptions& options : every) {
       const AnalysisKind& kind = KindOf(options);
       if (!kind.check(options, subject.config.model).empty()) continue;
-      AnalysisRequest request = {options, {}, {60, ""}};
-      if (kind.least_subjects > 0) request.subjects.push_back(subject);
-      Add(kind, request, &made);
+      Add(kind, {options, LeastSubjects(kind, subject), {60, ""}}, &made);
     }
   }
   const CkaOptions cka = {{"embedding", "block.0.output"}};

@@ -56,6 +56,7 @@ MadeComputation Compute(const NormStatisticsOptions& options, const Material& ma
 MadeComputation Compute(const NormResponseOptions& options, const Material& material);
 MadeComputation Compute(const AttentionOptions& options, const Material& material);
 MadeComputation Compute(const RemoveOptions& options, const Material& material);
+MadeComputation Compute(const TrajectoryOptions& options, const Material& material);
 
 }  // namespace ablate::engine
 

@@ -54,11 +54,12 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   return SequencesRead{{std::move(batch)}, {}};
 }
 
-// Of a piece, for these models together.
+// Of a piece, for these models together, or for one where a piece is of one checkpoint.
 uint64_t PieceTokens(const AnalysisKind& kind, const std::vector<const RunConfig*>& subjects) {
   double flops = 0;  // of a token: a multiplication and an addition by each parameter in each pass
   for (const RunConfig* subject : subjects) {
     flops += 2 * kind.piece_forwards * static_cast<double>(MakeLayout(subject->model).size);
+    if (kind.steps_of_one_run) break;
   }
   const double fitting = kPieceFlops / std::max(flops, 1.0);
   return static_cast<uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(kPieceTokens)));

@@ -380,6 +380,26 @@ AnalysisCost RemoveCost(const AnalysisOptions& options, const RunConfig& config,
           static_cast<uint64_t>(16 * parts)};
 }
 
+// --- trajectory
+Problems CheckOneLayout(const AnalysisOptions&, const std::vector<const ModelConfig*>& models) {
+  const int64_t size = MakeLayout(*models.front()).size;
+  const bool same = std::all_of(models.begin(), models.end(), [&](const ModelConfig* model) {
+    return MakeLayout(*model).size == size;
+  });
+  if (same) return {};
+  return {{"", "", "its subjects have different numbers of parameters", "checkpoints of one run"}};
+}
+
+// All checkpoints are held, and both axes, which are made in float64.
+AnalysisCost TrajectoryCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                            size_t subjects) {
+  const uint64_t points = Squared(Of<TrajectoryOptions>(options).points);
+  const uint64_t vectors = (subjects + 2) * BytesOf(config.precision) + 2 * sizeof(double);
+  return {static_cast<double>(points + subjects),
+          vectors * ParametersOf(config) + 8 * (points + subjects + Squared(subjects)),
+          8 * (points + 2 * uint64_t{Of<TrajectoryOptions>(options).points} + 3 * subjects + 2)};
+}
+
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
@@ -397,6 +417,7 @@ constexpr AnalysisKind kKinds[] = {
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
     {"attention", 1, 1, 20'000, CheckAttention, AttentionCost, nullptr, CheckMapped},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
+    {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace ablate::figure {
 
@@ -23,6 +24,7 @@ struct ArrayForm {
   absl::string_view places;    // the array of places along the last axis; empty: none is read
   absl::string_view number;    // the headline number that is read; empty: none
   bool every_seed;  // of all converged runs, for a mean; else of the one of the lowest seed
+  absl::Span<const absl::string_view> beside = {};  // further arrays that are read
 };
 
 // What one run's analysis gave.
@@ -32,6 +34,7 @@ struct AnalysedSeed {
   std::vector<size_t> shape;   // one a name of ArrayForm::axes; none is 0
   std::vector<double> values;  // row-major, as many as the shape says; they may be non-finite
   std::vector<double> places;  // as many as the last dimension; empty without ArrayForm::places
+  std::map<std::string, std::vector<double>> beside;         // ArrayForm::beside, row-major
   double number = std::numeric_limits<double>::quiet_NaN();  // also where it is undefined
 };
 

@@ -13,8 +13,9 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss,    &kWindows, &kCurves,    &kForest,      &kSensitivity,
-                                  &kSummary, &kDepth,   &kLandscape, &kEigenvalues, &kMatrix};
+constexpr const Kind* kKinds[] = {&kLoss,        &kWindows, &kCurves,    &kForest,
+                                  &kSensitivity, &kSummary, &kDepth,     &kLandscape,
+                                  &kEigenvalues, &kMatrix,  &kTrajectory};
 
 }  // namespace
 

@@ -82,7 +82,7 @@ struct Kind {
 // To add a kind: a constant like these in a file of its own, and its place in the table of
 // kinds.cc.
 extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary, kDepth, kLandscape,
-    kEigenvalues, kMatrix;
+    kEigenvalues, kMatrix, kTrajectory;
 
 // All kinds; none is null.
 absl::Span<const Kind* const> Kinds();

@@ -13,10 +13,10 @@
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
-#include "server/report/figure/contours.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/kinds.h"
+#include "server/report/figure/loss_planes.h"
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/small_multiples.h"
 #include "server/report/figure/style.h"
@@ -26,7 +26,6 @@ namespace ablate::figure {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr char kLossTitle[] = "Loss (nats)";
 
 constexpr ArrayForm kForms[] = {
     {"loss_landscape", "losses", "direction,alpha", "alphas", "loss", true},
@@ -156,102 +155,24 @@ absl::StatusOr<Drawing> DrawLines(const Input& input) {
   return Drawing{*std::move(figure), LinesCsv(input, lines)};
 }
 
-// The first plane of a run: what is drawn of it.
-struct Plane {
-  const AnalysedSetting* setting = nullptr;
-  const AnalysedSeed* seed = nullptr;
-  size_t side = 0;  // points along each axis
-
-  // At the a-th place along the first axis and the b-th along the second.
-  double At(size_t a, size_t b) const { return seed->values[a * side + b]; }
-};
-
-std::vector<Plane> PlanesOf(const Input& input) {
-  std::vector<Plane> planes;
+// Of each run the first.
+std::vector<LossPlane> PlanesOf(const Input& input) {
+  std::vector<LossPlane> planes;
   for (const AnalysedSetting& setting : input.analysed.settings) {
     if (setting.seeds.empty()) continue;
     const AnalysedSeed& seed = setting.seeds[0];
     // Both axes have the same places.
-    if (seed.shape[1] == seed.shape[2]) planes.push_back({&setting, &seed, seed.shape[2]});
+    if (seed.shape[1] == seed.shape[2]) {
+      planes.push_back({&setting, &seed, &seed.places, &seed.places});
+    }
   }
   return planes;
 }
 
-// Edges half way between places; the outermost as far out as in.
-std::vector<double> EdgesOf(const std::vector<double>& places) {
-  const size_t n = places.size();
-  if (n == 1) return {places[0] - 0.5, places[0] + 0.5};
-  std::vector<double> edges = {places[0] - (places[1] - places[0]) / 2};
-  for (size_t i = 0; i + 1 < n; ++i) edges.push_back((places[i] + places[i + 1]) / 2);
-  edges.push_back(places[n - 1] + (places[n - 1] - places[n - 2]) / 2);
-  return edges;
-}
-
-Axis EdgesAxis(const std::vector<double>& edges, size_t ticks) {
-  Extent extent;
-  extent.Add(edges.front());
-  extent.Add(edges.back());
-  return LinearAxis(extent, 0, ticks);
-}
-
-MapPanel PanelOf(const Plane& plane, size_t* holes) {
-  MapPanel panel;
-  panel.label = plane.setting->label;
-  panel.color = StyleOf(plane.setting->style).text;
-  panel.x_edges = panel.y_edges = EdgesOf(plane.seed->places);
-  panel.x = panel.y = EdgesAxis(panel.x_edges, 4);
-  Points crosses;
-  crosses.color = kSecondary;
-  crosses.marker = Marker::kCross;
-  crosses.radius = 1;
-  for (size_t b = 0; b < plane.side; ++b) {
-    for (size_t a = 0; a < plane.side; ++a) {
-      const double loss = plane.At(a, b);
-      panel.values.push_back(std::isfinite(loss) ? loss : kNone);
-      if (std::isfinite(loss)) continue;
-      ++*holes;
-      crosses.x.push_back(plane.seed->places[a]);
-      crosses.y.push_back(plane.seed->places[b]);
-    }
-  }
-  if (!crosses.x.empty()) panel.over.push_back(std::move(crosses));
-  // Where the parameters are.
+// Where the parameters are.
+Strokes PlusInTheMiddle(const MapPanel& panel) {
   const double arm = (panel.x.high - panel.x.low) * 0.02;
-  panel.over.push_back(Strokes{{-arm, 0}, {0, -arm}, {2 * arm, 0}, {0, 2 * arm}, kWhite, 0.8});
-  return panel;
-}
-
-ColorScale LossScale(const std::vector<Plane>& planes) {
-  Extent extent;
-  for (const Plane& plane : planes) {
-    for (size_t i = 0; i < plane.side * plane.side; ++i) extent.Add(plane.seed->values[i]);
-  }
-  ColorScale scale;
-  // Losses grow exponentially away from the parameters: on a linear scale a few corners have all
-  // the colours.
-  constexpr double kLogSpan = 3;
-  const bool log = extent.low() > 0 && extent.high() / extent.low() >= kLogSpan;
-  scale.axis = log ? LogAxis(extent, 0, 6) : LinearAxis(extent, 0, 6);
-  scale.title = kLossTitle;
-  return scale;
-}
-
-constexpr int kContours = 9;  // they divide the scale into as many parts and one
-
-// Lines of equal loss, the same losses in every panel, behind what is over the cells already.
-void AddContours(const Plane& plane, const ColorScale& scale, MapPanel* panel) {
-  const Axis& axis = scale.axis;
-  const ValueGrid grid{plane.seed->places, plane.seed->places, panel->values};
-  std::vector<Layer> contours;
-  for (int i = 1; i <= kContours; ++i) {
-    const double share = static_cast<double>(i) / (kContours + 1);
-    Strokes contour = ContourAt(grid, axis.log ? axis.low * std::pow(axis.high / axis.low, share)
-                                               : axis.low + share * (axis.high - axis.low));
-    contour.color = share > kBright ? kInk : kWhite;
-    contour.width = 0.35;
-    if (!contour.x.empty()) contours.emplace_back(std::move(contour));
-  }
-  panel->over.insert(panel->over.begin(), contours.begin(), contours.end());
+  return {{-arm, 0}, {0, -arm}, {2 * arm, 0}, {0, 2 * arm}, kWhite, 0.8};
 }
 
 std::string PlanesFootnote(const Input& input, size_t holes) {
@@ -259,11 +180,8 @@ std::string PlanesFootnote(const Input& input, size_t holes) {
       absl::StrCat(StepsText(input.analysed),
                    ", each setting's lowest analysed seed that converged"),
       absl::StrCat("the first plane of two ", DirectionText(input),
-                   "directions, + at its parameters"),
-      absl::StrCat("lines of equal loss divide the scale into ", kContours + 1, " equal parts")};
-  if (holes > 0) {
-    sentences.push_back(absl::StrCat("white with ×: ", holes, " not finite"));
-  }
+                   "directions, + at its parameters")};
+  for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
   for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
     sentences.push_back(std::move(text));
   }
@@ -271,7 +189,7 @@ std::string PlanesFootnote(const Input& input, size_t holes) {
 }
 
 absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
-  const std::vector<Plane> planes = PlanesOf(input);
+  const std::vector<LossPlane> planes = PlanesOf(input);
   if (planes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("key: the planes of ", text::CleanText(input.key), " are not square"));
@@ -280,16 +198,15 @@ absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
   size_t holes = 0;
   std::string csv = "label,setting,step,seed,alpha,beta,loss\n";
   const ColorScale scale = LossScale(planes);
-  for (const Plane& plane : planes) {
-    panels.push_back(PanelOf(plane, &holes));
-    AddContours(plane, scale, &panels.back());
-    for (size_t a = 0; a < plane.side; ++a) {
-      for (size_t b = 0; b < plane.side; ++b) {
-        AddCsvRow(
-            {CsvText(input.key), CsvText(plane.setting->label), absl::StrCat(plane.seed->step),
-             absl::StrCat(plane.seed->seed), CsvNumber(plane.seed->places[a]),
-             CsvNumber(plane.seed->places[b]), CsvNumber(plane.At(a, b))},
-            &csv);
+  for (const LossPlane& plane : planes) {
+    panels.push_back(PanelOf(plane, scale, &holes));
+    panels.back().over.emplace_back(PlusInTheMiddle(panels.back()));
+    for (size_t a = 0; a < plane.x->size(); ++a) {
+      for (size_t b = 0; b < plane.y->size(); ++b) {
+        AddCsvRow({CsvText(input.key), CsvText(plane.setting->label),
+                   absl::StrCat(plane.seed->step), absl::StrCat(plane.seed->seed),
+                   CsvNumber((*plane.x)[a]), CsvNumber((*plane.y)[b]), CsvNumber(plane.At(a, b))},
+                  &csv);
       }
     }
   }
@@ -327,19 +244,11 @@ std::string LandscapeCaption(const Input& input) {
 
 // The rise at the ends of the lines; on planes the range of the loss.
 std::string LandscapeDescription(const Input& input) {
+  if (IsPlane(input)) {
+    return absl::StrCat("Losses on a plane: ", RangesText(PlanesOf(input)), ".");
+  }
   std::vector<std::string> settings;
   const auto text = [](double value) { return report::Plain(value, report::DecimalsFor(value)); };
-  if (IsPlane(input)) {
-    for (const Plane& plane : PlanesOf(input)) {
-      Extent extent;
-      for (size_t i = 0; i < plane.side * plane.side; ++i) extent.Add(plane.seed->values[i]);
-      settings.push_back(extent.empty()
-                             ? absl::StrCat(plane.setting->label, " without a finite loss")
-                             : absl::StrCat(plane.setting->label, " from ", text(extent.low()),
-                                            " to ", text(extent.high())));
-    }
-    return absl::StrCat("Losses on a plane: ", report::Enumerated(settings, 12), ".");
-  }
   for (const ReducedSetting& setting : LinesOf(input).settings) {
     const std::vector<double>& mean = setting.panels[0].mean;
     const double ends = mean.empty() ? kNone : (mean.front() + mean.back()) / 2;

@@ -214,6 +214,34 @@ TEST_F(AnalyzeTest, MakesOneCkaOfAllTargets) {
   EXPECT_THAT(outcome.out, StartsWith("{"));
 }
 
+TEST_F(AnalyzeTest, MakesOneTrajectoryOfEachRun) {
+  const Outcome all = Run({"analyze", "trajectory", "small/pre-s1"});
+  EXPECT_EQ(all.code, kSuccess) << all.err;
+  ASSERT_EQ(requests_.size(), 1u);
+  ASSERT_EQ(requests_[0].subjects_size(), 1);
+  EXPECT_FALSE(requests_[0].subjects(0).has_step()) << "every checkpoint";
+  EXPECT_EQ(Run({"analyze", "trajectory", "small", "--at", "0,100,-1"}).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 3u);
+  for (const size_t i : {1, 2}) {
+    ASSERT_EQ(requests_[i].subjects_size(), 3);
+    EXPECT_EQ(requests_[i].subjects(1).step(), 100);
+    EXPECT_EQ(requests_[i].subjects(2).step(), -1);
+    EXPECT_EQ(requests_[i].subjects(0).cell(), i == 1 ? "pre-s1" : "post-s1");
+  }
+}
+
+TEST_F(AnalyzeTest, TakesSeveralStepsOfAModel) {
+  const Outcome each = Run({"analyze", "spectrum", "small/pre-s1", "--at", "0,100", "--json"});
+  EXPECT_EQ(each.code, kSuccess) << each.err;
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_EQ(requests_[0].subjects(0).step(), 0);
+  EXPECT_EQ(requests_[1].subjects(0).step(), 100);
+  EXPECT_THAT(each.out, StartsWith("["));
+  EXPECT_EQ(Run({"analyze", "cka", "small/pre-s1", "--at", "0,-1"}).code, kSuccess);
+  ASSERT_EQ(requests_.size(), 3u);
+  EXPECT_EQ(requests_[2].subjects_size(), 2) << "one of both";
+}
+
 TEST_F(AnalyzeTest, SaysWhichNumberOfACkaIsWhichModel) {
   const Outcome outcome = Run({"analyze", "cka", "small/pre-s1", "small/post-s1"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
@@ -418,6 +446,8 @@ TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
            {{"spectrum", "a", "--set", "sit=x"}, "--set sit: "},
            {{"spectrum", "a", "--at", "3000000000"}, "is not a step from 0 on, or -1 for the last"},
            {{"spectrum", "a", "--at", "-2"}, "--at: \"-2\" is not a step"},
+           {{"spectrum", "a", "--at", "1,,2"}, "--at: \"\" is not a step"},
+           {{"spectrum", "a", "--at", "1,2,1"}, "--at: 1 is given twice"},
            {{"norm_response", "--at", "5"}, "it has no checkpoint for --at"},
            {{"norm_response", "--label", "x"}, "--label no experiment"},
            {{"spectrum", "a", "--tokens", "5", "--prompt", "an"}, "not with --prompt"},

@@ -151,10 +151,10 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"forst"},
        "KIND: \"forst\" is none of loss, windows, curves, forest, sensitivity, summary, depth, "
-       "landscape, eigenvalues or matrix; did you mean forest?"},
+       "landscape, eigenvalues, matrix or trajectory; did you mean forest?"},
       {{"loss or depth"},
        "KIND: \"loss or depth\" is none of loss, windows, curves, forest, sensitivity, summary, "
-       "depth, landscape, eigenvalues or matrix"},
+       "depth, landscape, eigenvalues, matrix or trajectory"},
       {{"loss", "--width", "1.99"},
        "--width: \"1.99\" is none of column, double or a number of inches from 2 to 12"},
       {{"loss", "--width", "12.1"},

@@ -44,8 +44,7 @@ void ExpectNumbersOrReasons(const AnalysisSubject& subject) {
     const AnalysisKind& kind = KindOf(options);
     SCOPED_TRACE(kind.name);
     if (!kind.check(options, subject.config.model).empty()) continue;
-    AnalysisRequest request = {options, {}, {60, ""}};
-    if (kind.least_subjects > 0) request.subjects.push_back(subject);
+    const AnalysisRequest request = {options, LeastSubjects(kind, subject), {60, ""}};
     for (const AnalysisNumber& number : Analyzed(request).numbers) {
       EXPECT_TRUE(number.undefined.has_value() || std::isfinite(number.value)) << number.name;
     }
@@ -89,7 +88,8 @@ TEST(DivergedTest, NothingIsMadeOfWhatIsNoNumber) {
     if (kind.name == "weights" || kind.name == "norm_response") continue;  // of no pass
     SCOPED_TRACE(kind.name);
     const AnalysisSubject subject = WithNaNIn("position_embedding.weight", ModelM());
-    for (const AnalysisNumber& number : Analyzed({options, {subject}, {60, ""}}).numbers) {
+    const AnalysisRequest request = {options, LeastSubjects(kind, subject), {60, ""}};
+    for (const AnalysisNumber& number : Analyzed(request).numbers) {
       if (number.name == "holes") continue;  // it counts them
       EXPECT_EQ(number.undefined, Undefined::kNonFinite) << number.name << " " << number.value;
     }

@@ -28,7 +28,14 @@ inline std::vector<AnalysisOptions> EveryKind() {
           NormResponseOptions{},
           AttentionOptions{},
           RemoveOptions{RemovedPart::kHead},
-          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero}};
+          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero},
+          TrajectoryOptions{2}};
+}
+
+// As few models as the kind takes, all of them this one.
+inline std::vector<AnalysisSubject> LeastSubjects(const AnalysisKind& kind,
+                                                  const AnalysisSubject& subject) {
+  return std::vector<AnalysisSubject>(kind.least_subjects, subject);
 }
 
 }  // namespace ablate::engine

@@ -204,6 +204,50 @@ TEST_F(PlanesTest, HaveAsManyCellsAsFit) {
               HasSubstr("maps of 62500 cells do not fit into this figure; allowed: at most 60000"));
 }
 
+class TrajectoryFigureTest : public AnalysedTest {
+ protected:
+  TrajectoryFigureTest() : AnalysedTest("trajectory") {}
+
+  // A plane of two places by three, and a way of three checkpoints that ends at the origin.
+  AnalysedSeed& AddWay(const std::string& label, const std::vector<double>& losses) {
+    AnalysedSeed& seed = Add(label, {2, 3}, {losses}).seeds[0];
+    seed.beside = {{"alphas", {-1, 4}},
+                   {"way", {3, 1, 1, -1, 0, 0}},
+                   {"way_losses", {9, 5, 2}},
+                   {"explained_shares", {.82, .111}}};
+    return seed;
+  }
+};
+
+TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
+  AddWay("a", {1, 2, 3, 4, 5, kNan});
+  const Drawing drawing = Drawn();
+  const Panel& panel = drawing.figure.panels[0];
+  const Cells cells = CellsOf(panel);
+  EXPECT_THAT(cells.x, ElementsAre(-3.5, 1.5, 6.5));
+  EXPECT_THAT(cells.y, ElementsAre(-1.5, -.5, .5, 1.5));
+  EXPECT_EQ(cells.colors[5].transparency, kInvisible.transparency) << "row by row from below";
+  const auto is_way = [](const Layer& layer) {
+    const Line* line = std::get_if<Line>(&layer);
+    return line != nullptr && line->x == std::vector<double>{3, 1, 0} &&
+           line->y == std::vector<double>{1, -1, 0};
+  };
+  EXPECT_EQ(std::count_if(panel.layers.begin(), panel.layers.end(), is_way), 2)
+      << "with an edge behind it";
+  EXPECT_THAT(drawing.csv,
+              AllOf(HasSubstr("label,a,100,0,0,3,1,9\n"), HasSubstr("label,a,100,0,2,0,0,2\n"),
+                    HasSubstr("label,a,100,0,,-1,0,2\n"), HasSubstr("label,a,100,0,,4,1,\n")));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("a 82 + 11 %"), HasSubstr("×: 1 not finite"),
+                             HasSubstr("the last at step 100"), HasSubstr("First axis")));
+  EXPECT_THAT(kind_.description(input_), HasSubstr("a from 1.00 to 5.00"));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("the last at step 100"));
+}
+
+TEST_F(TrajectoryFigureTest, RefusesArraysThatDoNotFitEachOther) {
+  AddWay("a", {1, 2, 3, 4, 5, 6}).beside["way"].pop_back();
+  EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
+}
+
 class EigenvaluesTest : public AnalysedTest {
  protected:
   EigenvaluesTest() : AnalysedTest("eigenvalues") {}

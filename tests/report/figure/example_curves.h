@@ -167,6 +167,18 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
         one.values.push_back(2 + 2 * steep * x * x + y * y + 0.8 * x * y);
       }
     }
+  } else if (form.analysis == "trajectory") {
+    one.shape = {15, 15};
+    places(15);
+    std::vector<double> alphas;
+    for (const double y : one.places) alphas.push_back(2 * y + 1.5);
+    for (const double x : alphas) {
+      for (const double y : one.places) one.values.push_back(2 + 0.2 * steep * x * x + y * y);
+    }
+    one.beside = {{"alphas", alphas},
+                  {"way", {3, -.4, 2.2, .5, 1.2, .6, .5, .2, .2, -.1, 0, 0}},
+                  {"way_losses", {4, 3, 2.6, 2.3, 2.1, 2}},
+                  {"explained_shares", {.8, .12}}};
   } else if (form.array == "singular_values") {
     one.shape = {64};
     for (size_t i = 0; i < 64; ++i) {

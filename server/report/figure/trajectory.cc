@@ -1,0 +1,175 @@
+// The loss on the plane of a run's checkpoints as a map, and their way through it.
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/loss_planes.h"
+#include "server/report/figure/style.h"
+#include "text/clean.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr absl::string_view kBeside[] = {"alphas", "way", "way_losses", "explained_shares"};
+constexpr ArrayForm kForms[] = {
+    {"trajectory", "losses", "alpha,beta", "betas", "loss", false, kBeside}};
+
+const std::vector<double>& Beside(const AnalysedSeed& seed, const char* name) {
+  return seed.beside.at(name);
+}
+
+// Only where the arrays are of sizes that fit each other.
+std::vector<LossPlane> PlanesOf(const Input& input) {
+  std::vector<LossPlane> planes;
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    if (setting.seeds.empty()) continue;
+    const AnalysedSeed& seed = setting.seeds[0];
+    const std::vector<double>& alphas = Beside(seed, "alphas");
+    const bool fits = alphas.size() == seed.shape[0] &&
+                      Beside(seed, "explained_shares").size() == 2 &&
+                      Beside(seed, "way").size() == 2 * Beside(seed, "way_losses").size();
+    if (fits) planes.push_back({&setting, &seed, &alphas, &seed.places});
+  }
+  return planes;
+}
+
+// A line from checkpoint to checkpoint, with a dark edge so that it is seen on every colour, and a
+// diamond at the last.
+void AddWay(const LossPlane& plane, MapPanel* panel) {
+  const std::vector<double>& way = Beside(*plane.seed, "way");
+  Line line;
+  for (size_t i = 0; i < way.size(); i += 2) {
+    line.x.push_back(way[i]);
+    line.y.push_back(way[i + 1]);
+  }
+  Points dots{line.x, line.y, kWhite, Marker::kCircle, false, 1.1};
+  Points last{{line.x.back()}, {line.y.back()}, kWhite, Marker::kDiamond, false, 2.4};
+  Line edge = line;
+  edge.color = kInk;
+  edge.width = 1.7;
+  line.color = kWhite;
+  line.width = 0.7;
+  Points dark_dots = dots, dark_last = last;
+  dark_dots.color = dark_last.color = kInk;
+  dark_dots.radius += 0.5;
+  dark_last.radius += 0.7;
+  panel->over.emplace_back(std::move(edge));
+  panel->over.emplace_back(std::move(dark_dots));
+  panel->over.emplace_back(std::move(line));
+  panel->over.emplace_back(std::move(dots));
+  panel->over.emplace_back(std::move(dark_last));
+  panel->over.emplace_back(std::move(last));
+}
+
+// "pre 82 + 11 %, post 75 + 14 %".
+std::string SharesText(const std::vector<LossPlane>& planes) {
+  std::vector<std::string> settings;
+  for (const LossPlane& plane : planes) {
+    const std::vector<double>& shares = Beside(*plane.seed, "explained_shares");
+    settings.push_back(absl::StrCat(plane.setting->label, " ", report::Plain(100 * shares[0], 0),
+                                    " + ", report::Plain(100 * shares[1], 0), " %"));
+  }
+  constexpr size_t kMostNamed = 6;
+  return report::Enumerated(settings, kMostNamed);
+}
+
+std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, size_t holes) {
+  std::vector<std::string> sentences = {
+      absl::StrCat("checkpoints, the last ", StepsText(input.analysed),
+                   ", each setting's lowest analysed seed that converged"),
+      "their first two principal axes, ◆ the last checkpoint",
+      absl::StrCat("squared distances from it along the axes: ", SharesText(planes))};
+  for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
+  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
+    sentences.push_back(std::move(text));
+  }
+  return absl::StrJoin(sentences, "; ");
+}
+
+// Points of the plane without a checkpoint, and checkpoints by their number from the first.
+void AddRows(const Input& input, const LossPlane& plane, std::string* csv) {
+  const auto add = [&](const std::string& checkpoint, double alpha, double beta, double loss) {
+    AddCsvRow({CsvText(input.key), CsvText(plane.setting->label), absl::StrCat(plane.seed->step),
+               absl::StrCat(plane.seed->seed), checkpoint, CsvNumber(alpha), CsvNumber(beta),
+               CsvNumber(loss)},
+              csv);
+  };
+  const std::vector<double>& way = Beside(*plane.seed, "way");
+  const std::vector<double>& losses = Beside(*plane.seed, "way_losses");
+  for (size_t k = 0; k < losses.size(); ++k) {
+    add(absl::StrCat(k), way[2 * k], way[2 * k + 1], losses[k]);
+  }
+  for (size_t a = 0; a < plane.x->size(); ++a) {
+    for (size_t b = 0; b < plane.y->size(); ++b) {
+      add("", (*plane.x)[a], (*plane.y)[b], plane.At(a, b));
+    }
+  }
+}
+
+absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
+  const std::vector<LossPlane> planes = PlanesOf(input);
+  if (planes.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key: the arrays of ", text::CleanText(input.key), " do not fit each other"));
+  }
+  std::vector<MapPanel> panels;
+  size_t holes = 0;
+  std::string csv = "label,setting,step,seed,checkpoint,alpha,beta,loss\n";
+  const ColorScale scale = LossScale(planes);
+  for (const LossPlane& plane : planes) {
+    panels.push_back(PanelOf(plane, scale, &holes));
+    AddWay(plane, &panels.back());
+    AddRows(input, plane, &csv);
+  }
+  auto figure = DrawMaps(
+      panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)}, input.width);
+  if (!figure.ok()) return figure.status();
+  figure->title = AnalysedTitle(input, "training's way");
+  return Drawing{*std::move(figure), std::move(csv)};
+}
+
+std::string TrajectoryCaption(const Input& input) {
+  return absl::StrCat(
+      "The loss on the plane in which a run's checkpoints lie, nearly, and their way through it: "
+      "through the last one, along the two principal axes of the others' distances from it, in "
+      "lengths in the space of parameters, which differ by panel. Of each setting its lowest "
+      "analysed seed that converged, the last ",
+      StepsText(input.analysed),
+      ", all on one scale of colours. Such a plane shows where training went and little of what is "
+      "beside it: of a random walk, too, the axes take 81 and 9 % of the squared distances; "
+      "computed on ",
+      input.analysed.inputs, ".", ChosenText(*input.comparison));
+}
+
+std::string TrajectoryDescription(const Input& input) {
+  const std::vector<LossPlane> planes = PlanesOf(input);
+  return absl::StrCat("Losses on the plane of the checkpoints: ", RangesText(planes),
+                      ". Squared distances along its axes: ", SharesText(planes), ".");
+}
+
+}  // namespace
+
+constexpr Kind kTrajectory = {
+    .name = "trajectory",
+    .title = "Training's way",
+    .help =
+        "an analysis trajectory: the loss on the plane of a run's checkpoints as a map, one a "
+        "setting, and their way through it",
+    .key = "trajectory",
+    .wide = false,
+    .reads = Reads::kAnalysis,
+    .forms = kForms,
+    .wanted = [](const report::Comparison&) { return true; },
+    .reduce = nullptr,
+    .draw = DrawTrajectory,
+    .caption = TrajectoryCaption,
+    .description = TrajectoryDescription,
+};
+
+}  // namespace ablate::figure
