@@ -199,11 +199,16 @@ std::vector<Target> AtSteps(const Target& target, const std::vector<int32_t>& st
   for (const int32_t step : steps) {
     models.push_back(target);
     models.back().subject.set_step(step);
-    if (steps.size() > 1) {
-      absl::StrAppend(&models.back().label, "@", step == kLastStep ? "last" : absl::StrCat(step));
-    }
   }
   return models;
+}
+
+// Such as "pre-s1@1000"; of the only run "step 1000".
+std::string LabelAtStep(const Target& model, bool several_runs) {
+  const int32_t step = model.subject.step();
+  const std::string at = step == kLastStep ? "last" : absl::StrCat(step);
+  if (several_runs) return absl::StrCat(model.label, "@", at);
+  return step == kLastStep ? "last step" : absl::StrCat("step ", at);
 }
 
 // One of all these models.
@@ -223,8 +228,10 @@ std::vector<LabelledRequest> RequestsOf(Subjects subjects, const v1::CreateAnaly
     models.insert(models.end(), own.begin(), own.end());
     if (subjects == Subjects::kSteps) requests.push_back(RequestOf(run.label, request, own));
   }
-  if (subjects == Subjects::kEach) {
-    for (const Target& model : models) requests.push_back(RequestOf(model.label, request, {model}));
+  for (const Target& model : models) {
+    if (subjects != Subjects::kEach) break;
+    const std::string label = steps.size() > 1 ? LabelAtStep(model, runs.size() > 1) : model.label;
+    requests.push_back(RequestOf(label, request, {model}));
   }
   if (subjects == Subjects::kEach || subjects == Subjects::kSteps) return requests;
   requests.push_back(RequestOf(models.size() == 1 ? models[0].label : "", request, models));

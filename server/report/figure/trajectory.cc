@@ -1,4 +1,5 @@
 // The loss on the plane of a run's checkpoints as a map, and their way through it.
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
+#include "server/report/figure/axes.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/loss_planes.h"
 #include "server/report/figure/style.h"
@@ -24,19 +26,68 @@ const std::vector<double>& Beside(const AnalysedSeed& seed, const char* name) {
   return seed.beside.at(name);
 }
 
-// Only where the arrays are of sizes that fit each other.
-std::vector<LossPlane> PlanesOf(const Input& input) {
+// What is drawn: of each setting a seed's arrays, and the planes that point to them.
+struct Ways {
+  std::vector<AnalysedSeed> seeds;
   std::vector<LossPlane> planes;
+};
+
+// Turns an axis round, 0 or 1: its places, the losses along it and the way.
+void Mirror(size_t axis, AnalysedSeed* seed) {
+  std::vector<double>& places = axis == 0 ? seed->beside["alphas"] : seed->places;
+  std::reverse(places.begin(), places.end());
+  for (double& place : places) place = 0 - place;  // 0 stays without a sign
+  std::vector<double>& way = seed->beside["way"];
+  for (size_t i = axis; i < way.size(); i += 2) way[i] = 0 - way[i];
+  const size_t rows = seed->shape[0], columns = seed->shape[1];
+  const std::vector<double> losses = seed->values;
+  for (size_t a = 0; a < rows; ++a) {
+    for (size_t b = 0; b < columns; ++b) {
+      seed->values[a * columns + b] =
+          axis == 0 ? losses[(rows - 1 - a) * columns + b] : losses[a * columns + columns - 1 - b];
+    }
+  }
+}
+
+// Which way an axis points says nothing: all ways begin on the left and below, so that their shapes
+// can be compared. Only arrays of sizes that fit each other are drawn.
+Ways WaysOf(const Input& input) {
+  Ways ways;
+  std::vector<const AnalysedSetting*> settings;
   for (const AnalysedSetting& setting : input.analysed.settings) {
     if (setting.seeds.empty()) continue;
     const AnalysedSeed& seed = setting.seeds[0];
-    const std::vector<double>& alphas = Beside(seed, "alphas");
-    const bool fits = alphas.size() == seed.shape[0] &&
-                      Beside(seed, "explained_shares").size() == 2 &&
-                      Beside(seed, "way").size() == 2 * Beside(seed, "way_losses").size();
-    if (fits) planes.push_back({&setting, &seed, &alphas, &seed.places});
+    const std::vector<double>& way = Beside(seed, "way");
+    if (Beside(seed, "alphas").size() != seed.shape[0] || way.empty() ||
+        Beside(seed, "explained_shares").size() != 2 ||
+        way.size() != 2 * Beside(seed, "way_losses").size()) {
+      continue;
+    }
+    settings.push_back(&setting);
+    ways.seeds.push_back(seed);
+    for (const size_t axis : {0, 1}) {
+      if (way[axis] > 0) Mirror(axis, &ways.seeds.back());
+    }
   }
-  return planes;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const AnalysedSeed& seed = ways.seeds[i];
+    ways.planes.push_back({settings[i], &seed, &Beside(seed, "alphas"), &seed.places});
+  }
+  return ways;
+}
+
+// All panels the same, for lengths in the space of parameters can be compared.
+void ShareAxes(std::vector<MapPanel>* panels) {
+  constexpr size_t kTicks = 4;
+  Extent x, y;
+  for (const MapPanel& panel : *panels) {
+    for (const double edge : {panel.x_edges.front(), panel.x_edges.back()}) x.Add(edge);
+    for (const double edge : {panel.y_edges.front(), panel.y_edges.back()}) y.Add(edge);
+  }
+  for (MapPanel& panel : *panels) {
+    panel.x = LinearAxis(x, 0, kTicks);
+    panel.y = LinearAxis(y, 0, kTicks);
+  }
 }
 
 // A line from checkpoint to checkpoint, with a dark edge so that it is seen on every colour, and a
@@ -83,7 +134,8 @@ std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, s
   std::vector<std::string> sentences = {
       absl::StrCat("checkpoints, the last ", StepsText(input.analysed),
                    ", each setting's lowest analysed seed that converged"),
-      "their first two principal axes, ◆ the last checkpoint",
+      "their first two principal axes, each way turned to begin on the left and below, ◆ the last "
+      "checkpoint",
       absl::StrCat("squared distances from it along the axes: ", SharesText(planes))};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
   for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
@@ -113,7 +165,8 @@ void AddRows(const Input& input, const LossPlane& plane, std::string* csv) {
 }
 
 absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
-  const std::vector<LossPlane> planes = PlanesOf(input);
+  const Ways ways = WaysOf(input);
+  const std::vector<LossPlane>& planes = ways.planes;
   if (planes.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("key: the arrays of ", text::CleanText(input.key), " do not fit each other"));
@@ -127,6 +180,7 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
     AddWay(plane, &panels.back());
     AddRows(input, plane, &csv);
   }
+  ShareAxes(&panels);
   auto figure = DrawMaps(
       panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)}, input.width);
   if (!figure.ok()) return figure.status();
@@ -138,7 +192,8 @@ std::string TrajectoryCaption(const Input& input) {
   return absl::StrCat(
       "The loss on the plane in which a run's checkpoints lie, nearly, and their way through it: "
       "through the last one, along the two principal axes of the others' distances from it, in "
-      "lengths in the space of parameters, which differ by panel. Of each setting its lowest "
+      "lengths in the space of parameters, turned to begin on the left and below. Of each setting "
+      "its lowest "
       "analysed seed that converged, the last ",
       StepsText(input.analysed),
       ", all on one scale of colours. Such a plane shows where training went and little of what is "
@@ -148,7 +203,8 @@ std::string TrajectoryCaption(const Input& input) {
 }
 
 std::string TrajectoryDescription(const Input& input) {
-  const std::vector<LossPlane> planes = PlanesOf(input);
+  const Ways ways = WaysOf(input);
+  const std::vector<LossPlane>& planes = ways.planes;
   return absl::StrCat("Losses on the plane of the checkpoints: ", RangesText(planes),
                       ". Squared distances along its axes: ", SharesText(planes), ".");
 }

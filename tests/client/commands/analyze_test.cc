@@ -240,6 +240,10 @@ TEST_F(AnalyzeTest, TakesSeveralStepsOfAModel) {
   EXPECT_EQ(Run({"analyze", "cka", "small/pre-s1", "--at", "0,-1"}).code, kSuccess);
   ASSERT_EQ(requests_.size(), 3u);
   EXPECT_EQ(requests_[2].subjects_size(), 2) << "one of both";
+  EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1", "--at", "0,-1"}).out,
+              AllOf(HasSubstr(" step 0 "), HasSubstr(" last step\n")));
+  EXPECT_THAT(Run({"analyze", "spectrum", "small", "--at", "0,-1"}).out,
+              AllOf(HasSubstr(" pre-s1@0 "), HasSubstr(" post-s1@last\n")));
 }
 
 TEST_F(AnalyzeTest, SaysWhichNumberOfACkaIsWhichModel) {

@@ -212,7 +212,7 @@ class TrajectoryFigureTest : public AnalysedTest {
   AnalysedSeed& AddWay(const std::string& label, const std::vector<double>& losses) {
     AnalysedSeed& seed = Add(label, {2, 3}, {losses}).seeds[0];
     seed.beside = {{"alphas", {-1, 4}},
-                   {"way", {3, 1, 1, -1, 0, 0}},
+                   {"way", {-3, -1, 1, -1, 0, 0}},
                    {"way_losses", {9, 5, 2}},
                    {"explained_shares", {.82, .111}}};
     return seed;
@@ -229,18 +229,32 @@ TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
   EXPECT_EQ(cells.colors[5].transparency, kInvisible.transparency) << "row by row from below";
   const auto is_way = [](const Layer& layer) {
     const Line* line = std::get_if<Line>(&layer);
-    return line != nullptr && line->x == std::vector<double>{3, 1, 0} &&
-           line->y == std::vector<double>{1, -1, 0};
+    return line != nullptr && line->x == std::vector<double>{-3, 1, 0} &&
+           line->y == std::vector<double>{-1, -1, 0};
   };
   EXPECT_EQ(std::count_if(panel.layers.begin(), panel.layers.end(), is_way), 2)
       << "with an edge behind it";
   EXPECT_THAT(drawing.csv,
-              AllOf(HasSubstr("label,a,100,0,0,3,1,9\n"), HasSubstr("label,a,100,0,2,0,0,2\n"),
+              AllOf(HasSubstr("label,a,100,0,0,-3,-1,9\n"), HasSubstr("label,a,100,0,2,0,0,2\n"),
                     HasSubstr("label,a,100,0,,-1,0,2\n"), HasSubstr("label,a,100,0,,4,1,\n")));
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a 82 + 11 %"), HasSubstr("×: 1 not finite"),
                              HasSubstr("the last at step 100"), HasSubstr("First axis")));
   EXPECT_THAT(kind_.description(input_), HasSubstr("a from 1.00 to 5.00"));
   EXPECT_THAT(kind_.caption(input_), HasSubstr("the last at step 100"));
+}
+
+TEST_F(TrajectoryFigureTest, TurnsEachWayToBeginOnTheLeftAndBelow) {
+  AddWay("a", {1, 2, 3, 4, 5, 6});
+  AddWay("b", {1, 2, 3, 4, 5, 6}).beside["way"] = {3, 1, 1, -1, 0, 0};
+  const Drawing drawing = Drawn();
+  EXPECT_THAT(drawing.csv,
+              AllOf(HasSubstr("label,b,100,0,0,-3,-1,9\n"), HasSubstr("label,b,100,0,1,-1,1,5\n"),
+                    HasSubstr("label,b,100,0,,-4,-1,6\n"), HasSubstr("label,b,100,0,,1,0,2\n")));
+  const Panel &a = drawing.figure.panels[0], &b = drawing.figure.panels[1];
+  EXPECT_THAT(CellsOf(b).x, ElementsAre(-6.5, -1.5, 3.5));
+  EXPECT_EQ(a.x.low, b.x.low) << "on the same axes";
+  EXPECT_EQ(a.x.low, -6.5);
+  EXPECT_EQ(a.x.high, 6.5);
 }
 
 TEST_F(TrajectoryFigureTest, RefusesArraysThatDoNotFitEachOther) {
