@@ -19,9 +19,9 @@ enum class Readers { kOwner, kAll };
 absl::StatusOr<std::string> ReadBoundedFile(const std::string& file, size_t max_bytes,
                                             Readers readers);
 
-// Makes a file of mode 0600 (kOwner) or 0644 that is on disk when this returns. ALREADY_EXISTS if
-// something has the name. What could not be written whole is removed; a crash may leave a part, and
-// the name's own place on disk is for SyncFolder.
+// Makes a file of mode 0600 (kOwner), or of 0644 less the umask, that is on disk when this returns.
+// ALREADY_EXISTS if something has the name. What could not be written whole is removed; a crash may
+// leave a part, and the name's own place on disk is for SyncFolder.
 absl::Status CreateFile(const std::string& file, absl::string_view content, Readers readers);
 
 // Waits until names in the folder are on disk as they are now.
