@@ -12,6 +12,8 @@ TORCH = re.compile(r"^(torch|ATen|c10)/")
 TORCH_TRAINING = re.compile(r"^server/engine/train/(torch_\w+|stack_trainer|native_start|optimizer|recorder|boundary)\.(h|cc)$")
 PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
+OPENSSL = re.compile(r"^openssl/")
+HASHES = ("storage/sha256.cc", "server/spec/fingerprint.cc")
 SQLITE = re.compile(r"^sqlite3")
 OURS = re.compile(r"^(text|sync|process|proto|storage|server|client)/")
 # What the engine may use beside the standard library and its own headers.
@@ -29,6 +31,10 @@ def problems_of(path: str, include: str):
         yield "only server/engine/ below its public headers and apart from the run loop sees torch"
     if SQLITE.match(include) and not inside("storage/sqlite/"):
         yield "only storage/sqlite/ sees sqlite3.h"
+    if OPENSSL.match(include) and not inside("server/access/") and path not in HASHES:
+        yield "only server/access/, and what hashes for names, sees OpenSSL"
+    if inside("server/access/") and (PROTO.search(include) or GRPC.search(include)):
+        yield "server/access/ knows no messages and no calls"
     if include.startswith("server/") and not inside("server/"):
         yield "nothing outside server/ includes server/"
     if include.startswith("client/") and not inside("client/"):
@@ -102,7 +108,9 @@ def check_rules():
            ("server/results/report.cc", "server/service/services.h"), ("server/results/series.cc", "grpcpp/server.h"),
            ("server/report/compare/verdict.cc", "server/results/compare.h"),
            ("server/report/compare/verdict.cc", "storage/store.h"),
-           ("server/spec/resolve.cc", "server/results/compare.h")]
+           ("server/spec/resolve.cc", "server/results/compare.h"),
+           ("client/connection.cc", "openssl/ssl.h"), ("storage/blobs.cc", "openssl/evp.h"),
+           ("server/access/certificates.cc", "grpcpp/server.h")]
     return [f"rule does not catch {p} including {i}" for p, i in bad if not list(problems_of(p, i))]
 
 

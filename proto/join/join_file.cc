@@ -1,0 +1,184 @@
+#include "proto/join/join_file.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "process/private_file.h"
+#include "text/host.h"
+
+namespace ablate::join {
+namespace {
+
+constexpr size_t kMaxShown = 80;
+constexpr size_t kMaxMessage = 200;
+constexpr size_t kMaxCertificate = 16 << 10;
+constexpr size_t kMaxUser = 64;
+constexpr size_t kMinToken = 20;  // fewer could be guessed
+constexpr size_t kMaxToken = 512;
+constexpr int64_t kEndOfYears = 253402300800;  // the year 10000, in seconds since 1970
+constexpr absl::string_view kBegin = "-----BEGIN CERTIFICATE-----";
+constexpr absl::string_view kEnd = "-----END CERTIFICATE-----";
+
+// The beginning of a value, on one line.
+std::string Shown(absl::string_view value) {
+  return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kMaxShown)), "\"",
+                      value.size() > kMaxShown ? "…" : "");
+}
+
+absl::Status Wrong(absl::string_view field, absl::string_view value, absl::string_view allowed) {
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, ": ", allowed));
+}
+
+bool AllOf(absl::string_view text, absl::string_view others) {
+  return std::all_of(text.begin(), text.end(), [others](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(others, c);
+  });
+}
+
+absl::Status CheckAddress(const v1::JoinFile& file) {
+  const auto address = text::ParseHostPort(file.address());
+  if (address.ok()) return absl::OkStatus();
+  return Wrong("address", Shown(file.address()), address.status().message());
+}
+
+absl::Status CheckServerName(const v1::JoinFile& file) {
+  const auto name = text::ParseHost(file.server_name());
+  if (name.ok() && !absl::StartsWith(file.server_name(), "[")) return absl::OkStatus();
+  return Wrong("server_name", Shown(file.server_name()),
+               name.ok() ? "an IPv6 address without a port is written without brackets"
+                         : name.status().message());
+}
+
+// Whether the bytes are one DER element, as a certificate is, and nothing behind it. What is in it
+// only TLS itself reads.
+bool IsOneElement(absl::string_view der) {
+  constexpr unsigned char kSequence = 0x30;
+  if (der.size() < 2 || static_cast<unsigned char>(der[0]) != kSequence) return false;
+  const auto first = static_cast<unsigned char>(der[1]);
+  const size_t more = first < 0x80 ? 0 : first & 0x7F;  // bytes of a length that the first has not
+  if (more > 3 || first == 0x80 || der.size() < 2 + more) return false;
+  size_t length = more == 0 ? first : 0;
+  for (size_t i = 0; i < more; ++i) length = length << 8 | static_cast<unsigned char>(der[2 + i]);
+  return der.size() == 2 + more + length;
+}
+
+absl::Status CheckAuthority(const v1::JoinFile& file) {
+  const std::string& pem = file.certificate_authority();
+  // Someone may have put a key here: no more than its first line is shown.
+  const std::string shown = absl::StrCat(
+      pem.size(), " bytes that begin with ",
+      Shown(absl::string_view(pem).substr(0, std::min(pem.find('\n'), kBegin.size()))));
+  absl::string_view body = absl::StripAsciiWhitespace(pem);
+  if (pem.size() > kMaxCertificate) {
+    return Wrong("certificate_authority", shown, "at most 16,384 are allowed");
+  }
+  if (!absl::ConsumePrefix(&body, kBegin) || !absl::ConsumeSuffix(&body, kEnd) ||
+      absl::StrContains(body, "-")) {
+    return Wrong("certificate_authority", shown,
+                 absl::StrCat("it must be one certificate in PEM, from ", kBegin, " to ", kEnd));
+  }
+  std::string der;
+  if (!absl::Base64Unescape(body, &der) || !IsOneElement(der)) {
+    return Wrong("certificate_authority", shown,
+                 "what is between its first and last line is no certificate in base64");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckUser(const v1::JoinFile& file) {
+  const std::string& user = file.user();
+  const bool fine = !user.empty() && user.size() <= kMaxUser && AllOf(user, "._@-") &&
+                    absl::ascii_isalnum(static_cast<unsigned char>(user.front()));
+  if (fine) return absl::OkStatus();
+  return Wrong(
+      "user", Shown(user),
+      "it must be 1 to 64 of A-Z, a-z, 0-9 and . _ @ -, beginning with a letter or a digit");
+}
+
+absl::Status CheckToken(const v1::JoinFile& file) {
+  const std::string& token = file.token();
+  if (token.size() >= kMinToken && token.size() <= kMaxToken && AllOf(token, "-._~+/=")) {
+    return absl::OkStatus();
+  }
+  return Wrong("token", absl::StrCat("of ", token.size(), " characters"),
+               "it must be 20 to 512 of A-Z, a-z, 0-9 and - . _ ~ + / =");
+}
+
+absl::Status CheckExpireTime(const v1::JoinFile& file) {
+  constexpr absl::string_view kAllowed =
+      "it must be a time of the years 1970 to 9999, such as \"2027-01-31T00:00:00Z\"";
+  if (!file.has_expire_time()) return Wrong("expire_time", "missing", kAllowed);
+  const auto& time = file.expire_time();
+  if (time.seconds() >= 0 && time.seconds() < kEndOfYears && time.nanos() >= 0 &&
+      time.nanos() < 1'000'000'000) {
+    return absl::OkStatus();
+  }
+  return Wrong("expire_time", absl::StrCat(time.seconds(), " seconds since 1970"), kAllowed);
+}
+
+// What protobuf says of a text that it can't read, without what it shows of the text.
+std::string JsonProblem(absl::string_view message) {
+  // From the second line on it is the text around the place, and the token may be there.
+  const absl::string_view first = message.substr(0, message.find('\n'));
+  if (absl::StrContains(first, "(token)")) return "token is not a string";
+  return absl::CHexEscape(first.substr(0, kMaxMessage));
+}
+
+using Check = absl::Status (*)(const v1::JoinFile&);
+constexpr Check kChecks[] = {CheckAddress, CheckServerName, CheckAuthority,
+                             CheckUser,    CheckToken,      CheckExpireTime};
+
+}  // namespace
+
+absl::Status CheckJoinFile(const v1::JoinFile& file) {
+  for (const Check check : kChecks) {
+    if (absl::Status fine = check(file); !fine.ok()) return fine;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::JoinFile> ParseJoinFile(absl::string_view text) {
+  if (text.size() > kMaxJoinFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a join file has ", text.size(), " bytes, at most ", kMaxJoinFileBytes, " are allowed"));
+  }
+  v1::JoinFile file;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(text.data(), text.size()), &file);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not the JSON of a join file: ", JsonProblem(parsed.message().ToString())));
+  }
+  if (absl::Status fine = CheckJoinFile(file); !fine.ok()) return fine;
+  return file;
+}
+
+absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path) {
+  const absl::StatusOr<std::string> text =
+      process::ReadBoundedFile(path, kMaxJoinFileBytes, process::Readers::kOwner);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<v1::JoinFile> file = ParseJoinFile(*text);
+  if (file.ok()) return file;
+  return absl::Status(file.status().code(), absl::StrCat(path, ": ", file.status().message()));
+}
+
+absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file) {
+  if (absl::Status fine = CheckJoinFile(file); !fine.ok()) return fine;
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto printed = google::protobuf::util::MessageToJsonString(file, &json, options);
+  if (!printed.ok()) return absl::InternalError("cannot write a join file as JSON");
+  return process::CreateFile(path, json, process::Readers::kOwner);
+}
+
+}  // namespace ablate::join

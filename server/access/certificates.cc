@@ -1,0 +1,236 @@
+#include "server/access/certificates.h"
+
+#include <openssl/asn1.h>
+#include <openssl/bn.h>
+#include <openssl/ec.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/access/certificate_facts.h"
+#include "server/access/openssl.h"
+#include "text/host.h"
+#include "text/utf8.h"
+
+namespace ablate::access {
+namespace {
+
+// X.509's bound of a common name is 64 characters.
+constexpr size_t kMaxName = 57;
+constexpr int kSerialBits = 128;
+
+using BigNumber = Owned<BIGNUM, BN_free>;
+using Extension = Owned<X509_EXTENSION, X509_EXTENSION_free>;
+using Names = Owned<GENERAL_NAMES, GENERAL_NAMES_free>;
+
+struct ExtensionText {
+  int kind;
+  const char* value;
+};
+
+constexpr ExtensionText kAuthorityExtensions[] = {
+    {NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
+    {NID_key_usage, "critical,keyCertSign,cRLSign"},
+    {NID_subject_key_identifier, "hash"},
+};
+constexpr ExtensionText kServerExtensions[] = {
+    {NID_basic_constraints, "critical,CA:FALSE"},
+    {NID_key_usage, "critical,digitalSignature"},
+    {NID_ext_key_usage, "serverAuth"},
+    {NID_subject_key_identifier, "hash"},
+    {NID_authority_key_identifier, "keyid:always"},
+};
+
+// What a certificate says beside its extensions.
+struct Draft {
+  std::string common_name;
+  absl::Time from;
+  absl::Time to;
+};
+
+absl::StatusOr<Key> MakeKey() {
+  Key key(EVP_EC_gen("P-256"));
+  if (key == nullptr) return OpenSslError("make a key");
+  return key;
+}
+
+// Random: certificates of one authority are told apart by it, and nobody can foresee what is
+// signed.
+bool SetSerial(X509* x509) {
+  const BigNumber serial(BN_new());
+  return serial != nullptr &&
+         BN_rand(serial.get(), kSerialBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
+         BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(x509)) != nullptr;
+}
+
+bool SetTimes(X509* x509, const Draft& draft) {
+  return ASN1_TIME_set(X509_getm_notBefore(x509), absl::ToTimeT(draft.from)) != nullptr &&
+         ASN1_TIME_set(X509_getm_notAfter(x509), absl::ToTimeT(draft.to)) != nullptr;
+}
+
+bool SetSubject(X509* x509, const std::string& common_name) {
+  return X509_NAME_add_entry_by_NID(X509_get_subject_name(x509), NID_commonName, MBSTRING_UTF8,
+                                    reinterpret_cast<const unsigned char*>(common_name.data()),
+                                    static_cast<int>(common_name.size()), -1, 0) == 1;
+}
+
+// A certificate of the key without extensions and signature; `issuer` is null for its own.
+absl::StatusOr<Certificate> Begin(const Draft& draft, const Key& key, const X509* issuer) {
+  Certificate certificate(X509_new());
+  X509* const x509 = certificate.get();
+  const bool set =
+      x509 != nullptr && X509_set_version(x509, X509_VERSION_3) == 1 && SetSerial(x509) &&
+      SetTimes(x509, draft) && SetSubject(x509, draft.common_name) &&
+      X509_set_issuer_name(x509, X509_get_subject_name(issuer != nullptr ? issuer : x509)) == 1 &&
+      X509_set_pubkey(x509, key.get()) == 1;
+  if (!set) return OpenSslError("make a certificate");
+  return certificate;
+}
+
+template <size_t kCount>
+absl::Status AddExtensions(X509* x509, X509* issuer, const ExtensionText (&extensions)[kCount]) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, x509, nullptr, nullptr, 0);
+  for (const ExtensionText& text : extensions) {
+    const Extension extension(X509V3_EXT_nconf_nid(nullptr, &context, text.kind, text.value));
+    if (extension == nullptr || X509_add_ext(x509, extension.get(), -1) != 1) {
+      return OpenSslError(absl::StrCat("add ", OBJ_nid2ln(text.kind), " to a certificate"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool AddName(GENERAL_NAMES* names, const text::Host& host) {
+  const bool is_address = !host.address.empty();
+  const std::string& bytes = is_address ? host.address : host.text;
+  ASN1_STRING* value = ASN1_STRING_type_new(is_address ? V_ASN1_OCTET_STRING : V_ASN1_IA5STRING);
+  GENERAL_NAME* name = GENERAL_NAME_new();
+  if (value == nullptr || name == nullptr ||
+      ASN1_STRING_set(value, bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    ASN1_STRING_free(value);
+    GENERAL_NAME_free(name);
+    return false;
+  }
+  GENERAL_NAME_set0_value(name, is_address ? GEN_IPADD : GEN_DNS, value);
+  if (sk_GENERAL_NAME_push(names, name) > 0) return true;
+  GENERAL_NAME_free(name);
+  return false;
+}
+
+// Not by a text of extensions: there a comma in a name would begin another name.
+absl::Status AddNames(X509* x509, const std::vector<text::Host>& hosts) {
+  const Names names(GENERAL_NAMES_new());
+  bool added = names != nullptr;
+  for (const text::Host& host : hosts) added = added && AddName(names.get(), host);
+  if (!added || X509_add1_ext_i2d(x509, NID_subject_alt_name, names.get(), 0, 0) != 1) {
+    return OpenSslError("add names to a certificate");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CertifiedKey> Sign(const Certificate& certificate, const Key& key,
+                                  const Key& signer) {
+  if (X509_sign(certificate.get(), signer.get(), EVP_sha256()) == 0) {
+    return OpenSslError("sign a certificate");
+  }
+  absl::StatusOr<std::string> certificate_pem = ToPem(certificate);
+  if (!certificate_pem.ok()) return certificate_pem.status();
+  absl::StatusOr<std::string> key_pem = ToPem(key);
+  if (!key_pem.ok()) return key_pem.status();
+  return CertifiedKey{*std::move(certificate_pem), *std::move(key_pem)};
+}
+
+// Every host once, those of this machine last.
+absl::StatusOr<std::vector<text::Host>> ParseHosts(std::vector<std::string> hosts) {
+  if (hosts.size() > kMaxHosts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(hosts.size(), " hosts, at most ", kMaxHosts, " are allowed"));
+  }
+  hosts.insert(hosts.end(), LocalHosts().begin(), LocalHosts().end());
+  std::vector<text::Host> parsed;
+  for (const std::string& name : hosts) {
+    absl::StatusOr<text::Host> host = text::ParseHost(name);
+    if (!host.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("host \"", absl::CHexEscape(name), "\": ", host.status().message()));
+    }
+    if (host->text == "0.0.0.0" || host->text == "::") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("host \"", name,
+                       "\" is where a server listens and no client connects: give the names and "
+                       "addresses that clients use"));
+    }
+    if (std::find(parsed.begin(), parsed.end(), *host) == parsed.end()) {
+      parsed.push_back(*std::move(host));
+    }
+  }
+  return parsed;
+}
+
+// The authority as what signs: FAILED_PRECONDITION unless it can at `now`.
+absl::StatusOr<CertificateFacts> CheckAuthority(const CertifiedKey& authority, absl::Time now) {
+  if (absl::Status match = CheckKey(authority.certificate, authority.key); !match.ok()) {
+    return match;
+  }
+  absl::StatusOr<CertificateFacts> facts = ReadFacts(authority.certificate);
+  if (!facts.ok()) return facts;
+  if (!facts->authority) {
+    return absl::FailedPreconditionError("the certificate is not that of an authority");
+  }
+  if (absl::Status valid = CheckTimes(*facts, now); !valid.ok()) return valid;
+  return facts;
+}
+
+}  // namespace
+
+const std::vector<std::string>& LocalHosts() {
+  static const auto* const hosts = new std::vector<std::string>{"localhost", "127.0.0.1", "::1"};
+  return *hosts;
+}
+
+absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view name, absl::Time now) {
+  if (!text::IsPrintable(name, kMaxName)) {
+    return absl::InvalidArgumentError(absl::StrCat("the authority's name is \"",
+                                                   absl::CHexEscape(name), "\", must be 1 to ",
+                                                   kMaxName, " printable characters"));
+  }
+  const absl::StatusOr<Key> key = MakeKey();
+  if (!key.ok()) return key.status();
+  const Draft draft{absl::StrCat("ablate ", name), now - kClockSkew, now + kAuthorityLifetime};
+  const absl::StatusOr<Certificate> certificate = Begin(draft, *key, nullptr);
+  if (!certificate.ok()) return certificate.status();
+  X509* const x509 = certificate->get();
+  if (absl::Status added = AddExtensions(x509, x509, kAuthorityExtensions); !added.ok()) {
+    return added;
+  }
+  return Sign(*certificate, *key, *key);
+}
+
+absl::StatusOr<CertifiedKey> MakeServerCertificate(const CertifiedKey& authority,
+                                                   const std::vector<std::string>& hosts,
+                                                   absl::Time now, absl::Duration lifetime) {
+  const absl::StatusOr<std::vector<text::Host>> names = ParseHosts(hosts);
+  if (!names.ok()) return names.status();
+  const absl::StatusOr<CertificateFacts> facts = CheckAuthority(authority, now);
+  if (!facts.ok()) return facts.status();
+  const absl::StatusOr<Certificate> issuer = ParseCertificate(authority.certificate);
+  if (!issuer.ok()) return issuer.status();
+  const absl::StatusOr<Key> signer = ParseKey(authority.key);
+  if (!signer.ok()) return signer.status();
+  const absl::StatusOr<Key> key = MakeKey();
+  if (!key.ok()) return key.status();
+  // No authority's name is this one: a certificate whose subject is its issuer looks self-signed.
+  const Draft draft{"ablated", now - kClockSkew, std::min(now + lifetime, facts->not_after)};
+  const absl::StatusOr<Certificate> certificate = Begin(draft, *key, issuer->get());
+  if (!certificate.ok()) return certificate.status();
+  X509* const x509 = certificate->get();
+  if (absl::Status added = AddNames(x509, *names); !added.ok()) return added;
+  if (absl::Status added = AddExtensions(x509, issuer->get(), kServerExtensions); !added.ok()) {
+    return added;
+  }
+  return Sign(*certificate, *key, *signer);
+}
+
+}  // namespace ablate::access

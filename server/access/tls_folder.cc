@@ -1,0 +1,257 @@
+#include "server/access/tls_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "process/file.h"
+#include "process/private_file.h"
+#include "process/private_folder.h"
+#include "text/utf8.h"
+
+namespace ablate::access {
+namespace {
+
+using process::Readers;
+
+constexpr size_t kMaxFileBytes = 64 << 10;
+
+// Beside its file while a renewal writes it.
+std::string DraftOf(const std::string& file) { return absl::StrCat(file, ".new"); }
+
+absl::Status Annotated(const std::string& file, const absl::Status& status) {
+  if (status.ok()) return status;
+  // What is wrong with a file's bytes is no caller's argument.
+  const absl::StatusCode code = status.code() == absl::StatusCode::kInvalidArgument
+                                    ? absl::StatusCode::kFailedPrecondition
+                                    : status.code();
+  return absl::Status(code, absl::StrCat(file, ": ", status.message()));
+}
+
+// Holds the folder's lock until it is closed. NOT_FOUND if there is no folder.
+absl::StatusOr<process::FileDescriptor> Lock(const std::string& folder) {
+  struct stat info;
+  if (lstat(folder.c_str(), &info) != 0 && errno == ENOENT) {
+    return absl::NotFoundError(absl::StrCat(
+        "there is no folder ", folder, " with certificates: make them with `ablate admin init`"));
+  }
+  if (absl::Status ours = process::CheckPrivateFolder(folder); !ours.ok()) return ours;
+  process::FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.open() || flock(opened.get(), LOCK_EX) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock folder ", folder));
+  }
+  return opened;
+}
+
+// A certificate and its key. The key's file is asked for first: who may read it matters most.
+absl::StatusOr<CertifiedKey> ReadPair(const std::string& certificate_file,
+                                      const std::string& key_file) {
+  absl::StatusOr<std::string> key =
+      process::ReadBoundedFile(key_file, kMaxFileBytes, Readers::kOwner);
+  if (!key.ok()) return key.status();
+  absl::StatusOr<std::string> certificate =
+      process::ReadBoundedFile(certificate_file, kMaxFileBytes, Readers::kAll);
+  if (!certificate.ok()) return certificate.status();
+  return CertifiedKey{*std::move(certificate), *std::move(key)};
+}
+
+absl::Status CheckPair(const CertifiedKey& pair, const std::string& certificate_file,
+                       const std::string& key_file) {
+  const absl::StatusOr<CertificateFacts> facts = ReadFacts(pair.certificate);
+  if (!facts.ok()) return Annotated(certificate_file, facts.status());
+  const absl::Status match = CheckKey(pair.certificate, pair.key);
+  if (absl::IsFailedPrecondition(match)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(key_file, " is not the key of the certificate in ", certificate_file));
+  }
+  return Annotated(key_file, match);
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", from, " to ", to));
+}
+
+// A renewal that was stopped between its two renames has put the key in place and not yet the
+// certificate, whose draft is whole: it is put there now. Any other draft is left alone.
+absl::Status FinishRenewal(const TlsFiles& files) {
+  const std::string draft = DraftOf(files.server_certificate);
+  if (::access(draft.c_str(), F_OK) != 0) return absl::OkStatus();
+  const absl::StatusOr<CertifiedKey> renewed = ReadPair(draft, files.server_key);
+  if (!renewed.ok() || !CheckKey(renewed->certificate, renewed->key).ok()) return absl::OkStatus();
+  if (absl::Status done = Rename(draft, files.server_certificate); !done.ok()) return done;
+  return process::SyncFolder(files.folder);
+}
+
+// All that is to be right of what the files hold.
+absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, CertifiedKey server,
+                                absl::Time now) {
+  if (absl::Status pair = CheckPair(server, files.server_certificate, files.server_key);
+      !pair.ok()) {
+    return pair;
+  }
+  const absl::StatusOr<CertificateFacts> authority_facts = ReadFacts(authority);
+  if (!authority_facts.ok()) {
+    return Annotated(files.authority_certificate, authority_facts.status());
+  }
+  if (absl::Status issued = CheckIssued(authority, server.certificate); !issued.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the certificate in ", files.server_certificate,
+                     " was not made by the authority in ", files.authority_certificate));
+  }
+  if (absl::Status valid = CheckTimes(*authority_facts, now); !valid.ok()) {
+    return Annotated(files.authority_certificate, valid);
+  }
+  absl::StatusOr<CertificateFacts> facts = ReadFacts(server.certificate);
+  if (!facts.ok()) return Annotated(files.server_certificate, facts.status());
+  if (absl::Status valid = CheckTimes(*facts, now); !valid.ok()) {
+    return Annotated(files.server_certificate, valid);
+  }
+  return ServerTls{std::move(authority), std::move(server), *std::move(facts)};
+}
+
+// With the folder's lock.
+absl::StatusOr<ServerTls> LoadLocked(const TlsFiles& files, absl::Time now) {
+  if (absl::Status done = FinishRenewal(files); !done.ok()) return done;
+  absl::StatusOr<CertifiedKey> server = ReadPair(files.server_certificate, files.server_key);
+  if (!server.ok()) return server.status();
+  absl::StatusOr<std::string> authority =
+      process::ReadBoundedFile(files.authority_certificate, kMaxFileBytes, Readers::kAll);
+  if (!authority.ok()) return authority.status();
+  // Not needed to serve, but its owner wants to know that others could take it.
+  const absl::StatusOr<std::string> authority_key =
+      process::ReadBoundedFile(files.authority_key, kMaxFileBytes, Readers::kOwner);
+  if (!authority_key.ok() && !absl::IsNotFound(authority_key.status())) {
+    return authority_key.status();
+  }
+  return Check(files, *std::move(authority), *std::move(server), now);
+}
+
+absl::Status CreatePair(const CertifiedKey& pair, const std::string& certificate_file,
+                        const std::string& key_file) {
+  if (absl::Status made = process::CreateFile(key_file, pair.key, Readers::kOwner); !made.ok()) {
+    return made;
+  }
+  return process::CreateFile(certificate_file, pair.certificate, Readers::kAll);
+}
+
+// The first part of this machine's name that is printable.
+std::string MachineName() {
+  char name[58] = "";
+  // A name that is too long is cut; POSIX then need not end it.
+  gethostname(name, sizeof name - 1);
+  return text::IsPrintable(name, sizeof name) ? name : "server";
+}
+
+// Everything of a new folder, in a draft of it that no other process knows.
+absl::Status WriteAll(const TlsFiles& draft, const std::vector<std::string>& hosts,
+                      absl::Time now) {
+  const absl::StatusOr<CertifiedKey> authority = MakeAuthority(MachineName(), now);
+  if (!authority.ok()) return authority.status();
+  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(*authority, hosts, now);
+  if (!server.ok()) return server.status();
+  if (absl::Status made = CreatePair(*authority, draft.authority_certificate, draft.authority_key);
+      !made.ok()) {
+    return made;
+  }
+  if (absl::Status made = CreatePair(*server, draft.server_certificate, draft.server_key);
+      !made.ok()) {
+    return made;
+  }
+  return process::SyncFolder(draft.folder);
+}
+
+absl::Status AlreadyThere(const std::string& folder) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      folder,
+      " is there already, and join files hold its authority: renew the server's certificate, "
+      "or move the folder away to begin with an authority that no join file knows"));
+}
+
+// The server's new pair in the place of its old one. The certificate's rename is the moment from
+// which FinishRenewal is not needed; the key's, the one from which it would go on.
+absl::Status ReplaceServerPair(const TlsFiles& files, const CertifiedKey& server) {
+  const std::string certificate_draft = DraftOf(files.server_certificate);
+  const std::string key_draft = DraftOf(files.server_key);
+  // Of a renewal that was stopped before its renames.
+  unlink(certificate_draft.c_str());
+  unlink(key_draft.c_str());
+  if (absl::Status made = CreatePair(server, certificate_draft, key_draft); !made.ok()) return made;
+  if (absl::Status synced = process::SyncFolder(files.folder); !synced.ok()) return synced;
+  if (absl::Status done = Rename(key_draft, files.server_key); !done.ok()) return done;
+  if (absl::Status done = Rename(certificate_draft, files.server_certificate); !done.ok()) {
+    return done;
+  }
+  return process::SyncFolder(files.folder);
+}
+
+}  // namespace
+
+TlsFiles::TlsFiles(const std::string& tls_folder)
+    : folder(tls_folder),
+      authority_certificate(absl::StrCat(tls_folder, "/authority.pem")),
+      authority_key(absl::StrCat(tls_folder, "/authority.key")),
+      server_certificate(absl::StrCat(tls_folder, "/server.pem")),
+      server_key(absl::StrCat(tls_folder, "/server.key")) {}
+
+absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
+                                     const std::vector<std::string>& hosts, absl::Time now) {
+  struct stat info;
+  if (lstat(tls_folder.c_str(), &info) == 0) return AlreadyThere(tls_folder);
+  std::string draft = absl::StrCat(tls_folder, ".XXXXXX");
+  if (mkdtemp(draft.data()) == nullptr) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a folder beside ", tls_folder));
+  }
+  absl::Status made = WriteAll(TlsFiles(draft), hosts, now);
+  // A folder takes the name of none, or of an empty one: never of one with an authority.
+  if (made.ok() && std::rename(draft.c_str(), tls_folder.c_str()) != 0) {
+    made = errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR
+               ? AlreadyThere(tls_folder)
+               : absl::ErrnoToStatus(errno, absl::StrCat("cannot make folder ", tls_folder));
+  }
+  if (!made.ok()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(draft, ignored);
+    return made;
+  }
+  const std::string above = std::filesystem::absolute(tls_folder).parent_path();
+  if (absl::Status synced = process::SyncFolder(above); !synced.ok()) return synced;
+  return Load(tls_folder, now);
+}
+
+absl::StatusOr<ServerTls> Load(const std::string& tls_folder, absl::Time now) {
+  const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
+  if (!lock.ok()) return lock.status();
+  return LoadLocked(TlsFiles(tls_folder), now);
+}
+
+absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
+                                const std::vector<std::string>& hosts, absl::Time now) {
+  const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
+  if (!lock.ok()) return lock.status();
+  const TlsFiles files(tls_folder);
+  const absl::StatusOr<CertifiedKey> authority =
+      ReadPair(files.authority_certificate, files.authority_key);
+  if (!authority.ok()) return authority.status();
+  if (absl::Status pair = CheckPair(*authority, files.authority_certificate, files.authority_key);
+      !pair.ok()) {
+    return pair;
+  }
+  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(*authority, hosts, now);
+  if (absl::IsFailedPrecondition(server.status())) {
+    return Annotated(files.authority_certificate, server.status());
+  }
+  if (!server.ok()) return server.status();
+  if (absl::Status replaced = ReplaceServerPair(files, *server); !replaced.ok()) return replaced;
+  return LoadLocked(files, now);
+}
+
+}  // namespace ablate::access

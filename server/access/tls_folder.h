@@ -1,0 +1,57 @@
+// The certificates of a shared server on disk: `tls/` in its home.
+#ifndef ABLATE_SERVER_ACCESS_TLS_FOLDER_H_
+#define ABLATE_SERVER_ACCESS_TLS_FOLDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/access/certificate_facts.h"
+#include "server/access/certificates.h"
+
+namespace ablate::access {
+
+// The folder has mode 0700, keys 0600.
+struct TlsFiles {
+  explicit TlsFiles(const std::string& tls_folder);
+  std::string folder;
+  std::string authority_certificate;  // authority.pem: also in every join file
+  std::string authority_key;       // authority.key: for renewals alone, and may be kept elsewhere
+  std::string server_certificate;  // server.pem
+  std::string server_key;          // server.key
+};
+
+// What a server serves with.
+struct ServerTls {
+  std::string authority;  // its certificate in PEM
+  CertifiedKey server;
+  CertificateFacts facts;  // of the server's certificate
+};
+
+// Functions below are for one machine's processes: they wait for each other by a lock on the
+// folder, and are thread-safe. Errors name the file and what is wrong with it.
+
+// Makes the folder with a new authority, which has this machine's name, and a server's certificate
+// for `hosts` (see MakeServerCertificate). All or nothing of it is there, also after a crash: what
+// that leaves is a folder beside, "tls.XXXXXX", which nobody reads. ALREADY_EXISTS if there is one,
+// for every join file holds its authority.
+absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
+                                     const std::vector<std::string>& hosts, absl::Time now);
+
+// NOT_FOUND if the folder or a file is missing, FAILED_PRECONDITION if others may enter it or read
+// a key, a file is no PEM, a key is not its certificate's, the server's certificate is not the
+// authority's, or one of them is not valid `now`.
+absl::StatusOr<ServerTls> Load(const std::string& tls_folder, absl::Time now);
+
+// Gives the server a new key and certificate by the same authority, so that join files stay valid;
+// for `hosts` and LocalHosts(), not for those of the old one. A server that runs keeps what it has
+// loaded. The old ones are there, or the new, also after a crash; the old ones may have expired, be
+// damaged or missing, the authority may not. Errors as Load's and MakeServerCertificate's.
+absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
+                                const std::vector<std::string>& hosts, absl::Time now);
+
+}  // namespace ablate::access
+
+#endif  // ABLATE_SERVER_ACCESS_TLS_FOLDER_H_
