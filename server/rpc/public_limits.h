@@ -55,6 +55,8 @@ inline constexpr double kSmallFrameBurst = 10'000;
 // What waits for a client that doesn't read: it must take so much, or all, in that time.
 inline constexpr size_t kDrainBytes = 64 << 10;
 inline constexpr absl::Duration kDrainTimeout = absl::Seconds(60);
+// The log gets a sentence so often, whatever happens.
+inline constexpr absl::Duration kSayHangUpsEvery = absl::Seconds(10);
 // Of one connection between the network and gRPC, in each direction.
 inline constexpr size_t kPipeBytes = 64 << 10;
 

@@ -17,7 +17,6 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "server/rpc/limits.h"
-#include "server/rpc/listener.h"
 #include "server/rpc/public_limits.h"
 #include "server/schedule/clock.h"
 
@@ -66,11 +65,12 @@ absl::StatusOr<std::unique_ptr<PublicPort>> PublicPort::Listen(const PublicPortO
 PublicPort::PublicPort(TlsContext context, process::FileDescriptor listener,
                        process::FileDescriptor wake, int port, const PublicPortOptions& options)
     : context_(std::move(context)),
-      listener_(std::move(listener)),
       wake_(std::move(wake)),
       port_(port),
       table_(std::make_shared<ConnectionTable>([this] { Wake(); })),
-      processor_(LettingIn(options.processor, table_)) {}
+      processor_(LettingIn(options.processor, table_)),
+      on_hang_ups_(options.on_hang_ups),
+      listener_(std::move(listener)) {}
 
 PublicPort::~PublicPort() {
   stopping_ = true;
@@ -86,6 +86,9 @@ void PublicPort::Prepare(grpc::ServerBuilder* builder) {
   acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   builder->SetMaxReceiveMessageSize(kMaxRequestBytes);
+  // gRPC checks the size of a message once it is decompressed: a thousandth of it is sent.
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder->SetResourceQuota(grpc::ResourceQuota("public port").Resize(kPublicQuotaBytes));
   const std::pair<const char*, int> arguments[] = {
       {GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxPublicCalls},
@@ -118,10 +121,12 @@ void PublicPort::Run() {
 
 void PublicPort::Turn() {
   absl::Duration now = Now();
-  const bool accepts = accepting_ && now >= accept_after_;
+  if (!accepting_) listener_ = process::FileDescriptor();
+  const bool accepts = listener_.open() && now >= accept_after_;
   std::vector<pollfd> waiting = {Waiting(wake_.get(), POLLIN),
                                  Waiting(listener_.get(), accepts ? POLLIN : 0)};
-  absl::Duration until = now + (accepting_ && !accepts ? kAcceptAgainAfter : kTurnAtLeastEvery);
+  absl::Duration until =
+      now + (listener_.open() && !accepts ? kAcceptAgainAfter : kTurnAtLeastEvery);
   for (const std::unique_ptr<Connection>& each : connections_) {
     waiting.push_back(Waiting(each->pipe->client(), each->pipe->client_events()));
     waiting.push_back(Waiting(each->pipe->server(), each->pipe->server_events()));
@@ -140,6 +145,7 @@ void PublicPort::Turn() {
   }
   if (waiting[1].revents != 0) AcceptWaiting(now);
   Sweep(now);
+  SayHangUps(now);
 }
 
 void PublicPort::AcceptWaiting(absl::Duration now) {
@@ -155,26 +161,28 @@ void PublicPort::AcceptWaiting(absl::Duration now) {
       }
       return;
     }
-    const Peer peer = PeerOf(address, size);
-    Admit(std::move(client), peer.address, peer.group, now);
+    Admit(std::move(client), PeerOf(address, size), now);
   }
 }
 
 // Whoever finds no room is hung up on at once: left in the queue of the listener it would keep
 // others waiting.
-void PublicPort::Admit(process::FileDescriptor client, const std::string& address,
-                       const std::string& group, absl::Duration now) {
+void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now) {
   Address& shared =
-      addresses_.try_emplace(group, Address{0, 0, Rate(kCallsPerSecond, kCallBurst), now})
+      addresses_.try_emplace(peer.group, Address{0, 0, Rate(kCallsPerSecond, kCallBurst), now})
           .first->second;
-  if (!MakeRoom(shared, now)) return;
+  if (!MakeRoom(shared, now)) {
+    NoteHangUp(peer.address, "there is no room for more connections, or for more of its address");
+    return;
+  }
   std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context_.get()));
   if (ssl == nullptr) return;
   SSL_set_accept_state(ssl.get());
   const int on = 1;
   setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   auto connection = std::make_unique<Connection>();
-  connection->id = table_->Add(address);
+  connection->id = table_->Add(peer.address);
+  connection->peer = peer.address;
   connection->address = &shared;
   connection->let_in_by = now + kLetInTimeout;
   connection->due = now;
@@ -198,6 +206,7 @@ bool PublicPort::MakeRoom(const Address& address, absl::Duration now) {
   for (const std::unique_ptr<Connection>& each : connections_) {
     const bool ended = each->pipe == nullptr;
     if (ended || !each->stranger || (address_full && each->address != &address)) continue;
+    NoteHangUp(each->peer, "too many connections without a call that has a good token");
     End(each.get(), now);
     return true;
   }
@@ -205,8 +214,13 @@ bool PublicPort::MakeRoom(const Address& address, absl::Duration now) {
 }
 
 void PublicPort::Pump(Connection* connection, absl::Duration now) {
-  const absl::Status pumped = connection->pipe->Pump(now);
-  if (!pumped.ok() || (connection->stranger && now >= connection->let_in_by)) {
+  absl::Status pumped = connection->pipe->Pump(now);
+  if (pumped.ok() && connection->stranger && now >= connection->let_in_by) {
+    pumped = absl::DeadlineExceededError(absl::StrCat("there was no call with a good token in ",
+                                                      absl::FormatDuration(kLetInTimeout)));
+  }
+  if (!pumped.ok()) {
+    if (!absl::IsCancelled(pumped)) NoteHangUp(connection->peer, pumped.message());
     End(connection, now);
     return;
   }
@@ -244,6 +258,20 @@ void PublicPort::Sweep(absl::Duration now) {
     const bool gone = it->second.connections == 0 && now - it->second.left > kForgetAddressAfter;
     it = gone ? addresses_.erase(it) : std::next(it);
   }
+}
+
+void PublicPort::NoteHangUp(const std::string& peer, absl::string_view why) {
+  ++hang_ups_;
+  last_hang_up_ = absl::StrCat(peer, ": ", why);
+}
+
+void PublicPort::SayHangUps(absl::Duration now) {
+  if (hang_ups_ == 0 || on_hang_ups_ == nullptr) return;
+  if (now - said_hang_ups_ < kSayHangUpsEvery) return;
+  on_hang_ups_(
+      absl::StrCat("hung up on ", hang_ups_, " connections, the last from ", last_hang_up_));
+  said_hang_ups_ = now;
+  hang_ups_ = 0;
 }
 
 process::FileDescriptor PublicPort::ConnectToServer() {

@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_RPC_PUBLIC_PORT_H_
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 #include "process/file.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/frame_gate.h"
+#include "server/rpc/listener.h"
 #include "server/rpc/tls_context.h"
 #include "server/rpc/tls_pipe.h"
 
@@ -31,6 +33,9 @@ struct PublicPortOptions {
   // connection in. It should not be blocking: gRPC 1.51 then lets calls that come at once wait for
   // a second now and then.
   std::shared_ptr<grpc::AuthMetadataProcessor> processor;
+  // Told in a sentence, from the port's thread and at most every kSayHangUpsEvery, whom the port
+  // hung up on and why: a log that everybody could fill would be a weapon. May be empty.
+  std::function<void(const std::string&)> on_hang_ups;
 };
 
 // Listens, ends TLS, and hands gRPC one end of a pair of sockets for each connection. One thread
@@ -50,7 +55,7 @@ class PublicPort {
   void Prepare(grpc::ServerBuilder* builder);
   // Lets clients in: after BuildAndStart.
   void Serve();
-  // Accepts nobody new; those who are here stay. Before the gRPC server's Shutdown.
+  // Closes the port for whoever is new; those who are here stay. Before the gRPC server's Shutdown.
   void StopAccepting();
   int port() const { return port_; }
   const ConnectionTable& connections() const { return *table_; }
@@ -65,6 +70,7 @@ class PublicPort {
   };
   struct Connection {
     std::string id;
+    std::string peer;
     Address* address;
     absl::Duration let_in_by;
     absl::Duration due;  // when it gets a turn even if nothing happens
@@ -80,10 +86,11 @@ class PublicPort {
   // Waits until something happens or is due; gives those a turn that it is about.
   void Turn();
   void AcceptWaiting(absl::Duration now);
-  void Admit(process::FileDescriptor client, const std::string& address, const std::string& group,
-             absl::Duration now);
+  void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
   // Ends a stranger's connection where one more would be too many. False if there is none to end.
   bool MakeRoom(const Address& address, absl::Duration now);
+  void NoteHangUp(const std::string& peer, absl::string_view why);
+  void SayHangUps(absl::Duration now);
   void Pump(Connection* connection, absl::Duration now);
   void LetIn(Connection* connection);
   // Ends what is late or has no pipe any more, and forgets addresses nobody comes from.
@@ -93,19 +100,23 @@ class PublicPort {
   void Wake() const;
 
   const TlsContext context_;
-  const process::FileDescriptor listener_;
   const process::FileDescriptor wake_;
   const int port_;
   const std::shared_ptr<ConnectionTable> table_;
   const std::shared_ptr<grpc::AuthMetadataProcessor> processor_;
+  const std::function<void(const std::string&)> on_hang_ups_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::atomic<bool> accepting_ = true;
   std::atomic<bool> stopping_ = false;
   // The thread's own.
+  process::FileDescriptor listener_;
   std::map<std::string, Address> addresses_;
   Connections connections_;
   size_t strangers_ = 0;
   absl::Duration accept_after_;  // descriptors were short until then
+  size_t hang_ups_ = 0;          // not said yet
+  std::string last_hang_up_;
+  absl::Duration said_hang_ups_;
   std::thread thread_;
 };
 

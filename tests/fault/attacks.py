@@ -3,6 +3,7 @@ takes; it returns a few words about how it went."""
 import select
 import struct
 import time
+import zlib
 
 from http2 import (ACK, CONTINUATION, DATA, EMPTY_MESSAGE, END_HEADERS, END_STREAM, HEADERS, HEALTH_CHECK, HEALTH_WATCH,
                    INITIAL_WINDOW_SIZE, PING, PREFACE, RST_STREAM, SETTINGS, TOKEN, WINDOW_UPDATE, Connection, frame, integer, literal,
@@ -231,57 +232,65 @@ def data_of_strangers(*where):
     return flood(*where, frame(HEADERS, END_HEADERS, 1, request(HEALTH_CHECK)), frame(DATA, 0, 1, b"\0\0\x3f\xff\xff" + b"z" * 16_000) * 4)
 
 
-@attack
-def messages_without_end(address, source, seconds):
-    """100 calls on each of 20 connections, with as much of a message of 3.9 MB as the server's windows allow."""
+def send_messages(address, source, seconds, count, streams, message, headers):
+    """On `count` connections with `streams` calls each, as much of the message as the server's windows allow; comes back when hung up on."""
     end = time.monotonic() + seconds
     senders = []
-    sent = 0
-    for _ in range(20):
-        try:
-            senders.append(MessageSender(Connection(address, source=source)))
-        except OSError:
-            break
+    sent = hang_ups = 0
     while time.monotonic() < end:
         moved = 0
+        try:
+            if len(senders) < count:
+                senders.append(MessageSender(Connection(address, source=source, timeout=1), streams, message, headers))
+        except OSError:
+            hang_ups += 1
         for sender in list(senders):
             try:
                 moved += sender.send_some()
             except OSError:
                 senders.remove(sender)
+                hang_ups += 1
         sent += moved
         if moved == 0:
-            time.sleep(0.02)
-    return f"{sent / 1e6:.1f} MB, {20 - len(senders)} hang-ups"
+            time.sleep(0.01)
+    return f"{sent / 1e6:.1f} MB, {hang_ups} hang-ups"
+
+
+@attack
+def messages_without_end(*where):
+    message = b"\0" + struct.pack(">I", 3_900_000) + b"z" * 3_899_999
+    return send_messages(*where, 20, 100, message, request(HEALTH_CHECK, TOKEN))
+
+
+@attack
+def compressed_bombs(*where):
+    """Messages of 130 kB that are 128 MiB of zeros once gRPC has decompressed them."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    packed = packer.compress(bytes(128 << 20)) + packer.flush()
+    message = b"\1" + struct.pack(">I", len(packed)) + packed
+    return send_messages(*where, 20, 20, message, request(HEALTH_CHECK, TOKEN) + literal("grpc-encoding", "gzip"))
 
 
 class MessageSender:
-    """Sends what the windows of a connection and its streams allow, and follows them."""
-    MESSAGE = 3_900_000
+    """Sends a message on many streams, as fast as the windows of the connection and of the streams allow."""
 
-    def __init__(self, connection):
+    def __init__(self, connection, streams, message, headers):
         self.connection = connection
+        self.message = message
         self.initial = self.window = 65_535
-        self.windows = {connection.new_stream(): self.initial for _ in range(100)}
-        self.left = dict.fromkeys(self.windows, self.MESSAGE - 1)
-        head = b"\0" + struct.pack(">I", self.MESSAGE)
-        connection.send(b"".join(frame(HEADERS, END_HEADERS, each, request(HEALTH_CHECK, TOKEN)) + frame(DATA, 0, each, head)
-                                 for each in self.windows))
-        for each in self.windows:
-            self.spend(each, len(head))
-
-    def spend(self, stream, size):
-        self.window -= size
-        self.windows[stream] -= size
+        self.windows = {connection.new_stream(): self.initial for _ in range(streams)}
+        self.sent = dict.fromkeys(self.windows, 0)
+        connection.send(b"".join(frame(HEADERS, END_HEADERS, each, headers) for each in self.windows))
 
     def send_some(self):
         moved = 0
-        for stream in self.windows:
-            size = min(16_384, self.window, self.windows[stream], self.left[stream])
+        for stream, sent in self.sent.items():
+            size = min(16_384, self.window, self.windows[stream], len(self.message) - sent)
             if size > 0:
-                self.connection.send(frame(DATA, 0, stream, b"z" * size))
-                self.spend(stream, size)
-                self.left[stream] -= size
+                self.connection.send(frame(DATA, 0, stream, self.message[sent:sent + size]))
+                self.window -= size
+                self.windows[stream] -= size
+                self.sent[stream] += size
                 moved += size
         try:
             while self.follow(self.connection.read_frame(time.monotonic())):

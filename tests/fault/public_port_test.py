@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--descriptors", type=int, default=20_000)
     parser.add_argument("--only", default=",".join(ATTACKS))
     parser.add_argument("settings", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     arguments.descriptors = min(arguments.descriptors, most)

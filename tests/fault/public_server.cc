@@ -51,7 +51,7 @@ int Main(int argc, char** argv) {
   const SelfSigned made = MakeSelfSigned();
   const auto processor = std::make_shared<TokenProcessor>();
   auto listening =
-      PublicPort::Listen({"127.0.0.1:0", made.certificate, made.private_key, processor});
+      PublicPort::Listen({"127.0.0.1:0", made.certificate, made.private_key, processor, nullptr});
   if (!listening.ok()) {
     std::cerr << listening.status() << "\n";
     return EXIT_FAILURE;

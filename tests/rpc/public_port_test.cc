@@ -6,6 +6,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <string>
@@ -20,6 +21,7 @@
 namespace ablate::rpc {
 namespace {
 
+using testing::EndsWith;
 using testing::StartsWith;
 
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
@@ -61,6 +63,19 @@ class Echo final : public grpc::CallbackGenericService {
   const ConnectionTable* const connections_;
 };
 
+// The first sentence that the port says.
+class Said {
+ public:
+  void Put(const std::string& said) {
+    if (!put_.exchange(true)) first_.set_value(said);
+  }
+  std::string Wait() { return first_.get_future().get(); }
+
+ private:
+  std::atomic<bool> put_ = false;
+  std::promise<std::string> first_;
+};
+
 struct Answer {
   grpc::Status status;
   size_t bytes = 0;
@@ -73,9 +88,9 @@ class PublicPortTest : public testing::Test {
     // For good: gRPC's last end waits for a poller of its own, up to ten seconds.
     static const bool kept = (grpc_init(), true);
     EXPECT_TRUE(kept);
-    auto listening =
-        PublicPort::Listen({"127.0.0.1:0", certificate_.certificate, certificate_.private_key,
-                            std::make_shared<TokenProcessor>()});
+    auto listening = PublicPort::Listen(
+        {"127.0.0.1:0", certificate_.certificate, certificate_.private_key,
+         std::make_shared<TokenProcessor>(), [this](const std::string& said) { said_.Put(said); }});
     EXPECT_TRUE(listening.ok()) << listening.status();
     port_ = *std::move(listening);
     echo_ = std::make_unique<Echo>(&port_->connections());
@@ -107,6 +122,7 @@ class PublicPortTest : public testing::Test {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    context.set_compression_algorithm(compression_);
     if (!token.empty()) context.AddMetadata("authorization", absl::StrCat("Bearer ", token));
     if (!header.first.empty()) context.AddMetadata(header.first, header.second);
     const grpc::Slice slice(std::string(bytes, 'x'));
@@ -125,6 +141,8 @@ class PublicPortTest : public testing::Test {
   }
 
   const SelfSigned certificate_ = MakeSelfSigned();
+  Said said_;
+  grpc_compression_algorithm compression_ = GRPC_COMPRESS_NONE;
   std::unique_ptr<PublicPort> port_;
   std::unique_ptr<Echo> echo_;
   std::unique_ptr<grpc::Server> server_;
@@ -150,6 +168,11 @@ TEST_F(PublicPortTest, TakesTheLargestRequestOfANewConnection) {
   EXPECT_EQ(answer.bytes, static_cast<size_t>(kMaxRequestBytes - 1));
 }
 
+TEST_F(PublicPortTest, RefusesMessagesThatAreCompressed) {
+  compression_ = GRPC_COMPRESS_GZIP;
+  EXPECT_EQ(Call("good", 100'000).status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
 TEST_F(PublicPortTest, ServesACallThatNamesAnotherConnection) {
   const Answer answer = Call("good", 5, {std::string(kConnectionHeader), "somebody's"});
   EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
@@ -164,6 +187,15 @@ TEST_F(PublicPortTest, ServesMoreCallsAtOnceThanAStrangerMayBegin) {
   for (std::future<Answer>& each : answers) EXPECT_TRUE(each.get().status.ok());
 }
 
+TEST_F(PublicPortTest, SaysWhomItHungUpOn) {
+  const auto plain = grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_->port()),
+                                         grpc::InsecureChannelCredentials());
+  plain->GetState(true);
+  const std::string said = said_.Wait();
+  EXPECT_THAT(said, StartsWith("hung up on 1 connections, the last from 127.0.0.1:"));
+  EXPECT_THAT(said, EndsWith(": it breaks TLS"));
+}
+
 TEST_F(PublicPortTest, AcceptsNobodyNewOnceItStops) {
   ASSERT_TRUE(Call("good", 5).status.ok());
   port_->StopAccepting();
@@ -174,7 +206,7 @@ TEST(PublicPortListenTest, RefusesACertificateThatCannotBe) {
   const SelfSigned one = MakeSelfSigned();
   const SelfSigned other = MakeSelfSigned();
   const auto listen = [](const std::string& certificate, const std::string& key) {
-    return PublicPort::Listen({"127.0.0.1:0", certificate, key, nullptr}).status();
+    return PublicPort::Listen({"127.0.0.1:0", certificate, key, nullptr, nullptr}).status();
   };
   EXPECT_EQ(listen("nothing", one.private_key).message(),
             "the server's certificate can't be read as PEM");
