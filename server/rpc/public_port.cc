@@ -30,7 +30,7 @@ constexpr int kAcceptsInTurn = 32;
 constexpr absl::Duration kAcceptAgainAfter = absl::Milliseconds(100);
 // By then everything that its connections used up is theirs again.
 constexpr absl::Duration kForgetAddressAfter =
-    absl::Seconds(static_cast<int>(kCallBurst / kCallsPerSecond));
+    absl::Seconds(1 + static_cast<int>(kCallBurst / kCallsPerSecond));
 
 absl::Duration Now() { return schedule::SteadyClock().Now(); }
 

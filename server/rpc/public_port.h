@@ -30,8 +30,8 @@ struct PublicPortOptions {
   std::string certificate_chain;  // PEM, the server's own first
   std::string private_key;        // PEM
   // Asked for every call before any of its message is read. A call that it accepts lets its
-  // connection in. It should not be blocking: gRPC 1.51 then lets calls that come at once wait for
-  // a second now and then.
+  // connection in, so it should accept none without a token, not even for health. It should not be
+  // blocking: gRPC 1.51 then lets calls that come at once wait for a second now and then.
   std::shared_ptr<grpc::AuthMetadataProcessor> processor;
   // Told in a sentence, from the port's thread and at most every kSayHangUpsEvery, whom the port
   // hung up on and why: a log that everybody could fill would be a weapon. May be empty.

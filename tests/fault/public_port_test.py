@@ -24,6 +24,7 @@ class Server:
     def __init__(self, arguments):
         command = [arguments.server] + (["--bare"] if arguments.bare else []) + arguments.settings
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "GRPC_VERBOSITY": "NONE"},
                                         preexec_fn=lambda: limit(arguments.descriptors))
         self.address = ("127.0.0.1", int(self.process.stdout.readline()))
 
