@@ -1,0 +1,26 @@
+// How the public port speaks TLS.
+#ifndef ABLATE_SERVER_RPC_TLS_CONTEXT_H_
+#define ABLATE_SERVER_RPC_TLS_CONTEXT_H_
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ablate::rpc {
+
+struct FreeTlsContext {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+using TlsContext = std::unique_ptr<SSL_CTX, FreeTlsContext>;
+
+// For a server: TLS 1.2 or later, HTTP/2 only. Both texts are PEM, the server's own certificate
+// first in its chain. INVALID_ARGUMENT if they can't be read or do not belong together.
+absl::StatusOr<TlsContext> MakeTlsContext(const std::string& certificate_chain,
+                                          const std::string& private_key);
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_SERVER_RPC_TLS_CONTEXT_H_

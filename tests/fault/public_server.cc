@@ -1,0 +1,91 @@
+// A server for attacks.py: health behind a token. "--bare" is gRPC's own TLS port instead of ours,
+// for comparison; NAME=NUMBER sets an argument of gRPC, and quota=BYTES its memory.
+// Prints its port, and ends with its standard input.
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "server/rpc/public_port.h"
+#include "tests/rpc/self_signed.h"
+
+namespace ablate::rpc {
+namespace {
+
+constexpr char kToken[] = "Bearer good";
+
+class TokenProcessor final : public grpc::AuthMetadataProcessor {
+ public:
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
+                       OutputMetadata*) override {
+    const auto found = metadata.find("authorization");
+    if (found != metadata.end() && found->second == kToken) return grpc::Status::OK;
+    return {grpc::StatusCode::UNAUTHENTICATED, "there is no token, or it is not good"};
+  }
+};
+
+void SetArgument(const std::string& text, grpc::ServerBuilder* builder) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, '=');
+  int value = 0;
+  if (!absl::SimpleAtoi(parts.second, &value)) return;
+  if (parts.first == "quota") {
+    builder->SetResourceQuota(grpc::ResourceQuota("bare").Resize(value));
+  } else {
+    builder->AddChannelArgument(parts.first, value);
+  }
+}
+
+int Main(int argc, char** argv) {
+  const bool bare = argc > 1 && std::string(argv[1]) == "--bare";
+  const SelfSigned made = MakeSelfSigned();
+  const auto processor = std::make_shared<TokenProcessor>();
+  auto listening =
+      PublicPort::Listen({"127.0.0.1:0", made.certificate, made.private_key, processor, nullptr});
+  if (!listening.ok()) {
+    std::cerr << listening.status() << "\n";
+    return EXIT_FAILURE;
+  }
+  const std::unique_ptr<PublicPort> public_port = *std::move(listening);
+  grpc::EnableDefaultHealthCheckService(true);
+  // Health has a thread and a queue of its own; what the callback API serves has gRPC's threads.
+  grpc::CallbackGenericService nothing;
+  grpc::ServerBuilder builder;
+  builder.RegisterCallbackGenericService(&nothing);
+  int port = public_port->port();
+  if (bare) {
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({made.private_key, made.certificate});
+    const auto credentials = grpc::SslServerCredentials(options);
+    credentials->SetAuthMetadataProcessor(processor);
+    builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+  } else {
+    public_port->Prepare(&builder);
+  }
+  for (int i = bare ? 2 : 1; i < argc; ++i) SetArgument(argv[i], &builder);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) return EXIT_FAILURE;
+  server->GetHealthCheckService()->SetServingStatus(true);
+  if (!bare) public_port->Serve();
+  std::cout << port << std::endl;
+  std::string line;
+  std::getline(std::cin, line);
+  public_port->StopAccepting();
+  server->Shutdown(std::chrono::system_clock::now());
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace ablate::rpc
+
+int main(int argc, char** argv) { return ablate::rpc::Main(argc, argv); }

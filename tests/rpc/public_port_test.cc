@@ -1,0 +1,218 @@
+// gRPC's own client through the public port.
+#include "server/rpc/public_port.h"
+
+#include <gmock/gmock.h>
+#include <grpc/grpc.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "server/rpc/limits.h"
+#include "tests/rpc/self_signed.h"
+
+namespace ablate::rpc {
+namespace {
+
+using testing::EndsWith;
+using testing::StartsWith;
+
+class TokenProcessor final : public grpc::AuthMetadataProcessor {
+ public:
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
+                       OutputMetadata*) override {
+    const auto found = metadata.find("authorization");
+    if (found != metadata.end() && found->second == "Bearer good") return grpc::Status::OK;
+    return {grpc::StatusCode::UNAUTHENTICATED, "no token"};
+  }
+};
+
+// Answers a message with itself, and says where the call came from.
+class Echo final : public grpc::CallbackGenericService {
+ public:
+  explicit Echo(const ConnectionTable* connections) : connections_(connections) {}
+
+ private:
+  class Reactor final : public grpc::ServerGenericBidiReactor {
+   public:
+    Reactor() { StartRead(&message_); }
+    void OnReadDone(bool ok) override {
+      if (ok) StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
+      if (!ok) Finish(grpc::Status::OK);
+    }
+    void OnDone() override { delete this; }
+
+   private:
+    grpc::ByteBuffer message_;
+  };
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    context->AddInitialMetadata("from", connections_->AddressOf(*context));
+    return new Reactor;
+  }
+
+  const ConnectionTable* const connections_;
+};
+
+// The first sentence that the port says.
+class Said {
+ public:
+  void Put(const std::string& said) {
+    if (!put_.exchange(true)) first_.set_value(said);
+  }
+  std::string Wait() { return first_.get_future().get(); }
+
+ private:
+  std::atomic<bool> put_ = false;
+  std::promise<std::string> first_;
+};
+
+struct Answer {
+  grpc::Status status;
+  size_t bytes = 0;
+  std::string from;
+};
+
+class PublicPortTest : public testing::Test {
+ protected:
+  PublicPortTest() {
+    // For good: gRPC's last end waits for a poller of its own, up to ten seconds.
+    static const bool kept = (grpc_init(), true);
+    EXPECT_TRUE(kept);
+    auto listening = PublicPort::Listen(
+        {"127.0.0.1:0", certificate_.certificate, certificate_.private_key,
+         std::make_shared<TokenProcessor>(), [this](const std::string& said) { said_.Put(said); }});
+    EXPECT_TRUE(listening.ok()) << listening.status();
+    port_ = *std::move(listening);
+    echo_ = std::make_unique<Echo>(&port_->connections());
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(echo_.get());
+    port_->Prepare(&builder);
+    server_ = builder.BuildAndStart();
+    port_->Serve();
+    channel_ = Connect();
+  }
+  ~PublicPortTest() override {
+    channel_ = nullptr;
+    port_->StopAccepting();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  std::shared_ptr<grpc::Channel> Connect() const {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = certificate_.certificate;
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("localhost");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port_->port()),
+                                     grpc::SslCredentials(options), arguments);
+  }
+
+  Answer Call(const std::string& token, size_t bytes,
+              std::pair<std::string, std::string> header = {}) const {
+    grpc::GenericStub stub(channel_);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    context.set_compression_algorithm(compression_);
+    if (!token.empty()) context.AddMetadata("authorization", absl::StrCat("Bearer ", token));
+    if (!header.first.empty()) context.AddMetadata(header.first, header.second);
+    const grpc::Slice slice(std::string(bytes, 'x'));
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(&context, "/test/Echo", grpc::StubOptions(), &request, &response,
+                   [&](grpc::Status status) { ended.set_value(std::move(status)); });
+    Answer answer;
+    answer.status = ended.get_future().get();
+    answer.bytes = response.Valid() ? response.Length() : 0;
+    const auto& metadata = context.GetServerInitialMetadata();
+    const auto from = metadata.find("from");
+    if (from != metadata.end()) answer.from.assign(from->second.data(), from->second.size());
+    return answer;
+  }
+
+  const SelfSigned certificate_ = MakeSelfSigned();
+  Said said_;
+  grpc_compression_algorithm compression_ = GRPC_COMPRESS_NONE;
+  std::unique_ptr<PublicPort> port_;
+  std::unique_ptr<Echo> echo_;
+  std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(PublicPortTest, ServesCallsWithATokenAndKnowsWhereTheyComeFrom) {
+  const Answer answer = Call("good", 5);
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.bytes, 5u);
+  EXPECT_THAT(answer.from, StartsWith("127.0.0.1:"));
+}
+
+TEST_F(PublicPortTest, RefusesCallsWithout) {
+  EXPECT_EQ(Call("", 5).status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call("bad", 5).status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// Far more than a stranger may send, in the first call of a connection.
+TEST_F(PublicPortTest, TakesTheLargestRequestOfANewConnection) {
+  const Answer answer = Call("good", kMaxRequestBytes - 1);
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.bytes, static_cast<size_t>(kMaxRequestBytes - 1));
+}
+
+TEST_F(PublicPortTest, RefusesMessagesThatAreCompressed) {
+  compression_ = GRPC_COMPRESS_GZIP;
+  EXPECT_EQ(Call("good", 100'000).status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(PublicPortTest, ServesACallThatNamesAnotherConnection) {
+  const Answer answer = Call("good", 5, {std::string(kConnectionHeader), "somebody's"});
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_THAT(answer.from, StartsWith("127.0.0.1:"));
+}
+
+TEST_F(PublicPortTest, ServesMoreCallsAtOnceThanAStrangerMayBegin) {
+  std::vector<std::future<Answer>> answers;
+  for (int i = 0; i < 50; ++i) {
+    answers.push_back(std::async(std::launch::async, [this] { return Call("good", 100'000); }));
+  }
+  for (std::future<Answer>& each : answers) EXPECT_TRUE(each.get().status.ok());
+}
+
+TEST_F(PublicPortTest, SaysWhomItHungUpOn) {
+  const auto plain = grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_->port()),
+                                         grpc::InsecureChannelCredentials());
+  plain->GetState(true);
+  const std::string said = said_.Wait();
+  EXPECT_THAT(said, StartsWith("hung up on 1 connections, the last from 127.0.0.1:"));
+  EXPECT_THAT(said, EndsWith(": it breaks TLS"));
+}
+
+TEST_F(PublicPortTest, AcceptsNobodyNewOnceItStops) {
+  ASSERT_TRUE(Call("good", 5).status.ok());
+  port_->StopAccepting();
+  EXPECT_TRUE(Call("good", 5).status.ok());
+}
+
+TEST(PublicPortListenTest, RefusesACertificateThatCannotBe) {
+  const SelfSigned one = MakeSelfSigned();
+  const SelfSigned other = MakeSelfSigned();
+  const auto listen = [](const std::string& certificate, const std::string& key) {
+    return PublicPort::Listen({"127.0.0.1:0", certificate, key, nullptr, nullptr}).status();
+  };
+  EXPECT_EQ(listen("nothing", one.private_key).message(),
+            "the server's certificate can't be read as PEM");
+  EXPECT_EQ(listen(one.certificate, other.private_key).message(),
+            "the server's private key can't be read as PEM, or is not its certificate's");
+}
+
+}  // namespace
+}  // namespace ablate::rpc

@@ -1,0 +1,19 @@
+// A certificate for tests that signs itself.
+#ifndef ABLATE_TESTS_RPC_SELF_SIGNED_H_
+#define ABLATE_TESTS_RPC_SELF_SIGNED_H_
+
+#include <string>
+
+namespace ablate::rpc {
+
+struct SelfSigned {
+  std::string certificate;  // PEM
+  std::string private_key;  // PEM
+};
+
+// Of "localhost", for a day.
+SelfSigned MakeSelfSigned();
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_TESTS_RPC_SELF_SIGNED_H_
