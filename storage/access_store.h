@@ -115,7 +115,8 @@ struct AccessOptions {
 // now and then Authenticate wait for the disk. Whoever calls says what time it is.
 //
 // A change and its row of the audit log are one transaction, durable when the call returns. Any
-// change: RESOURCE_EXHAUSTED if the disk is full, DATA_LOSS if it failed; then nothing is changed.
+// change: RESOURCE_EXHAUSTED if the disk is full: nothing is changed. DATA_LOSS if the disk failed:
+// nothing is changed here, but who opens the file again may find that it is.
 class AccessStore {
  public:
   static constexpr size_t kMaxUsers = 1000;
@@ -154,7 +155,7 @@ class AccessStore {
   absl::StatusOr<IssuedToken> IssueToken(const std::string& user, const std::string& note,
                                          std::optional<absl::Duration> lifetime, const Actor& actor,
                                          absl::Time now);
-  // OK if it was revoked before. NOT_FOUND.
+  // NOT_FOUND. OK, and nothing more, if it was revoked before.
   absl::Status RevokeToken(const std::string& id, const Actor& actor, absl::Time now);
   // The user's, also of one who was deleted, or all; ended ones, too; oldest first.
   std::vector<Token> ListTokens(const std::optional<std::string>& user = std::nullopt) const;

@@ -72,7 +72,7 @@ absl::Status CheckMode(const std::string& file, const struct stat& found) {
   }
   if ((found.st_mode & 077) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      file, " is open to other users of this machine (mode ", absl::Dec(found.st_mode >> 6 & 7),
+      file, " is open to other users of this machine (mode ", found.st_mode >> 6 & 7,
       found.st_mode >> 3 & 7, found.st_mode & 7, "); allowed: mode 600 (chmod 600 ", file, ")"));
 }
 

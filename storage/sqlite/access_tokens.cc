@@ -164,6 +164,7 @@ absl::StatusOr<IssuedToken> AccessStore::IssueToken(const std::string& user,
 }
 
 absl::Status AccessStore::RevokeToken(const std::string& id, const Actor& actor, absl::Time now) {
+  bool was_valid = false;
   {
     MutexLock change(&db_mutex_);
     Token token;
@@ -174,6 +175,7 @@ absl::Status AccessStore::RevokeToken(const std::string& id, const Actor& actor,
       token = found->second.token;
     }
     if (token.revoked.has_value()) return absl::OkStatus();
+    was_valid = !EndOf(token, now).has_value();
     const absl::Status status = Change(
         MakeAudit(actor, now, "RevokeToken", TokenResource(id),
                   absl::StrCat("of users/", token.user)),
@@ -185,7 +187,7 @@ absl::Status AccessStore::RevokeToken(const std::string& id, const Actor& actor,
     MutexLock lock(&mutex_);
     tokens_[id].token.revoked = WholeMicros(now);
   }
-  TellEnded({id});
+  if (was_valid) TellEnded({id});
   return absl::OkStatus();
 }
 

@@ -182,6 +182,7 @@ TEST_F(AccessTokensTest, SaysThatARevokedOneExpiredIfThatWasFirst) {
   ASSERT_TRUE(store().RevokeToken(issued.token.id, kRoot, After(absl::Minutes(2))).ok());
   EXPECT_EQ(store().Authenticate(issued.secret, After(absl::Minutes(3))).status(),
             absl::UnauthenticatedError("the token expired on 2026-01-02 03:05:05 UTC"));
+  EXPECT_THAT(ended_, IsEmpty());
 }
 
 TEST_F(AccessTokensTest, RefusesNotesAndLifetimes) {
