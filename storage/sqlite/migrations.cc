@@ -366,9 +366,9 @@ absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations,
   for (int64_t next = ReadNumber(db, "PRAGMA user_version"); next < newest; ++next) {
     db.Execute("BEGIN IMMEDIATE");
     db.Execute(migrations[static_cast<size_t>(next)]);
-    db.Execute(absl::StrCat("PRAGMA user_version = ", next + 1,
-                            "; PRAGMA application_id = ", application)
-                   .c_str());
+    db.Execute(
+        absl::StrCat("PRAGMA user_version = ", next + 1, "; PRAGMA application_id = ", application)
+            .c_str());
     db.Execute("COMMIT");
     if (db.error().ok()) continue;
     const absl::Status error = db.error();

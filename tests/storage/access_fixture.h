@@ -12,6 +12,7 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "storage/access_store.h"
+#include "tests/storage/failing_disk.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -60,6 +61,7 @@ class AccessTest : public ::testing::Test {
   std::vector<std::string> Log(const AuditQuery& query = {}, int64_t limit = 1000);
 
   static inline const Actor kRoot = {"root", "feedbeef"};
+  FailingDisk disk_;  // under every database; fails when it is told to
   // What on_end was called with.
   std::vector<std::vector<std::string>> ended_;
 

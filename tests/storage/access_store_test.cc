@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "tests/storage/access_fixture.h"
-#include "tests/storage/failing_disk.h"
 
 namespace ablate::storage {
 namespace {
@@ -344,12 +343,10 @@ TEST_F(AccessStoreTest, HasALimitOfUsers) {
 }
 
 TEST_F(AccessStoreTest, ChangesNothingWhenTheDiskIsFull) {
-  FailingDisk disk;
-  Reopen();
   Create("ann");
   const IssuedToken token = Issue("ann");
   const auto rows = Log();
-  disk.room = 0;
+  disk_.room = 0;
   const auto full = absl::StatusCode::kResourceExhausted;
   EXPECT_EQ(CodeOf(store().CreateUser("eve", Role::kReader, {}, kRoot, kStart)), full);
   EXPECT_EQ(CodeOf(store().SetRole("ann", Role::kAdmin, kRoot, kStart)), full);
@@ -363,20 +360,18 @@ TEST_F(AccessStoreTest, ChangesNothingWhenTheDiskIsFull) {
   EXPECT_EQ(Value(store().GetUser("ann")).quota, Quota());
   EXPECT_EQ(Value(store().Authenticate(token.secret, kStart)).role, Role::kMember);
   EXPECT_EQ(Log(), rows);
-  disk.room = INT64_MAX;
+  disk_.room = INT64_MAX;
   EXPECT_TRUE(store().DeleteUser("ann", kRoot, kStart).ok());
   Reopen();
   EXPECT_THAT(Names(), ElementsAre("root"));
 }
 
 TEST_F(AccessStoreTest, SaysThatTheDiskFailed) {
-  FailingDisk disk;
-  Reopen();
-  disk.fail_sync = true;
+  disk_.fail_sync = true;
   EXPECT_EQ(CodeOf(store().CreateUser("ann", Role::kReader, {}, kRoot, kStart)),
             absl::StatusCode::kDataLoss);
   EXPECT_THAT(Names(), ElementsAre("root"));
-  disk.fail_sync = false;
+  disk_.fail_sync = false;
   Create("ann");
 }
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "storage/sha256.h"
 #include "tests/storage/access_fixture.h"
-#include "tests/storage/failing_disk.h"
 
 namespace ablate::storage {
 namespace {
@@ -207,15 +206,13 @@ TEST_F(AccessTokensTest, RefusesNotesAndLifetimes) {
 }
 
 TEST_F(AccessTokensTest, WritesOnceAMinuteThatATokenIsUsed) {
-  FailingDisk disk;
-  Reopen();
   const IssuedToken issued = Issue("ann");
-  const int before = disk.syncs;
+  const int before = disk_.syncs;
   for (int i = 0; i < 60; ++i) {
     Value(store().Authenticate(issued.secret, After(absl::Seconds(i))));
     EXPECT_EQ(Only("ann").last_used, After(absl::Seconds(i)));
   }
-  EXPECT_EQ(disk.syncs, before + 1);
+  EXPECT_EQ(disk_.syncs, before + 1);
   Reopen();
   EXPECT_EQ(Only("ann").last_used, kStart);
   Value(store().Authenticate(issued.secret, After(absl::Seconds(61))));
@@ -224,14 +221,12 @@ TEST_F(AccessTokensTest, WritesOnceAMinuteThatATokenIsUsed) {
 }
 
 TEST_F(AccessTokensTest, LetsCallersInWhenTheDiskIsFull) {
-  FailingDisk disk;
-  Reopen();
   const IssuedToken issued = Issue("ann");
-  disk.room = 0;
+  disk_.room = 0;
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(store().Authenticate(issued.secret, After(absl::Hours(i))).ok());
   }
-  disk.room = INT64_MAX;
+  disk_.room = INT64_MAX;
   EXPECT_TRUE(store().Authenticate(issued.secret, After(absl::Hours(3))).ok());
   Reopen();
   EXPECT_EQ(Only("ann").last_used, After(absl::Hours(3)));
