@@ -327,19 +327,16 @@ UPDATE analyses SET by_hand = 1 WHERE id NOT IN (SELECT analysis FROM experiment
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
                                        kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
 
-// "abla": tells our files from other SQLite files.
-constexpr int64_t kApplicationId = 0x61626c61;
-
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);
   return read.Row() ? read.Int(0) : 0;
 }
 
-absl::Status CheckOwner(Connection& db) {
+absl::Status CheckOwner(Connection& db, int64_t application) {
   const int64_t owner = ReadNumber(db, "PRAGMA application_id");
   const int64_t tables = ReadNumber(db, "SELECT count(*) FROM sqlite_schema");
   if (!db.error().ok()) return db.error();
-  if (owner == kApplicationId || (owner == 0 && tables == 0)) return absl::OkStatus();
+  if (owner == application || (owner == 0 && tables == 0)) return absl::OkStatus();
   return absl::FailedPreconditionError("the database belongs to another program");
 }
 
@@ -347,8 +344,9 @@ absl::Status CheckOwner(Connection& db) {
 
 absl::Span<const char* const> Migrations() { return kMigrations; }
 
-absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations) {
-  const absl::Status owner = CheckOwner(db);
+absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations,
+                         int64_t application) {
+  const absl::Status owner = CheckOwner(db, application);
   if (!owner.ok()) return owner;
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
   const int64_t newest = static_cast<int64_t>(migrations.size());
@@ -360,16 +358,17 @@ absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migration
 
 bool IsEmpty(Connection& db) { return ReadNumber(db, "PRAGMA user_version") == 0; }
 
-absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations) {
-  const absl::Status accepted = CheckSchema(db, migrations);
+absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations,
+                     int64_t application) {
+  const absl::Status accepted = CheckSchema(db, migrations, application);
   if (!accepted.ok()) return accepted;
   const int64_t newest = static_cast<int64_t>(migrations.size());
   for (int64_t next = ReadNumber(db, "PRAGMA user_version"); next < newest; ++next) {
     db.Execute("BEGIN IMMEDIATE");
     db.Execute(migrations[static_cast<size_t>(next)]);
-    db.Execute(absl::StrCat("PRAGMA user_version = ", next + 1,
-                            "; PRAGMA application_id = ", kApplicationId)
-                   .c_str());
+    db.Execute(
+        absl::StrCat("PRAGMA user_version = ", next + 1, "; PRAGMA application_id = ", application)
+            .c_str());
     db.Execute("COMMIT");
     if (db.error().ok()) continue;
     const absl::Status error = db.error();
