@@ -174,6 +174,7 @@ struct DatasetRecord {
   uint64_t documents = 0;
   uint32_t characters = 0;
   Micros create_time = 0;
+  std::string owner = {};  // who uploaded it; empty: from before there were owners
 };
 
 // What somebody has counted of a data set's text; the store never looks into it. Empty before.
@@ -209,6 +210,7 @@ struct NewAnalysis {
   // The experiment whose spec asks for it, as the label says that it is called there; or empty.
   std::string asked_by = {};
   std::string asked_as = {};
+  std::string owner = {};
 };
 
 struct AnalysisRecord {
@@ -224,6 +226,7 @@ struct AnalysisRecord {
   std::string failure;     // why it FAILED
   Micros device_time = 0;  // that it took
   Micros create_time = 0, start_time = 0, end_time = 0;
+  std::string owner;  // who asked first; empty: from before there were owners
 };
 
 // An analysis of one run that is done, by what an experiment calls it.

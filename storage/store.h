@@ -257,6 +257,8 @@ class Store final : public LeaseStore {
   // The record as stored; an equal hash returns the data set that is there. ALREADY_EXISTS if the
   // id is another data set's; FAILED_PRECONDITION if the blob is not published.
   absl::StatusOr<DatasetRecord> AddDataset(const DatasetRecord& dataset);
+  // Whether an experiment, a data set or an analysis is this user's.
+  absl::StatusOr<bool> OwnsAnything(absl::string_view user);
   // By id, or by a display name that only one data set has. NOT_FOUND; FAILED_PRECONDITION if
   // several.
   absl::StatusOr<DatasetRecord> FindDataset(absl::string_view id_or_name);

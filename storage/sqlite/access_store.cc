@@ -275,7 +275,8 @@ absl::StatusOr<User> AccessStore::AddUser(const User& user, const Actor& actor) 
   const Quota& quota = user.quota;
   const absl::Status status =
       Change(MakeAudit(actor, user.created, "CreateUser", UserResource(user.name),
-                       absl::StrCat("role ", RoleName(user.role), ", ", ToText(quota))),
+                       absl::StrCat("role ", RoleName(user.role),
+                                    quota == Quota() ? "" : absl::StrCat(", ", ToText(quota)))),
              [&](Connection& db) {
                Statement(db, "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6)", user.name,
                          static_cast<int>(user.role), quota.lanes.value_or(kNoLimit),

@@ -61,7 +61,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   AnalysisRecord record;
   Statement row(db,
                 "SELECT name, request, state, progress, state_blob, result, artifact, "
-                "artifact_bytes, failure, device_time, create_time, start_time, end_time "
+                "artifact_bytes, failure, device_time, create_time, start_time, end_time, owner "
                 "FROM analyses WHERE id = ?1",
                 id);
   if (!row.Row()) return record;
@@ -79,6 +79,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   record.create_time = row.Int(10);
   record.start_time = row.Int(11);
   record.end_time = row.Int(12);
+  record.owner = row.Text(13);
   return record;
 }
 
@@ -123,11 +124,10 @@ int64_t CountOpen(Connection& db) {
 
 int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
                        const std::vector<int64_t>& runs) {
-  Statement insert(
-      t.db,
-      "INSERT INTO analyses (name, signature, request, create_time) VALUES (?1, ?2, ?3, ?4) "
-      "RETURNING id",
-      analysis.id, analysis.signature, Bytes{analysis.request}, t.now);
+  Statement insert(t.db,
+                   "INSERT INTO analyses (name, signature, request, create_time, owner) "
+                   "VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id",
+                   analysis.id, analysis.signature, Bytes{analysis.request}, t.now, analysis.owner);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   for (size_t place = 0; place < runs.size(); ++place) {

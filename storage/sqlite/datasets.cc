@@ -22,14 +22,16 @@ DatasetRecord ReadDataset(const Statement& row) {
   dataset.documents = row.As<uint64_t>(4);
   dataset.characters = row.As<uint32_t>(5);
   dataset.create_time = row.Int(6);
+  dataset.owner = row.Text(7);
   return dataset;
 }
 
 std::optional<DatasetRecord> FindByHash(Connection& db, absl::string_view sha256) {
-  Statement row(db,
-                "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                "FROM datasets WHERE sha256 = ?1",
-                sha256);
+  Statement row(
+      db,
+      "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
+      "FROM datasets WHERE sha256 = ?1",
+      sha256);
   if (!row.Row()) return std::nullopt;
   return ReadDataset(row);
 }
@@ -51,24 +53,36 @@ absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
     if (added.create_time == 0) added.create_time = t.now;
     Statement(t.db,
               "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
-              "create_time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+              "create_time, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
               added.id, added.display_name, added.sha256, added.bytes, added.documents,
-              added.characters, added.create_time)
+              added.characters, added.create_time, added.owner)
         .Run();
     return added;
   });
 }
 
+absl::StatusOr<bool> Store::OwnsAnything(absl::string_view user) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<bool> {
+    return Statement(db,
+                     "SELECT 1 FROM experiments WHERE owner = ?1 AND deleted = 0 "
+                     "UNION ALL SELECT 1 FROM datasets WHERE owner = ?1 "
+                     "UNION ALL SELECT 1 FROM analyses WHERE owner = ?1 LIMIT 1",
+                     user)
+        .Row();
+  });
+}
+
 absl::StatusOr<DatasetRecord> Store::FindDataset(absl::string_view id_or_name) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetRecord> {
-    Statement by_id(db,
-                    "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                    "FROM datasets WHERE name = ?1",
-                    id_or_name);
+    Statement by_id(
+        db,
+        "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
+        "FROM datasets WHERE name = ?1",
+        id_or_name);
     if (by_id.Row()) return ReadDataset(by_id);
     Statement by_name(
         db,
-        "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
+        "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
         "FROM datasets WHERE display_name = ?1 ORDER BY name LIMIT 2",
         id_or_name);
     if (!by_name.Row()) return NotFound("data set", id_or_name);
@@ -92,10 +106,11 @@ absl::StatusOr<std::vector<DatasetRecord>> Store::ListDatasets(absl::string_view
                                                                uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<DatasetRecord> datasets;
-    Statement row(db,
-                  "SELECT name, display_name, sha256, bytes, documents, characters, create_time "
-                  "FROM datasets WHERE name > ?1 ORDER BY name LIMIT ?2",
-                  after, limit);
+    Statement row(
+        db,
+        "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
+        "FROM datasets WHERE name > ?1 ORDER BY name LIMIT ?2",
+        after, limit);
     while (row.Row()) datasets.push_back(ReadDataset(row));
     return datasets;
   });

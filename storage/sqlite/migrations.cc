@@ -324,8 +324,16 @@ ALTER TABLE analyses ADD COLUMN by_hand INTEGER NOT NULL DEFAULT 0;
 UPDATE analyses SET by_hand = 1 WHERE id NOT IN (SELECT analysis FROM experiment_analyses);
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                                       kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
+// Whose data sets and analyses are, as experiments have had from the first version on. What is
+// there already is nobody's: only admins may change it.
+constexpr char kVersion11[] = R"sql(
+ALTER TABLE datasets ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE analyses ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3, kVersion4,
+                                       kVersion5, kVersion6,  kVersion7, kVersion8,
+                                       kVersion9, kVersion10, kVersion11};
 
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);

@@ -51,8 +51,7 @@ TEST_F(AccessAuditTest, KeepsEveryField) {
     EXPECT_EQ(page.next, std::nullopt);
   }
   EXPECT_THAT(Log(), ElementsAre("ann 01234567 v1/Delete experiments/x PERMISSION_DENIED",
-                                 "root  access/CreateUser users/root OK: role admin, lanes without "
-                                 "limit, queued_runs without limit, stored_bytes without limit"));
+                                 "root  access/CreateUser users/root OK: role admin"));
 }
 
 TEST_F(AccessAuditTest, FindsByUserMethodAndTime) {

@@ -351,6 +351,7 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     // As it was then: what later versions add is taken out.
     Update("ALTER TABLE datasets DROP COLUMN code_points");
     Update("ALTER TABLE datasets DROP COLUMN line_ends");
+    Update("ALTER TABLE datasets DROP COLUMN owner");
     Update(
         "DROP TABLE analyses; DROP TABLE analysis_subjects; DROP TABLE analysis_labels; "
         "DROP TABLE experiment_analyses; DROP INDEX experiments_to_analyze; "
