@@ -1,6 +1,6 @@
 #include "server/rpc/connection_table.h"
 
-#include <openssl/rand.h>
+#include <sys/random.h>
 
 #include <cstdlib>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 std::string RandomId() {
   unsigned char bytes[16];
   // Nothing can be served safely without random numbers, TLS least of all.
-  if (RAND_bytes(bytes, sizeof(bytes)) != 1) std::abort();
+  if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) std::abort();
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(bytes), sizeof(bytes)));
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/rpc/call.h"
 
 namespace ablate::rpc {
 
@@ -12,15 +13,37 @@ absl::Status ServerEnds() { return absl::UnavailableError("the server is shuttin
 
 LiveStreams::LiveStreams(std::string what, size_t max) : what_(std::move(what)), max_(max) {}
 
-absl::Status LiveStreams::Add(LiveStream* stream) {
-  MutexLock lock(&mutex_);
-  if (stopped_) return ServerEnds();
-  if (streams_.size() >= max_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("too many ", what_, " at once: at most ", max_, "; try again later"));
+absl::Status LiveStreams::Add(LiveStream* stream, grpc::CallbackServerContext* context) {
+  {
+    MutexLock lock(&mutex_);
+    if (stopped_) return ServerEnds();
+    if (streams_.size() >= max_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("too many ", what_, " at once: at most ", max_, "; try again later"));
+    }
+    streams_[stream].context = context;
   }
-  streams_.insert(stream);
+  if (find_token_ == nullptr || context == nullptr) return absl::OkStatus();
+  return NoteToken(stream, *context);
+}
+
+absl::Status LiveStreams::NoteToken(LiveStream* stream, const grpc::ServerContextBase& context) {
+  // Twice: what ended between the first answer and the note is in the second.
+  for (int i = 0; i < 2; ++i) {
+    auto token = find_token_(context);
+    if (!token.ok()) return token.status();
+    MutexLock lock(&mutex_);
+    const auto found = streams_.find(stream);
+    if (found != streams_.end()) found->second.token = *std::move(token);
+  }
   return absl::OkStatus();
+}
+
+void LiveStreams::EndTokens(const std::set<std::string>& tokens, const absl::Status& why) {
+  MutexLock lock(&mutex_);
+  for (const auto& [stream, call] : streams_) {
+    if (call.context != nullptr && tokens.count(call.token) > 0) EndNow(call.context, why);
+  }
 }
 
 void LiveStreams::Remove(LiveStream* stream) {
@@ -31,18 +54,18 @@ void LiveStreams::Remove(LiveStream* stream) {
 
 void LiveStreams::WakeAll() {
   MutexLock lock(&mutex_);
-  for (LiveStream* stream : streams_) stream->Wake();
+  for (const auto& [stream, call] : streams_) stream->Wake();
 }
 
 void LiveStreams::CheckPaces(absl::Duration now) {
   MutexLock lock(&mutex_);
-  for (LiveStream* stream : streams_) stream->CheckPace(now);
+  for (const auto& [stream, call] : streams_) stream->CheckPace(now);
 }
 
 void LiveStreams::StopAll() {
   MutexLock lock(&mutex_);
   stopped_ = true;
-  for (LiveStream* stream : streams_) stream->Stop();
+  for (const auto& [stream, call] : streams_) stream->Stop();
 }
 
 void LiveStreams::WaitUntilGone(std::chrono::steady_clock::time_point deadline) {

@@ -6,13 +6,18 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "grpcpp/server_context.h"
 #include "server/rpc/limits.h"
 #include "sync/mutex.h"
 
@@ -36,22 +41,41 @@ class LiveStreams {
   // `what` names the streams in errors, such as "watches".
   LiveStreams(std::string what, size_t max);
 
-  // RESOURCE_EXHAUSTED if there are `max` already, UNAVAILABLE after StopAll.
-  absl::Status Add(LiveStream* stream);
+  // Finds the token that a call came with, empty if it needs none, or why it is to end. Asked once
+  // the stream is one that EndTokens sees, so that a token that ends meanwhile is noticed.
+  using FindToken =
+      std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase& context)>;
+  // Before the first Add.
+  void set_find_token(FindToken find_token) { find_token_ = std::move(find_token); }
+
+  // RESOURCE_EXHAUSTED if there are `max` already, UNAVAILABLE after StopAll, or what FindToken
+  // says. `context` is its call's, by which it ends with its token; null where that can't be.
+  absl::Status Add(LiveStream* stream, grpc::CallbackServerContext* context = nullptr);
   // Also of one that was not accepted. After it returns the stream is not called again.
   void Remove(LiveStream* stream);
   void WakeAll();
   void CheckPaces(absl::Duration now);
   void StopAll();
+  // Ends the calls that came with one of these tokens at once.
+  void EndTokens(const std::set<std::string>& tokens, const absl::Status& why);
   // Waits until none is left, at most until `deadline`. After StopAll.
   void WaitUntilGone(std::chrono::steady_clock::time_point deadline);
 
  private:
+  // Of a stream, where it is known.
+  struct Call {
+    grpc::CallbackServerContext* context = nullptr;
+    std::string token = {};  // its id
+  };
+
+  absl::Status NoteToken(LiveStream* stream, const grpc::ServerContextBase& context);
+
   const std::string what_;
   const size_t max_;
+  FindToken find_token_;
   Mutex mutex_;
   CondVar gone_;  // none is left
-  std::set<LiveStream*> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<LiveStream*, Call> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -31,7 +31,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   // Starts the work; for the method handler to return.
   grpc::ServerWriteReactor<Response>* Begin() {
     absl::Status accepted = Check();
-    if (accepted.ok()) accepted = call_.streams->Add(this);
+    if (accepted.ok()) accepted = call_.streams->Add(this, call_.context);
     if (accepted.ok() && !call_.pool->TryPost([this] { Step(); })) accepted = TooBusy();
     if (!accepted.ok()) this->Finish(ToGrpc(accepted));
     return this;
@@ -112,7 +112,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
 
   // Starts reading; for the method handler to return.
   grpc::ServerReadReactor<Request>* Begin() {
-    if (const absl::Status accepted = call_.streams->Add(this); accepted.ok()) {
+    if (const absl::Status accepted = call_.streams->Add(this, call_.context); accepted.ok()) {
       ReadNext();
     } else {
       this->Finish(ToGrpc(accepted));

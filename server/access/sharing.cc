@@ -1,0 +1,114 @@
+#include "server/access/sharing.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "process/file.h"
+#include "text/host.h"
+
+namespace ablate::access {
+namespace {
+
+absl::Status NotShared() {
+  return absl::FailedPreconditionError(
+      "this server is not shared yet: `ablate admin init HOST:PORT` makes what that takes");
+}
+
+}  // namespace
+
+Sharing::Sharing(const std::string& home)
+    : tls_folder_(absl::StrCat(home, "/tls")),
+      address_file_(absl::StrCat(home, "/shared-address")) {}
+
+absl::StatusOr<std::unique_ptr<Sharing>> Sharing::Open(const std::string& home) {
+  std::unique_ptr<Sharing> sharing(new Sharing(home));
+  storage::AccessOptions options;
+  options.path = absl::StrCat(home, "/access.db");
+  options.on_end = [sharing = sharing.get()](const std::vector<std::string>& tokens) {
+    std::function<void(const std::set<std::string>&)> on_end;
+    {
+      MutexLock lock(&sharing->mutex_);
+      on_end = sharing->on_end_;
+    }
+    if (on_end != nullptr) on_end({tokens.begin(), tokens.end()});
+  };
+  auto store = storage::AccessStore::Open(std::move(options));
+  if (!store.ok()) return store.status();
+  sharing->store_ = *std::move(store);
+  return sharing;
+}
+
+void Sharing::OnTokensEnd(std::function<void(const std::set<std::string>& tokens)> on_end) {
+  MutexLock lock(&mutex_);
+  on_end_ = std::move(on_end);
+}
+
+absl::Status Sharing::Initialize(const std::string& address, const std::vector<std::string>& hosts,
+                                 const std::string& admin, absl::Time now) {
+  const auto reached_at = text::ParseHostPort(address);
+  if (!reached_at.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("address: ", reached_at.status().message(), "; allowed: HOST:PORT"));
+  }
+  // Users who were there before stay: what of the rest was lost is made again.
+  const bool has_users = !store_->ListUsers().empty();
+  if (has_users && FindEntrance(now).ok()) {
+    return absl::FailedPreconditionError("this server is shared already");
+  }
+  if (has_users) {
+    const auto user = store_->GetUser(admin);
+    if (!user.ok() || user->role != storage::Role::kAdmin) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(admin, " is no admin: this server has users, and needs one of its admins"));
+    }
+  }
+  std::vector<std::string> names = {reached_at->host.text};
+  names.insert(names.end(), hosts.begin(), hosts.end());
+  auto tls = access::Initialize(tls_folder_, names, now);
+  // An earlier try may have come so far, for another address.
+  if (absl::IsAlreadyExists(tls.status())) tls = access::Renew(tls_folder_, names, now);
+  if (!tls.ok()) return tls.status();
+  const absl::Status written = process::ReplaceFile(address_file_, absl::StrCat(address, "\n"));
+  if (!written.ok() || has_users) return written;
+  return store_->Initialize(admin, now).status();
+}
+
+absl::StatusOr<CertificateFacts> Sharing::Renew(const std::vector<std::string>& hosts,
+                                                absl::Time now) {
+  const auto address = ReadAddress();
+  if (!address.ok()) return address.status();
+  const auto reached_at = text::ParseHostPort(*address);
+  if (!reached_at.ok()) return reached_at.status();
+  std::vector<std::string> names = {reached_at->host.text};
+  names.insert(names.end(), hosts.begin(), hosts.end());
+  auto tls = access::Renew(tls_folder_, names, now);
+  if (!tls.ok()) return tls.status();
+  return std::move(tls->facts);
+}
+
+absl::StatusOr<std::string> Sharing::ReadAddress() const {
+  const std::string content = process::ReadWholeFile(address_file_);
+  const absl::string_view address = absl::StripAsciiWhitespace(content);
+  if (address.empty() || store_->ListUsers().empty()) return NotShared();
+  return std::string(address);
+}
+
+absl::StatusOr<Entrance> Sharing::FindEntrance(absl::Time now) const {
+  auto address = ReadAddress();
+  if (!address.ok()) return address.status();
+  const auto reached_at = text::ParseHostPort(*address);
+  if (!reached_at.ok()) {
+    return absl::DataLossError(absl::StrCat(address_file_, ": ", reached_at.status().message()));
+  }
+  auto tls = access::Load(tls_folder_, now);
+  if (!tls.ok()) return tls.status();
+  return Entrance{*std::move(address), reached_at->host.text, std::move(tls->authority)};
+}
+
+absl::StatusOr<ServerTls> Sharing::LoadTls(absl::Time now) const {
+  if (const auto address = ReadAddress(); !address.ok()) return address.status();
+  return access::Load(tls_folder_, now);
+}
+
+}  // namespace ablate::access

@@ -1,0 +1,66 @@
+// What a server knows of being shared: who may reach it, by which certificate, and where.
+#ifndef ABLATE_SERVER_ACCESS_SHARING_H_
+#define ABLATE_SERVER_ACCESS_SHARING_H_
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/access/tls_folder.h"
+#include "storage/access_store.h"
+#include "sync/mutex.h"
+
+namespace ablate::access {
+
+// What a join file says of the server.
+struct Entrance {
+  std::string address;      // HOST:PORT
+  std::string server_name;  // HOST, without brackets
+  std::string authority;    // its certificate in PEM
+};
+
+// Of one server, in its home: access.db, tls/ and shared-address. Thread-safe.
+class Sharing {
+ public:
+  // Opens access.db, or creates it. Errors as AccessStore's.
+  static absl::StatusOr<std::unique_ptr<Sharing>> Open(const std::string& home);
+
+  storage::AccessStore& store() { return *store_; }
+  // Called with the tokens that ended by a change, until it is replaced; null: nobody is. What it
+  // calls must not change users or tokens.
+  void OnTokensEnd(std::function<void(const std::set<std::string>& tokens)> on_end);
+
+  // Makes the authority, the server's certificate for the address's host and `hosts`, and the first
+  // user, an admin. What an earlier try left of it, or what of it was lost, is completed: where
+  // there are users, `admin` must be one of them and an admin. INVALID_ARGUMENT if the address or a
+  // host can't be one; FAILED_PRECONDITION if nothing is missing.
+  absl::Status Initialize(const std::string& address, const std::vector<std::string>& hosts,
+                          const std::string& admin, absl::Time now);
+  // A new certificate by the same authority, for the host where clients reach the server and
+  // `hosts`, from the next start on. FAILED_PRECONDITION before Initialize.
+  absl::StatusOr<CertificateFacts> Renew(const std::vector<std::string>& hosts, absl::Time now);
+
+  // FAILED_PRECONDITION before Initialize, or as tls_folder.h's Load.
+  absl::StatusOr<Entrance> FindEntrance(absl::Time now) const;
+  absl::StatusOr<ServerTls> LoadTls(absl::Time now) const;
+
+ private:
+  explicit Sharing(const std::string& home);
+  absl::StatusOr<std::string> ReadAddress() const;
+
+  const std::string tls_folder_;
+  const std::string address_file_;
+  Mutex mutex_;
+  std::function<void(const std::set<std::string>&)> on_end_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<storage::AccessStore> store_;
+};
+
+}  // namespace ablate::access
+
+#endif  // ABLATE_SERVER_ACCESS_SHARING_H_
