@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
+#include "server/access/sharing.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
 #include "server/launch/presence.h"
@@ -46,6 +47,7 @@ struct Flags {
   uint64_t last_states = storage::kLastStatesBytes;
   double resume_every = 30;
   double worker_silence = 30;
+  std::string listen;
 };
 
 // A socket that once had no descriptor for a client accepts none after it, and the usual limit of
@@ -86,6 +88,9 @@ void Define(CLI::App& app, Flags& flags) {
                  "process is killed and replaced")
       ->check(CLI::Range(1.0, 50.0))
       ->capture_default_str();
+  app.add_option("--listen", flags.listen,
+                 "HOST:PORT on which others reach it, by TLS and tokens: `ablate admin init` makes "
+                 "what that takes");
 }
 
 std::string UserName() {
@@ -174,6 +179,7 @@ class Program {
   void Stop(const Flags& flags);
   // Null before Start succeeded.
   launch::Presence* presence() { return presence_.get(); }
+  int public_port() const { return server_->public_port(); }
 
  private:
   absl::Status StartScheduler(const Flags& flags, const launch::Home& home);
@@ -182,6 +188,7 @@ class Program {
   Commits commits_;
   HungProcesses hung_;
   std::unique_ptr<launch::Presence> presence_;
+  std::unique_ptr<access::Sharing> sharing_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
   std::unique_ptr<schedule::SchedulerThread> thread_;
@@ -197,6 +204,11 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.client_address = launch::SocketAddress(presence_->client_draft());
   options.worker_address = launch::SocketAddress(presence_->worker_draft());
   options.owner = UserName();
+  auto sharing = access::Sharing::Open(home.folder);
+  if (!sharing.ok()) return sharing.status();
+  sharing_ = *std::move(sharing);
+  options.sharing = sharing_.get();
+  options.public_address = flags.listen;
   auto server = service::Server::Start(options, store_.get(), thread_.get());
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -290,6 +302,9 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
   absl::Status end = program.presence()->Announce();
   if (end.ok()) {
     spdlog::info("serving {} on {}", home->folder, launch::SocketAddress(home->client_socket));
+    if (!flags.listen.empty()) {
+      spdlog::info("serving others on {}, port {}", flags.listen, program.public_port());
+    }
     end = WaitForEnd(program.presence(), *home, signals);
   }
   program.Stop(flags);

@@ -14,8 +14,10 @@
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
+#include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 #include "server/spec/analysis.h"
@@ -252,10 +254,16 @@ absl::Status List(const Backend& backend, const v1::ListAnalysesRequest& request
   return absl::OkStatus();
 }
 
-absl::Status Cancel(const Backend& backend, const v1::CancelAnalysisRequest& request,
+absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
+                    const v1::CancelAnalysisRequest& request, std::string* resource,
                     v1::Analysis* response) {
   const auto id = rpc::FindWholeAnalysis(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
+  *resource = rpc::AnalysisName(*id);
+  const auto asked = backend.store->GetAnalysis(*id);
+  if (!asked.ok()) return asked.status();
+  const absl::Status allowed = rpc::CheckMayChange(caller, asked->owner, *resource);
+  if (!allowed.ok()) return allowed;
   const auto record = backend.store->CancelAnalysis(*id);
   if (!record.ok()) return record.status();
   backend.analyses->Cancel(*id);
@@ -287,8 +295,17 @@ class AnalysesService final : public v1::Analyses::CallbackService {
   grpc::ServerUnaryReactor* CreateAnalysis(grpc::CallbackServerContext* context,
                                            const v1::CreateAnalysisRequest* request,
                                            v1::CreateAnalysisResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, request, response] {
-      return service::CreateAnalysis(*backend_, *request, "", response);
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      if (request->validate_only()) {
+        return service::CreateAnalysis(*backend_, *request, "", "", response);
+      }
+      return MakeChange(*backend_, *context, "Analyses.CreateAnalysis",
+                        [&](const storage::Caller& caller, std::string* resource) {
+                          const absl::Status made = service::CreateAnalysis(
+                              *backend_, *request, caller.user, "", response);
+                          *resource = response->analysis().name();
+                          return made;
+                        });
     });
   }
 
@@ -309,8 +326,12 @@ class AnalysesService final : public v1::Analyses::CallbackService {
   grpc::ServerUnaryReactor* CancelAnalysis(grpc::CallbackServerContext* context,
                                            const v1::CancelAnalysisRequest* request,
                                            v1::Analysis* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Cancel(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      return MakeChange(*backend_, *context, "Analyses.CancelAnalysis",
+                        [&](const storage::Caller& caller, std::string* resource) {
+                          return Cancel(*backend_, caller, *request, resource, response);
+                        });
+    });
   }
 
   grpc::ServerWriteReactor<v1::Analysis>* WatchAnalysis(
@@ -333,7 +354,8 @@ class AnalysesService final : public v1::Analyses::CallbackService {
 }  // namespace
 
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                            const std::string& asked_by, v1::CreateAnalysisResponse* response) {
+                            const std::string& owner, const std::string& asked_by,
+                            v1::CreateAnalysisResponse* response) {
   auto asked = Resolve(backend, request);
   if (!asked.ok()) return asked.status();
   const std::vector<spec::Problem> problems = asked->problems.Take();
@@ -343,7 +365,8 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   response->mutable_cost()->set_forwards(asked->cost.forwards);
   response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
   response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
-  const storage::NewAnalysis analysis = ToRecord(*asked, request, asked_by);
+  storage::NewAnalysis analysis = ToRecord(*asked, request, asked_by);
+  analysis.owner = owner;
   const std::string& id = analysis.id;
   if (request.validate_only()) {
     const absl::Status labels = backend.store->CheckLabels(analysis);

@@ -213,7 +213,10 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
 absl::Status AnalysisPlanner::Ask(const v1::CreateAnalysisRequest& request,
                                   const std::string& experiment, Failures* failures) {
   v1::CreateAnalysisResponse response;
-  absl::Status made = CreateAnalysis(*backend_, request, experiment, &response);
+  const auto asker = backend_->store->GetExperiment(experiment);
+  if (absl::IsNotFound(asker.status())) return absl::CancelledError("it is gone");
+  if (!asker.ok()) return asker.status();
+  absl::Status made = CreateAnalysis(*backend_, request, asker->owner, experiment, &response);
   if (made.ok() || MayPassByItself(made)) return made;
   const auto record = backend_->store->GetExperiment(experiment);
   const bool wanted = record.ok() && record->state == storage::ExperimentState::kActive;

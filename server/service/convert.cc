@@ -246,6 +246,7 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   message.set_artifact(record.artifact);
   message.set_artifact_bytes(record.artifact_bytes);
   message.set_failure(record.failure);
+  message.set_owner(record.owner);
   *message.mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.device_time);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
@@ -262,6 +263,7 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
   message.set_documents(record.documents);
   message.set_characters(record.characters);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
+  message.set_owner(record.owner);
   return message;
 }
 

@@ -16,10 +16,12 @@
 #include "proto/reflect/text.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/analysis_planner.h"
+#include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/plan.h"
 #include "server/service/services.h"
@@ -74,13 +76,13 @@ int PriorityOf(const v1::Limits& limits) {
 struct Submission {
   std::string id;    // request_id
   std::string hash;  // of all the rest
+  std::string owner;
 };
 
-storage::NewExperiment ToRecord(const Backend& backend, const Submission& submission, bool fresh,
-                                Plan&& plan) {
+storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&& plan) {
   storage::NewExperiment record;
   record.name = plan.resolution.spec.name();
-  record.owner = backend.owner;
+  record.owner = submission.owner;
   record.request_id = submission.id;
   record.request_hash = submission.hash;
   record.spec = plan.resolution.spec.SerializeAsString();
@@ -205,9 +207,9 @@ void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
 }
 
 // The answer to validate_only.
-v1::CreateExperimentResponse Preview(const Backend& backend, Plan&& plan) {
+v1::CreateExperimentResponse Preview(const std::string& owner, Plan&& plan) {
   v1::CreateExperimentResponse response;
-  response.mutable_experiment()->set_owner(backend.owner);
+  response.mutable_experiment()->set_owner(owner);
   *response.mutable_experiment()->mutable_spec() = std::move(plan.resolution.spec);
   rpc::Room room(rpc::kPageBytes);
   room.Take(response.ByteSizeLong());
@@ -308,7 +310,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
   absl::StatusOr<storage::CreatedExperiment> created =
-      backend.store->CreateExperiment(ToRecord(backend, submission, fresh, std::move(plan)));
+      backend.store->CreateExperiment(ToRecord(submission, fresh, std::move(plan)));
   if (absl::IsAlreadyExists(created.status())) {
     return rpc::WithReason(created.status(), "REQUEST_ID_USED");
   }
@@ -321,14 +323,33 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   return response;
 }
 
-absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ByteBuffer& bytes,
-                              grpc::ByteBuffer* answer) {
+absl::StatusOr<v1::CreateExperimentResponse> CreateFor(const Backend& backend,
+                                                       const grpc::ServerContextBase& context,
+                                                       v1::CreateExperimentRequest* request) {
+  if (request->validate_only()) {
+    const auto caller = backend.FindCaller(context);
+    if (!caller.ok()) return caller.status();
+    return CreateExperiment(backend, caller->user, request);
+  }
+  absl::StatusOr<v1::CreateExperimentResponse> response;
+  const absl::Status made = MakeChange(backend, context, "Experiments.CreateExperiment",
+                                       [&](const storage::Caller& caller, std::string* resource) {
+                                         response = CreateExperiment(backend, caller.user, request);
+                                         if (response.ok())
+                                           *resource = response->experiment().name();
+                                         return response.status();
+                                       });
+  return made.ok() ? std::move(response) : made;
+}
+
+absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ServerContextBase& context,
+                              const grpc::ByteBuffer& bytes, grpc::ByteBuffer* answer) {
   v1::CreateExperimentRequest request;
   grpc::ByteBuffer read = bytes;  // shares them
   if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
     return rpc::MalformedRequest();
   }
-  auto response = CreateExperiment(backend, &request);
+  auto response = CreateFor(backend, context, &request);
   if (!response.ok()) return response.status();
   bool owned = false;
   const grpc::Status written =
@@ -352,11 +373,11 @@ absl::Status TooManyBytes(const rpc::ByteBudget& budget) {
 }  // namespace
 
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
-    const Backend& backend, v1::CreateExperimentRequest* request) {
+    const Backend& backend, const std::string& owner, v1::CreateExperimentRequest* request) {
   Plan plan;
   std::vector<spec::Problem> problems = CheckRequest(*request);
   const bool validate_only = request->validate_only();
-  Submission submission{request->request_id(), validate_only ? "" : RequestHash(request)};
+  Submission submission{request->request_id(), validate_only ? "" : RequestHash(request), owner};
   if (!validate_only && problems.empty()) {
     // Before anything is planned: what was accepted once may be refused by what has changed since.
     auto again = AnswerAgain(backend, submission);
@@ -370,7 +391,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   }
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
   plan.resolution.problems = problems;
-  if (validate_only) return Preview(backend, std::move(plan));
+  if (validate_only) return Preview(owner, std::move(plan));
   if (!problems.empty()) return rpc::InvalidFields(problems);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   return Store(backend, submission, request->fresh(), std::move(plan));
@@ -388,12 +409,13 @@ grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerCon
     reactor->Finish(rpc::ToGrpc(refused));
     return reactor;
   }
-  return rpc::Answer(backend->submissions, context, [backend, request, response, bytes, share] {
-    const absl::Status status = ReadCreateAnswer(*backend, *request, response);
-    if (bytes >= rpc::kLargeRequestBytes || response->Length() >= rpc::kLargeRequestBytes)
-      rpc::GiveMemoryBack();
-    return status;
-  });
+  return rpc::Answer(
+      backend->submissions, context, [backend, context, request, response, bytes, share] {
+        const absl::Status status = ReadCreateAnswer(*backend, *context, *request, response);
+        if (bytes >= rpc::kLargeRequestBytes || response->Length() >= rpc::kLargeRequestBytes)
+          rpc::GiveMemoryBack();
+        return status;
+      });
 }
 
 }  // namespace ablate::service

@@ -17,9 +17,11 @@
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/rpc/streams.h"
+#include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 #include "storage/blobs.h"
@@ -73,6 +75,7 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   absl::StatusOr<engine::DocumentFacts> Inspect();
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   v1::Dataset* const response_;
   bool open_ = false;
   std::string display_name_;
@@ -85,6 +88,7 @@ UploadDatasetReactor::UploadDatasetReactor(Backend* backend, grpc::CallbackServe
                                            v1::Dataset* response)
     : PushStream(backend->Stream(context, &backend->uploads)),
       backend_(backend),
+      context_(context),
       response_(response) {}
 
 absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& request) {
@@ -158,8 +162,15 @@ absl::Status UploadDatasetReactor::Record() {
     counts = results::CountsOf(*facts);
   }
   // Also if it was known: it could have been deleted in between, and is then added again.
-  const auto added = backend_->store->AddDataset(record);
-  if (!added.ok()) return added.status();
+  absl::StatusOr<storage::DatasetRecord> added;
+  const absl::Status made = MakeChange(*backend_, *context_, "Datasets.UploadDataset",
+                                       [&](const storage::Caller& caller, std::string* resource) {
+                                         if (!known.ok()) record.owner = caller.user;
+                                         *resource = rpc::DatasetName(record.id);
+                                         added = backend_->store->AddDataset(record);
+                                         return added.status();
+                                       });
+  if (!made.ok()) return made;
   if (counts.has_value()) {
     // If they can't be kept they are counted again when they are asked for.
     backend_->store->KeepCounts(added->id, *counts).IgnoreError();
@@ -211,9 +222,15 @@ absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request
   return absl::OkStatus();
 }
 
-absl::Status Delete(const Backend& backend, const v1::DeleteDatasetRequest& request) {
+absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+                    const v1::DeleteDatasetRequest& request, std::string* resource) {
   const auto id = rpc::FindWholeDataset(backend.store, request.name(), "name");
   if (!id.ok()) return id.status();
+  *resource = rpc::DatasetName(*id);
+  const auto dataset = backend.store->FindDataset(*id);
+  if (!dataset.ok()) return dataset.status();
+  const absl::Status allowed = rpc::CheckMayChange(caller, dataset->owner, *resource);
+  if (!allowed.ok()) return allowed;
   const absl::Status deleted = backend.store->DeleteDataset(*id);
   return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "DATASET_IN_USE") : deleted;
 }
@@ -246,8 +263,12 @@ class DatasetsService final : public v1::Datasets::CallbackService {
   grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
                                           const v1::DeleteDatasetRequest* request,
                                           google::protobuf::Empty*) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request] { return Delete(*backend_, *request); });
+    return rpc::Answer(backend_->pool, context, [this, context, request] {
+      return MakeChange(*backend_, *context, "Datasets.DeleteDataset",
+                        [&](const storage::Caller& caller, std::string* resource) {
+                          return Delete(*backend_, caller, *request, resource);
+                        });
+    });
   }
 
  private:

@@ -4,8 +4,10 @@
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
+#include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/services.h"
 
@@ -61,9 +63,23 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
   }
 }
 
-absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& request,
+// The experiment of this name, if the caller may change it; `resource` is then its full name.
+absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::Caller& caller,
+                                         const std::string& name, std::string* resource) {
+  auto id = rpc::FindWholeExperiment(backend.store, name, "name");
+  if (!id.ok()) return id.status();
+  *resource = rpc::ExperimentName(*id);
+  const auto record = backend.store->GetExperiment(*id);
+  if (!record.ok()) return record.status();
+  const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
+  if (!allowed.ok()) return allowed;
+  return id;
+}
+
+absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
+                    const v1::CancelExperimentRequest& request, std::string* resource,
                     v1::Experiment* response) {
-  const auto id = rpc::FindWholeExperiment(backend.store, request.name(), "name");
+  const auto id = FindToChange(backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
   auto cancelled = backend.store->CancelExperiment(*id);
   if (!cancelled.ok()) return cancelled.status();
@@ -78,8 +94,9 @@ absl::Status Cancel(const Backend& backend, const v1::CancelExperimentRequest& r
   return absl::OkStatus();
 }
 
-absl::Status Delete(const Backend& backend, const v1::DeleteExperimentRequest& request) {
-  const auto id = rpc::FindWholeExperiment(backend.store, request.name(), "name");
+absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+                    const v1::DeleteExperimentRequest& request, std::string* resource) {
+  const auto id = FindToChange(backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
   const absl::Status deleted = backend.store->DeleteExperiment(*id);
   return absl::IsFailedPrecondition(deleted) ? rpc::WithReason(deleted, "EXPERIMENT_ACTIVE")
@@ -117,15 +134,23 @@ class ExperimentsService final : public Base {
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
                                              const v1::CancelExperimentRequest* request,
                                              v1::Experiment* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Cancel(*backend_, *request, response); });
+    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      return MakeChange(*backend_, *context, "Experiments.CancelExperiment",
+                        [&](const storage::Caller& caller, std::string* resource) {
+                          return Cancel(*backend_, caller, *request, resource, response);
+                        });
+    });
   }
 
   grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
                                              const v1::DeleteExperimentRequest* request,
                                              google::protobuf::Empty*) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request] { return Delete(*backend_, *request); });
+    return rpc::Answer(backend_->pool, context, [this, context, request] {
+      return MakeChange(*backend_, *context, "Experiments.DeleteExperiment",
+                        [&](const storage::Caller& caller, std::string* resource) {
+                          return Delete(*backend_, caller, *request, resource);
+                        });
+    });
   }
 
   grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(

@@ -1,5 +1,6 @@
 #include "server/service/server.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,13 +13,16 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/server_interceptor.h"
+#include "server/rpc/authenticator.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
 #include "server/schedule/clock.h"
 #include "server/service/analysis_planner.h"
 
@@ -108,28 +112,34 @@ class MalformedExplainers final : public grpc::experimental::ServerInterceptorFa
   }
 };
 
-// Serves `services` (which must outlive the server), health and reflection on `address`,
-// "unix:PATH" (a URI: %XX is a byte of the path). A socket that an earlier process left there is
-// removed: the caller holds the lock of the data folder, so nobody else listens. INVALID_ARGUMENT
-// for an address that can't be; FAILED_PRECONDITION if PATH is no socket; UNAVAILABLE if listening
-// fails. Not from two threads at once.
-absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
-    const std::string& address, int max_message_bytes,
-    const std::vector<std::unique_ptr<grpc::Service>>& services) {
-  if (const absl::Status prepared = PrepareSocket(address); !prepared.ok()) return prepared;
+// Has a server serve `services` (which must outlive it), health and reflection. Not from two
+// threads at once.
+void AddServices(const std::vector<std::unique_ptr<grpc::Service>>& services,
+                 grpc::ServerBuilder* builder) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC serves health without its descriptors; reflection finds them once they are linked in.
   grpc::health::v1::HealthCheckRequest::descriptor();
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   for (const std::unique_ptr<grpc::Service>& service : services) {
-    builder.RegisterService(service.get());
+    builder->RegisterService(service.get());
   }
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<MalformedExplainers>());
-  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  builder->experimental().SetInterceptorCreators(std::move(interceptors));
+}
+
+// Serves them on `address`, "unix:PATH" (a URI: %XX is a byte of the path). A socket that an
+// earlier process left there is removed: the caller holds the lock of the data folder, so nobody
+// else listens. INVALID_ARGUMENT for an address that can't be; FAILED_PRECONDITION if PATH is no
+// socket; UNAVAILABLE if listening fails.
+absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
+    const std::string& address, int max_message_bytes,
+    const std::vector<std::unique_ptr<grpc::Service>>& services) {
+  if (const absl::Status prepared = PrepareSocket(address); !prepared.ok()) return prepared;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  AddServices(services, &builder);
   builder.SetMaxReceiveMessageSize(max_message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMillis);
@@ -165,6 +175,7 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   workers_.pool = &worker_pool_;
   backend_.submissions = &submissions_;
   backend_.owner = options.owner;
+  backend_.sharing = options.sharing;
   backend_.pace = workers_.pace = options.pace;
   analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
                                                &backend_.analysis_watches);
@@ -182,6 +193,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 }
 
 Server::~Server() {
+  if (backend_.sharing != nullptr) backend_.sharing->OnTokensEnd(nullptr);
   StopClients();
   if (worker_server_ == nullptr) return;
   workers_.streams.StopAll();
@@ -189,16 +201,80 @@ Server::~Server() {
   ShutDown(worker_server_.get(), kShutdownTimeout);
 }
 
+std::vector<std::unique_ptr<grpc::Service>> Server::MakeClientServices() {
+  std::vector<std::unique_ptr<grpc::Service>> services;
+  services.push_back(MakeExperimentsService(&backend_));
+  services.push_back(MakeRunsService(&backend_));
+  services.push_back(MakeMetricsService(&backend_));
+  services.push_back(MakeDatasetsService(&backend_));
+  services.push_back(MakeArtifactsService(&backend_));
+  services.push_back(MakeAnalysesService(&backend_));
+  services.push_back(MakeReportsService(&backend_));
+  services.push_back(MakeModelsService(&backend_));
+  services.push_back(MakeWorkersService(&backend_));
+  if (backend_.sharing != nullptr) services.push_back(MakeAdminService(&backend_));
+  return services;
+}
+
+absl::Status Server::ListenInPublic(const ServerOptions& options) {
+  if (backend_.sharing == nullptr) {
+    return absl::FailedPreconditionError("a server that nobody shares has no public address");
+  }
+  const auto tls = backend_.sharing->LoadTls(absl::Now());
+  if (!tls.ok()) return tls.status();
+  storage::AccessStore* const access = &backend_.sharing->store();
+  for (rpc::LiveStreams* streams : backend_.AllStreams()) {
+    streams->set_find_token(
+        [this, access](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
+          auto caller = rpc::FindCaller(context, backend_.owner, access, absl::Now());
+          if (!caller.ok()) return caller.status();
+          return std::move(caller->token);
+        });
+  }
+  expired_until_ = absl::Now();
+  backend_.sharing->OnTokensEnd([this](const std::set<std::string>& tokens) {
+    EndTokens(tokens, absl::UnauthenticatedError(
+                          "the token was revoked, or its user has another role now"));
+  });
+  rpc::PublicPortOptions port;
+  port.address = options.public_address;
+  port.certificate_chain = tls->server.certificate;
+  port.private_key = tls->server.key;
+  port.processor = std::make_shared<rpc::Authenticator>(access, [] { return absl::Now(); });
+  port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
+  auto listening = rpc::PublicPort::Listen(port);
+  if (!listening.ok()) return listening.status();
+  public_port_ = *std::move(listening);
+  public_services_ = MakeClientServices();
+  grpc::ServerBuilder builder;
+  AddServices(public_services_, &builder);
+  builder.SetMaxReceiveMessageSize(rpc::kMaxRequestBytes);
+  public_port_->Prepare(&builder);
+  public_server_ = builder.BuildAndStart();
+  if (public_server_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat("can't serve ", options.public_address));
+  }
+  public_server_->GetHealthCheckService()->SetServingStatus(true);
+  public_port_->Serve();
+  return absl::OkStatus();
+}
+
+void Server::EndTokens(const std::set<std::string>& tokens, const absl::Status& why) {
+  for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->EndTokens(tokens, why);
+}
+
+void Server::EndExpiredTokens() {
+  if (expired_until_ == absl::Time()) return;
+  const absl::Time now = absl::Now();
+  const std::vector<std::string> expired =
+      backend_.sharing->store().ExpiredBetween(expired_until_, now);
+  expired_until_ = now;
+  if (expired.empty()) return;
+  EndTokens({expired.begin(), expired.end()}, absl::UnauthenticatedError("the token has expired"));
+}
+
 absl::Status Server::ListenOnBoth(const ServerOptions& options) {
-  services_.push_back(MakeExperimentsService(&backend_));
-  services_.push_back(MakeRunsService(&backend_));
-  services_.push_back(MakeMetricsService(&backend_));
-  services_.push_back(MakeDatasetsService(&backend_));
-  services_.push_back(MakeArtifactsService(&backend_));
-  services_.push_back(MakeAnalysesService(&backend_));
-  services_.push_back(MakeReportsService(&backend_));
-  services_.push_back(MakeModelsService(&backend_));
-  services_.push_back(MakeWorkersService(&backend_));
+  services_ = MakeClientServices();
   worker_services_.push_back(MakeWorkerChannelService(&workers_));
   auto clients = Listen(options.client_address, rpc::kMaxRequestBytes, services_);
   if (!clients.ok()) return clients.status();
@@ -206,6 +282,9 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
   auto workers = Listen(options.worker_address, rpc::kMaxWorkerMessageBytes, worker_services_);
   if (!workers.ok()) return workers.status();
   worker_server_ = *std::move(workers);
+  if (!options.public_address.empty()) {
+    if (absl::Status shared = ListenInPublic(options); !shared.ok()) return shared;
+  }
   analyses_->Start();
   planner_->Start();
   CheckLater();
@@ -214,6 +293,7 @@ absl::Status Server::ListenOnBoth(const ServerOptions& options) {
 
 void Server::StopClients() {
   if (client_server_ == nullptr) return;
+  if (public_port_ != nullptr) public_port_->StopAccepting();
   const auto streams = backend_.AllStreams();
   for (rpc::LiveStreams* each : streams) each->StopAll();
   planner_->Stop();
@@ -226,6 +306,7 @@ void Server::StopClients() {
   pool_.WaitUntilIdle(deadline);
   submissions_.WaitUntilIdle(deadline);
   ShutDown(client_server_.get(), std::chrono::seconds(0));
+  if (public_server_ != nullptr) ShutDown(public_server_.get(), std::chrono::seconds(0));
 }
 
 // A group of writes that changed nothing takes no new number, nor does one that found no room.
@@ -249,6 +330,7 @@ void Server::CheckLater() {
     workers_.streams.CheckPaces(now);
     workers_.transfers.CheckPaces(now);
     if (StallChanged()) backend_.watches.WakeAll();
+    EndExpiredTokens();
     CheckLater();
   });
 }

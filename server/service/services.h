@@ -17,6 +17,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/access/sharing.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
 #include "server/rpc/limits.h"
@@ -37,7 +38,8 @@ struct Backend {
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
   rpc::WorkPool* submissions = nullptr;  // few, for each may need much memory
-  std::string owner;                     // recorded with experiments
+  std::string owner;                     // who calls through the unix socket
+  access::Sharing* sharing = nullptr;    // with whom else it is shared
   rpc::MinPace pace;                     // of streams
   rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
   AnalysisRunner* analyses = nullptr;
@@ -52,6 +54,8 @@ struct Backend {
   std::array<rpc::LiveStreams*, 6> AllStreams() {
     return {&watches, &analysis_watches, &reads, &reports, &generations, &uploads};
   }
+  // Who calls. UNAUTHENTICATED where the token has ended since the call was let in.
+  absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context) const;
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace};
@@ -81,6 +85,7 @@ std::unique_ptr<grpc::Service> MakeAnalysesService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeReportsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeModelsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeWorkersService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeAdminService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
 
 // Methods that have a file of their own. What is pointed to outlives the call.
@@ -90,6 +95,7 @@ std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
 // was accepted before is none of these: it gets what is stored of the first answer. ALREADY_EXISTS
 // if request_id was used for another request. Uses `request` up.
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
+                                                              const std::string& owner,
                                                               v1::CreateExperimentRequest* request);
 // Answers a call whose request is bytes yet: as a message it can be thirty times as large, so its
 // size is looked at before it is read, and only a few are read at once. As CreateExperiment;
@@ -97,11 +103,12 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& bac
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
 
-// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty. Errors of a
-// request that can't be: INVALID_ARGUMENT with every problem, unless it is validate_only. Blocks on
-// the store.
+// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty; `owner` whose it
+// is if it is new. Errors of a request that can't be: INVALID_ARGUMENT with every problem, unless
+// it is validate_only. Blocks on the store.
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                            const std::string& asked_by, v1::CreateAnalysisResponse* response);
+                            const std::string& owner, const std::string& asked_by,
+                            v1::CreateAnalysisResponse* response);
 
 // WatchExperiment: a stream that sleeps until something was committed.
 grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(

@@ -43,7 +43,7 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
   static grpc::ServerWriteReactor<Message>* Begin(std::shared_ptr<WatchStream> stream) {
     stream->self_ = stream;
     absl::Status accepted = stream->Check();
-    if (accepted.ok()) accepted = stream->call_.streams->Add(stream.get());
+    if (accepted.ok()) accepted = stream->call_.streams->Add(stream.get(), stream->call_.context);
     if (accepted.ok() && !stream->call_.pool->TryPost([stream] { stream->RunRound(); })) {
       accepted = rpc::TooBusy();
     }

@@ -42,7 +42,7 @@ class CreateTest : public ServiceTest {
     request.set_request_id("r");
     request.set_validate_only(validate_only);
     *request.mutable_spec() = SmallSpec();
-    return CreateExperiment(backend, &request);
+    return CreateExperiment(backend, "somebody", &request);
   }
 
   storage::Store& small_disk() {

@@ -28,9 +28,11 @@ std::string ToString(const grpc::ByteBuffer& buffer) {
 }  // namespace
 
 RawAnswer RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                  const std::vector<std::string>& messages) {
+                  const std::vector<std::string>& messages,
+                  const std::vector<std::pair<std::string, std::string>>& metadata) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
+  for (const auto& [key, value] : metadata) context.AddMetadata(key, value);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   grpc::CompletionQueue queue;
   auto call = stub.PrepareCall(&context, method, &queue);

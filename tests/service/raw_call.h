@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ablate::service {
@@ -16,9 +17,10 @@ struct RawAnswer {
 };
 
 // Sends `messages` to `method` ("/package.Service/Method"), then nothing more, and reads to the
-// end.
+// end. `metadata` goes with it.
 RawAnswer RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                  const std::vector<std::string>& messages);
+                  const std::vector<std::string>& messages,
+                  const std::vector<std::pair<std::string, std::string>>& metadata = {});
 
 }  // namespace ablate::service
 

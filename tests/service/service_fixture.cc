@@ -101,7 +101,12 @@ void ServiceTest::StartServer() {
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   const std::string address = absl::StrCat("unix:", folder_, "/c");
   const std::string worker_address = absl::StrCat("unix:", folder_, "/w");
-  auto server = Server::Start({address, worker_address, "ada", pace_}, store_.get(), thread_.get());
+  auto sharing = access::Sharing::Open(folder_);
+  ASSERT_TRUE(sharing.ok()) << sharing.status();
+  sharing_ = *std::move(sharing);
+  auto server =
+      Server::Start({address, worker_address, "ada", pace_, sharing_.get(), public_address_},
+                    store_.get(), thread_.get());
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   commits_.PassTo(server_.get());
@@ -116,6 +121,7 @@ void ServiceTest::StartServer() {
   reports_ = v1::Reports::NewStub(channel_);
   models_ = v1::Models::NewStub(channel_);
   workers_ = v1::Workers::NewStub(channel_);
+  admin_ = v1::Admin::NewStub(channel_);
 }
 
 void ServiceTest::StopServer() {
@@ -124,6 +130,7 @@ void ServiceTest::StopServer() {
   thread_.reset();
   scheduler_.reset();
   store_.reset();
+  sharing_.reset();
 }
 
 void ServiceTest::Restart() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/admin.grpc.pb.h"
 #include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "ablate/v1/dataset.grpc.pb.h"
@@ -21,6 +22,7 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
+#include "server/access/sharing.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/store.h"
@@ -92,8 +94,12 @@ class ServiceTest : public testing::Test {
   storage::Store& store() { return *store_; }
   const std::string& folder() const { return folder_; }
 
+  access::Sharing& sharing() { return *sharing_; }
+  int public_port() const { return server_->public_port(); }
+
   // Of servers that are started from now on.
   rpc::MinPace pace_;
+  std::string public_address_;
 
   std::shared_ptr<grpc::Channel> channel_, worker_channel_;
   std::unique_ptr<v1::Experiments::Stub> experiments_;
@@ -105,12 +111,14 @@ class ServiceTest : public testing::Test {
   std::unique_ptr<v1::Reports::Stub> reports_;
   std::unique_ptr<v1::Models::Stub> models_;
   std::unique_ptr<v1::Workers::Stub> workers_;
+  std::unique_ptr<v1::Admin::Stub> admin_;
 
  private:
   void StartServer();
 
   std::string folder_;
   Commits commits_;
+  std::unique_ptr<access::Sharing> sharing_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
   std::unique_ptr<schedule::SchedulerThread> thread_;

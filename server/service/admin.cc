@@ -1,0 +1,437 @@
+// Users, their tokens and the audit log.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/admin.grpc.pb.h"
+#include "ablate/v1/admin.pb.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "server/access/sharing.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
+#include "server/rpc/page.h"
+#include "server/service/convert.h"
+#include "server/service/services.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr uint32_t kDefaultPage = 100;
+constexpr int kMaxHosts = 63;  // beside that of the address
+constexpr absl::Duration kLifetime = absl::Hours(24 * 90);
+constexpr absl::Duration kLeastLifetime = absl::Minutes(1);
+constexpr absl::Duration kMostLifetime = absl::Hours(24 * 3650);
+constexpr absl::string_view kUsers = "users/", kTokens = "tokens/";
+
+std::string UserName(absl::string_view user) { return absl::StrCat(kUsers, user); }
+std::string TokenName(absl::string_view id) { return absl::StrCat(kTokens, id); }
+
+// The name behind its collection, which may be left out.
+std::string WithoutCollection(absl::string_view name, absl::string_view collection) {
+  return std::string(absl::StripPrefix(name, collection));
+}
+
+constexpr std::pair<storage::Role, v1::Role::Value> kRoles[] = {
+    {storage::Role::kReader, v1::Role::reader},
+    {storage::Role::kMember, v1::Role::member},
+    {storage::Role::kAdmin, v1::Role::admin},
+    {storage::Role::kWorker, v1::Role::worker}};
+
+v1::Role::Value ToProto(storage::Role role) {
+  for (const auto& [stored, message] : kRoles) {
+    if (stored == role) return message;
+  }
+  return v1::Role::unspecified;
+}
+
+// Of a user. Workers on other machines can't join yet.
+absl::StatusOr<storage::Role> FromProto(v1::Role::Value role) {
+  for (const auto& [stored, message] : kRoles) {
+    if (message == role && stored != storage::Role::kWorker) return stored;
+  }
+  return rpc::InvalidField(
+      "role",
+      absl::StrCat(v1::Role::Value_IsValid(role) ? v1::Role::Value_Name(role) : absl::StrCat(role),
+                   " is no role of a user"),
+      "reader, member or admin");
+}
+
+google::protobuf::Timestamp ToTimestamp(absl::Time time) {
+  return service::ToTimestamp(absl::ToUnixMicros(time));
+}
+
+v1::User ToProto(const storage::User& user) {
+  v1::User message;
+  message.set_name(UserName(user.name));
+  message.set_role(ToProto(user.role));
+  *message.mutable_create_time() = ToTimestamp(user.created);
+  return message;
+}
+
+v1::Token ToProto(const storage::Token& token) {
+  v1::Token message;
+  message.set_name(TokenName(token.id));
+  message.set_user(UserName(token.user));
+  message.set_note(token.note);
+  *message.mutable_create_time() = ToTimestamp(token.created);
+  if (token.expires) *message.mutable_expire_time() = ToTimestamp(*token.expires);
+  if (token.revoked) *message.mutable_revoke_time() = ToTimestamp(*token.revoked);
+  if (token.last_used) *message.mutable_last_use_time() = ToTimestamp(*token.last_used);
+  return message;
+}
+
+v1::AuditEntry ToProto(const storage::Audit& audit) {
+  v1::AuditEntry entry;
+  *entry.mutable_time() = ToTimestamp(audit.time);
+  entry.set_user(audit.user);
+  if (!audit.token.empty()) entry.set_token(TokenName(audit.token));
+  entry.set_method(audit.method);
+  entry.set_resource(audit.resource);
+  entry.set_outcome(audit.outcome);
+  return entry;
+}
+
+// A page of rows that are in memory, from the one behind the page token on; `key` is what they are
+// ordered by.
+template <typename Row, typename Key, typename Add, typename Request, typename Response>
+absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, const Key& key,
+                     const Add& add, const Request& request, Response* response) {
+  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
+  if (!size.ok()) return size.status();
+  const auto after = rpc::PagePosition(list, request.page_token());
+  if (!after.ok()) return after.status();
+  auto from = rows.begin();
+  if (!after->empty()) {
+    from =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return key(row) == *after; });
+    if (from != rows.end()) ++from;
+  }
+  uint32_t added = 0;
+  for (; from != rows.end() && added < *size; ++from, ++added) add(*from, response);
+  if (from != rows.end() && added > 0) {
+    response->set_next_page_token(rpc::PageToken(list, key(*(from - 1))));
+  }
+  return absl::OkStatus();
+}
+
+// --- methods
+
+absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller,
+                    v1::WhoAmIResponse* response) {
+  response->set_user(UserName(caller.user));
+  response->set_role(ToProto(caller.role));
+  if (caller.token.empty()) return absl::OkStatus();
+  response->set_token(TokenName(caller.token));
+  for (const storage::Token& token : backend.sharing->store().ListTokens(caller.user)) {
+    if (token.id != caller.token || !token.expires) continue;
+    *response->mutable_expire_time() = ToTimestamp(*token.expires);
+  }
+  return absl::OkStatus();
+}
+
+// The token's secret, and how to reach the server.
+absl::StatusOr<v1::JoinFile> MakeJoinFile(access::Sharing* sharing,
+                                          const storage::IssuedToken& issued, absl::Time now) {
+  auto entrance = sharing->FindEntrance(now);
+  if (!entrance.ok()) return entrance.status();
+  v1::JoinFile join;
+  join.set_address(std::move(entrance->address));
+  join.set_server_name(std::move(entrance->server_name));
+  join.set_certificate_authority(std::move(entrance->authority));
+  join.set_user(issued.token.user);
+  join.set_token(issued.secret);
+  *join.mutable_expire_time() = ToTimestamp(*issued.token.expires);
+  return join;
+}
+
+absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
+                        const v1::InitializeSharingRequest& request, v1::JoinFile* response) {
+  if (!rpc::IsLocal(caller)) {
+    return absl::PermissionDeniedError("only through the server's unix socket");
+  }
+  if (request.hosts_size() > kMaxHosts) {
+    return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
+  }
+  const absl::Time now = absl::Now();
+  const std::string admin = request.user().empty() ? backend.owner : request.user();
+  access::Sharing* const sharing = backend.sharing;
+  const absl::Status made = sharing->Initialize(
+      request.address(), {request.hosts().begin(), request.hosts().end()}, admin, now);
+  if (!made.ok()) return made;
+  const auto issued = sharing->store().IssueToken(admin, "made by admin init", kLifetime,
+                                                  rpc::ActorOf(caller), now);
+  if (!issued.ok()) return issued.status();
+  auto join = MakeJoinFile(sharing, *issued, now);
+  if (!join.ok()) return join.status();
+  *response = *std::move(join);
+  return absl::OkStatus();
+}
+
+absl::Status Renew(const Backend& backend, const v1::RenewCertificateRequest& request,
+                   v1::RenewCertificateResponse* response) {
+  if (request.hosts_size() > kMaxHosts) {
+    return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
+  }
+  const auto facts =
+      backend.sharing->Renew({request.hosts().begin(), request.hosts().end()}, absl::Now());
+  if (!facts.ok()) return facts.status();
+  for (const std::string& name : facts->names) response->add_hosts(name);
+  *response->mutable_expire_time() = ToTimestamp(facts->not_after);
+  return absl::OkStatus();
+}
+
+absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
+                        const v1::CreateUserRequest& request, v1::User* response) {
+  const auto role =
+      request.role() == v1::Role::unspecified ? storage::Role::kMember : FromProto(request.role());
+  if (!role.ok()) return role.status();
+  // Who makes the first one is let in by the unix socket; that of the network needs admin init.
+  if (const auto entrance = backend.sharing->FindEntrance(absl::Now()); !entrance.ok()) {
+    return entrance.status();
+  }
+  if (request.user() == backend.owner && *role != storage::Role::kAdmin) {
+    return rpc::InvalidField("user", absl::StrCat(backend.owner, " is the server's owner"),
+                             "another name, or the role admin");
+  }
+  // Who gets the name gets what is its.
+  const auto owns = backend.store->OwnsAnything(request.user());
+  if (!owns.ok()) return owns.status();
+  if (*owns && request.user() != backend.owner) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there are experiments, data sets or analyses of ", request.user(),
+                     " from before: who gets that name would own them. Choose another name, or "
+                     "remove them first"));
+  }
+  const auto user = backend.sharing->store().CreateUser(request.user(), *role, {},
+                                                        rpc::ActorOf(caller), absl::Now());
+  if (!user.ok()) return user.status();
+  *response = ToProto(*user);
+  return absl::OkStatus();
+}
+
+absl::Status ListUsers(const Backend& backend, const v1::ListUsersRequest& request,
+                       v1::ListUsersResponse* response) {
+  return AddPage(
+      backend.sharing->store().ListUsers(), "users",
+      [](const storage::User& user) { return user.name; },
+      [](const storage::User& user, v1::ListUsersResponse* page) {
+        *page->add_users() = ToProto(user);
+      },
+      request, response);
+}
+
+absl::Status UpdateUser(const Backend& backend, const storage::Caller& caller,
+                        const v1::UpdateUserRequest& request, v1::User* response) {
+  const auto role = FromProto(request.role());
+  if (!role.ok()) return role.status();
+  storage::AccessStore& store = backend.sharing->store();
+  const std::string name = WithoutCollection(request.name(), kUsers);
+  const absl::Status set = store.SetRole(name, *role, rpc::ActorOf(caller), absl::Now());
+  if (!set.ok()) return set;
+  const auto user = store.GetUser(name);
+  if (!user.ok()) return user.status();
+  *response = ToProto(*user);
+  return absl::OkStatus();
+}
+
+absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
+                         const v1::CreateTokenRequest& request, v1::CreateTokenResponse* response) {
+  storage::AccessStore& store = backend.sharing->store();
+  const std::string name = WithoutCollection(request.user(), kUsers);
+  const auto user = store.GetUser(name);
+  if (!user.ok()) return user.status();
+  absl::Duration lifetime = kLifetime;
+  if (request.has_lifetime()) {
+    lifetime =
+        absl::Seconds(request.lifetime().seconds()) + absl::Nanoseconds(request.lifetime().nanos());
+  }
+  if (lifetime < kLeastLifetime || lifetime > kMostLifetime) {
+    return rpc::InvalidField("lifetime",
+                             absl::StrCat(absl::FormatDuration(lifetime), " is out of range"),
+                             "1 minute to 3,650 days");
+  }
+  const absl::Time now = absl::Now();
+  // Before the token is made: without an entrance nobody could use it.
+  if (const auto entrance = backend.sharing->FindEntrance(now); !entrance.ok()) {
+    return entrance.status();
+  }
+  const auto issued = store.IssueToken(name, request.note(), lifetime, rpc::ActorOf(caller), now);
+  if (!issued.ok()) return issued.status();
+  auto join = MakeJoinFile(backend.sharing, *issued, now);
+  if (!join.ok()) return join.status();
+  *response->mutable_token() = ToProto(issued->token);
+  *response->mutable_join() = *std::move(join);
+  return absl::OkStatus();
+}
+
+absl::Status ListTokens(const Backend& backend, const storage::Caller& caller,
+                        const v1::ListTokensRequest& request, v1::ListTokensResponse* response) {
+  const bool admin = caller.role == storage::Role::kAdmin;
+  std::string user = WithoutCollection(request.user(), kUsers);
+  if (!admin && !user.empty() && user != caller.user) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the tokens of ", user, " are seen by ", user, " and admins alone"));
+  }
+  if (!admin) user = caller.user;
+  const auto whose = user.empty() ? std::nullopt : std::optional<std::string>(user);
+  std::vector<storage::Token> tokens = backend.sharing->store().ListTokens(whose);
+  std::reverse(tokens.begin(), tokens.end());
+  return AddPage(
+      tokens, absl::StrCat("tokens of ", user),
+      [](const storage::Token& token) { return token.id; },
+      [](const storage::Token& token, v1::ListTokensResponse* page) {
+        *page->add_tokens() = ToProto(token);
+      },
+      request, response);
+}
+
+absl::Status RevokeToken(const Backend& backend, const storage::Caller& caller,
+                         const v1::RevokeTokenRequest& request, v1::Token* response) {
+  storage::AccessStore& store = backend.sharing->store();
+  const std::string id = WithoutCollection(request.name(), kTokens);
+  const bool admin = caller.role == storage::Role::kAdmin;
+  const auto find = [&]() -> absl::StatusOr<storage::Token> {
+    const auto whose = admin ? std::nullopt : std::optional<std::string>(caller.user);
+    for (storage::Token& token : store.ListTokens(whose)) {
+      if (token.id == id) return std::move(token);
+    }
+    return absl::NotFoundError(
+        absl::StrCat("there is no token ", TokenName(id), admin ? "" : " of yours"));
+  };
+  if (const auto found = find(); !found.ok()) return found.status();
+  const absl::Status revoked = store.RevokeToken(id, rpc::ActorOf(caller), absl::Now());
+  if (!revoked.ok()) return revoked;
+  const auto token = find();
+  if (!token.ok()) return token.status();
+  *response = ToProto(*token);
+  return absl::OkStatus();
+}
+
+absl::Status ListAudit(const Backend& backend, const v1::ListAuditRequest& request,
+                       v1::ListAuditResponse* response) {
+  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
+  if (!size.ok()) return size.status();
+  storage::AuditQuery query;
+  query.user = WithoutCollection(request.user(), kUsers);
+  query.method_prefix = request.method();
+  const std::string list = absl::StrCat("audit of ", query.user, " ", query.method_prefix);
+  const auto before = rpc::PagePosition(list, request.page_token());
+  if (!before.ok()) return before.status();
+  if (!before->empty() && !absl::SimpleAtoi(*before, &query.before)) {
+    return rpc::NotAPageToken(request.page_token());
+  }
+  const auto page = backend.sharing->store().ListAudits(query, *size);
+  if (!page.ok()) return page.status();
+  for (const storage::Audit& audit : page->rows) *response->add_entries() = ToProto(audit);
+  if (page->next) response->set_next_page_token(rpc::PageToken(list, absl::StrCat(*page->next)));
+  return absl::OkStatus();
+}
+
+class AdminService final : public v1::Admin::CallbackService {
+ public:
+  explicit AdminService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerUnaryReactor* WhoAmI(grpc::CallbackServerContext* context, const v1::WhoAmIRequest*,
+                                   v1::WhoAmIResponse* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::WhoAmI(backend, caller, response);
+    });
+  }
+  grpc::ServerUnaryReactor* InitializeSharing(grpc::CallbackServerContext* context,
+                                              const v1::InitializeSharingRequest* request,
+                                              v1::JoinFile* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return Initialize(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* RenewCertificate(grpc::CallbackServerContext* context,
+                                             const v1::RenewCertificateRequest* request,
+                                             v1::RenewCertificateResponse* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller&) {
+      return Renew(backend, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* CreateUser(grpc::CallbackServerContext* context,
+                                       const v1::CreateUserRequest* request,
+                                       v1::User* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::CreateUser(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* ListUsers(grpc::CallbackServerContext* context,
+                                      const v1::ListUsersRequest* request,
+                                      v1::ListUsersResponse* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller&) {
+      return service::ListUsers(backend, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* UpdateUser(grpc::CallbackServerContext* context,
+                                       const v1::UpdateUserRequest* request,
+                                       v1::User* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::UpdateUser(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* DeleteUser(grpc::CallbackServerContext* context,
+                                       const v1::DeleteUserRequest* request,
+                                       google::protobuf::Empty*) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return backend.sharing->store().DeleteUser(WithoutCollection(request->name(), kUsers),
+                                                 rpc::ActorOf(caller), absl::Now());
+    });
+  }
+  grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext* context,
+                                        const v1::CreateTokenRequest* request,
+                                        v1::CreateTokenResponse* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::CreateToken(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext* context,
+                                       const v1::ListTokensRequest* request,
+                                       v1::ListTokensResponse* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::ListTokens(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* RevokeToken(grpc::CallbackServerContext* context,
+                                        const v1::RevokeTokenRequest* request,
+                                        v1::Token* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::RevokeToken(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context,
+                                      const v1::ListAuditRequest* request,
+                                      v1::ListAuditResponse* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller&) {
+      return service::ListAudit(backend, *request, response);
+    });
+  }
+
+ private:
+  using Work = std::function<absl::Status(const Backend&, const storage::Caller&)>;
+
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Work work) {
+    return rpc::Answer(backend_->pool, context, [this, context, work = std::move(work)] {
+      const auto caller = backend_->FindCaller(*context);
+      return caller.ok() ? work(*backend_, *caller) : caller.status();
+    });
+  }
+
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdminService(Backend* backend) {
+  return std::make_unique<AdminService>(backend);
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,510 @@
+// A server that is shared: TLS clients with tokens of every role on its public port.
+#include <google/protobuf/descriptor.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "server/rpc/authenticator.h"
+#include "tests/service/raw_call.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using storage::Role;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const storage::Actor kRoot = {"ada", ""};
+
+// All methods of ours, by the descriptors that this program has.
+std::vector<const google::protobuf::MethodDescriptor*> Methods() {
+  std::vector<const google::protobuf::MethodDescriptor*> methods;
+  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
+  for (const std::string folder : {"ablate/v1", "ablate/worker/v1"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(absl::StrCat(ABLATE_SOURCE, "/proto/", folder))) {
+      const auto* file =
+          pool->FindFileByName(absl::StrCat(folder, "/", entry.path().filename().string()));
+      EXPECT_NE(file, nullptr) << entry.path();
+      for (int i = 0; file != nullptr && i < file->service_count(); ++i) {
+        for (int j = 0; j < file->service(i)->method_count(); ++j) {
+          methods.push_back(file->service(i)->method(j));
+        }
+      }
+    }
+  }
+  return methods;
+}
+
+std::string PathOf(const google::protobuf::MethodDescriptor& method) {
+  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
+}
+
+class SharingTest : public ServiceTest {
+ protected:
+  SharingTest() {
+    Context context;
+    v1::InitializeSharingRequest request;
+    request.set_address("localhost:7443");
+    const grpc::Status made = admin_->InitializeSharing(&context, request, &root_);
+    EXPECT_TRUE(made.ok()) << made.error_message();
+    public_address_ = "127.0.0.1:0";
+    Restart();
+    public_channel_ = Channel(root_.certificate_authority());
+  }
+
+  std::shared_ptr<grpc::Channel> Channel(const std::string& authority) {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = authority;
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("localhost");
+    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", public_port()),
+                                     grpc::SslCredentials(options), arguments);
+  }
+
+  // The secret of a new user's token.
+  storage::IssuedToken Join(const std::string& user, Role role,
+                            absl::Duration lifetime = absl::Hours(1)) {
+    storage::AccessStore& store = sharing().store();
+    if (!store.GetUser(user).ok()) {
+      EXPECT_TRUE(store.CreateUser(user, role, {}, kRoot, absl::Now()).ok());
+    }
+    auto issued = store.IssueToken(user, "", lifetime, kRoot, absl::Now());
+    EXPECT_TRUE(issued.ok()) << issued.status();
+    return *std::move(issued);
+  }
+  std::string SecretOf(const std::string& user, Role role) { return Join(user, role).secret; }
+
+  static std::pair<std::string, std::string> Bearer(const std::string& secret) {
+    return {"authorization", "Bearer " + secret};
+  }
+  grpc::Status Call(const std::string& path, const std::string& secret) {
+    return RawCall(public_channel_, path, {""}, {Bearer(secret)}).status;
+  }
+  // Calls a method of a stub with a token.
+  template <typename Stub, typename Request, typename Response>
+  grpc::Status CallAs(const std::string& secret,
+                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                      const Request& request, Response* response) {
+    Stub stub(public_channel_);
+    Context context;
+    context.AddMetadata("authorization", "Bearer " + secret);
+    return (stub.*method)(&context, request, response);
+  }
+  std::string CreateAs(const std::string& secret, const std::string& name) {
+    v1::CreateExperimentRequest request;
+    *request.mutable_spec() = SmallSpec(1, name);
+    request.set_request_id(absl::StrCat("00000000-0000-4000-8000-", name));
+    v1::CreateExperimentResponse response;
+    const grpc::Status made =
+        CallAs(secret, &v1::Experiments::Stub::CreateExperiment, request, &response);
+    EXPECT_TRUE(made.ok()) << made.error_message();
+    return response.experiment().name();
+  }
+  grpc::Status CancelAs(const std::string& secret, const std::string& name) {
+    v1::CancelExperimentRequest request;
+    request.set_name(name);
+    v1::Experiment experiment;
+    return CallAs(secret, &v1::Experiments::Stub::CancelExperiment, request, &experiment);
+  }
+
+  v1::JoinFile root_;
+  std::shared_ptr<grpc::Channel> public_channel_;
+};
+
+TEST(AccessRulesTest, AreSaidByEveryMethod) {
+  for (const auto* method : Methods()) {
+    const auto rule = rpc::RuleOf(PathOf(*method));
+    EXPECT_TRUE(rule.ok()) << rule.status();
+    if (!rule.ok()) continue;
+    const int kinds = (rule->least() != v1::Role::unspecified) + rule->anyone() + rule->local();
+    EXPECT_EQ(kinds, 1) << method->full_name();
+  }
+  EXPECT_EQ(rpc::RuleOf("/ablate.v1.Experiments/Nothing").status().code(),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(rpc::RuleOf("").status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(rpc::RuleOf("/google.protobuf.Any/x").status().code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+// What changes something is no reader's, written out: a rule that is too wide shows here.
+TEST(AccessRulesTest, LetReadersOnlyRead) {
+  std::set<std::string> for_readers;
+  for (const auto* method : Methods()) {
+    const auto rule = rpc::RuleOf(PathOf(*method));
+    if (rule.ok() && rpc::CheckRole(*rule, Role::kReader, PathOf(*method)).ok()) {
+      for_readers.insert(method->name());
+    }
+  }
+  const std::set<std::string> expected = {
+      "GetAnalysis",   "ListAnalyses",    "WatchAnalysis",   "ReadAnalysisArrays",
+      "ListArtifacts", "ReadArtifact",    "GetDataset",      "ListDatasets",
+      "GetExperiment", "ListExperiments", "WatchExperiment", "ListMetrics",
+      "QueryMetrics",  "Compare",         "RenderTable",     "RenderFigure",
+      "RenderReport",  "Export",          "GetRun",          "ListRuns",
+      "ListRunEvents", "ListWorkers",     "WhoAmI",          "ListUsers",
+      "ListTokens",    "RevokeToken"};
+  EXPECT_EQ(for_readers, expected);
+}
+
+TEST_F(SharingTest, LetsInWhomTheRuleOfAMethodLetsIn) {
+  const std::map<Role, std::string> secrets = {{Role::kReader, SecretOf("rex", Role::kReader)},
+                                               {Role::kMember, SecretOf("mia", Role::kMember)},
+                                               {Role::kAdmin, SecretOf("amy", Role::kAdmin)},
+                                               {Role::kWorker, SecretOf("gpu2", Role::kWorker)}};
+  const storage::IssuedToken revoked = Join("rex", Role::kReader);
+  ASSERT_TRUE(sharing().store().RevokeToken(revoked.token.id, kRoot, absl::Now()).ok());
+  ASSERT_TRUE(Call("/ablate.v1.Admin/WhoAmI", secrets.at(Role::kReader)).ok()) << "lets it in";
+  for (const auto* method : Methods()) {
+    const std::string path = PathOf(*method);
+    SCOPED_TRACE(path);
+    for (const auto& metadata : std::vector<std::vector<std::pair<std::string, std::string>>>{
+             {},
+             {Bearer("")},
+             {Bearer("ablate_" + std::string(43, 'A'))},
+             {Bearer(revoked.secret)},
+             {{"authorization", secrets.at(Role::kAdmin)}},
+             {Bearer(secrets.at(Role::kAdmin)), Bearer(secrets.at(Role::kAdmin))}}) {
+      const RawAnswer answer = RawCall(public_channel_, path, {""}, metadata);
+      EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAUTHENTICATED)
+          << answer.status.error_message();
+      EXPECT_TRUE(answer.messages.empty());
+    }
+    for (const auto& [role, secret] : secrets) {
+      const bool let_in = rpc::CheckRole(*rpc::RuleOf(path), role, path).ok();
+      // That nobody is to reach there changes what is being tested.
+      if (let_in && method->name() == "RevokeToken") continue;
+      const grpc::Status status = Call(path, secret);
+      const bool refused = status.error_code() == grpc::StatusCode::PERMISSION_DENIED;
+      EXPECT_EQ(refused, !let_in) << storage::RoleName(role) << ": " << status.error_message();
+      EXPECT_NE(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    }
+  }
+}
+
+TEST_F(SharingTest, SaysWhatIsWrongWithAToken) {
+  EXPECT_EQ(RawCall(public_channel_, "/ablate.v1.Admin/WhoAmI", {""}).status.error_message(),
+            "a token is needed: `ablate login` with a join file of this server's admin");
+  const storage::IssuedToken token = Join("rex", Role::kReader);
+  ASSERT_TRUE(sharing().store().RevokeToken(token.token.id, kRoot, absl::Now()).ok());
+  EXPECT_THAT(Call("/ablate.v1.Admin/WhoAmI", token.secret).error_message(),
+              HasSubstr("was revoked"));
+  EXPECT_EQ(Call("/ablate.v1.Admin/CreateUser", SecretOf("sam", Role::kReader)).error_message(),
+            "Admin.CreateUser needs the role admin; yours is reader");
+}
+
+TEST_F(SharingTest, KnowsWhoCalls) {
+  v1::WhoAmIResponse who;
+  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::WhoAmI, v1::WhoAmIRequest(), &who).ok());
+  EXPECT_EQ(who.user(), "users/ada");
+  EXPECT_EQ(who.role(), v1::Role::admin);
+  EXPECT_EQ(who.expire_time().seconds(), root_.expire_time().seconds());
+  Context context;
+  ASSERT_TRUE(admin_->WhoAmI(&context, {}, &who).ok());
+  EXPECT_EQ(who.user(), "users/ada") << "the owner, through the unix socket";
+  EXPECT_EQ(who.token(), "");
+}
+
+TEST_F(SharingTest, LetsMembersChangeWhatIsTheirs) {
+  const std::string mia = SecretOf("mia", Role::kMember), bob = SecretOf("bob", Role::kMember);
+  const std::string hers = CreateAs(mia, "hers"), again = CreateAs(mia, "again");
+  EXPECT_EQ(Get(hers).owner(), "mia");
+  const grpc::Status refused = CancelAs(bob, hers);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(refused.error_message(), hers + " is mia's: only mia or an admin may change it");
+  EXPECT_EQ(Get(hers).state(), v1::ExperimentState::ACTIVE);
+  EXPECT_TRUE(CancelAs(mia, hers).ok());
+  EXPECT_TRUE(CancelAs(root_.token(), again).ok()) << "an admin changes all";
+
+  const v1::Dataset data = Upload("names.txt", "anna\nbob\n");  // the owner's
+  v1::DeleteDatasetRequest request;
+  request.set_name(data.name());
+  google::protobuf::Empty empty;
+  EXPECT_EQ(CallAs(mia, &v1::Datasets::Stub::DeleteDataset, request, &empty).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(CallAs(root_.token(), &v1::Datasets::Stub::DeleteDataset, request, &empty).ok());
+}
+
+TEST_F(SharingTest, NotesWhoChangedWhat) {
+  const std::string mia = SecretOf("mia", Role::kMember), bob = SecretOf("bob", Role::kMember);
+  const std::string hers = CreateAs(mia, "hers");
+  CancelAs(bob, hers);
+  CancelAs(mia, hers);
+  v1::ListAuditRequest request;
+  request.set_method("Experiments.");
+  v1::ListAuditResponse page;
+  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::ListAudit, request, &page).ok());
+  std::vector<std::string> lines;
+  for (const v1::AuditEntry& entry : page.entries()) {
+    lines.push_back(absl::StrCat(entry.user(), " ", entry.method(), " ", entry.resource(), " ",
+                                 entry.outcome()));
+  }
+  EXPECT_THAT(lines, ElementsAre("mia Experiments.CancelExperiment " + hers + " OK",
+                                 "bob Experiments.CancelExperiment " + hers + " PERMISSION_DENIED",
+                                 "mia Experiments.CreateExperiment " + hers + " OK"));
+}
+
+// The status of a watch that is open, after what `end` does.
+class OpenWatch {
+ public:
+  OpenWatch(const std::shared_ptr<grpc::Channel>& channel, const std::string& secret,
+            const std::string& experiment)
+      : stub_(channel) {
+    context_.AddMetadata("authorization", "Bearer " + secret);
+    v1::WatchExperimentRequest request;
+    request.set_name(experiment);
+    reader_ = stub_.WatchExperiment(&context_, request);
+    open_ = reader_->Read(&event_);
+  }
+  bool open() const { return open_; }
+  grpc::Status End() {
+    while (reader_->Read(&event_)) {
+    }
+    return reader_->Finish();
+  }
+
+ private:
+  v1::Experiments::Stub stub_;
+  Context context_;
+  v1::ExperimentEvent event_;
+  bool open_ = false;
+  std::unique_ptr<grpc::ClientReader<v1::ExperimentEvent>> reader_;
+};
+
+TEST_F(SharingTest, EndsTheStreamsOfATokenThatIsRevoked) {
+  const std::string experiment = CreateAs(root_.token(), "watched");
+  const storage::IssuedToken mine = Join("rex", Role::kReader), other = Join("rex", Role::kReader);
+  OpenWatch watch(public_channel_, mine.secret, experiment);
+  OpenWatch others(public_channel_, other.secret, experiment);
+  ASSERT_TRUE(watch.open() && others.open());
+  ASSERT_TRUE(sharing().store().RevokeToken(mine.token.id, kRoot, absl::Now()).ok());
+  const grpc::Status end = watch.End();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(end.error_message(), "the token was revoked, or its user has another role now");
+  ASSERT_TRUE(CancelAs(root_.token(), experiment).ok());
+  EXPECT_TRUE(others.End().ok()) << "of the user's other token";
+}
+
+TEST_F(SharingTest, EndsTheStreamsOfAUserWhoGoes) {
+  const std::string experiment = CreateAs(root_.token(), "watched");
+  OpenWatch watch(public_channel_, SecretOf("rex", Role::kReader), experiment);
+  ASSERT_TRUE(watch.open());
+  v1::DeleteUserRequest request;
+  request.set_name("users/rex");
+  google::protobuf::Empty empty;
+  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::DeleteUser, request, &empty).ok());
+  EXPECT_EQ(watch.End().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(SharingTest, EndsTheStreamsOfATokenThatExpires) {
+  const std::string experiment = CreateAs(root_.token(), "watched");
+  // A slow machine may take longer to open one than a token is good.
+  for (const int seconds : {2, 10, 40}) {
+    const auto lifetime = absl::Seconds(seconds);
+    OpenWatch watch(public_channel_, Join("rex", Role::kReader, lifetime).secret, experiment);
+    if (!watch.open()) continue;
+    const grpc::Status end = watch.End();
+    EXPECT_EQ(end.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(end.error_message(), "the token has expired");
+    return;
+  }
+  FAIL() << "no watch was opened";
+}
+
+TEST_F(SharingTest, TalksToNobodyWithoutItsCertificate) {
+  const auto who = [](const std::shared_ptr<grpc::Channel>& channel) {
+    return RawCall(channel, "/ablate.v1.Admin/WhoAmI", {""}).status.error_code();
+  };
+  const auto plain = grpc::CreateChannel(absl::StrCat("127.0.0.1:", public_port()),
+                                         grpc::InsecureChannelCredentials());
+  EXPECT_EQ(who(plain), grpc::StatusCode::UNAVAILABLE);
+  const auto other = access::MakeAuthority("other", absl::Now());
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(who(Channel(other->certificate)), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(SharingTest, AdminsAddAndChangeUsers) {
+  v1::CreateUserRequest create;
+  create.set_user("mia");
+  v1::User user;
+  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user).ok());
+  EXPECT_EQ(user.role(), v1::Role::member) << "unless it is said";
+  create.set_user("ada");
+  const grpc::Status owner = CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user);
+  EXPECT_THAT(owner.error_message(), HasSubstr("ada is the server's owner"));
+  create.set_user("mia");
+  EXPECT_EQ(CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user).error_code(),
+            grpc::StatusCode::ALREADY_EXISTS);
+  v1::CreateTokenRequest token;
+  token.set_user("users/mia");
+  v1::CreateTokenResponse made;
+  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token, &made).ok());
+  EXPECT_EQ(made.join().address(), "localhost:7443");
+  EXPECT_EQ(made.join().user(), "mia");
+  v1::WhoAmIResponse who;
+  EXPECT_TRUE(CallAs(made.join().token(), &v1::Admin::Stub::WhoAmI, {}, &who).ok());
+  token.mutable_lifetime()->set_seconds(1);
+  const grpc::Status brief = CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token, &made);
+  EXPECT_EQ(brief.error_message(), "lifetime: 1s is out of range; allowed: 1 minute to 3,650 days");
+  v1::UpdateUserRequest update;
+  update.set_name("users/mia");
+  update.set_role(v1::Role::reader);
+  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::UpdateUser, update, &user).ok());
+  EXPECT_EQ(user.role(), v1::Role::reader);
+  update.set_name("users/ada");
+  EXPECT_EQ(CallAs(root_.token(), &v1::Admin::Stub::UpdateUser, update, &user).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION)
+      << "the last admin";
+}
+
+TEST_F(SharingTest, GivesNobodyANameThatOwnsSomething) {
+  const std::string hers = CreateAs(SecretOf("mia", Role::kMember), "hers");
+  ASSERT_TRUE(sharing().store().DeleteUser("mia", kRoot, absl::Now()).ok());
+  v1::CreateUserRequest create;
+  create.set_user("mia");
+  v1::User user;
+  const auto again = [&] {
+    return CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user);
+  };
+  EXPECT_EQ(again().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  ASSERT_TRUE(CancelAs(root_.token(), hers).ok());
+  v1::DeleteExperimentRequest request;
+  request.set_name(hers);
+  google::protobuf::Empty empty;
+  ASSERT_TRUE(
+      CallAs(root_.token(), &v1::Experiments::Stub::DeleteExperiment, request, &empty).ok());
+  EXPECT_TRUE(again().ok());
+}
+
+// Whoever calls before or behind on the same connection, as through a proxy.
+TEST_F(SharingTest, KnowsEachCallsUserOnOneConnection) {
+  const std::string mia = SecretOf("mia", Role::kMember), rex = SecretOf("rex", Role::kReader);
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& [secret, user] : {std::pair(mia, "users/mia"), std::pair(rex, "users/rex")}) {
+      v1::WhoAmIResponse who;
+      ASSERT_TRUE(CallAs(secret, &v1::Admin::Stub::WhoAmI, v1::WhoAmIRequest(), &who).ok());
+      EXPECT_EQ(who.user(), user);
+    }
+  }
+}
+
+TEST_F(SharingTest, MakesWhatIsLostAgain) {
+  for (const char* lost : {"/tls", "/shared-address"}) {
+    StopServer();
+    std::filesystem::remove_all(folder() + lost);
+    public_address_ = "";
+    Restart();
+    v1::InitializeSharingRequest request;
+    request.set_address("localhost:7443");
+    request.set_user("mia");
+    v1::JoinFile join;
+    Context stranger;
+    EXPECT_EQ(admin_->InitializeSharing(&stranger, request, &join).error_code(),
+              grpc::StatusCode::FAILED_PRECONDITION)
+        << "who is no admin";
+    request.clear_user();
+    Context context;
+    const grpc::Status made = admin_->InitializeSharing(&context, request, &join);
+    ASSERT_TRUE(made.ok()) << made.error_message();
+    public_address_ = "127.0.0.1:0";
+    Restart();
+    public_channel_ = Channel(join.certificate_authority());
+    EXPECT_TRUE(Call("/ablate.v1.Admin/WhoAmI", join.token()).ok());
+    EXPECT_TRUE(Call("/ablate.v1.Admin/WhoAmI", root_.token()).ok()) << "tokens stay good";
+  }
+}
+
+TEST_F(SharingTest, ShowsAndRevokesTokensOfTheirUserAlone) {
+  const storage::IssuedToken mia = Join("mia", Role::kMember), bob = Join("bob", Role::kMember);
+  v1::ListTokensResponse page;
+  ASSERT_TRUE(CallAs(mia.secret, &v1::Admin::Stub::ListTokens, {}, &page).ok());
+  ASSERT_EQ(page.tokens_size(), 1);
+  EXPECT_EQ(page.tokens(0).user(), "users/mia");
+  v1::ListTokensRequest of_bob;
+  of_bob.set_user("users/bob");
+  EXPECT_EQ(CallAs(mia.secret, &v1::Admin::Stub::ListTokens, of_bob, &page).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("tokens/" + bob.token.id);
+  v1::Token token;
+  EXPECT_EQ(CallAs(mia.secret, &v1::Admin::Stub::RevokeToken, revoke, &token).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  revoke.set_name("tokens/" + mia.token.id);
+  EXPECT_TRUE(CallAs(mia.secret, &v1::Admin::Stub::RevokeToken, revoke, &token).ok());
+  EXPECT_TRUE(token.has_revoke_time());
+  EXPECT_EQ(Call("/ablate.v1.Admin/WhoAmI", mia.secret).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(SharingTest, PagesThroughUsers) {
+  for (const char* user : {"u1", "u2", "u3"}) Join(user, Role::kReader);
+  std::vector<std::string> names;
+  v1::ListUsersRequest request;
+  request.set_page_size(2);
+  v1::ListUsersResponse page;
+  do {
+    page.Clear();
+    ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::ListUsers, request, &page).ok());
+    EXPECT_LE(page.users_size(), 2);
+    for (const v1::User& user : page.users()) names.push_back(user.name());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(names, ElementsAre("users/ada", "users/u1", "users/u2", "users/u3"));
+}
+
+TEST_F(SharingTest, IsMadeOnce) {
+  Context context;
+  v1::InitializeSharingRequest request;
+  request.set_address("localhost:7443");
+  v1::JoinFile join;
+  EXPECT_EQ(admin_->InitializeSharing(&context, request, &join).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  Context renewal;
+  v1::RenewCertificateRequest renew;
+  renew.add_hosts("box.example.org");
+  v1::RenewCertificateResponse renewed;
+  ASSERT_TRUE(admin_->RenewCertificate(&renewal, renew, &renewed).ok());
+  EXPECT_THAT(renewed.hosts(), AllOf(Contains("localhost"), Contains("box.example.org")));
+  Restart();
+  public_channel_ = Channel(root_.certificate_authority());
+  EXPECT_TRUE(Call("/ablate.v1.Admin/WhoAmI", root_.token()).ok()) << "join files stay valid";
+}
+
+using UnsharedTest = ServiceTest;
+
+TEST_F(UnsharedTest, HasNoUsersAndNoPublicAddress) {
+  Context context;
+  v1::CreateUserRequest request;
+  request.set_user("mia");
+  v1::User user;
+  const grpc::Status refused = admin_->CreateUser(&context, request, &user);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("`ablate admin init HOST:PORT`"));
+  for (const char* address : {"", "box", "box:0", "bad host:1", "0.0.0.0:7443"}) {
+    Context again;
+    v1::InitializeSharingRequest initialize;
+    initialize.set_address(address);
+    v1::JoinFile join;
+    EXPECT_EQ(admin_->InitializeSharing(&again, initialize, &join).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT)
+        << address;
+  }
+  storage::StoreOptions options;
+  EXPECT_TRUE(sharing().store().ListUsers().empty());
+  EXPECT_EQ(sharing().LoadTls(absl::Now()).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace ablate::service
