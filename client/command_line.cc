@@ -113,6 +113,18 @@ void Command::Option(std::string* value, const std::string& flags, const std::st
   app_->add_option(flags, *value, help)->check(RefuseEmpty)->type_name(placeholder);
 }
 
+void Command::OptionEverywhere(std::string* value, const std::string& flags,
+                               const std::string& placeholder, const std::string& help) {
+  Option(value, flags, placeholder, help);
+  const std::function<void(CLI::App*)> let_through = [&](CLI::App* app) {
+    for (CLI::App* below : app->get_subcommands([](const CLI::App*) { return true; })) {
+      below->fallthrough();
+      let_through(below);
+    }
+  };
+  let_through(app_);
+}
+
 void Command::RequiredOption(std::string* value, const std::string& flags,
                              const std::string& placeholder, const std::string& help) {
   app_->add_option(flags, *value, help)->required()->check(RefuseEmpty)->type_name(placeholder);

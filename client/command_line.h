@@ -40,6 +40,9 @@ class Command {
   // An empty value is a mistake: in a script, a variable that is not set.
   void Option(std::string* value, const std::string& flags, const std::string& placeholder,
               const std::string& help);
+  // Also behind the names of commands below this one.
+  void OptionEverywhere(std::string* value, const std::string& flags,
+                        const std::string& placeholder, const std::string& help);
   void RequiredOption(std::string* value, const std::string& flags, const std::string& placeholder,
                       const std::string& help);
   void Option(std::optional<uint32_t>* value, const std::string& flags,

@@ -1,6 +1,8 @@
 #include "client/command_table.h"
 
 #include <map>
+#include <optional>
+#include <string>
 
 namespace ablate::client {
 namespace {
@@ -10,6 +12,16 @@ constexpr CommandGroup kData = {"data", "List, add and remove data sets",
 constexpr CommandGroup kArtifact = {
     "artifact", "List and fetch what runs leave: checkpoints",
     "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors"};
+
+constexpr CommandGroup kAdmin = {
+    "admin", "Share a server: users, tokens, and who changed what",
+    "Example:\n  ablate admin init box.example.org:7443\n  ablate up --listen 0.0.0.0:7443\n"
+    "  ablate admin user add ada -o ada.join"};
+constexpr CommandGroup kAdminUser = {"user", "Add, list, change and remove users",
+                                     "Example:\n  ablate admin user add ada -o ada.join", &kAdmin};
+constexpr CommandGroup kAdminToken = {
+    "token", "Make, list and revoke tokens",
+    "Example:\n  ablate admin token add ada --note laptop -o ada-laptop.join", &kAdmin};
 
 constexpr CommandRow kCommands[] = {
     {nullptr, "up", "Start a personal server in the background, if none runs", DefineUp},
@@ -38,7 +50,20 @@ constexpr CommandRow kCommands[] = {
     {&kData, "rm", "Remove a data set that no run needs", DefineDataRm},
     {&kArtifact, "ls", "List a run's artifacts", DefineArtifactLs},
     {&kArtifact, "get", "Fetch an artifact into a file", DefineArtifactGet},
-    {nullptr, "workers", "List the workers: what they are for, and what they do", DefineWorkers}};
+    {nullptr, "workers", "List the workers: what they are for, and what they do", DefineWorkers},
+    {nullptr, "login", "Talk to a server elsewhere from now on", DefineLogin},
+    {nullptr, "logout", "Forget a server elsewhere and its token", DefineLogout},
+    {nullptr, "whoami", "Say which server commands talk to, and as whom", DefineWhoami},
+    {&kAdmin, "init", "Make what sharing takes: certificates, the first admin", DefineAdminInit},
+    {&kAdmin, "renew", "Give the server a new certificate", DefineAdminRenew},
+    {&kAdmin, "audit", "List who changed what, newest first", DefineAdminAudit},
+    {&kAdminUser, "add", "Add a user, with a token in a join file", DefineAdminUserAdd},
+    {&kAdminUser, "ls", "List users", DefineAdminUserLs},
+    {&kAdminUser, "role", "Change what a user may do", DefineAdminUserRole},
+    {&kAdminUser, "rm", "Remove a user and revoke its tokens", DefineAdminUserRm},
+    {&kAdminToken, "add", "Make another token of a user", DefineAdminTokenAdd},
+    {&kAdminToken, "ls", "List tokens, newest first", DefineAdminTokenLs},
+    {&kAdminToken, "revoke", "Revoke a token at once", DefineAdminTokenRevoke}};
 
 constexpr const char* kFooter = R"(Example:
   ablate up
@@ -57,13 +82,20 @@ Exit codes:
   70  for wait and analyze: waiting itself failed, whatever it was for came to
 
 Environment:
-  ABLATE_SERVER    where the server is: unix:PATH or localhost:PORT
+  ABLATE_SERVER    where the server is: the name of a login, personal, unix:PATH or localhost:PORT
   ABLATE_HOME      the personal server's folder (else $XDG_DATA_HOME/ablate, ~/.local/share/ablate)
   NO_COLOR         no colours)";
 
-Command AddGroup(const CommandGroup& group, Command root) {
-  Command added = root.Add(group.name, group.help);
-  added.Footer(group.footer);
+using Groups = std::map<const CommandGroup*, Command>;
+
+// The command that a group's commands stand behind: made where it is not there yet.
+Command CommandOf(const CommandGroup* group, Command root, Groups* groups) {
+  if (group == nullptr) return root;
+  const auto found = groups->find(group);
+  if (found != groups->end()) return found->second;
+  Command added = CommandOf(group->parent, root, groups).Add(group->name, group->help);
+  added.Footer(group->footer);
+  groups->emplace(group, added);
   return added;
 }
 
@@ -82,19 +114,21 @@ int CallServer(const Context& context,
 int RunProgram(const std::vector<std::string>& arguments, const Context& context) {
   CommandLine line("ablate", ABLATE_VERSION,
                    "An ablation lab: experiment files in, trained grids and their numbers out.");
-  std::map<const CommandGroup*, Command> groups;
+  Groups groups;
   for (const CommandRow& row : CommandTable()) {
-    Command parent = line.root();
-    if (row.group != nullptr) {
-      const auto found = groups.find(row.group);
-      parent = found != groups.end() ? found->second : AddGroup(*row.group, parent);
-      groups.emplace(row.group, parent);
-    }
-    Command command = parent.Add(row.name, row.help);
+    Command command = CommandOf(row.group, line.root(), &groups).Add(row.name, row.help);
     command.Do(row.define(&command));
   }
+  std::string server;
+  line.root().OptionEverywhere(&server, "--server", "NAME",
+                               "the server that is meant, as ABLATE_SERVER has it");
   line.root().Footer(kFooter);
-  const int code = line.Run(arguments, context);
+  Context chosen = context;
+  chosen.environment = [&](const char* name) -> std::optional<std::string> {
+    if (!server.empty() && std::string(name) == "ABLATE_SERVER") return server;
+    return context.environment(name);
+  };
+  const int code = line.Run(arguments, chosen);
   context.console.out->flush();
   if (*context.console.out) return code;
   context.console.Error("writing the output failed");

@@ -22,6 +22,7 @@ struct CommandGroup {
   const char* name;
   const char* help;
   const char* footer;
+  const CommandGroup* parent = nullptr;  // that it stands behind, such as admin of `admin user add`
 };
 
 struct CommandRow {
@@ -65,6 +66,19 @@ Action DefineDataRm(Command* command);
 Action DefineArtifactLs(Command* command);
 Action DefineArtifactGet(Command* command);
 Action DefineWorkers(Command* command);
+Action DefineLogin(Command* command);
+Action DefineLogout(Command* command);
+Action DefineWhoami(Command* command);
+Action DefineAdminInit(Command* command);
+Action DefineAdminRenew(Command* command);
+Action DefineAdminUserAdd(Command* command);
+Action DefineAdminUserLs(Command* command);
+Action DefineAdminUserRole(Command* command);
+Action DefineAdminUserRm(Command* command);
+Action DefineAdminTokenAdd(Command* command);
+Action DefineAdminTokenLs(Command* command);
+Action DefineAdminTokenRevoke(Command* command);
+Action DefineAdminAudit(Command* command);
 
 // Calls `run` with a connection to the server. `run` returns the exit code, or what went wrong.
 int CallServer(const Context& context,

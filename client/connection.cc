@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ablate/v1/admin.grpc.pb.h"
 #include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "ablate/v1/dataset.grpc.pb.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -39,7 +41,26 @@ constexpr CallOptions kLong = {kLongTimeout, true};
 // For calls that change something each time.
 constexpr CallOptions kOnce = {kDefaultTimeout, false};
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+// The host of "HOST:PORT", without brackets.
+std::string HostOf(const std::string& address) {
+  absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
+}
+
+// No certificate is trusted but by the authority that the join file has.
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ServerAddress& server,
+                                                        grpc::ChannelArguments* arguments) {
+  if (server.authority.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = server.authority;
+  if (server.server_name != HostOf(server.address)) {
+    arguments->SetSslTargetNameOverride(server.server_name);
+  }
+  return grpc::SslCredentials(options);
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -49,7 +70,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  const auto credentials = CredentialsOf(server, &arguments);
+  return grpc::CreateCustomChannel(server.address, credentials, arguments);
 }
 
 // The server's message and, if they say more, the descriptions of its field violations.
@@ -80,9 +102,31 @@ std::string ReasonIn(const grpc::Status& status) {
   return "";
 }
 
+// What to do about a server that gave no answer, and what the transport says of it.
+absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
+  if (server.authority.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat("no server answers at ", server.address, ": run `ablate up` (", why, ")"));
+  }
+  // As gRPC says of a handshake that failed for the server's certificate.
+  const bool distrusted = absl::StrContains(why, "CERTIFICATE_VERIFY_FAILED") ||
+                          absl::StrContains(why, "certificate verify failed") ||
+                          absl::StrContains(why, "Hostname Verification Check failed") ||
+                          absl::StrContains(why, "is not in peer certificate");
+  if (distrusted) {
+    return absl::UnavailableError(absl::StrCat(
+        "the server at ", server.address,
+        " is not trusted: its certificate is not by the authority ",
+        "of the join file, is not for ", server.server_name, ", or has expired (", why, ")"));
+  }
+  return absl::UnavailableError(absl::StrCat("the server ", server.login, " does not answer at ",
+                                             server.address, " (", why, ")"));
+}
+
 // With the server's message, field violations and reason. UNAVAILABLE, if the server gave no
-// answer, names its `address` and what to do.
-absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
+// answer, names its address and what to do.
+absl::Status ToStatus(const grpc::Status& status, const ServerAddress& server) {
+  const std::string& address = server.address;
   if (status.ok()) return absl::OkStatus();
   // Our server gives details with every error, the transport none.
   const bool answered = !status.error_details().empty();
@@ -92,8 +136,7 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
     return absl::UnavailableError(absl::StrCat("the server at ", address, " is shutting down"));
   }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !answered) {
-    return absl::UnavailableError(absl::StrCat("no server answers at ", address,
-                                               ": run `ablate up` (", MessageOf(status), ")"));
+    return NoAnswer(server, MessageOf(status));
   }
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return absl::DeadlineExceededError(
@@ -116,7 +159,7 @@ std::string ReasonOf(const absl::Status& status) {
 // The server's stubs, and the two shapes that nearly all its methods have.
 class Connection::Caller {
  public:
-  Caller(const std::string& address, Sleep sleep) : Caller(MakeChannel(address), address, sleep) {}
+  Caller(const ServerAddress& server, Sleep sleep) : Caller(MakeChannel(server), server, sleep) {}
 
   // One unary call with its timeout and, if it may be repeated, its repetitions.
   template <typename Stub, typename Request, typename Response>
@@ -129,9 +172,10 @@ class Connection::Caller {
       context.set_deadline(std::chrono::system_clock::now() +
                            absl::ToChronoMicroseconds(options.timeout));
       Response response;
+      Authorize(&context);
       const grpc::Status called = (stub<Stub>().*method)(&context, request, &response);
       if (called.ok()) return response;
-      const absl::Status failed = ToStatus(called, address_);
+      const absl::Status failed = ToStatus(called, server_);
       const bool again =
           options.may_repeat && delay != std::end(kRetryDelays) && absl::IsUnavailable(failed);
       if (!again) return failed;
@@ -145,6 +189,7 @@ class Connection::Caller {
                           grpc::ClientContext*, const Request&),
                       const Request& request, const OnMessage<Message>& on_message) {
     grpc::ClientContext context;
+    Authorize(&context);
     const auto reader = (stub<Stub>().*method)(&context, request);
     Message message;
     while (reader->Read(&message)) {
@@ -154,7 +199,7 @@ class Connection::Caller {
       reader->Finish();
       return status;
     }
-    return ToStatus(reader->Finish(), address_);
+    return ToStatus(reader->Finish(), server_);
   }
 
   template <typename Stub>
@@ -162,25 +207,33 @@ class Connection::Caller {
     return std::get<Stub>(stubs_);
   }
 
-  const std::string& address() const { return address_; }
+  // The token, where it can't be read on the way.
+  void Authorize(grpc::ClientContext* context) const {
+    if (server_.authority.empty() || server_.token.empty()) return;
+    context->AddMetadata("authorization", absl::StrCat("Bearer ", server_.token));
+  }
+
+  absl::Status StatusOf(const grpc::Status& status) const { return ToStatus(status, server_); }
 
  private:
-  using Stubs = std::tuple<v1::Experiments::Stub, v1::Runs::Stub, v1::Metrics::Stub,
-                           v1::Datasets::Stub, v1::Artifacts::Stub, v1::Reports::Stub,
-                           v1::Models::Stub, v1::Analyses::Stub, v1::Workers::Stub>;
+  using Stubs =
+      std::tuple<v1::Experiments::Stub, v1::Runs::Stub, v1::Metrics::Stub, v1::Datasets::Stub,
+                 v1::Artifacts::Stub, v1::Reports::Stub, v1::Models::Stub, v1::Analyses::Stub,
+                 v1::Workers::Stub, v1::Admin::Stub>;
 
-  Caller(const std::shared_ptr<grpc::Channel>& channel, const std::string& address, Sleep& sleep)
-      : address_(address),
+  Caller(const std::shared_ptr<grpc::Channel>& channel, const ServerAddress& server, Sleep& sleep)
+      : server_(server),
         sleep_(std::move(sleep)),
-        stubs_(channel, channel, channel, channel, channel, channel, channel, channel, channel) {}
+        stubs_(channel, channel, channel, channel, channel, channel, channel, channel, channel,
+               channel) {}
 
-  const std::string address_;
+  const ServerAddress server_;
   const Sleep sleep_;
   Stubs stubs_;
 };
 
-Connection::Connection(const std::string& address, Sleep sleep)
-    : caller_(std::make_unique<Caller>(address, std::move(sleep))) {}
+Connection::Connection(ServerAddress server, Sleep sleep)
+    : caller_(std::make_unique<Caller>(std::move(server), std::move(sleep))) {}
 
 Connection::~Connection() = default;
 
@@ -240,6 +293,7 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     const v1::UploadDatasetRequest& first,
     const std::function<absl::StatusOr<std::string>()>& next_chunk) {
   grpc::ClientContext context;
+  caller_->Authorize(&context);
   v1::Dataset dataset;
   const auto writer = caller_->stub<v1::Datasets::Stub>().UploadDataset(&context, &dataset);
   v1::UploadDatasetRequest message = first;
@@ -256,7 +310,7 @@ absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     message.set_data(*std::move(chunk));
   }
   writer->WritesDone();
-  const absl::Status status = ToStatus(writer->Finish(), caller_->address());
+  const absl::Status status = caller_->StatusOf(writer->Finish());
   if (!status.ok()) return status;
   return dataset;
 }
@@ -346,6 +400,54 @@ absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkersWithin(absl::Dura
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers(
     const v1::ListWorkersRequest& request) {
   return caller_->Call(&v1::Workers::Stub::ListWorkers, request);
+}
+
+absl::StatusOr<v1::WhoAmIResponse> Connection::WhoAmI(const v1::WhoAmIRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::WhoAmI, request);
+}
+
+absl::StatusOr<v1::JoinFile> Connection::InitializeSharing(
+    const v1::InitializeSharingRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::InitializeSharing, request, kOnce);
+}
+
+absl::StatusOr<v1::RenewCertificateResponse> Connection::RenewCertificate(
+    const v1::RenewCertificateRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::RenewCertificate, request, kOnce);
+}
+
+absl::StatusOr<v1::User> Connection::CreateUser(const v1::CreateUserRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::CreateUser, request, kOnce);
+}
+
+absl::StatusOr<v1::ListUsersResponse> Connection::ListUsers(const v1::ListUsersRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::ListUsers, request);
+}
+
+absl::StatusOr<v1::User> Connection::UpdateUser(const v1::UpdateUserRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::UpdateUser, request);
+}
+
+absl::Status Connection::DeleteUser(const v1::DeleteUserRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::DeleteUser, request, kOnce).status();
+}
+
+absl::StatusOr<v1::CreateTokenResponse> Connection::CreateToken(
+    const v1::CreateTokenRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::CreateToken, request, kOnce);
+}
+
+absl::StatusOr<v1::ListTokensResponse> Connection::ListTokens(
+    const v1::ListTokensRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::ListTokens, request);
+}
+
+absl::StatusOr<v1::Token> Connection::RevokeToken(const v1::RevokeTokenRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::RevokeToken, request);
+}
+
+absl::StatusOr<v1::ListAuditResponse> Connection::ListAudit(const v1::ListAuditRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::ListAudit, request);
 }
 
 }  // namespace ablate::client

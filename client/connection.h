@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "ablate/v1/admin.pb.h"
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/comparison.pb.h"
@@ -35,6 +36,15 @@ using Sleep = std::function<void(absl::Duration)>;
 template <typename Message>
 using OnMessage = std::function<absl::Status(const Message&)>;
 
+// Where a server is, and what it takes to be let in there.
+struct ServerAddress {
+  std::string address;           // "unix:PATH" or "HOST:PORT"
+  std::string login = {};        // what this user calls it; empty for one on this machine
+  std::string server_name = {};  // that its certificate must be for
+  std::string authority = {};    // the certificate, in PEM, that must have signed it; empty: no TLS
+  std::string token = {};        // sent with every call, by TLS alone
+};
+
 // What kind of error it is that the server answered, such as RUN_NOT_FOUND; empty where it did not
 // say.
 std::string ReasonOf(const absl::Status& status);
@@ -45,8 +55,8 @@ std::string ReasonOf(const absl::Status& status);
 // server gave no answer, says what to do. Not thread-safe.
 class Connection {
  public:
-  // `address` as FindServer gives it. Connects with the first call.
-  Connection(const std::string& address, Sleep sleep);
+  // Connects with the first call.
+  Connection(ServerAddress server, Sleep sleep);
   ~Connection();
 
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
@@ -101,6 +111,19 @@ class Connection {
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
   // Without a second try: for asking whether a server is there.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkersWithin(absl::Duration timeout);
+
+  absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const v1::WhoAmIRequest& request);
+  absl::StatusOr<v1::JoinFile> InitializeSharing(const v1::InitializeSharingRequest& request);
+  absl::StatusOr<v1::RenewCertificateResponse> RenewCertificate(
+      const v1::RenewCertificateRequest& request);
+  absl::StatusOr<v1::User> CreateUser(const v1::CreateUserRequest& request);
+  absl::StatusOr<v1::ListUsersResponse> ListUsers(const v1::ListUsersRequest& request);
+  absl::StatusOr<v1::User> UpdateUser(const v1::UpdateUserRequest& request);
+  absl::Status DeleteUser(const v1::DeleteUserRequest& request);
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
+  absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request);
+  absl::StatusOr<v1::Token> RevokeToken(const v1::RevokeTokenRequest& request);
+  absl::StatusOr<v1::ListAuditResponse> ListAudit(const v1::ListAuditRequest& request);
 
  private:
   class Caller;  // gRPC's headers are heavy: only connection.cc has them

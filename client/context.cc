@@ -62,9 +62,9 @@ Console ProcessConsole(bool no_color) {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context) {
-  const absl::StatusOr<std::string> address = FindServer(context.environment);
-  if (!address.ok()) return address.status();
-  return std::make_unique<Connection>(*address, context.sleep);
+  absl::StatusOr<ServerAddress> server = FindServer(context.environment);
+  if (!server.ok()) return server.status();
+  return std::make_unique<Connection>(*std::move(server), context.sleep);
 }
 
 int Fail(const Context& context, const absl::Status& status) {

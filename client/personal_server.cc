@@ -18,6 +18,7 @@ extern "C" {
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/logins.h"
 #include "process/identity.h"
 
 namespace ablate::client {
@@ -56,17 +57,30 @@ absl::StatusOr<std::string> ReadAddress(const Home& home) {
   return std::string(address);
 }
 
-absl::StatusOr<std::string> FindServer(const Environment& environment) {
-  if (const auto address = environment("ABLATE_SERVER")) {
-    if (IsLocal(*address)) return *address;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "ABLATE_SERVER is \"", *address,
-        "\"; allowed: unix:PATH or localhost:PORT (servers elsewhere need TLS, which this version "
-        "does not have)"));
+absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
+  const auto named = environment("ABLATE_SERVER");
+  if (named && IsLocal(*named)) return ServerAddress{*named};
+  const absl::StatusOr<Logins> logins = Logins::Of(environment);
+  const std::string login = named ? *named : logins.ok() ? logins->Current() : "";
+  if (!login.empty() && login != kPersonal) {
+    const absl::Status asked = Logins::CheckName(login);
+    if (!asked.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ABLATE_SERVER or --server is \"", login,
+          "\"; allowed: unix:PATH, localhost:PORT, personal, or the name of a login (a server "
+          "elsewhere needs one: `ablate login --join FILE`)"));
+    }
+    if (!logins.ok()) return logins.status();
+    auto join = logins->Find(login);
+    if (!join.ok()) return join.status();
+    return ServerAddress{join->address(), login, join->server_name(), join->certificate_authority(),
+                         join->token()};
   }
   const absl::StatusOr<Home> home = FindHome("", environment);
   if (!home.ok()) return home.status();
-  return ReadAddress(*home);
+  auto address = ReadAddress(*home);
+  if (!address.ok()) return address.status();
+  return ServerAddress{*std::move(address)};
 }
 
 absl::StatusOr<ServerProcess> ServerProcess::Find(const Home& home) {

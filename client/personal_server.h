@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/connection.h"
 #include "process/private_folder.h"
 
 namespace ablate::client {
@@ -31,9 +32,10 @@ absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& envi
 // The address in the home's file. UNAVAILABLE, with what to do, if there is none.
 absl::StatusOr<std::string> ReadAddress(const Home& home);
 
-// $ABLATE_SERVER, else the address of the personal server. INVALID_ARGUMENT if $ABLATE_SERVER is
-// neither a unix socket nor on this machine: without TLS nothing else is safe.
-absl::StatusOr<std::string> FindServer(const Environment& environment);
+// The server that commands talk to: $ABLATE_SERVER (an address on this machine, "personal", or the
+// name of a login), else the current login, else the personal server. INVALID_ARGUMENT if
+// $ABLATE_SERVER is none of these: without TLS no other address is safe.
+absl::StatusOr<ServerAddress> FindServer(const Environment& environment);
 
 // A running server: a descriptor of the process, so that a number used anew is never mistaken
 // for it.

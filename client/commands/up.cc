@@ -42,6 +42,7 @@ struct Options {
   std::string resume_every;
   std::string worker_silence;
   std::string last_states;
+  std::string listen;
   bool json = false;
 };
 
@@ -49,7 +50,7 @@ struct Options {
 absl::StatusOr<v1::ListWorkersResponse> Ask(const Home& home, const Context& context) {
   const absl::StatusOr<std::string> address = ReadAddress(home);
   if (!address.ok()) return address.status();
-  return Connection(*address, context.sleep).ListWorkersWithin(kAnswerTimeout);
+  return Connection({*address}, context.sleep).ListWorkersWithin(kAnswerTimeout);
 }
 
 bool IsProgram(const fs::path& path) {
@@ -110,6 +111,7 @@ absl::StatusOr<Child> StartServer(const Home& home, const Options& options,
   if (!options.resume_every.empty()) {
     arguments.insert(arguments.end(), {"--resume-every", options.resume_every});
   }
+  if (!options.listen.empty()) arguments.insert(arguments.end(), {"--listen", options.listen});
   if (!options.worker_silence.empty()) {
     arguments.insert(arguments.end(), {"--worker-silence", options.worker_silence});
   }
@@ -252,7 +254,8 @@ int Up(const Options& options, const Context& context) {
   if (options.json) PrintJson(context, *answer);
   context.console.Info(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
   const bool any_option = options.lanes || !options.resume_every.empty() ||
-                          !options.worker_silence.empty() || !options.last_states.empty();
+                          !options.worker_silence.empty() || !options.last_states.empty() ||
+                          !options.listen.empty();
   if (was_up && any_option) {
     context.console.Note("it keeps the options it was started with: `ablate down` first");
   }
@@ -276,6 +279,8 @@ Action DefineUp(Command* command) {
   command->Option(&options->last_states, "--last-states", "SIZE",
                   "disk space for last states of runs, from which the same runs with more steps go "
                   "on; 0: none [2GB]");
+  command->Option(&options->listen, "--listen", "HOST:PORT",
+                  "share it: where others reach it, by TLS and tokens; after `ablate admin init`");
   command->Flag(&options->json, "--json", "print the server's workers");
   command->Footer(
       "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "

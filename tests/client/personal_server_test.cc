@@ -40,13 +40,16 @@ TEST(FindHomeTest, NamesTheServersFiles) {
   EXPECT_EQ(home->log_file, "/a/log/ablated.log");
 }
 
-TEST(FindServerTest, TakesLocalAddressesOnly) {
+TEST(FindServerTest, TakesAddressesOnThisMachineAndNamesOfLogins) {
   for (const char* address : {"unix:/s", "localhost:1", "127.0.0.1:1", "[::1]:1"}) {
-    EXPECT_EQ(*FindServer(Of({{"ABLATE_SERVER", address}})), address);
+    EXPECT_EQ(FindServer(Of({{"ABLATE_SERVER", address}}))->address, address);
   }
   EXPECT_EQ(FindServer(Of({{"ABLATE_SERVER", "example.org:1"}})).status().message(),
-            "ABLATE_SERVER is \"example.org:1\"; allowed: unix:PATH or localhost:PORT (servers "
-            "elsewhere need TLS, which this version does not have)");
+            "ABLATE_SERVER or --server is \"example.org:1\"; allowed: unix:PATH, localhost:PORT, "
+            "personal, or the name of a login (a server elsewhere needs one: `ablate login --join "
+            "FILE`)");
+  EXPECT_EQ(FindServer(Of({{"ABLATE_SERVER", "box"}, {"HOME", "/none"}})).status().message(),
+            "no server is known as \"box\"; known: personal; `ablate login --join FILE` adds one");
 }
 
 TEST(FindServerTest, ReadsTheHomesAddress) {
@@ -57,7 +60,7 @@ TEST(FindServerTest, ReadsTheHomesAddress) {
   EXPECT_EQ(FindServer(environment).status(),
             absl::UnavailableError("no server runs in " + folder + ": run `ablate up`"));
   std::ofstream(folder + "/run/address") << "unix:/some/socket\n";
-  EXPECT_EQ(*FindServer(environment), "unix:/some/socket");
+  EXPECT_EQ(FindServer(environment)->address, "unix:/some/socket");
   std::ofstream(folder + "/run/address") << "elsewhere:1\n";
   EXPECT_TRUE(absl::IsUnavailable(FindServer(environment).status()));
   std::filesystem::remove_all(folder);

@@ -1,0 +1,282 @@
+// `ablate admin user | token …`: who may reach the server.
+#include <google/protobuf/empty.pb.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "client/command_table.h"
+#include "client/names.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
+#include "proto/join/join_file.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr double kSecondsOfDay = 86'400;
+constexpr uint32_t kMostDays = 3'650;
+
+// INVALID_ARGUMENT unless it is the name of a role.
+absl::StatusOr<v1::Role::Value> ReadRole(const std::string& name) {
+  v1::Role::Value role = v1::Role::unspecified;
+  const bool known = v1::Role::Value_Parse(name, &role) && role != v1::Role::unspecified;
+  if (known && role != v1::Role::worker) return role;
+  return absl::InvalidArgumentError(
+      absl::StrCat(reflect::Quoted(name), " is no role; allowed: reader, member, admin"));
+}
+
+struct TokenOptions {
+  std::string user;
+  std::string role = "member";
+  std::string note;
+  std::optional<uint32_t> days;
+  std::string output;
+  bool json = false;
+};
+
+// Before anything is made: a join file is never written over another.
+absl::Status CheckNewFile(const std::string& path) {
+  std::error_code error;
+  if (path.empty()) return absl::OkStatus();
+  if (std::filesystem::exists(path, error)) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists already: its token would be lost"));
+  }
+  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("there is no folder ", folder.string()));
+}
+
+// Makes a token, and of it a join file, or prints that where no file is named.
+absl::Status MakeToken(const TokenOptions& options, const Context& context,
+                       Connection* connection) {
+  v1::CreateTokenRequest request;
+  request.set_user(options.user);
+  request.set_note(options.note);
+  if (options.days) {
+    request.mutable_lifetime()->set_seconds(static_cast<int64_t>(*options.days * kSecondsOfDay));
+  }
+  const auto created = connection->CreateToken(request);
+  if (!created.ok()) return created.status();
+  const std::string expires =
+      absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(created->join().expire_time().seconds()),
+                       absl::UTCTimeZone());
+  const std::string what =
+      absl::StrCat("token ", Id(created->token().name()), " of ", options.user, ", until ", expires,
+                   ": whoever has the file is ", options.user);
+  if (options.output.empty()) {
+    *context.console.out << ToJson(created->join());
+    context.console.Info(what);
+    return absl::OkStatus();
+  }
+  if (absl::Status written = join::WriteJoinFile(options.output, created->join()); !written.ok()) {
+    v1::RevokeTokenRequest revoke;  // nobody has it
+    revoke.set_name(created->token().name());
+    connection->RevokeToken(revoke).IgnoreError();
+    return written;
+  }
+  if (options.json) PrintJson(context, created->token());
+  context.console.Info(absl::StrCat(options.output, ": ", what));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> AddUser(const TokenOptions& options, const Context& context,
+                            Connection* connection) {
+  const auto role = ReadRole(options.role);
+  if (!role.ok()) return role.status();
+  if (absl::Status file = CheckNewFile(options.output); !file.ok()) return file;
+  v1::CreateUserRequest request;
+  request.set_user(options.user);
+  request.set_role(*role);
+  const auto user = connection->CreateUser(request);
+  if (!user.ok()) return user.status();
+  if (absl::Status made = MakeToken(options, context, connection); !made.ok()) {
+    return absl::Status(made.code(), absl::StrCat(made.message(), "; ", options.user,
+                                                  " is a user without a token: `ablate admin token "
+                                                  "add ",
+                                                  options.user, "` makes one"));
+  }
+  return kSuccess;
+}
+
+absl::StatusOr<int> AddToken(const TokenOptions& options, const Context& context,
+                             Connection* connection) {
+  if (absl::Status file = CheckNewFile(options.output); !file.ok()) return file;
+  if (absl::Status made = MakeToken(options, context, connection); !made.ok()) return made;
+  return kSuccess;
+}
+
+struct ListOptions {
+  std::string user;
+  bool json = false;
+};
+
+absl::StatusOr<int> ListUsers(const ListOptions& options, const Context& context,
+                              Connection* connection) {
+  const auto list = ListAll(connection, &Connection::ListUsers,
+                            &v1::ListUsersResponse::mutable_users, v1::ListUsersRequest());
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
+  Table table({{"user"}, {"role"}, {"created"}});
+  for (const v1::User& user : list->users()) {
+    table.Add({Id(user.name()), v1::Role::Value_Name(user.role()),
+               Ago(absl::FromUnixSeconds(user.create_time().seconds()), context.now())});
+  }
+  return PrintTable(context, table);
+}
+
+std::string StateOf(const v1::Token& token, absl::Time now) {
+  if (token.has_revoke_time()) return "revoked";
+  const absl::Time expires = absl::FromUnixSeconds(token.expire_time().seconds());
+  return token.has_expire_time() && expires <= now ? "expired" : "valid";
+}
+
+absl::StatusOr<int> ListTokens(const ListOptions& options, const Context& context,
+                               Connection* connection) {
+  v1::ListTokensRequest request;
+  request.set_user(options.user);
+  const auto list = ListAll(connection, &Connection::ListTokens,
+                            &v1::ListTokensResponse::mutable_tokens, request);
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
+  Table table({{"token"}, {"user"}, {"note"}, {"state"}, {"expires"}, {"last used"}});
+  for (const v1::Token& token : list->tokens()) {
+    const absl::Time expires = absl::FromUnixSeconds(token.expire_time().seconds());
+    const absl::Time used = absl::FromUnixSeconds(token.last_use_time().seconds());
+    table.Add(
+        {Id(token.name()), Id(token.user()), token.note(), StateOf(token, context.now()),
+         token.has_expire_time() ? absl::FormatTime("%Y-%m-%d", expires, absl::UTCTimeZone()) : "—",
+         token.has_last_use_time() ? Ago(used, context.now()) : "never"});
+  }
+  return PrintTable(context, table);
+}
+
+struct RoleOptions {
+  std::string user;
+  std::string role;
+  bool json = false;
+};
+
+absl::StatusOr<int> SetRole(const RoleOptions& options, const Context& context,
+                            Connection* connection) {
+  const auto role = ReadRole(options.role);
+  if (!role.ok()) return role.status();
+  v1::UpdateUserRequest request;
+  request.set_name(options.user);
+  request.set_role(*role);
+  const auto user = connection->UpdateUser(request);
+  if (!user.ok()) return user.status();
+  if (options.json) PrintJson(context, *user);
+  context.console.Info(
+      absl::StrCat(Id(user->name()), " is ", v1::Role::Value_Name(user->role()), " now"));
+  return kSuccess;
+}
+
+struct NameOptions {
+  std::string name;
+  bool json = false;
+};
+
+absl::StatusOr<int> RemoveUser(const NameOptions& options, const Context& context,
+                               Connection* connection) {
+  v1::DeleteUserRequest request;
+  request.set_name(options.name);
+  if (absl::Status removed = connection->DeleteUser(request); !removed.ok()) return removed;
+  if (options.json) PrintJson(context, google::protobuf::Empty());
+  context.console.Info(absl::StrCat("removed ", options.name, "; its experiments stay"));
+  return kSuccess;
+}
+
+absl::StatusOr<int> Revoke(const NameOptions& options, const Context& context,
+                           Connection* connection) {
+  v1::RevokeTokenRequest request;
+  request.set_name(options.name);
+  const auto token = connection->RevokeToken(request);
+  if (!token.ok()) return token.status();
+  if (options.json) PrintJson(context, *token);
+  context.console.Info(
+      absl::StrCat("revoked token ", Id(token->name()), " of ", Id(token->user())));
+  return kSuccess;
+}
+
+void DefineTokenOptions(Command* command, TokenOptions* options) {
+  command->Option(&options->note, "--note", "TEXT", "what the token is for");
+  command->Option(&options->days, "--days", "N", "it expires after so many days [90]");
+  command->Option(&options->output, "--output,-o", "FILE",
+                  "the join file, of mode 0600; without it it is printed");
+  command->Flag(&options->json, "--json", "with -o: print the token's message, without its secret");
+}
+
+}  // namespace
+
+Action DefineAdminUserAdd(Command* command) {
+  auto options = std::make_shared<TokenOptions>();
+  command->Argument(&options->user, "NAME", "lower-case letters, digits and . _ -");
+  command->Option(
+      &options->role, "--role", "ROLE",
+      "reader (sees), member (creates, changes its own) or admin (changes all) [member]");
+  DefineTokenOptions(command, options.get());
+  command->Footer(
+      "The join file is all that the user needs: `ablate login --join FILE`.\n\n"
+      "Example:\n  ablate admin user add ada -o ada.join");
+  return WithServer(options, AddUser);
+}
+
+Action DefineAdminUserLs(Command* command) {
+  auto options = std::make_shared<ListOptions>();
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate admin user ls");
+  return WithServer(options, ListUsers);
+}
+
+Action DefineAdminUserRole(Command* command) {
+  auto options = std::make_shared<RoleOptions>();
+  command->Argument(&options->user, "NAME", "of the user");
+  command->Argument(&options->role, "ROLE", "reader, member or admin");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
+      "Streams that are open with its tokens end.\n\n"
+      "Example:\n  ablate admin user role ada admin");
+  return WithServer(options, SetRole);
+}
+
+Action DefineAdminUserRm(Command* command) {
+  auto options = std::make_shared<NameOptions>();
+  command->Argument(&options->name, "NAME", "of the user");
+  command->Flag(&options->json, "--json", "print an empty message");
+  command->Footer("Example:\n  ablate admin user rm ada");
+  return WithServer(options, RemoveUser);
+}
+
+Action DefineAdminTokenAdd(Command* command) {
+  auto options = std::make_shared<TokenOptions>();
+  command->Argument(&options->user, "USER", "whose token it is");
+  DefineTokenOptions(command, options.get());
+  command->Footer("Example:\n  ablate admin token add ada --note laptop -o ada-laptop.join");
+  return WithServer(options, AddToken);
+}
+
+Action DefineAdminTokenLs(Command* command) {
+  auto options = std::make_shared<ListOptions>();
+  command->OptionalArgument(&options->user, "USER", "whose [your own; an admin's: everybody's]");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate admin token ls ada");
+  return WithServer(options, ListTokens);
+}
+
+Action DefineAdminTokenRevoke(Command* command) {
+  auto options = std::make_shared<NameOptions>();
+  command->Argument(&options->name, "TOKEN", "its ID, as `ablate admin token ls` has it");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
+      "Streams that are open with it end.\n\nExample:\n"
+      "  ablate admin token revoke 5f0c2a91");
+  return WithServer(options, Revoke);
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,81 @@
+// `ablate login`: a server elsewhere, by its join file.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/command_table.h"
+#include "client/logins.h"
+#include "client/output/format.h"
+#include "proto/join/join_file.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string address;
+  std::string join;
+  std::string name;
+  bool json = false;
+};
+
+// The first part of a host's name; the whole of an address.
+std::string NameOf(const v1::JoinFile& join) {
+  const std::string& host = join.server_name();
+  const bool is_name = host.find_first_not_of("0123456789.:") != std::string::npos &&
+                       host.find(':') == std::string::npos;
+  if (is_name) return host.substr(0, host.find('.'));
+  std::string name = host;
+  for (char& c : name) c = c == ':' ? '-' : c;
+  return name;
+}
+
+int Login(const Options& options, const Context& context) {
+  auto join = join::ReadJoinFile(options.join);
+  if (!join.ok()) return Fail(context, join.status());
+  if (!options.address.empty()) {
+    join->set_address(options.address);
+    const absl::Status checked = join::CheckJoinFile(*join);
+    if (!checked.ok()) return Fail(context, checked);
+  }
+  const std::string name = options.name.empty() ? NameOf(*join) : options.name;
+  if (absl::Status named = Logins::CheckName(name); !named.ok()) {
+    return Fail(context, absl::InvalidArgumentError(absl::StrCat("--name: ", named.message())));
+  }
+  auto logins = Logins::Of(context.environment);
+  if (!logins.ok()) return Fail(context, logins.status());
+  // A server that does not let this user in is not kept.
+  Connection connection(
+      {join->address(), name, join->server_name(), join->certificate_authority(), join->token()},
+      context.sleep);
+  const auto who = connection.WhoAmI({});
+  if (!who.ok()) return Fail(context, who.status());
+  if (absl::Status added = logins->Add(name, *join); !added.ok()) return Fail(context, added);
+  if (options.json) PrintJson(context, *who);
+  context.console.Info(absl::StrCat(
+      "logged in to ", name, " (", join->address(), ") as ", join->user(), ", ",
+      v1::Role::Value_Name(who->role()), "; the token expires ",
+      absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(join->expire_time().seconds()),
+                       absl::UTCTimeZone()),
+      "; ", options.join, " is no longer needed"));
+  return kSuccess;
+}
+
+}  // namespace
+
+Action DefineLogin(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->OptionalArgument(
+      &options->address, "ADDRESS",
+      "HOST:PORT, where it differs from the join file's, as through a tunnel");
+  command->RequiredOption(&options->join, "--join", "FILE",
+                          "what `ablate admin user add` wrote, of mode 0600");
+  command->Option(&options->name, "--name", "NAME",
+                  "what to call the server [the first part of its host's name]");
+  command->Flag(&options->json, "--json", "print as whom, the server's message");
+  command->Footer(
+      "Commands talk to it from then on; `--server personal` means the one on this machine.\n\n"
+      "Example:\n  ablate login --join ada.join\n  ablate submit examples/names-norm.yaml");
+  return [options](const Context& context) { return Login(*options, context); };
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,44 @@
+// `ablate logout`: forgets a server elsewhere.
+#include <google/protobuf/empty.pb.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/command_table.h"
+#include "client/logins.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  std::string name;
+  bool json = false;
+};
+
+int Logout(const Options& options, const Context& context) {
+  auto logins = Logins::Of(context.environment);
+  if (!logins.ok()) return Fail(context, logins.status());
+  const std::string name = options.name.empty() ? logins->Current() : options.name;
+  if (name.empty()) {
+    return Fail(context, absl::FailedPreconditionError("there is no server to log out from"));
+  }
+  if (absl::Status removed = logins->Remove(name); !removed.ok()) return Fail(context, removed);
+  if (options.json) PrintJson(context, google::protobuf::Empty());
+  context.console.Info(
+      absl::StrCat("logged out from ", name,
+                   ": its token is forgotten here, and good until it expires or is revoked"));
+  return kSuccess;
+}
+
+}  // namespace
+
+Action DefineLogout(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->OptionalArgument(&options->name, "NAME", "of the server [the one commands talk to]");
+  command->Flag(&options->json, "--json", "print an empty message");
+  command->Footer("Example:\n  ablate logout box");
+  return [options](const Context& context) { return Logout(*options, context); };
+}
+
+}  // namespace ablate::client

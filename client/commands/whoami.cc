@@ -1,0 +1,43 @@
+// `ablate whoami`: which server, and as whom.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/command_table.h"
+#include "client/names.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
+#include "client/personal_server.h"
+
+namespace ablate::client {
+namespace {
+
+struct Options {
+  bool json = false;
+};
+
+absl::StatusOr<int> WhoAmI(const Options& options, const Context& context, Connection* connection) {
+  const auto who = connection->WhoAmI({});
+  if (!who.ok()) return who.status();
+  if (options.json) return PrintJson(context, *who);
+  const auto server = FindServer(context.environment);
+  if (!server.ok()) return server.status();
+  Table table({{"server"}, {"address"}, {"user"}, {"role"}, {"token expires"}});
+  const absl::Time expires = absl::FromUnixSeconds(who->expire_time().seconds());
+  table.Add(
+      {server->login.empty() ? "personal" : server->login, server->address, Id(who->user()),
+       v1::Role::Value_Name(who->role()),
+       who->has_expire_time() ? absl::FormatTime("%Y-%m-%d", expires, absl::UTCTimeZone()) : "—"});
+  return PrintTable(context, table);
+}
+
+}  // namespace
+
+Action DefineWhoami(Command* command) {
+  auto options = std::make_shared<Options>();
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer("Example:\n  ablate whoami");
+  return WithServer(options, WhoAmI);
+}
+
+}  // namespace ablate::client
