@@ -1,0 +1,139 @@
+// A server that is shared, with the real programs: a box, and colleagues' laptops elsewhere.
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+#include "tests/test_folder.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class SharingTest : public ::testing::Test {
+ protected:
+  // Up, initialised and listening on a port that was free.
+  void SetUp() override {
+    box_.Up();
+    const Output made = box_.Ablate({"admin", "init", "localhost:7443", "-o", File("admin.join")});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
+    Listen();
+  }
+
+  void Listen() {
+    box_.Up({"--listen", "127.0.0.1:0"});
+    const std::string log = ReadFile(box_.home() + "/log/ablated.log");
+    const std::string before = "serving others on 127.0.0.1:0, port ";
+    const size_t at = log.rfind(before);
+    ASSERT_NE(at, std::string::npos) << log;
+    address_ = "localhost:" + std::to_string(std::stoi(log.substr(at + before.size())));
+  }
+
+  std::string File(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  // A command on somebody's laptop, where there is no server.
+  Output On(const std::string& laptop, std::vector<std::string> arguments,
+            const std::string& input = "") const {
+    arguments.insert(arguments.begin(), std::string(ABLATE_BIN) + "/ablate");
+    return RunProgram(arguments, input,
+                      {{"HOME", File(laptop)},
+                       {"XDG_CONFIG_HOME", File(laptop)},
+                       {"ABLATE_HOME", File(laptop) + "/none"}});
+  }
+
+  // Adds a user and logs in on a laptop of that name.
+  void Join(const std::string& user, const std::string& role = "member") {
+    const std::string join = File(user + ".join");
+    const Output added = box_.Ablate({"admin", "user", "add", user, "--role", role, "-o", join});
+    ASSERT_EQ(added.exit_code, 0) << added.err;
+    const Output in = On(user, {"login", address_, "--join", join, "--name", "box"});
+    ASSERT_EQ(in.exit_code, 0) << in.err;
+    EXPECT_THAT(in.err, HasSubstr("logged in to box (" + address_ + ") as " + user));
+  }
+
+  const TestFolder folder_;
+  PersonalServer box_;
+  std::string address_;
+};
+
+TEST_F(SharingTest, AColleagueSubmitsFromElsewhere) {
+  Join("ada");
+  Join("bob");
+  const Output submitted =
+      On("ada", {"submit", "-", "--wait"}, SmallNames("hers", 40, "seeds: {list: [1]}\n"));
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(On("ada", {"show", "hers"}).out, HasSubstr("hers-"));
+  EXPECT_EQ(On("ada", {"report", "hers", "-o", File("hers.html")}).exit_code, 0);
+  const Output removed = On("bob", {"rm", "hers", "--yes"});
+  EXPECT_EQ(removed.exit_code, 1);
+  EXPECT_THAT(removed.err, HasSubstr("is ada's: only ada or an admin may change it"));
+  EXPECT_EQ(On("ada", {"rm", "hers", "--yes"}).exit_code, 0);
+  EXPECT_THAT(box_.Ablate({"admin", "audit"}).out,
+              AllOf(HasSubstr("Experiments.DeleteExperiment"), HasSubstr("PERMISSION_DENIED")));
+}
+
+TEST_F(SharingTest, ATokenThatIsRevokedEndsAtOnceAndStaysSo) {
+  Join("ada");
+  const nlohmann::json who = nlohmann::json::parse(On("ada", {"whoami", "--json"}).out);
+  const std::string token = who["token"];
+  ASSERT_EQ(box_.Ablate({"admin", "token", "revoke", token}).exit_code, 0);
+  EXPECT_THAT(On("ada", {"ls"}).err, HasSubstr("revoked"));
+  PersonalServer::Kill(box_.ServerPid());
+  Listen();
+  const Output again = On("ada", {"login", address_, "--join", File("ada.join")});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("revoked"));
+}
+
+TEST_F(SharingTest, NoOtherServerIsTrusted) {
+  Join("ada");
+  // Another authority: as whoever sits between them would have.
+  ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
+  for (const char* file : {"tls", "shared-address", "access.db", "access.db-wal"}) {
+    std::filesystem::remove_all(box_.home() + "/" + file);
+  }
+  box_.Up();
+  const std::string port = address_.substr(address_.find(':') + 1);
+  ASSERT_EQ(box_.Ablate({"admin", "init", address_, "-o", File("other.join")}).exit_code, 0);
+  ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
+  box_.Up({"--listen", "127.0.0.1:" + port});
+  const Output refused = On("ada", {"ls"});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_THAT(refused.err, HasSubstr("is not trusted: its certificate is not by the authority"));
+}
+
+TEST_F(SharingTest, SecretsAreTheirOwnersAlone) {
+  Join("ada");
+  const std::string secret =
+      nlohmann::json::parse(ReadFile(File("ada.join")))["token"].get<std::string>();
+  ASSERT_THAT(secret, StartsWith("ablate_"));
+  namespace fs = std::filesystem;
+  for (const auto& entry : fs::recursive_directory_iterator(box_.home())) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    EXPECT_THAT(bytes, Not(HasSubstr(secret))) << entry.path();
+  }
+  const auto others = fs::perms::group_all | fs::perms::others_all;
+  for (const std::string& file : {File("ada.join"), File("ada") + "/ablate/servers/box.json",
+                                  box_.home() + "/tls/authority.key",
+                                  box_.home() + "/tls/server.key", box_.home() + "/access.db"}) {
+    EXPECT_EQ(fs::status(file).permissions() & others, fs::perms::none) << file;
+  }
+}
+
+TEST(UnsharedServerTest, ServesNoAddressWithoutCertificates) {
+  const PersonalServer box;
+  const Output up = box.Ablate({"up", "--listen", "127.0.0.1:0"});
+  EXPECT_NE(up.exit_code, 0);
+  EXPECT_THAT(up.err, HasSubstr("this server is not shared yet: `ablate admin init HOST:PORT`"));
+}
+
+}  // namespace
+}  // namespace ablate::e2e
