@@ -20,7 +20,7 @@ class AnalysesTest : public ::testing::Test {
   void SetUp() override {
     server_.Up({"--lanes", "1"});
     experiment_ =
-        server_.Json({"submit", "-", "--wait", "--json", "--set", "training.checkpoints=[0,20,-1]"},
+        server_.Json({"submit", "-", "--wait", "--json"},
                      SmallNames("names", 60, "seeds: {count: 2}\n"))["experiment"]["name"];
   }
 
@@ -57,13 +57,15 @@ TEST_F(AnalysesTest, MakesEveryKindOfATrainedModel) {
   const nlohmann::json capture = server_.Json(
       {"analyze", "capture", experiment_ + "/s0", "--set", "sites=[logits]", "--json"});
   EXPECT_EQ(capture["state"], "DONE");
-  const nlohmann::json trajectory =
-      server_.Json({"analyze", "trajectory", experiment_ + "/s0", "--set", "points=3", "--tokens",
-                    "300", "--json"});
+  const std::string way =
+      server_.Json({"submit", "-", "--wait", "--json", "--set", "training.checkpoints=[0,20,-1]"},
+                   SmallNames("way", 60, "seeds: {count: 1}\n"))["experiment"]["name"];
+  const nlohmann::json trajectory = server_.Json(
+      {"analyze", "trajectory", way + "/s0", "--set", "points=3", "--tokens", "300", "--json"});
   EXPECT_EQ(trajectory["state"], "DONE");
   EXPECT_THAT(trajectory["subjects"], SizeIs(3)) << "every checkpoint";
   const std::string figure = server_.home() + "/trajectory.svg";
-  EXPECT_EQ(server_.Ablate({"figure", experiment_, "trajectory", "-o", figure}).exit_code, 0);
+  EXPECT_EQ(server_.Ablate({"figure", way, "trajectory", "-o", figure}).exit_code, 0);
 }
 
 TEST_F(AnalysesTest, ReadsSoManyDocumentsAlsoOfAnotherDataSet) {
