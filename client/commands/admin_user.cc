@@ -19,8 +19,7 @@
 namespace ablate::client {
 namespace {
 
-constexpr double kSecondsOfDay = 86'400;
-constexpr uint32_t kMostDays = 3'650;
+constexpr int64_t kSecondsOfDay = 86'400;
 
 // INVALID_ARGUMENT unless it is the name of a role.
 absl::StatusOr<v1::Role::Value> ReadRole(const std::string& name) {
@@ -59,16 +58,13 @@ absl::Status MakeToken(const TokenOptions& options, const Context& context,
   request.set_user(options.user);
   request.set_note(options.note);
   if (options.days) {
-    request.mutable_lifetime()->set_seconds(static_cast<int64_t>(*options.days * kSecondsOfDay));
+    request.mutable_lifetime()->set_seconds(*options.days * kSecondsOfDay);
   }
   const auto created = connection->CreateToken(request);
   if (!created.ok()) return created.status();
-  const std::string expires =
-      absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(created->join().expire_time().seconds()),
-                       absl::UTCTimeZone());
   const std::string what =
-      absl::StrCat("token ", Id(created->token().name()), " of ", options.user, ", until ", expires,
-                   ": whoever has the file is ", options.user);
+      absl::StrCat("token ", Id(created->token().name()), " of ", options.user, ", until ",
+                   Day(created->join().expire_time()), ": whoever has the file is ", options.user);
   if (options.output.empty()) {
     *context.console.out << ToJson(created->join());
     context.console.Info(what);
@@ -146,12 +142,10 @@ absl::StatusOr<int> ListTokens(const ListOptions& options, const Context& contex
   if (options.json) return PrintJson(context, *list);
   Table table({{"token"}, {"user"}, {"note"}, {"state"}, {"expires"}, {"last used"}});
   for (const v1::Token& token : list->tokens()) {
-    const absl::Time expires = absl::FromUnixSeconds(token.expire_time().seconds());
     const absl::Time used = absl::FromUnixSeconds(token.last_use_time().seconds());
-    table.Add(
-        {Id(token.name()), Id(token.user()), token.note(), StateOf(token, context.now()),
-         token.has_expire_time() ? absl::FormatTime("%Y-%m-%d", expires, absl::UTCTimeZone()) : "—",
-         token.has_last_use_time() ? Ago(used, context.now()) : "never"});
+    table.Add({Id(token.name()), Id(token.user()), token.note(), StateOf(token, context.now()),
+               token.has_expire_time() ? Day(token.expire_time()) : "—",
+               token.has_last_use_time() ? Ago(used, context.now()) : "never"});
   }
   return PrintTable(context, table);
 }

@@ -51,12 +51,10 @@ int Login(const Options& options, const Context& context) {
   if (!who.ok()) return Fail(context, who.status());
   if (absl::Status added = logins->Add(name, *join); !added.ok()) return Fail(context, added);
   if (options.json) PrintJson(context, *who);
-  context.console.Info(absl::StrCat(
-      "logged in to ", name, " (", join->address(), ") as ", join->user(), ", ",
-      v1::Role::Value_Name(who->role()), "; the token expires ",
-      absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(join->expire_time().seconds()),
-                       absl::UTCTimeZone()),
-      "; ", options.join, " is no longer needed"));
+  context.console.Info(absl::StrCat("logged in to ", name, " (", join->address(), ") as ",
+                                    join->user(), ", ", v1::Role::Value_Name(who->role()),
+                                    "; the token expires ", Day(join->expire_time()), "; ",
+                                    options.join, " is no longer needed"));
   return kSuccess;
 }
 

@@ -23,11 +23,9 @@ absl::StatusOr<int> WhoAmI(const Options& options, const Context& context, Conne
   const auto server = FindServer(context.environment);
   if (!server.ok()) return server.status();
   Table table({{"server"}, {"address"}, {"user"}, {"role"}, {"token expires"}});
-  const absl::Time expires = absl::FromUnixSeconds(who->expire_time().seconds());
-  table.Add(
-      {server->login.empty() ? "personal" : server->login, server->address, Id(who->user()),
-       v1::Role::Value_Name(who->role()),
-       who->has_expire_time() ? absl::FormatTime("%Y-%m-%d", expires, absl::UTCTimeZone()) : "—"});
+  table.Add({server->login.empty() ? "personal" : server->login, server->address, Id(who->user()),
+             v1::Role::Value_Name(who->role()),
+             who->has_expire_time() ? Day(who->expire_time()) : "—"});
   return PrintTable(context, table);
 }
 

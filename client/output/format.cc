@@ -78,6 +78,10 @@ std::string Ago(absl::Time time, absl::Time now) {
   return fmt::format("{} s ago", age / absl::Seconds(1));
 }
 
+std::string Day(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
+}
+
 std::string Count(uint64_t count, const char* singular) {
   return fmt::format("{} {}{}", text::Grouped(count), singular, count == 1 ? "" : "s");
 }

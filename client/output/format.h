@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/timestamp.pb.h"
 
 namespace ablate::client {
 
@@ -21,6 +22,8 @@ std::string Bytes(uint64_t bytes);
 std::string Duration(absl::Duration duration);
 // 5 s ago, 3 h ago; of a time in the future: just now.
 std::string Ago(absl::Time time, absl::Time now);
+// 2026-11-23, in UTC.
+std::string Day(const google::protobuf::Timestamp& time);
 // "1 run", "3 runs".
 std::string Count(uint64_t count, const char* singular);
 
