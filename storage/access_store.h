@@ -146,6 +146,7 @@ class AccessStore {
   // Revokes the user's tokens. FAILED_PRECONDITION if no admin would be left.
   absl::Status DeleteUser(const std::string& name, const Actor& actor, absl::Time now);
   absl::StatusOr<User> GetUser(const std::string& name) const;
+  bool HasUsers() const;
   // By name.
   std::vector<User> ListUsers() const;
 

@@ -15,6 +15,14 @@ absl::Status NotShared() {
       "this server is not shared yet: `ablate admin init HOST:PORT` makes what that takes");
 }
 
+// What the server's certificate is for.
+std::vector<std::string> NamesOf(const text::HostPort& reached_at,
+                                 const std::vector<std::string>& hosts) {
+  std::vector<std::string> names = {reached_at.host.text};
+  names.insert(names.end(), hosts.begin(), hosts.end());
+  return names;
+}
+
 }  // namespace
 
 Sharing::Sharing(const std::string& home)
@@ -52,7 +60,7 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
         absl::StrCat("address: ", reached_at.status().message(), "; allowed: HOST:PORT"));
   }
   // Users who were there before stay: what of the rest was lost is made again.
-  const bool has_users = !store_->ListUsers().empty();
+  const bool has_users = store_->HasUsers();
   if (has_users && FindEntrance(now).ok()) {
     return absl::FailedPreconditionError("this server is shared already");
   }
@@ -63,8 +71,7 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
           absl::StrCat(admin, " is no admin: this server has users, and needs one of its admins"));
     }
   }
-  std::vector<std::string> names = {reached_at->host.text};
-  names.insert(names.end(), hosts.begin(), hosts.end());
+  const std::vector<std::string> names = NamesOf(*reached_at, hosts);
   auto tls = access::Initialize(tls_folder_, names, now);
   // An earlier try may have come so far, for another address.
   if (absl::IsAlreadyExists(tls.status())) tls = access::Renew(tls_folder_, names, now);
@@ -80,9 +87,7 @@ absl::StatusOr<CertificateFacts> Sharing::Renew(const std::vector<std::string>& 
   if (!address.ok()) return address.status();
   const auto reached_at = text::ParseHostPort(*address);
   if (!reached_at.ok()) return reached_at.status();
-  std::vector<std::string> names = {reached_at->host.text};
-  names.insert(names.end(), hosts.begin(), hosts.end());
-  auto tls = access::Renew(tls_folder_, names, now);
+  auto tls = access::Renew(tls_folder_, NamesOf(*reached_at, hosts), now);
   if (!tls.ok()) return tls.status();
   return std::move(tls->facts);
 }
@@ -90,7 +95,7 @@ absl::StatusOr<CertificateFacts> Sharing::Renew(const std::vector<std::string>& 
 absl::StatusOr<std::string> Sharing::ReadAddress() const {
   const std::string content = process::ReadWholeFile(address_file_);
   const absl::string_view address = absl::StripAsciiWhitespace(content);
-  if (address.empty() || store_->ListUsers().empty()) return NotShared();
+  if (address.empty() || !store_->HasUsers()) return NotShared();
   return std::string(address);
 }
 

@@ -18,7 +18,7 @@ absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& c
   if (!caller.ok()) return caller.status();
   std::string resource;
   const absl::Status made = change(*caller, &resource);
-  if (backend.sharing == nullptr || backend.sharing->store().ListUsers().empty()) return made;
+  if (backend.sharing == nullptr || !backend.sharing->store().HasUsers()) return made;
   storage::Audit audit;
   audit.time = absl::Now();
   audit.user = caller->user;

@@ -16,7 +16,6 @@
 #include "proto/reflect/text.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/identity.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"

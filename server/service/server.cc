@@ -22,7 +22,6 @@
 #include "grpcpp/support/server_interceptor.h"
 #include "server/rpc/authenticator.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/identity.h"
 #include "server/schedule/clock.h"
 #include "server/service/analysis_planner.h"
 
@@ -225,8 +224,8 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   storage::AccessStore* const access = &backend_.sharing->store();
   for (rpc::LiveStreams* streams : backend_.AllStreams()) {
     streams->set_find_token(
-        [this, access](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
-          auto caller = rpc::FindCaller(context, backend_.owner, access, absl::Now());
+        [this](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
+          auto caller = backend_.FindCaller(context);
           if (!caller.ok()) return caller.status();
           return std::move(caller->token);
         });

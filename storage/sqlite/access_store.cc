@@ -381,6 +381,11 @@ absl::StatusOr<User> AccessStore::GetUser(const std::string& name) const {
   return found->second;
 }
 
+bool AccessStore::HasUsers() const {
+  MutexLock lock(&mutex_);
+  return !users_.empty();
+}
+
 std::vector<User> AccessStore::ListUsers() const {
   MutexLock lock(&mutex_);
   std::vector<User> users;
