@@ -19,9 +19,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "proto/join/channel.h"
 
 namespace ablate::client {
 namespace {
@@ -41,25 +41,6 @@ constexpr CallOptions kLong = {kLongTimeout, true};
 // For calls that change something each time.
 constexpr CallOptions kOnce = {kDefaultTimeout, false};
 
-// The host of "HOST:PORT", without brackets.
-std::string HostOf(const std::string& address) {
-  absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  return std::string(host);
-}
-
-// No certificate is trusted but by the authority that the join file has.
-std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ServerAddress& server,
-                                                        grpc::ChannelArguments* arguments) {
-  if (server.authority.empty()) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = server.authority;
-  if (server.server_name != HostOf(server.address)) {
-    arguments->SetSslTargetNameOverride(server.server_name);
-  }
-  return grpc::SslCredentials(options);
-}
-
 std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -69,9 +50,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   // machine takes its time.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const auto credentials = CredentialsOf(server, &arguments);
-  return grpc::CreateCustomChannel(server.address, credentials, arguments);
+  return join::OpenChannel(server, std::move(arguments));
 }
 
 // The server's message and, if they say more, the descriptions of its field violations.
@@ -207,11 +186,7 @@ class Connection::Caller {
     return std::get<Stub>(stubs_);
   }
 
-  // The token, where it can't be read on the way.
-  void Authorize(grpc::ClientContext* context) const {
-    if (server_.authority.empty() || server_.token.empty()) return;
-    context->AddMetadata("authorization", absl::StrCat("Bearer ", server_.token));
-  }
+  void Authorize(grpc::ClientContext* context) const { join::Authorize(server_, context); }
 
   absl::Status StatusOf(const grpc::Status& status) const { return ToStatus(status, server_); }
 

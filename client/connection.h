@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "proto/join/channel.h"
 
 namespace ablate::client {
 
@@ -36,14 +37,7 @@ using Sleep = std::function<void(absl::Duration)>;
 template <typename Message>
 using OnMessage = std::function<absl::Status(const Message&)>;
 
-// Where a server is, and what it takes to be let in there.
-struct ServerAddress {
-  std::string address;           // "unix:PATH" or "HOST:PORT"
-  std::string login = {};        // what this user calls it; empty for one on this machine
-  std::string server_name = {};  // that its certificate must be for
-  std::string authority = {};    // the certificate, in PEM, that must have signed it; empty: no TLS
-  std::string token = {};        // sent with every call, by TLS alone
-};
+using join::ServerAddress;
 
 // What kind of error it is that the server answered, such as RUN_NOT_FOUND; empty where it did not
 // say.

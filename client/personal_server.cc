@@ -73,8 +73,7 @@ absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
     if (!logins.ok()) return logins.status();
     auto join = logins->Find(login);
     if (!join.ok()) return join.status();
-    return ServerAddress{join->address(), login, join->server_name(), join->certificate_authority(),
-                         join->token()};
+    return join::AddressOf(*join, login);
   }
   const absl::StatusOr<Home> home = FindHome("", environment);
   if (!home.ok()) return home.status();

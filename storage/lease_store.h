@@ -122,6 +122,14 @@ struct LeaseRecord {
   std::vector<std::string> runs;  // LEASED under it: one at least
 };
 
+// What a lease gives its worker the right to.
+struct LeaseRights {
+  std::string worker;
+  // Blobs that its grant names: data sets, and the states that runs go on from.
+  std::set<std::string> reads;
+  uint64_t parameters = 0;  // of the runs that are still under it
+};
+
 // A run to stop on a worker.
 struct Withdrawal {
   std::string lease;

@@ -188,8 +188,8 @@ class Store final : public LeaseStore {
                         const std::vector<std::string>& stepping,
                         absl::string_view message) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
-  // What blobs a lease may read or write is for the service to decide.
-  absl::StatusOr<bool> LeaseExists(absl::string_view lease);
+  // Of a lease that has not ended; nothing if it has.
+  absl::StatusOr<std::optional<LeaseRights>> FindLeaseRights(absl::string_view lease);
 
   // --- Metrics
   // Of each run named. Those of one may be damaged: the others are well.
@@ -228,9 +228,9 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<AnalysisRecord>> ExperimentAnalyses(absl::string_view experiment,
                                                                  absl::string_view after,
                                                                  uint32_t limit);
-  // Those of one run that are DONE, of the experiment's runs and of the signatures that it has given
-  // labels, or this one label: by label, run, ascending step, the last where there are several, and
-  // age, the newest last.
+  // Those of one run that are DONE, of the experiment's runs and of the signatures that it has
+  // given labels, or this one label: by label, run, ascending step, the last where there are
+  // several, and age, the newest last.
   absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment,
                                                                  absl::string_view label = "");
   // Experiments that ask for analyses which nobody has asked for yet.

@@ -25,9 +25,9 @@ constexpr int64_t kSecondsOfDay = 86'400;
 absl::StatusOr<v1::Role::Value> ReadRole(const std::string& name) {
   v1::Role::Value role = v1::Role::unspecified;
   const bool known = v1::Role::Value_Parse(name, &role) && role != v1::Role::unspecified;
-  if (known && role != v1::Role::worker) return role;
+  if (known) return role;
   return absl::InvalidArgumentError(
-      absl::StrCat(reflect::Quoted(name), " is no role; allowed: reader, member, admin"));
+      absl::StrCat(reflect::Quoted(name), " is no role; allowed: reader, member, admin, worker"));
 }
 
 struct TokenOptions {
@@ -217,7 +217,9 @@ Action DefineAdminUserAdd(Command* command) {
   DefineTokenOptions(command, options.get());
   command->Footer(
       "The join file is all that the user needs: `ablate login --join FILE`.\n\n"
-      "Example:\n  ablate admin user add ada -o ada.join");
+      "Examples:\n  ablate admin user add ada -o ada.join\n"
+      "  ablate admin user add gpu2 --role worker -o gpu2.join   # for `ablate-worker --join` "
+      "there");
   return WithServer(options, AddUser);
 }
 

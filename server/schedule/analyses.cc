@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/schedule/scheduler.h"
+#include "server/schedule/worker_names.h"
 
 namespace ablate::schedule {
 
@@ -73,10 +74,11 @@ void Analyses::Cancel(const std::string& id) {
   End(id, absl::CancelledError("the call was cancelled"));
 }
 
-absl::Status Analyses::MayRead(const std::string& id, absl::string_view sha256) const {
+absl::Status Analyses::MayRead(const std::string& id, absl::string_view user,
+                               absl::string_view sha256) const {
   MutexLock lock(&mutex_);
   for (const Pending& pending : pending_) {
-    if (pending.id != id || pending.session == 0) continue;
+    if (pending.id != id || pending.session == 0 || !IsOfUser(pending.worker, user)) continue;
     const auto& blobs = pending.request.blobs;
     const bool own = pending.request.message.computation().state_blob() == sha256 ||
                      std::any_of(blobs.begin(), blobs.end(),
@@ -88,10 +90,11 @@ absl::Status Analyses::MayRead(const std::string& id, absl::string_view sha256) 
   return absl::NotFoundError(absl::StrCat("no analysis ", id, " runs"));
 }
 
-bool Analyses::MayWrite(const std::string& id) const {
+bool Analyses::MayWrite(const std::string& id, absl::string_view user) const {
   MutexLock lock(&mutex_);
   return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) {
-    return pending.id == id && pending.session != 0 && pending.request.message.has_computation();
+    return pending.id == id && pending.session != 0 && IsOfUser(pending.worker, user) &&
+           pending.request.message.has_computation();
   });
 }
 

@@ -72,10 +72,13 @@ class Analyses {
   absl::StatusOr<std::string> Submit(AnalysisRequest request);
   // The request has ended when this returns; nothing happens if it had.
   void Cancel(const std::string& id);
-  // NOT_FOUND if no such analysis runs, PERMISSION_DENIED if the blob is not one of its own.
-  absl::Status MayRead(const std::string& id, absl::string_view sha256) const;
-  // Whether a worker has a computation of this id, which may publish its state and its arrays.
-  bool MayWrite(const std::string& id) const;
+  // NOT_FOUND if no worker of this user (worker_names.h) makes such an analysis, PERMISSION_DENIED
+  // if the blob is not one of its own.
+  absl::Status MayRead(const std::string& id, absl::string_view user,
+                       absl::string_view sha256) const;
+  // Whether a worker of this user has a computation of this id, which may publish its state and its
+  // arrays.
+  bool MayWrite(const std::string& id, absl::string_view user) const;
   // Of all computations.
   std::vector<std::string> Computations() const;
   // Ends every request, and from now on each at once: the server goes.

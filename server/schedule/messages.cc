@@ -32,14 +32,24 @@ absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_
   return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; allowed: ", allowed));
 }
 
+// What a worker says of itself is shown on terminals.
+absl::Status CheckPrintable(absl::string_view field, absl::string_view value) {
+  if (!text::HasControlCharacter(value)) return absl::OkStatus();
+  return Bad(field, reflect::Quoted(value), "printable characters");
+}
+
 absl::Status CheckName(absl::string_view field, absl::string_view name) {
-  if (!name.empty() && name.size() <= kNameBytes) return absl::OkStatus();
-  return Bad(field, absl::StrCat(name.size(), " bytes"), absl::StrCat("1 to ", kNameBytes));
+  if (name.empty() || name.size() > kNameBytes) {
+    return Bad(field, absl::StrCat(name.size(), " bytes"), absl::StrCat("1 to ", kNameBytes));
+  }
+  return CheckPrintable(field, name);
 }
 
 absl::Status CheckWords(absl::string_view field, absl::string_view words) {
-  if (words.size() <= kWordsBytes) return absl::OkStatus();
-  return Bad(field, absl::StrCat(words.size(), " bytes"), absl::StrCat("at most ", kWordsBytes));
+  if (words.size() > kWordsBytes) {
+    return Bad(field, absl::StrCat(words.size(), " bytes"), absl::StrCat("at most ", kWordsBytes));
+  }
+  return CheckPrintable(field, words);
 }
 
 absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {

@@ -117,7 +117,8 @@ class Scheduler {
   void Dispatch();
   // Expires leases; call at least every second.
   void Tick();
-  // Asks every worker to save and leave; from now on nothing is granted.
+  // Asks every worker of this machine to save and leave; from now on nothing is granted. Those
+  // elsewhere train on, and come back to the next server.
   void DrainAll();
 
   std::vector<WorkerInfo> Workers() const;

@@ -7,12 +7,15 @@
 #include "absl/time/clock.h"
 #include "server/schedule/messages.h"
 #include "server/schedule/scheduler.h"
+#include "server/schedule/worker_names.h"
 
 namespace ablate::schedule {
 
 namespace v1 = worker::v1;
 
 namespace {
+
+constexpr size_t kMaxWorkers = 1'000;
 
 // Of a worker from before there were several, the one that it names.
 std::map<std::string, std::string> TrainersOf(const v1::Hello& hello) {
@@ -69,6 +72,7 @@ void Scheduler::DrainAll() {
   v1::ToWorker drain;
   drain.mutable_drain();
   for (auto& [name, worker] : workers_) {
+    if (IsElsewhere(name)) continue;
     worker.leaving = true;
     SendTo(worker.session, drain);
   }
@@ -77,6 +81,12 @@ void Scheduler::DrainAll() {
 void Scheduler::OnHello(Session id, const v1::Hello& hello) {
   if (absl::Status status = CheckHello(hello); !status.ok()) {
     Close(id, status);
+    return;
+  }
+  if (workers_.size() >= kMaxWorkers && workers_.count(hello.worker()) == 0) {
+    Close(id, absl::ResourceExhaustedError(
+                  absl::StrCat("the server knows ", kMaxWorkers,
+                               " workers; allowed: as many, those of the last hour included")));
     return;
   }
   RegisterWorker(id, hello);
@@ -134,7 +144,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.lanes = hello.lanes();
   worker.memory_bytes = hello.memory_bytes();
   worker.analysis = hello.role() == v1::ANALYSIS;
-  worker.leaving = worker.leaving || draining_;
+  worker.leaving = worker.leaving || (draining_ && !IsElsewhere(hello.worker()));
   worker.session = id;
   worker.reported_at = worker.progress_at = clock_->Now();
   worker.attach_time = absl::ToUnixMicros(absl::Now());

@@ -50,16 +50,15 @@ v1::Role::Value ToProto(storage::Role role) {
   return v1::Role::unspecified;
 }
 
-// Of a user. Workers on other machines can't join yet.
 absl::StatusOr<storage::Role> FromProto(v1::Role::Value role) {
   for (const auto& [stored, message] : kRoles) {
-    if (message == role && stored != storage::Role::kWorker) return stored;
+    if (message == role) return stored;
   }
   return rpc::InvalidField(
       "role",
       absl::StrCat(v1::Role::Value_IsValid(role) ? v1::Role::Value_Name(role) : absl::StrCat(role),
                    " is no role of a user"),
-      "reader, member or admin");
+      "reader, member, admin or worker");
 }
 
 google::protobuf::Timestamp ToTimestamp(absl::Time time) {

@@ -1,6 +1,7 @@
 // A worker's long stream.
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "ablate/worker/v1/worker.pb.h"
@@ -16,6 +17,7 @@
 #include "server/rpc/work_pool.h"
 #include "server/schedule/clock.h"
 #include "server/schedule/scheduler_thread.h"
+#include "server/schedule/worker_names.h"
 #include "server/service/services.h"
 #include "sync/mutex.h"
 
@@ -55,6 +57,7 @@ class AttachReactor final
  private:
   AttachReactor(WorkerBackend* backend, grpc::CallbackServerContext* context);
 
+  absl::Status FindUser();
   void Open();
   void ReadNext();
   void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -67,6 +70,7 @@ class AttachReactor final
 
   WorkerBackend* const backend_;
   grpc::CallbackServerContext* const context_;
+  std::string user_;                          // whose worker it is; empty on this machine
   std::shared_ptr<AttachReactor> self_;       // until OnDone
   schedule::Scheduler::Session session_ = 0;  // touched on the scheduler's thread only
   worker::v1::FromWorker incoming_;           // between a read and ReadNext the scheduler's
@@ -88,12 +92,21 @@ AttachReactor* AttachReactor::Start(WorkerBackend* backend, grpc::CallbackServer
   // The constructor is private, so that every reactor owns itself.
   std::shared_ptr<AttachReactor> reactor(new AttachReactor(backend, context));
   reactor->self_ = reactor;
-  if (const absl::Status accepted = backend->streams.Add(reactor.get()); accepted.ok()) {
+  absl::Status accepted = backend->streams.Add(reactor.get(), context);
+  if (accepted.ok()) accepted = reactor->FindUser();
+  if (accepted.ok()) {
     reactor->Open();
   } else {
     reactor->End(accepted);
   }
   return reactor.get();
+}
+
+absl::Status AttachReactor::FindUser() {
+  auto user = backend_->find_user(*context_);
+  if (!user.ok()) return user.status();
+  user_ = *std::move(user);
+  return absl::OkStatus();
 }
 
 void AttachReactor::Open() {
@@ -118,6 +131,7 @@ void AttachReactor::OnReadDone(bool ok) {
     End(absl::OkStatus());
     return;
   }
+  if (incoming_.has_hello()) schedule::SetUser(user_, incoming_.mutable_hello());
   if (incoming_.has_event()) {
     const worker::v1::Event& event = incoming_.event();
     const absl::string_view blob = BlobOf(event);

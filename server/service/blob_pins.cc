@@ -3,7 +3,37 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace ablate::service {
+
+absl::Status BlobPins::Begin(const std::string& lease, uint64_t bytes, uint64_t most) {
+  MutexLock lock(&mutex_);
+  if (BytesOf(lease) + bytes > most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("lease ", lease, " has written ", BytesOf(lease),
+                     " bytes that no durable event names; allowed: at most ", most));
+  }
+  writing_[lease] += bytes;
+  return absl::OkStatus();
+}
+
+void BlobPins::End(const std::string& lease, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  const auto found = writing_.find(lease);
+  if (found == writing_.end()) return;
+  found->second -= std::min(bytes, found->second);
+  if (found->second == 0) writing_.erase(found);
+}
+
+uint64_t BlobPins::BytesOf(const std::string& lease) const {
+  const auto writing = writing_.find(lease);
+  uint64_t bytes = writing == writing_.end() ? 0 : writing->second;
+  const auto held = held_.find(lease);
+  if (held == held_.end()) return bytes;
+  for (const Held& blob : held->second) bytes += blob.pin->size();
+  return bytes;
+}
 
 void BlobPins::Hold(const std::string& lease, std::shared_ptr<storage::Blobs::Pin> pin) {
   MutexLock lock(&mutex_);

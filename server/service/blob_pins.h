@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "storage/blobs.h"
 #include "sync/mutex.h"
@@ -18,6 +19,11 @@ namespace ablate::service {
 // Thread-safe.
 class BlobPins {
  public:
+  // Counts bytes of a blob that a lease writes, before it is held. RESOURCE_EXHAUSTED if the lease
+  // would then have more than `most` that no durable event names; they are not counted.
+  absl::Status Begin(const std::string& lease, uint64_t bytes, uint64_t most);
+  // So many of those are held now, or given up.
+  void End(const std::string& lease, uint64_t bytes);
   void Hold(const std::string& lease, std::shared_ptr<storage::Blobs::Pin> pin);
   // Event `seq` of the lease names the blob.
   void Named(const std::string& lease, uint64_t seq, absl::string_view sha256);
@@ -33,7 +39,11 @@ class BlobPins {
     uint64_t seq = 0;  // of the event that names it; 0 until one does
   };
 
+  // That are held or being written.
+  uint64_t BytesOf(const std::string& lease) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
+  std::map<std::string, uint64_t> writing_ ABSL_GUARDED_BY(mutex_);  // bytes, by lease
   std::map<std::string, std::vector<Held>> held_ ABSL_GUARDED_BY(mutex_);
 };
 

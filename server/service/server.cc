@@ -22,6 +22,7 @@
 #include "grpcpp/support/server_interceptor.h"
 #include "server/rpc/authenticator.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/identity.h"
 #include "server/schedule/clock.h"
 #include "server/service/analysis_planner.h"
 
@@ -176,6 +177,12 @@ Server::Server(const ServerOptions& options, storage::Store* store,
   backend_.owner = options.owner;
   backend_.sharing = options.sharing;
   backend_.pace = workers_.pace = options.pace;
+  workers_.find_user =
+      [this](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
+    auto caller = backend_.FindCaller(context);
+    if (!caller.ok()) return caller.status();
+    return rpc::IsLocal(*caller) ? "" : std::move(caller->user);
+  };
   analyses_ = std::make_unique<AnalysisRunner>(store, &scheduler->analyses(), &workers_.pins,
                                                &backend_.analysis_watches);
   backend_.analyses = workers_.analyses = analyses_.get();
@@ -222,7 +229,7 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   const auto tls = backend_.sharing->LoadTls(absl::Now());
   if (!tls.ok()) return tls.status();
   storage::AccessStore* const access = &backend_.sharing->store();
-  for (rpc::LiveStreams* streams : backend_.AllStreams()) {
+  for (rpc::LiveStreams* streams : StreamsWithTokens()) {
     streams->set_find_token(
         [this](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
           auto caller = backend_.FindCaller(context);
@@ -245,6 +252,7 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   if (!listening.ok()) return listening.status();
   public_port_ = *std::move(listening);
   public_services_ = MakeClientServices();
+  public_services_.push_back(MakeWorkerChannelService(&workers_));
   grpc::ServerBuilder builder;
   AddServices(public_services_, &builder);
   builder.SetMaxReceiveMessageSize(rpc::kMaxRequestBytes);
@@ -259,7 +267,15 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
 }
 
 void Server::EndTokens(const std::set<std::string>& tokens, const absl::Status& why) {
-  for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->EndTokens(tokens, why);
+  for (rpc::LiveStreams* streams : StreamsWithTokens()) streams->EndTokens(tokens, why);
+}
+
+std::vector<rpc::LiveStreams*> Server::StreamsWithTokens() {
+  const auto of_clients = backend_.AllStreams();
+  std::vector<rpc::LiveStreams*> streams(of_clients.begin(), of_clients.end());
+  streams.push_back(&workers_.streams);
+  streams.push_back(&workers_.transfers);
+  return streams;
 }
 
 void Server::EndExpiredTokens() {

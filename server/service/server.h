@@ -62,6 +62,8 @@ class Server {
   absl::Status ListenOnBoth(const ServerOptions& options);
   absl::Status ListenInPublic(const ServerOptions& options);
   std::vector<std::unique_ptr<grpc::Service>> MakeClientServices();
+  // All that the public address serves.
+  std::vector<rpc::LiveStreams*> StreamsWithTokens();
   // Ends the streams of these tokens.
   void EndTokens(const std::set<std::string>& tokens, const absl::Status& why);
   void EndExpiredTokens();

@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_SERVICE_SERVICES_H_
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -71,6 +72,9 @@ struct WorkerBackend {
   rpc::MinPace pace;
   AnalysisRunner* analyses = nullptr;
   BlobPins pins;
+  // With whose token a call came; empty for workers on this machine. UNAUTHENTICATED where the
+  // token has ended since the call was let in. Thread-safe.
+  std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase& context)> find_user;
   rpc::LiveStreams streams{"workers", rpc::kMaxWorkerStreams};
   rpc::LiveStreams transfers{"transfers of workers", rpc::kMaxWorkerTransfers};
 };

@@ -15,26 +15,43 @@
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/streams.h"
+#include "server/schedule/worker_names.h"
 #include "server/service/services.h"
 #include "storage/store.h"
 
 namespace ablate::service {
 namespace {
 
-// NOT_FOUND unless the lease is alive: only who trains may read and write.
-absl::Status CheckLease(storage::Store* store, const std::string& lease) {
-  const absl::StatusOr<bool> exists = store->LeaseExists(lease);
-  if (!exists.ok()) return exists.status();
-  if (*exists) return absl::OkStatus();
+// What no durable event names yet of what one lease wrote: a state has a few copies of the
+// parameters, and one blob a run is under way at a time.
+constexpr uint64_t kUnnamedBytes = uint64_t{256} << 20;
+constexpr uint64_t kUnnamedBytesOfParameter = 64;
+
+absl::Status LeaseHasEnded(const std::string& lease) {
   return rpc::WithReason(
       absl::NotFoundError(absl::StrCat("lease ", reflect::Quoted(lease), " has ended")),
       "LEASE_NOT_FOUND");
 }
 
-// The same of a computation, which publishes its state and its arrays.
-absl::Status CheckWriter(const WorkerBackend& backend, const std::string& grant) {
-  if (backend.scheduler->analyses().MayWrite(grant)) return absl::OkStatus();
-  return CheckLease(backend.store, grant);
+// NOT_FOUND unless the lease is alive, and one of this user's workers has it: only who trains may
+// read and write.
+absl::StatusOr<storage::LeaseRights> RightsOf(const WorkerBackend& backend,
+                                              const std::string& lease, const std::string& user) {
+  auto rights = backend.store->FindLeaseRights(lease);
+  if (!rights.ok()) return rights.status();
+  if (!rights->has_value() || !schedule::IsOfUser((*rights)->worker, user)) {
+    return LeaseHasEnded(lease);
+  }
+  return **std::move(rights);
+}
+
+// Bytes that may be written under a lease, or for a computation, ahead of what names them.
+absl::StatusOr<uint64_t> BudgetOf(const WorkerBackend& backend, const std::string& grant,
+                                  const std::string& user) {
+  if (backend.scheduler->analyses().MayWrite(grant, user)) return rpc::kMaxBlobBytes;
+  const auto rights = RightsOf(backend, grant, user);
+  if (!rights.ok()) return rights.status();
+  return kUnnamedBytes + kUnnamedBytesOfParameter * rights->parameters;
 }
 
 // A worker publishes a checkpoint, a resume state, or what a computation leaves.
@@ -43,6 +60,7 @@ class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobReque
   // Everything outlives the call.
   WriteBlobReactor(const rpc::StreamCall& call, WorkerBackend* backend,
                    worker::v1::WriteBlobResponse* response);
+  ~WriteBlobReactor() override { backend_->pins.End(lease_, counted_); }
 
  private:
   absl::StatusOr<bool> Take(const worker::v1::WriteBlobRequest& request) override;
@@ -52,32 +70,44 @@ class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobReque
   absl::Status Prune();
 
   WorkerBackend* const backend_;
+  grpc::CallbackServerContext* const context_;
   worker::v1::WriteBlobResponse* const response_;
   bool open_ = false;
   std::string lease_;
+  uint64_t budget_ = 0;   // of the lease's bytes that nothing names yet
+  uint64_t counted_ = 0;  // of this blob's
   rpc::BlobWriter writer_;
 };
 
 WriteBlobReactor::WriteBlobReactor(const rpc::StreamCall& call, WorkerBackend* backend,
                                    worker::v1::WriteBlobResponse* response)
-    : PushStream(call), backend_(backend), response_(response) {}
+    : PushStream(call), backend_(backend), context_(call.context), response_(response) {}
 
 absl::StatusOr<bool> WriteBlobReactor::Take(const worker::v1::WriteBlobRequest& request) {
   if (!open_) {
     const absl::StatusOr<bool> wanted = Open(request);
     if (!wanted.ok() || !*wanted) return wanted;
   }
-  const absl::Status appended = writer_.Append(request.data(), rpc::kMaxBlobBytes);
-  if (!appended.ok()) return appended;
+  absl::Status taken = backend_->pins.Begin(lease_, request.data().size(), budget_);
+  if (!taken.ok()) return taken;
+  counted_ += request.data().size();
+  taken = writer_.Append(request.data(), rpc::kMaxBlobBytes);
+  if (!taken.ok()) return taken;
   return true;
 }
 
 absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& request) {
   open_ = true;
   if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
-  if (const absl::Status right = CheckWriter(*backend_, request.lease()); !right.ok()) return right;
+  const auto user = backend_->find_user(*context_);
+  if (!user.ok()) return user.status();
+  const auto budget = BudgetOf(*backend_, request.lease(), *user);
+  if (!budget.ok()) return budget.status();
   lease_ = request.lease();
-  auto writer = rpc::BlobWriter::Open(backend_->store, request.sha256());
+  budget_ = *budget;
+  // A worker elsewhere that knows a hash is not told whether there are such bytes.
+  auto writer = user->empty() ? rpc::BlobWriter::Open(backend_->store, request.sha256())
+                              : rpc::BlobWriter::Replace(backend_->store, request.sha256());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return writer_.wanted();
@@ -90,6 +120,7 @@ absl::Status WriteBlobReactor::Complete() {
   response_->set_sha256((*pin)->sha256());
   response_->set_bytes((*pin)->size());
   backend_->pins.Hold(lease_, *std::move(pin));
+  backend_->pins.End(lease_, std::exchange(counted_, 0));
   return Prune();
 }
 
@@ -109,16 +140,26 @@ absl::Status WriteBlobReactor::Prune() {
   return absl::OkStatus();
 }
 
-// An analysis has the right to its own blobs, a lease to all.
-absl::Status CheckRight(const WorkerBackend& backend, const worker::v1::ReadBlobRequest& request) {
-  const absl::Status own = backend.scheduler->analyses().MayRead(request.lease(), request.sha256());
-  return absl::IsNotFound(own) ? CheckLease(backend.store, request.lease()) : own;
+// Those that a lease's grant, or an analysis, names.
+absl::Status CheckRead(const WorkerBackend& backend, const std::string& user,
+                       const worker::v1::ReadBlobRequest& request) {
+  const absl::Status own =
+      backend.scheduler->analyses().MayRead(request.lease(), user, request.sha256());
+  if (!absl::IsNotFound(own)) return own;
+  const auto rights = RightsOf(backend, request.lease(), user);
+  if (!rights.ok()) return rights.status();
+  if (rights->reads.count(request.sha256()) > 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("lease ", reflect::Quoted(request.lease()),
+                                                  " has no right to read blob ", request.sha256()));
 }
 
 absl::StatusOr<rpc::BlobReader> Open(const WorkerBackend& backend,
+                                     const grpc::ServerContextBase& context,
                                      const worker::v1::ReadBlobRequest& request) {
   if (const absl::Status sha = rpc::CheckSha256(request.sha256()); !sha.ok()) return sha;
-  if (const absl::Status right = CheckRight(backend, request); !right.ok()) return right;
+  const auto user = backend.find_user(context);
+  if (!user.ok()) return user.status();
+  if (const absl::Status right = CheckRead(backend, *user, request); !right.ok()) return right;
   return rpc::BlobReader::Open(backend.store, request.sha256(), 0);
 }
 
@@ -134,7 +175,8 @@ class WorkerChannelService final : public worker::v1::WorkerChannel::CallbackSer
   grpc::ServerWriteReactor<worker::v1::BlobChunk>* ReadBlob(
       grpc::CallbackServerContext* context, const worker::v1::ReadBlobRequest* request) override {
     auto* reactor = new rpc::ReadBlobReactor<worker::v1::BlobChunk>(
-        Transfer(context), [this, request] { return Open(*backend_, *request); });
+        Transfer(context),
+        [this, context, request] { return Open(*backend_, *context, *request); });
     return reactor->Begin();
   }
 

@@ -71,12 +71,15 @@ void AttachLoop::Loop() {
   while (true) {
     if (RunStream()) backoff.Reset();
     bool replaced = false;
+    absl::Status refused;
     {
       MutexLock lock(&mutex_);
       if (stop_) return;
       replaced = replaced_;
+      refused = refused_;
     }
     if (replaced) return LeaveToReplacement();
+    if (!refused.ok()) return LeaveRefused(refused);
     CheckAbsence();
     WaitBeforeRetry(backoff.Next());
   }
@@ -183,6 +186,7 @@ void AttachLoop::Ended(const absl::Status& status) {
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
   // No other reason ends a stream with this.
   replaced_ = welcomed_ && absl::IsAlreadyExists(status);
+  if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) refused_ = status;
   ended_ = true;
   changed_.SignalAll();
 }
@@ -201,6 +205,11 @@ void AttachLoop::LeaveToReplacement() {
   spdlog::warn("another process has this worker's name: leaving");
   DropLeases();
   requests_.drain();
+}
+
+void AttachLoop::LeaveRefused(const absl::Status& why) {
+  DropLeases();
+  requests_.refused(why);
 }
 
 void AttachLoop::CheckAbsence() {

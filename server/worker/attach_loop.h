@@ -34,6 +34,8 @@ struct AttachRequests {
   std::function<void(Instructions::LeasedRun)> start;
   std::function<void(const Instructions::RunKey&)> abandon;
   std::function<void()> drain;
+  // The server does not let this worker in, any more: UNAUTHENTICATED or PERMISSION_DENIED.
+  std::function<void(const absl::Status& why)> refused;
   std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
   std::function<void(v1::Analyze)> analyze;
   std::function<void(const std::string& id)> cancel_analysis;
@@ -78,6 +80,8 @@ class AttachLoop : public EventSink {
   void CheckAbsence();
   // Another process has this worker's name now: gives all leases up and lets the worker end.
   void LeaveToReplacement();
+  // Trying again would be refused again: lets the worker end.
+  void LeaveRefused(const absl::Status& why);
   void DropLeases();
   void WaitBeforeRetry(absl::Duration wait);
   void SendAll(std::vector<v1::FromWorker> messages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -92,6 +96,7 @@ class AttachLoop : public EventSink {
   bool welcomed_ ABSL_GUARDED_BY(mutex_) = false;           // on this stream
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;              // this stream
   bool replaced_ ABSL_GUARDED_BY(mutex_) = false;           // by another process
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);            // why the server does not let it in
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
   absl::Duration grace_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(60);

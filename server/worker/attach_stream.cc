@@ -16,8 +16,10 @@ namespace {
 class GrpcStream : public AttachStream,
                    private grpc::ClientBidiReactor<v1::FromWorker, v1::ToWorker> {
  public:
-  GrpcStream(v1::WorkerChannel::Stub* stub, v1::Hello hello, AttachCallbacks callbacks)
+  GrpcStream(const join::ServerAddress& server, v1::WorkerChannel::Stub* stub, v1::Hello hello,
+             AttachCallbacks callbacks)
       : callbacks_(std::move(callbacks)) {
+    join::Authorize(server, &context_);
     stub->async()->Attach(&context_, this);
     // Writes are begun from any thread; the hold keeps the call open for them until reading fails.
     AddHold();
@@ -91,20 +93,22 @@ class GrpcStream : public AttachStream,
 
 class GrpcClient : public AttachClient {
  public:
-  explicit GrpcClient(const std::string& server)
-      : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))) {}
+  explicit GrpcClient(const join::ServerAddress& server)
+      : server_(server), stub_(v1::WorkerChannel::NewStub(OpenChannel(server))) {}
 
   std::unique_ptr<AttachStream> Open(v1::Hello hello, AttachCallbacks callbacks) override {
-    return std::make_unique<GrpcStream>(stub_.get(), std::move(hello), std::move(callbacks));
+    return std::make_unique<GrpcStream>(server_, stub_.get(), std::move(hello),
+                                        std::move(callbacks));
   }
 
  private:
+  const join::ServerAddress server_;
   const std::unique_ptr<v1::WorkerChannel::Stub> stub_;
 };
 
 }  // namespace
 
-std::unique_ptr<AttachClient> AttachClient::Make(const std::string& server) {
+std::unique_ptr<AttachClient> AttachClient::Make(const join::ServerAddress& server) {
   return std::make_unique<GrpcClient>(server);
 }
 

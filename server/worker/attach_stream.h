@@ -4,10 +4,10 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
+#include "proto/join/channel.h"
 
 namespace ablate::worker {
 
@@ -34,7 +34,7 @@ struct AttachCallbacks {
 // Opens streams to one server, one at a time.
 class AttachClient {
  public:
-  static std::unique_ptr<AttachClient> Make(const std::string& server);
+  static std::unique_ptr<AttachClient> Make(const join::ServerAddress& server);
   virtual ~AttachClient() = default;
   // Begins a call with Hello; returns at once. The stream's destructor breaks it and waits until
   // `ended` has returned.

@@ -40,7 +40,8 @@ bool IsServerError(absl::StatusCode code) {
 // A call in progress, cancelled when its run is abandoned.
 class Call {
  public:
-  explicit Call(RunControl& control) : control_(control) {
+  Call(const join::ServerAddress& server, RunControl& control) : control_(control) {
+    join::Authorize(server, &context_);
     control_.BeginCall([this] { context_.TryCancel(); });
   }
   ~Call() { control_.EndCall(); }
@@ -55,8 +56,10 @@ class Call {
 
 class GrpcBlobChannel : public BlobChannel {
  public:
-  GrpcBlobChannel(const std::string& server, BlobRetries retries)
-      : stub_(v1::WorkerChannel::NewStub(OpenChannel(server))), retries_(retries) {}
+  GrpcBlobChannel(const join::ServerAddress& server, BlobRetries retries)
+      : server_(server),
+        stub_(v1::WorkerChannel::NewStub(OpenChannel(server))),
+        retries_(retries) {}
 
   absl::StatusOr<std::string> Read(const std::string& grant, const std::string& sha256,
                                    RunControl& control) override {
@@ -103,7 +106,7 @@ class GrpcBlobChannel : public BlobChannel {
   absl::Status ReadOnce(const std::string& grant, const std::string& sha256, RunControl& control,
                         std::string* bytes) {
     bytes->clear();
-    Call call(control);
+    Call call(server_, control);
     v1::ReadBlobRequest request;
     request.set_lease(grant);
     request.set_sha256(sha256);
@@ -115,7 +118,7 @@ class GrpcBlobChannel : public BlobChannel {
 
   absl::Status WriteOnce(const std::string& lease, const std::string& sha256,
                          absl::string_view bytes, RunControl& control) {
-    Call call(control);
+    Call call(server_, control);
     // What begins the call and what ends it go with a message, not each by itself: most blobs are
     // one message, and each that arrives alone wakes threads at both ends.
     call.context()->set_initial_metadata_corked(true);
@@ -138,13 +141,15 @@ class GrpcBlobChannel : public BlobChannel {
     return FromGrpc(writer->Finish());
   }
 
+  const join::ServerAddress server_;
   const std::unique_ptr<v1::WorkerChannel::Stub> stub_;
   const BlobRetries retries_;
 };
 
 }  // namespace
 
-std::unique_ptr<BlobChannel> BlobChannel::Make(const std::string& server, BlobRetries retries) {
+std::unique_ptr<BlobChannel> BlobChannel::Make(const join::ServerAddress& server,
+                                               BlobRetries retries) {
   return std::make_unique<GrpcBlobChannel>(server, retries);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "proto/join/channel.h"
 #include "server/worker/run_control.h"
 
 namespace ablate::worker {
@@ -24,8 +25,8 @@ struct BlobRetries {
 // never return UNAVAILABLE.
 class BlobChannel {
  public:
-  // `server` is a gRPC address, such as unix:PATH.
-  static std::unique_ptr<BlobChannel> Make(const std::string& server, BlobRetries retries = {});
+  static std::unique_ptr<BlobChannel> Make(const join::ServerAddress& server,
+                                           BlobRetries retries = {});
   virtual ~BlobChannel() = default;
 
   // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing. `grant` is the id

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "proto/join/channel.h"
 
 namespace grpc {
 class Channel;
@@ -17,8 +18,9 @@ class Status;
 namespace ablate::worker {
 
 // A connection of its own (nothing is shared with other channels to the same address), which is
-// tried again at most a second after it failed.
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& server);
+// tried again at most a second after it failed. To a server elsewhere it notices within a minute
+// that nobody is there any more.
+std::shared_ptr<grpc::Channel> OpenChannel(const join::ServerAddress& server);
 
 // How a call ended; the codes are the same.
 absl::Status FromGrpc(const grpc::Status& status);

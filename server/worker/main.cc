@@ -18,8 +18,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "process/log_file.h"
 #include "process/machine.h"
+#include "proto/join/channel.h"
+#include "proto/join/join_file.h"
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
 #include "server/engine/task.h"
@@ -33,9 +37,14 @@ namespace {
 
 constexpr int kNoLockExit = 1;
 constexpr int kDeviceLostExit = 4;
+constexpr int kRefusedExit = 5;
+constexpr int kNoServerExit = 6;  // the join file can't be used
+// Whoever keeps the worker running has to be told in time that its token ends.
+constexpr absl::Duration kWarnOfExpiry = absl::Hours(14 * 24);
 
 struct Flags {
   std::string server;
+  std::string join;
   std::string role = "train";
   std::string name;  // empty: cpu- and the role
   int lanes = 0;
@@ -48,11 +57,17 @@ void Define(CLI::App& app, Flags& flags) {
   flags.lanes = process::UsableCores();
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
                                                  std::string(engine::TorchVersion())));
-  app.add_option("--server", flags.server, "the server's socket for workers, unix:PATH")
-      ->required()
+  // Without a name the group's options are listed among the others.
+  auto* where = app.add_option_group("");
+  where
+      ->add_option("--server", flags.server,
+                   "where it works: a server on this machine, its socket for workers, unix:PATH")
       ->check([](const std::string& server) {
         return absl::StartsWith(server, "unix:") ? "" : "must be unix:PATH, is " + server;
       });
+  where->add_option("--join", flags.join,
+                    "or one elsewhere: a join file of a user of role worker there");
+  where->require_option(1);
   app.add_option("--role", flags.role, "train, or analysis: make what is asked of trained models")
       ->check(CLI::IsMember({"train", "analysis"}))
       ->capture_default_str();
@@ -180,10 +195,27 @@ absl::Status WarmUpAnalyses() {
   return engine::GenerateSamples(*config, *checkpoint, {}, never, [](const auto&) {}).status();
 }
 
-WorkerOptions OptionsOf(const Flags& flags) {
+absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
+  if (flags.join.empty()) return join::ServerAddress{flags.server};
+  const absl::StatusOr<ablate::v1::JoinFile> file = join::ReadJoinFile(flags.join);
+  if (!file.ok()) return file.status();
+  const absl::Time expires = absl::FromUnixSeconds(file->expire_time().seconds());
+  const absl::string_view day = "%Y-%m-%d";
+  const std::string until = absl::FormatTime(day, expires, absl::UTCTimeZone());
+  if (expires - absl::Now() < kWarnOfExpiry) {
+    spdlog::warn("the token of {} is good until {}: it needs a new join file by then", flags.join,
+                 until);
+  }
+  spdlog::info("joining {} as {}", file->address(), file->user());
+  return join::AddressOf(*file, file->user());
+}
+
+WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server) {
   WorkerOptions options;
-  options.server = flags.server;
+  options.server = std::move(server);
   options.attach.hello = HelloOf(flags);
+  // A server elsewhere comes back some day; one on this machine starts workers of its own.
+  if (!flags.join.empty()) options.attach.orphan_timeout = absl::InfiniteDuration();
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
   options.make_trainer = engine::MakeTrainer;
@@ -221,12 +253,19 @@ int LastWords(int code, absl::string_view words) {
     while (process::AwaitSignal(signals) > 0) worker.Drain();
   }).detach();
   const absl::Status end = worker.Run();
-  const int code = end.ok() ? 0 : LastWords(kDeviceLostExit, end.ToString());
+  const bool refused = absl::IsUnauthenticated(end) || absl::IsPermissionDenied(end);
+  const int code =
+      end.ok() ? 0
+      : refused
+          ? LastWords(kRefusedExit, absl::StrCat("the server refuses this worker: ", end.message()))
+          : LastWords(kDeviceLostExit, end.ToString());
   // Not by way of destructors: a thread of a lost device may never come back.
   std::_Exit(code);
 }
 
 int Work(const Flags& flags) {
+  absl::StatusOr<join::ServerAddress> server = ServerOf(flags);
+  if (!server.ok()) return LastWords(kNoServerExit, server.status().message());
   std::optional<DeviceLock> lock;
   if (!flags.lock.empty()) {
     absl::StatusOr<DeviceLock> taken = DeviceLock::Take(flags.lock);
@@ -237,7 +276,7 @@ int Work(const Flags& flags) {
     }
     lock.emplace(*std::move(taken));
   }
-  RunToTheEnd(OptionsOf(flags));
+  RunToTheEnd(OptionsOf(flags, *std::move(server)));
 }
 
 }  // namespace

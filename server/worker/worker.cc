@@ -53,6 +53,7 @@ void Worker::Drain() {
 AttachRequests Worker::Requests() {
   AttachRequests requests;
   requests.drain = [this] { Drain(); };
+  requests.refused = [this](const absl::Status& why) { Lose(why); };
   requests.progress = [this] { return lanes_.Progress(); };
   requests.abandon = [this](const Instructions::RunKey& key) {
     lanes_.Abandon({key.lease, key.run});

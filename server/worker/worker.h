@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "proto/join/channel.h"
 #include "server/worker/analyst.h"
 #include "server/worker/attach_loop.h"
 #include "server/worker/blob_channel.h"
@@ -18,7 +19,7 @@
 namespace ablate::worker {
 
 struct WorkerOptions {
-  std::string server;    // gRPC address, such as unix:PATH
+  join::ServerAddress server;
   AttachOptions attach;  // its Hello also says the role, and how many lanes there are
   // Makes the calling thread a lane of the role.
   std::function<absl::Status()> prepare_lane;
@@ -38,8 +39,10 @@ class Worker {
   ~Worker();
 
   // Prepares the lanes, attaches and works. OK when it was drained, by Drain or by the server: what
-  // could be saved and acknowledged within the timeout is, and analyses are forgotten. An error if
-  // the device is lost: lanes may then hang, and the process should end without the destructor.
+  // could be saved and acknowledged within the timeout is, and analyses are forgotten.
+  // UNAUTHENTICATED or PERMISSION_DENIED if the server does not let it in, any more. Another error
+  // if the device is lost. After an error lanes may hang, or train what nobody wants, and the
+  // process should end without the destructor.
   absl::Status Run();
   // Makes Run return after saving; returns at once.
   void Drain();

@@ -334,8 +334,26 @@ absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {
   });
 }
 
-absl::StatusOr<bool> Store::LeaseExists(absl::string_view lease) {
-  return db_->Read([&](Connection& db) { return FindLease(db, lease).has_value(); });
+absl::StatusOr<std::optional<LeaseRights>> Store::FindLeaseRights(absl::string_view lease) {
+  return db_->Read([&](Connection& db) -> std::optional<LeaseRights> {
+    Statement holder(db, "SELECT id, worker FROM leases WHERE name = ?1", lease);
+    if (!holder.Row()) return std::nullopt;
+    LeaseRights rights;
+    rights.worker = holder.Text(1);
+    Statement run(db,
+                  "SELECT datasets.sha256, resume_states.blob, parameters FROM runs "
+                  "LEFT JOIN datasets ON datasets.id = runs.dataset "
+                  "LEFT JOIN resume_states ON resume_states.run = runs.id WHERE runs.lease = ?1",
+                  holder.Int(0));
+    while (run.Row()) {
+      for (const int column : {0, 1}) {
+        if (std::string blob = run.Text(column); !blob.empty())
+          rights.reads.insert(std::move(blob));
+      }
+      rights.parameters += run.As<uint64_t>(2);
+    }
+    return rights;
+  });
 }
 
 }  // namespace ablate::storage

@@ -1,9 +1,14 @@
 // A server that is shared, with the real programs: a box, and colleagues' laptops elsewhere.
+#include <fcntl.h>
+#include <sys/wait.h>
+
 #include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "process/file.h"
+#include "process/spawn.h"
 #include "tests/e2e/personal_server.h"
 #include "tests/test_folder.h"
 
@@ -14,6 +19,29 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+// A worker's process that reaches the box by a join file, ended by its id.
+class RemoteWorker {
+ public:
+  RemoteWorker(const std::string& join, const std::string& log_file) {
+    const process::FileDescriptor log(
+        open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    const int error = process::SpawnDetached(std::string(ABLATE_BIN) + "/ablate-worker",
+                                             {"--join", join, "--lanes", "1"},
+                                             process::OwnEnvironment(), log.get(), &pid_);
+    EXPECT_EQ(error, 0);
+  }
+  ~RemoteWorker() {
+    PersonalServer::Kill(pid_);
+    waitpid(pid_, nullptr, 0);
+  }
+  RemoteWorker(const RemoteWorker&) = delete;
+  RemoteWorker& operator=(const RemoteWorker&) = delete;
+  int pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
 
 class SharingTest : public ::testing::Test {
  protected:
@@ -76,6 +104,61 @@ TEST_F(SharingTest, AColleagueSubmitsFromElsewhere) {
   EXPECT_EQ(On("ada", {"rm", "hers", "--yes"}).exit_code, 0);
   EXPECT_THAT(box_.Ablate({"admin", "audit"}).out,
               AllOf(HasSubstr("Experiments.DeleteExperiment"), HasSubstr("PERMISSION_DENIED")));
+}
+
+// Numbers of all points of an experiment, by cell, key and step.
+std::string Points(const PersonalServer& server, const std::string& experiment) {
+  const Output points = server.Ablate({"metrics", experiment, "--csv"});
+  EXPECT_EQ(points.exit_code, 0) << points.err;
+  return points.out;
+}
+
+TEST_F(SharingTest, AWorkerElsewhereTrainsThroughEverythingThatBreaks) {
+  const std::string join = File("gpu2.join");
+  ASSERT_EQ(box_.Ablate({"admin", "user", "add", "gpu2", "--role", "worker", "-o", join}).exit_code,
+            0);
+  // As its owner would who reaches the box through a tunnel.
+  nlohmann::json file = nlohmann::json::parse(ReadFile(join));
+  file["address"] = address_;
+  WriteFile(join, file.dump());
+  const std::vector<std::string> submit = {"submit",         "-",     "--json",           "--set",
+                                           "model.width=64", "--set", "training.batch=16"};
+  const std::string yaml = SmallNames("spread", 2000, "seeds: {count: 8}\n");
+  RemoteWorker first(join, File("first.log"));
+  const auto attached = [&](const std::string& log) {
+    return Eventually([&] { return ReadFile(File(log)).find("attached") != std::string::npos; });
+  };
+  ASSERT_TRUE(attached("first.log"));
+  const std::string experiment = box_.Json(submit, yaml)["experiment"]["name"];
+  const auto running = [&](const std::string& worker) {
+    const nlohmann::json listed = box_.Json({"workers", "--json"});
+    for (const auto& row : listed["workers"]) {
+      if (row["name"] == worker) return row.value("runs", nlohmann::json::array()).size() > 0;
+    }
+    return false;
+  };
+  ASSERT_TRUE(Eventually([&] { return running("workers/cpu-train@gpu2"); }))
+      << box_.Ablate({"workers", "--json"}).out << ReadFile(File("first.log"))
+      << box_.Ablate({"ls"}).out;
+  PersonalServer::Kill(first.pid());
+  RemoteWorker second(join, File("second.log"));
+  ASSERT_TRUE(attached("second.log"));
+  const std::string port = address_.substr(address_.find(':') + 1);
+  PersonalServer::Kill(box_.ServerPid());
+  box_.Up({"--listen", "127.0.0.1:" + port});
+  ASSERT_EQ(box_.Ablate({"wait", experiment}).exit_code, 0);
+  EXPECT_TRUE(PersonalServer::Lives(second.pid())) << ReadFile(File("second.log"));
+  std::string history;
+  for (int seed = 0; seed < 8; ++seed) {
+    history += box_.Ablate({"logs", experiment + "/s" + std::to_string(seed)}).out;
+  }
+  EXPECT_THAT(history, HasSubstr("cpu-train@gpu2"));
+
+  PersonalServer alone("alone");
+  alone.Up();
+  alone.Json(submit, yaml);
+  ASSERT_EQ(alone.Ablate({"wait", "spread"}).exit_code, 0);
+  EXPECT_EQ(Points(box_, "spread"), Points(alone, "spread")) << "the same, bit for bit";
 }
 
 TEST_F(SharingTest, ATokenThatIsRevokedEndsAtOnceAndStaysSo) {

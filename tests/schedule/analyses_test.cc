@@ -195,11 +195,12 @@ TEST_F(AnalysesTest, RefusesMoreThanTheLimit) {
 
 TEST_F(AnalysesTest, LetsARunningOneReadItsOwnBlobsOnly) {
   const auto asked = Ask();
-  EXPECT_TRUE(absl::IsNotFound(analyses().MayRead(asked->id, "x"))) << "nobody runs it yet";
+  EXPECT_TRUE(absl::IsNotFound(analyses().MayRead(asked->id, "", "x"))) << "nobody runs it yet";
   const Peer analyst = AttachAnalyst();
-  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(asked->id, "x")));
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(asked->id, "", "x")));
+  EXPECT_TRUE(absl::IsNotFound(analyses().MayRead(asked->id, "gpu2", "x"))) << "another's worker";
   SendResult(analyst, asked->id);
-  EXPECT_TRUE(absl::IsNotFound(analyses().MayRead(asked->id, "x")));
+  EXPECT_TRUE(absl::IsNotFound(analyses().MayRead(asked->id, "", "x")));
 }
 
 TEST_F(AnalysesTest, RefusesAnAnswerOfAWorkerThatTrains) {
@@ -543,29 +544,30 @@ TEST_F(ComputationsTest, DoNotCountAmongSamples) {
 TEST_F(ComputationsTest, MayWriteOnlyWhileAWorkerHasThem) {
   const auto made = Compute();
   const auto samples = Ask();
-  EXPECT_FALSE(analyses().MayWrite(made->id));
+  EXPECT_FALSE(analyses().MayWrite(made->id, ""));
   const Peer analyst = AttachAnalyst();
-  EXPECT_FALSE(analyses().MayWrite(samples->id)) << "which leave nothing";
+  EXPECT_FALSE(analyses().MayWrite(samples->id, "")) << "which leave nothing";
   SendResult(analyst, samples->id);
-  EXPECT_TRUE(analyses().MayWrite(made->id));
+  EXPECT_TRUE(analyses().MayWrite(made->id, ""));
+  EXPECT_FALSE(analyses().MayWrite(made->id, "gpu2"));
   const auto waiting = Compute(.2);
-  EXPECT_FALSE(analyses().MayWrite(waiting->id));
+  EXPECT_FALSE(analyses().MayWrite(waiting->id, ""));
   clock_.Advance(absl::Seconds(1));
   Yield(analyst, made->id);
-  EXPECT_FALSE(analyses().MayWrite(made->id));
-  EXPECT_TRUE(analyses().MayWrite(waiting->id));
+  EXPECT_FALSE(analyses().MayWrite(made->id, ""));
+  EXPECT_TRUE(analyses().MayWrite(waiting->id, ""));
   SendResult(analyst, waiting->id);
   SendResult(analyst, made->id);
-  EXPECT_FALSE(analyses().MayWrite(made->id));
+  EXPECT_FALSE(analyses().MayWrite(made->id, ""));
 }
 
 TEST_F(ComputationsTest, MayReadTheStateThatTheyGoOnFrom) {
   const Peer analyst = AttachAnalyst();
   const auto made = Compute();
-  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "s-" + made->id)));
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "", "s-" + made->id)));
   Yield(analyst, made->id);
-  EXPECT_TRUE(analyses().MayRead(made->id, "s-" + made->id).ok());
-  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "another")));
+  EXPECT_TRUE(analyses().MayRead(made->id, "", "s-" + made->id).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "", "another")));
 }
 
 TEST_F(ComputationsTest, OneThatYieldsMayBeCancelled) {
@@ -591,8 +593,8 @@ TEST_F(ComputationsTest, IgnoresWhatASessionSavesOfOnesThatItDoesNotHave) {
   ASSERT_THAT(Given(other), ElementsAre(waiting->id));
   Yield(other, made->id);
   EXPECT_THAT(made->progress, IsEmpty());
-  EXPECT_TRUE(analyses().MayWrite(made->id)) << "it is where it was";
-  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "s-" + made->id)));
+  EXPECT_TRUE(analyses().MayWrite(made->id, "")) << "it is where it was";
+  EXPECT_TRUE(absl::IsPermissionDenied(analyses().MayRead(made->id, "", "s-" + made->id)));
   EXPECT_THAT(Given(other), SizeIs(1));
 }
 

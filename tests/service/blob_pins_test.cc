@@ -15,7 +15,7 @@ class CountedPin : public storage::Blobs::Pin {
   }
   ~CountedPin() override { --*alive_; }
   const std::string& sha256() const override { return sha256_; }
-  uint64_t size() const override { return 0; }
+  uint64_t size() const override { return 3; }
 
  private:
   const std::string sha256_;
@@ -49,6 +49,25 @@ TEST(BlobPinsTest, KeepsLeasesApart) {
   pins.DropLease("two");
   EXPECT_EQ(alive, 1);
   EXPECT_EQ(pins.Leases(), std::vector<std::string>{"one"});
+}
+
+TEST(BlobPinsTest, BoundsWhatALeaseHasThatNoDurableEventNames) {
+  int alive = 0;
+  BlobPins pins;
+  EXPECT_TRUE(pins.Begin("lease", 6, 10).ok());
+  const absl::Status more = pins.Begin("lease", 5, 10);
+  EXPECT_TRUE(absl::IsResourceExhausted(more));
+  EXPECT_EQ(more.message(),
+            "lease lease has written 6 bytes that no durable event names; allowed: at most 10");
+  EXPECT_TRUE(pins.Begin("other", 5, 10).ok()) << "another lease's";
+  pins.Hold("lease", std::make_shared<CountedPin>("a", &alive));  // of three bytes
+  pins.End("lease", 6);
+  EXPECT_FALSE(pins.Begin("lease", 8, 10).ok());
+  pins.Named("lease", 1, "a");
+  pins.Acknowledged("lease", 1);
+  EXPECT_TRUE(pins.Begin("lease", 10, 10).ok());
+  pins.End("lease", 10);
+  pins.End("nobody", 1);
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST_F(WorkerChannelTest, RefusesBlobsWithoutALease) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonOf(status), "LEASE_NOT_FOUND");
   status = worker->ReadBlob(run.lease, sha256, &bytes);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << "not its grant's";
   EXPECT_FALSE(HasBlob(sha256));
 }
 

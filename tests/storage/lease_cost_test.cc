@@ -88,7 +88,7 @@ TEST_F(LeaseCostTest, DoesNotGrowWithSettledLeases) {
   Settle(2000);
   EXPECT_LT(StepsOfARun(), steps_among_few * 1.1);
   EXPECT_GT(steps_among_few, 100);
-  EXPECT_TRUE(Value(store_->LeaseExists("lease of r2000")));
+  EXPECT_TRUE(Value(store_->FindLeaseRights("lease of r2000")).has_value());
 }
 
 }  // namespace

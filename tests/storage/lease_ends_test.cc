@@ -94,7 +94,7 @@ TEST_P(LeaseEndsTest, ChargesADeathToTheRunsThatWereStepping) {
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
   EXPECT_EQ(Value(store().RunEvents("a")).back().message, "killed by SIGSEGV");
   EXPECT_EQ(History("b").back(), "released");
-  EXPECT_FALSE(Value(store().LeaseExists("l")));
+  EXPECT_FALSE(Value(store().FindLeaseRights("l")).has_value());
   EXPECT_TRUE(Value(store().CheckLease("l", "i1", 1)).drop);
 
   Lease all(&store(), "l2", {"a", "b"});
@@ -143,11 +143,11 @@ TEST_P(LeaseEndsTest, ForgetsFinishedLeasesAfterADay) {
   Lease live(&store(), "l2", {"b"});
   Advance(Micros{23} * 3600 * 1000000);
   ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_TRUE(Value(store().LeaseExists("l1")));
+  EXPECT_TRUE(Value(store().FindLeaseRights("l1")).has_value());
   Advance(Micros{2} * 3600 * 1000000);
   ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_FALSE(Value(store().LeaseExists("l1")));
-  EXPECT_TRUE(Value(store().LeaseExists("l2")));
+  EXPECT_FALSE(Value(store().FindLeaseRights("l1")).has_value());
+  EXPECT_TRUE(Value(store().FindLeaseRights("l2")).has_value());
 }
 
 TEST_P(LeaseEndsTest, MeasuresStepTimes) {

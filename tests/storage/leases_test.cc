@@ -41,7 +41,7 @@ TEST_P(LeasesTest, GrantsQueuedRunsOnly) {
   EXPECT_EQ(leases[0].acked, 0u);
   EXPECT_EQ(leases[0].holder.incarnation, "i1");
   EXPECT_THAT(leases[0].runs, ElementsAre("a", "b"));
-  EXPECT_TRUE(Value(store().LeaseExists("l1")));
+  EXPECT_TRUE(Value(store().FindLeaseRights("l1")).has_value());
 }
 
 TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
@@ -49,7 +49,7 @@ TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
   Lease first(&store(), "l1", {"a"});
   Lease second(&store(), "l2", {"a"});
   EXPECT_THAT(second.granted(), IsEmpty());
-  EXPECT_FALSE(Value(store().LeaseExists("l2")));
+  EXPECT_FALSE(Value(store().FindLeaseRights("l2")).has_value());
 }
 
 TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
@@ -72,7 +72,7 @@ TEST_P(LeasesTest, MakesSeveralLeasesOrNone) {
   EXPECT_THAT(granted[1], IsEmpty());  // the run was taken
   ASSERT_THAT(granted[2], SizeIs(1));
   EXPECT_EQ(granted[2][0].run, "b");
-  EXPECT_FALSE(Value(store().LeaseExists("l2")));
+  EXPECT_FALSE(Value(store().FindLeaseRights("l2")).has_value());
 }
 
 TEST_P(LeasesTest, FollowsARunToItsEnd) {

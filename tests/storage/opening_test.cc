@@ -171,9 +171,9 @@ TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
   EXPECT_EQ(leases[0].acked, 3u);
   EXPECT_EQ(Value(store->CheckLease("new", "i", 1)).acked, 8u);
   ASSERT_TRUE(store->Maintain().ok());
-  EXPECT_FALSE(Value(store->LeaseExists("old")));
-  EXPECT_TRUE(Value(store->LeaseExists("new")));
-  EXPECT_TRUE(Value(store->LeaseExists("live")));
+  EXPECT_FALSE(Value(store->FindLeaseRights("old")).has_value());
+  EXPECT_TRUE(Value(store->FindLeaseRights("new")).has_value());
+  EXPECT_TRUE(Value(store->FindLeaseRights("live")).has_value());
 }
 
 // They have no growth, so that nothing is kept of them when they end.

@@ -15,7 +15,7 @@ namespace ablate::worker {
 class AnalystTest : public WorkerTest {
  protected:
   AnalystTest() {
-    analysis_options_.server = server_->address();
+    analysis_options_.server = {server_->address()};
     analysis_options_.attach = options.attach;
     analysis_options_.attach.hello.set_worker("cpu-analysis");
     analysis_options_.attach.hello.set_role(v1::ANALYSIS);

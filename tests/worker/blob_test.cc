@@ -48,7 +48,7 @@ TEST_F(BlobTest, GivesUpOnAServerThatNeverStopsFailing) {
   BlobRetries retries;
   retries.first_wait = retries.longest_wait = absl::Milliseconds(1);
   retries.max_server_errors = 3;
-  const auto channel = BlobChannel::Make(server_->address(), retries);
+  const auto channel = BlobChannel::Make({server_->address()}, retries);
   for (const int code : {grpc::INTERNAL, grpc::UNKNOWN}) {
     server_->Change([&](ServerState& state) {
       state.write_errors = {code, code, grpc::UNAVAILABLE, code, code, code, code};

@@ -215,7 +215,9 @@ TEST_F(ProgramTest, UsesOneThreadALane) {
 TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
   const std::string program = getenv("ABLATE_WORKER") != nullptr ? getenv("ABLATE_WORKER") : "";
   for (const auto& [flags, part] : std::vector<std::pair<std::string, std::string>>{
-           {"", "--server is required"},
+           {"", "Exactly 1 option from [--server,--join] is required"},
+           {"--server unix:x --join y", "Exactly 1 option from [--server,--join] is required"},
+           {"--join /there/is/none", "cannot read /there/is/none"},
            {"--server example.org:1", "must be unix:PATH, is example.org:1"},
            {"--server unix:x --lanes 0", "--lanes"},
            {"--server unix:x --flush-every -1", "--flush-every"},

@@ -53,7 +53,7 @@ std::string Sha256Of(const std::string& bytes) {
 WorkerTest::WorkerTest() : folder_(testing::TempDir() + "/ablate-worker-XXXXXX") {
   if (mkdtemp(folder_.data()) == nullptr) ADD_FAILURE() << "cannot make " << folder_;
   server_ = std::make_unique<FakeServer>(folder_ + "/s");
-  options.server = server_->address();
+  options.server = {server_->address()};
   options.attach.hello.set_worker("cpu-train");
   options.attach.hello.set_incarnation("first");
   options.attach.hello.set_lanes(1);

@@ -1,0 +1,44 @@
+#include "proto/join/channel.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace ablate::join {
+namespace {
+
+// The host of "HOST:PORT", without brackets.
+std::string HostOf(const std::string& address) {
+  absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
+}
+
+}  // namespace
+
+ServerAddress AddressOf(const v1::JoinFile& file, const std::string& login) {
+  return {file.address(), login, file.server_name(), file.certificate_authority(), file.token()};
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& server,
+                                           grpc::ChannelArguments arguments) {
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (server.authority.empty()) {
+    return grpc::CreateCustomChannel(server.address, grpc::InsecureChannelCredentials(), arguments);
+  }
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = server.authority;
+  if (server.server_name != HostOf(server.address)) {
+    arguments.SetSslTargetNameOverride(server.server_name);
+  }
+  return grpc::CreateCustomChannel(server.address, grpc::SslCredentials(options), arguments);
+}
+
+void Authorize(const ServerAddress& server, grpc::ClientContext* context) {
+  if (server.authority.empty() || server.token.empty()) return;
+  context->AddMetadata("authorization", absl::StrCat("Bearer ", server.token));
+}
+
+}  // namespace ablate::join

@@ -1,0 +1,108 @@
+// A server that is shared: on a public port of loopback, with an authority of its own and users.
+#ifndef ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
+#define ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/service/raw_call.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+
+inline const storage::Actor kRoot = {"ada", ""};
+
+class SharingTest : public ServiceTest {
+ protected:
+  SharingTest() {
+    Context context;
+    v1::InitializeSharingRequest request;
+    request.set_address("localhost:7443");
+    const grpc::Status made = admin_->InitializeSharing(&context, request, &root_);
+    EXPECT_TRUE(made.ok()) << made.error_message();
+    public_address_ = "127.0.0.1:0";
+    Restart();
+    public_channel_ = Channel(root_.certificate_authority());
+  }
+
+  std::shared_ptr<grpc::Channel> Channel(const std::string& authority) {
+    return Channel(TlsCredentials(authority));
+  }
+  // Every call with the token.
+  std::shared_ptr<grpc::Channel> ChannelAs(const std::string& secret) {
+    return Channel(grpc::CompositeChannelCredentials(TlsCredentials(root_.certificate_authority()),
+                                                     grpc::AccessTokenCredentials(secret)));
+  }
+  static std::shared_ptr<grpc::ChannelCredentials> TlsCredentials(const std::string& authority) {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = authority;
+    return grpc::SslCredentials(options);
+  }
+  std::shared_ptr<grpc::Channel> Channel(
+      const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("localhost");
+    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", public_port()), credentials,
+                                     arguments);
+  }
+
+  // The secret of a new user's token.
+  storage::IssuedToken Join(const std::string& user, storage::Role role,
+                            absl::Duration lifetime = absl::Hours(1)) {
+    storage::AccessStore& store = sharing().store();
+    if (!store.GetUser(user).ok()) {
+      EXPECT_TRUE(store.CreateUser(user, role, {}, kRoot, absl::Now()).ok());
+    }
+    auto issued = store.IssueToken(user, "", lifetime, kRoot, absl::Now());
+    EXPECT_TRUE(issued.ok()) << issued.status();
+    return *std::move(issued);
+  }
+  std::string SecretOf(const std::string& user, storage::Role role) {
+    return Join(user, role).secret;
+  }
+
+  static std::pair<std::string, std::string> Bearer(const std::string& secret) {
+    return {"authorization", "Bearer " + secret};
+  }
+  grpc::Status Call(const std::string& path, const std::string& secret) {
+    return RawCall(public_channel_, path, {""}, {Bearer(secret)}).status;
+  }
+  // Calls a method of a stub with a token.
+  template <typename Stub, typename Request, typename Response>
+  grpc::Status CallAs(const std::string& secret,
+                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                      const Request& request, Response* response) {
+    Stub stub(public_channel_);
+    Context context;
+    context.AddMetadata("authorization", "Bearer " + secret);
+    return (stub.*method)(&context, request, response);
+  }
+  std::string CreateAs(const std::string& secret, const std::string& name) {
+    v1::CreateExperimentRequest request;
+    *request.mutable_spec() = SmallSpec(1, name);
+    request.set_request_id(absl::StrCat("00000000-0000-4000-8000-", name));
+    v1::CreateExperimentResponse response;
+    const grpc::Status made =
+        CallAs(secret, &v1::Experiments::Stub::CreateExperiment, request, &response);
+    EXPECT_TRUE(made.ok()) << made.error_message();
+    return response.experiment().name();
+  }
+  grpc::Status CancelAs(const std::string& secret, const std::string& name) {
+    v1::CancelExperimentRequest request;
+    request.set_name(name);
+    v1::Experiment experiment;
+    return CallAs(secret, &v1::Experiments::Stub::CancelExperiment, request, &experiment);
+  }
+
+  v1::JoinFile root_;
+  std::shared_ptr<grpc::Channel> public_channel_;
+};
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
