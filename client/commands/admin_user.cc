@@ -213,7 +213,8 @@ Action DefineAdminUserAdd(Command* command) {
   command->Argument(&options->user, "NAME", "lower-case letters, digits and . _ -");
   command->Option(
       &options->role, "--role", "ROLE",
-      "reader (sees), member (creates, changes its own) or admin (changes all) [member]");
+      "reader (sees), member (creates, changes its own), admin (changes all) or worker (trains) "
+      "[member]");
   DefineTokenOptions(command, options.get());
   command->Footer(
       "The join file is all that the user needs: `ablate login --join FILE`.\n\n"
