@@ -1,6 +1,4 @@
 // A server that is shared: TLS clients with tokens of every role on its public port.
-#include <google/protobuf/descriptor.h>
-
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "server/rpc/authenticator.h"
 #include "tests/service/raw_call.h"
-#include "tests/service/service_fixture.h"
+#include "tests/service/sharing_fixture.h"
 
 namespace ablate::service {
 namespace {
@@ -25,104 +23,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const storage::Actor kRoot = {"ada", ""};
-
-// All methods of ours, by the descriptors that this program has.
-std::vector<const google::protobuf::MethodDescriptor*> Methods() {
-  std::vector<const google::protobuf::MethodDescriptor*> methods;
-  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
-  for (const std::string folder : {"ablate/v1", "ablate/worker/v1"}) {
-    for (const auto& entry :
-         std::filesystem::directory_iterator(absl::StrCat(ABLATE_SOURCE, "/proto/", folder))) {
-      const auto* file =
-          pool->FindFileByName(absl::StrCat(folder, "/", entry.path().filename().string()));
-      EXPECT_NE(file, nullptr) << entry.path();
-      for (int i = 0; file != nullptr && i < file->service_count(); ++i) {
-        for (int j = 0; j < file->service(i)->method_count(); ++j) {
-          methods.push_back(file->service(i)->method(j));
-        }
-      }
-    }
-  }
-  return methods;
-}
-
-std::string PathOf(const google::protobuf::MethodDescriptor& method) {
-  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
-}
-
-class SharingTest : public ServiceTest {
- protected:
-  SharingTest() {
-    Context context;
-    v1::InitializeSharingRequest request;
-    request.set_address("localhost:7443");
-    const grpc::Status made = admin_->InitializeSharing(&context, request, &root_);
-    EXPECT_TRUE(made.ok()) << made.error_message();
-    public_address_ = "127.0.0.1:0";
-    Restart();
-    public_channel_ = Channel(root_.certificate_authority());
-  }
-
-  std::shared_ptr<grpc::Channel> Channel(const std::string& authority) {
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = authority;
-    grpc::ChannelArguments arguments;
-    arguments.SetSslTargetNameOverride("localhost");
-    return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", public_port()),
-                                     grpc::SslCredentials(options), arguments);
-  }
-
-  // The secret of a new user's token.
-  storage::IssuedToken Join(const std::string& user, Role role,
-                            absl::Duration lifetime = absl::Hours(1)) {
-    storage::AccessStore& store = sharing().store();
-    if (!store.GetUser(user).ok()) {
-      EXPECT_TRUE(store.CreateUser(user, role, {}, kRoot, absl::Now()).ok());
-    }
-    auto issued = store.IssueToken(user, "", lifetime, kRoot, absl::Now());
-    EXPECT_TRUE(issued.ok()) << issued.status();
-    return *std::move(issued);
-  }
-  std::string SecretOf(const std::string& user, Role role) { return Join(user, role).secret; }
-
-  static std::pair<std::string, std::string> Bearer(const std::string& secret) {
-    return {"authorization", "Bearer " + secret};
-  }
-  grpc::Status Call(const std::string& path, const std::string& secret) {
-    return RawCall(public_channel_, path, {""}, {Bearer(secret)}).status;
-  }
-  // Calls a method of a stub with a token.
-  template <typename Stub, typename Request, typename Response>
-  grpc::Status CallAs(const std::string& secret,
-                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                      const Request& request, Response* response) {
-    Stub stub(public_channel_);
-    Context context;
-    context.AddMetadata("authorization", "Bearer " + secret);
-    return (stub.*method)(&context, request, response);
-  }
-  std::string CreateAs(const std::string& secret, const std::string& name) {
-    v1::CreateExperimentRequest request;
-    *request.mutable_spec() = SmallSpec(1, name);
-    request.set_request_id(absl::StrCat("00000000-0000-4000-8000-", name));
-    v1::CreateExperimentResponse response;
-    const grpc::Status made =
-        CallAs(secret, &v1::Experiments::Stub::CreateExperiment, request, &response);
-    EXPECT_TRUE(made.ok()) << made.error_message();
-    return response.experiment().name();
-  }
-  grpc::Status CancelAs(const std::string& secret, const std::string& name) {
-    v1::CancelExperimentRequest request;
-    request.set_name(name);
-    v1::Experiment experiment;
-    return CallAs(secret, &v1::Experiments::Stub::CancelExperiment, request, &experiment);
-  }
-
-  v1::JoinFile root_;
-  std::shared_ptr<grpc::Channel> public_channel_;
-};
 
 TEST(AccessRulesTest, AreSaidByEveryMethod) {
   for (const auto* method : Methods()) {
