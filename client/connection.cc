@@ -208,7 +208,8 @@ class Connection::Caller {
 };
 
 Connection::Connection(ServerAddress server, Sleep sleep)
-    : caller_(std::make_unique<Caller>(std::move(server), std::move(sleep))) {}
+    : is_elsewhere_(!server.login.empty()),
+      caller_(std::make_unique<Caller>(std::move(server), std::move(sleep))) {}
 
 Connection::~Connection() = default;
 

@@ -53,6 +53,9 @@ class Connection {
   Connection(ServerAddress server, Sleep sleep);
   ~Connection();
 
+  // Whether a login leads there: others may have it, too.
+  bool is_elsewhere() const { return is_elsewhere_; }
+
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       const v1::CreateExperimentRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const v1::GetExperimentRequest& request);
@@ -121,6 +124,7 @@ class Connection {
 
  private:
   class Caller;  // gRPC's headers are heavy: only connection.cc has them
+  const bool is_elsewhere_;
   std::unique_ptr<Caller> caller_;
 };
 

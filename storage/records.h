@@ -15,6 +15,20 @@ namespace ablate::storage {
 // Microseconds since the Unix epoch; 0 where it has not happened.
 using Micros = int64_t;
 
+// Who looks at experiments, runs, analyses and data sets. Each is `private_to` somebody or, if that
+// is empty, everybody's.
+struct Viewer {
+  std::string user;
+  bool sees_all = false;  // also what is private to others
+};
+
+// For what the server does by itself.
+inline const Viewer kServer{"", true};
+
+inline bool Sees(const Viewer& viewer, const std::string& private_to) {
+  return viewer.sees_all || private_to.empty() || private_to == viewer.user;
+}
+
 enum class RunState { kQueued, kLeased, kDone, kDiverged, kFailed, kCancelled };
 
 // What training a run took.
@@ -74,7 +88,8 @@ struct NewCell {
 struct NewExperiment {
   std::string name;
   std::string owner;
-  std::string request_id;
+  std::string private_to;      // its runs, too; of those the fingerprints must be nobody else's
+  std::string request_id;      // the owner's
   std::string request_hash;    // of everything that must be equal for request_id to be a repetition
   std::string spec;            // serialized ExperimentSpec
   int priority = 1;            // 0 interactive, 1 normal, 2 background
@@ -102,6 +117,7 @@ struct ExperimentRecord {
   std::string id;  // name plus four base-32 characters
   std::string name;
   std::string owner;
+  std::string private_to;
   std::string spec;
   ExperimentState state = ExperimentState::kActive;
   RunCounts counts;  // over cells
@@ -129,6 +145,7 @@ struct CellRecord {
 
 struct RunRecord {
   std::string id;
+  std::string private_to;
   std::string trajectory;
   uint32_t seed = 0;
   uint32_t step = 0;  // updates made and stored
@@ -167,7 +184,7 @@ struct ArtifactRecord {
 };
 
 struct DatasetRecord {
-  std::string id;  // stem of the name plus six of the hash
+  std::string id;  // stem of the name plus six digits
   std::string display_name;
   std::string sha256;
   uint64_t bytes = 0;
@@ -175,6 +192,7 @@ struct DatasetRecord {
   uint32_t characters = 0;
   Micros create_time = 0;
   std::string owner = {};  // who uploaded it; empty: from before there were owners
+  std::string private_to = {};
 };
 
 // What somebody has counted of a data set's text; the store never looks into it. Empty before.
@@ -211,6 +229,7 @@ struct NewAnalysis {
   std::string asked_by = {};
   std::string asked_as = {};
   std::string owner = {};
+  std::string private_to = {};
 };
 
 struct AnalysisRecord {
@@ -227,6 +246,7 @@ struct AnalysisRecord {
   Micros device_time = 0;  // that it took
   Micros create_time = 0, start_time = 0, end_time = 0;
   std::string owner;  // who asked first; empty: from before there were owners
+  std::string private_to;
 };
 
 // An analysis of one run that is done, by what an experiment calls it.

@@ -136,15 +136,20 @@ class Store final : public LeaseStore {
   // ALREADY_EXISTS if request_id was used for something else; NOT_FOUND if a dataset_blob is not a
   // data set's.
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment);
-  // What CreateExperiment would answer to a request_id that was used; nothing if it was not.
-  absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(absl::string_view id,
+  // What CreateExperiment would answer to a request_id that its owner used; nothing if it was not.
+  absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(absl::string_view owner,
+                                                               absl::string_view id,
                                                                absl::string_view hash);
   absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id);
   // Ids that begin with `prefix`, at most `limit`.
-  absl::StatusOr<std::vector<std::string>> FindExperiments(absl::string_view prefix,
+  absl::StatusOr<std::vector<std::string>> FindExperiments(const Viewer& viewer,
+                                                           absl::string_view prefix,
                                                            uint32_t limit);
-  // Newest first, after the one with id `after` (empty: from the newest).
-  absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(absl::string_view after,
+  // Newest first, after the one with id `after` (empty: from the newest): this owner's, or all if
+  // that is empty. NOT_FOUND if there is no such one that the viewer sees.
+  absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(const Viewer& viewer,
+                                                                absl::string_view owner,
+                                                                absl::string_view after,
                                                                 uint32_t limit);
   // Withdraws a live experiment's cells. Runs that no other live experiment has become CANCELLED
   // and leave their leases; those that were leased are returned. Repeating it changes nothing.
@@ -166,7 +171,11 @@ class Store final : public LeaseStore {
   // --- Runs
   absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs);
   absl::StatusOr<RunRecord> GetRun(absl::string_view id);
-  absl::StatusOr<std::vector<std::string>> FindRuns(absl::string_view prefix, uint32_t limit);
+  absl::StatusOr<std::vector<std::string>> FindRuns(const Viewer& viewer, absl::string_view prefix,
+                                                    uint32_t limit);
+  // Those of the runs that the viewer sees.
+  absl::StatusOr<std::vector<std::string>> VisibleRuns(const Viewer& viewer,
+                                                       const std::vector<std::string>& runs);
   absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run);
   absl::StatusOr<std::vector<ArtifactRecord>> ListArtifacts(absl::string_view run);
 
@@ -218,14 +227,18 @@ class Store final : public LeaseStore {
   // Whose label it would be already, as CreateAnalysis says it: the first that is taken, or empty.
   absl::Status CheckLabels(const NewAnalysis& analysis);
   absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);
-  absl::StatusOr<std::vector<std::string>> FindAnalyses(absl::string_view prefix, uint32_t limit);
+  absl::StatusOr<std::vector<std::string>> FindAnalyses(const Viewer& viewer,
+                                                        absl::string_view prefix, uint32_t limit);
   // Newest first, after the one with id `after` (empty: from the newest): all; those with a subject
   // that is this run; or with one that is a run of this experiment, and those that its spec asks
-  // for.
-  absl::StatusOr<std::vector<AnalysisRecord>> ListAnalyses(absl::string_view after, uint32_t limit);
-  absl::StatusOr<std::vector<AnalysisRecord>> RunAnalyses(absl::string_view run,
+  // for. NOT_FOUND if there is no such one that the viewer sees.
+  absl::StatusOr<std::vector<AnalysisRecord>> ListAnalyses(const Viewer& viewer,
+                                                           absl::string_view after, uint32_t limit);
+  absl::StatusOr<std::vector<AnalysisRecord>> RunAnalyses(const Viewer& viewer,
+                                                          absl::string_view run,
                                                           absl::string_view after, uint32_t limit);
-  absl::StatusOr<std::vector<AnalysisRecord>> ExperimentAnalyses(absl::string_view experiment,
+  absl::StatusOr<std::vector<AnalysisRecord>> ExperimentAnalyses(const Viewer& viewer,
+                                                                 absl::string_view experiment,
                                                                  absl::string_view after,
                                                                  uint32_t limit);
   // Those of one run that are DONE, of the experiment's runs and of the signatures that it has
@@ -254,17 +267,21 @@ class Store final : public LeaseStore {
   absl::StatusOr<AnalysisRecord> CancelAnalysis(absl::string_view id);
 
   // --- Data sets
-  // The record as stored; an equal hash returns the data set that is there. ALREADY_EXISTS if the
-  // id is another data set's; FAILED_PRECONDITION if the blob is not published.
+  // The record as stored; an equal hash, private to the same, returns the data set that is there.
+  // ALREADY_EXISTS if the id is another data set's; FAILED_PRECONDITION if the blob is not
+  // published.
   absl::StatusOr<DatasetRecord> AddDataset(const DatasetRecord& dataset);
-  // Whether an experiment, a data set or an analysis is this user's.
+  // Whether an experiment, a data set or an analysis is this user's, or private to them.
   absl::StatusOr<bool> OwnsAnything(absl::string_view user);
-  // By id, or by a display name that only one data set has. NOT_FOUND; FAILED_PRECONDITION if
+  // By id, or by a display name that only one data set of the viewer's has or, if none of those
+  // does, one of others: no private one of theirs, whoever looks. NOT_FOUND; FAILED_PRECONDITION if
   // several.
-  absl::StatusOr<DatasetRecord> FindDataset(absl::string_view id_or_name);
-  // The one with these bytes. NOT_FOUND.
-  absl::StatusOr<DatasetRecord> FindDatasetOf(absl::string_view sha256);
-  absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(absl::string_view after, uint32_t limit);
+  absl::StatusOr<DatasetRecord> FindDataset(const Viewer& viewer, absl::string_view id_or_name);
+  // Those with these bytes that the viewer sees, private ones first.
+  absl::StatusOr<std::vector<DatasetRecord>> FindDatasetsOf(const Viewer& viewer,
+                                                            absl::string_view sha256);
+  absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(const Viewer& viewer,
+                                                          absl::string_view after, uint32_t limit);
   // What KeepCounts was given for the data set. NOT_FOUND.
   absl::StatusOr<DatasetCounts> Counts(absl::string_view id);
   absl::Status KeepCounts(absl::string_view id, const DatasetCounts& counts);

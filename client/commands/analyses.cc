@@ -15,6 +15,7 @@
 #include "client/names.h"
 #include "client/output/analysis_text.h"
 #include "client/output/format.h"
+#include "client/output/owners.h"
 #include "client/output/table.h"
 
 namespace ablate::client {
@@ -61,18 +62,26 @@ std::string SubjectsText(const v1::Analysis& analysis, const Parent& parent) {
   return absl::StrCat(subjects[0], " +", subjects.size() - 1);
 }
 
-Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, absl::Time now) {
+Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, bool owners,
+                absl::Time now) {
   bool any_failure = false;
   for (const v1::Analysis& analysis : list.analyses()) any_failure |= !analysis.failure().empty();
   std::vector<Column> columns = {{"analysis"}, {"kind"},           {"subjects"},
                                  {"state"},    {"progress", true}, {"created"}};
+  if (owners) columns.push_back({"owner"});
   if (any_failure) columns.push_back({"failure"});
   Table table(std::move(columns));
   for (const v1::Analysis& analysis : list.analyses()) {
-    table.Add(
-        {Id(analysis.name()), AnalysisKindName(analysis.analysis()), SubjectsText(analysis, parent),
-         v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis),
-         Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), now), analysis.failure()});
+    std::vector<std::string> row = {
+        Id(analysis.name()),
+        AnalysisKindName(analysis.analysis()),
+        SubjectsText(analysis, parent),
+        v1::AnalysisState::Value_Name(analysis.state()),
+        ProgressText(analysis),
+        Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), now)};
+    if (owners) row.push_back(OwnerText(analysis));
+    row.push_back(analysis.failure());
+    table.Add(std::move(row));
   }
   return table;
 }
@@ -92,7 +101,8 @@ absl::StatusOr<int> Analyses(const Options& options, const Context& context,
     context.console.Info("no analyses yet: `ablate analyze KIND EXP/CELL` makes one");
     return kSuccess;
   }
-  PrintTable(context, MakeTable(*list, *parent, context.now()));
+  PrintTable(context,
+             MakeTable(*list, *parent, ShowsOwners(*connection, list->analyses()), context.now()));
   if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
   return kSuccess;
 }

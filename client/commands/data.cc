@@ -3,11 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
+#include "client/output/owners.h"
 #include "client/output/table.h"
 #include "client/submit/dataset_files.h"
 #include "text/decimal.h"
@@ -17,6 +20,7 @@ namespace {
 
 struct Options {
   std::string name;
+  bool is_private = false;
   bool json = false;
 };
 
@@ -26,22 +30,28 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
               v1::ListDatasetsRequest());
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
-  Table table({{"data set"},
-               {"file"},
-               {"size", true},
-               {"documents", true},
-               {"characters", true},
-               {"created"}});
+  const bool owners = ShowsOwners(*connection, list->datasets());
+  std::vector<Column> columns = {{"data set"},         {"file"},
+                                 {"size", true},       {"documents", true},
+                                 {"characters", true}, {"created"}};
+  if (owners) columns.insert(columns.begin() + 2, {"owner"});
+  Table table(std::move(columns));
   for (const v1::Dataset& dataset : list->datasets()) {
-    table.Add({Id(dataset.name()), dataset.display_name(), Bytes(dataset.bytes()),
-               text::Grouped(dataset.documents()), text::Grouped(dataset.characters()),
-               Ago(absl::FromUnixSeconds(dataset.create_time().seconds()), context.now())});
+    std::vector<std::string> row = {
+        Id(dataset.name()),
+        dataset.display_name(),
+        Bytes(dataset.bytes()),
+        text::Grouped(dataset.documents()),
+        text::Grouped(dataset.characters()),
+        Ago(absl::FromUnixSeconds(dataset.create_time().seconds()), context.now())};
+    if (owners) row.insert(row.begin() + 2, OwnerText(dataset));
+    table.Add(std::move(row));
   }
   return PrintTable(context, table);
 }
 
 absl::StatusOr<int> Add(const Options& options, const Context& context, Connection* connection) {
-  const absl::StatusOr<Upload> upload = UploadFile(connection, options.name);
+  const absl::StatusOr<Upload> upload = UploadFile(connection, options.name, options.is_private);
   if (!upload.ok()) return upload.status();
   const v1::Dataset& dataset = upload->dataset;
   if (options.json) return PrintJson(context, dataset);
@@ -49,6 +59,9 @@ absl::StatusOr<int> Add(const Options& options, const Context& context, Connecti
   context.console.Info(absl::StrCat(
       upload->sent ? "uploaded " : "the server has it already: ", Bytes(dataset.bytes()), ", ",
       Count(dataset.documents(), "document"), ", ", Count(dataset.characters(), "character")));
+  if (options.is_private && !dataset.private_()) {
+    context.console.Note("everybody sees these bytes already, in a data set that is not private");
+  }
   return kSuccess;
 }
 
@@ -76,6 +89,8 @@ Action DefineDataLs(Command* command) {
 Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<Options>();
   command->Argument(&options->name, "FILE", "text in UTF-8");
+  command->Flag(&options->is_private, "--private",
+                "seen by you and admins alone, for experiments of yours that are private");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate data add examples/data/names.txt");
   return WithServer(options, Add);
@@ -84,7 +99,7 @@ Action DefineDataAdd(Command* command) {
 Action DefineDataRm(Command* command) {
   auto options = std::make_shared<Options>();
   command->Argument(&options->name, "NAME",
-                    "data set: datasets/ID, an ID, or a file's name that only one has");
+                    "data set: datasets/ID, an ID, or a file's name that only one of yours has");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate data rm names-1a2b3c");
   return WithServer(options, Rm);

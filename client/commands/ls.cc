@@ -2,11 +2,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
+#include "client/output/owners.h"
 #include "client/output/table.h"
 
 namespace ablate::client {
@@ -14,24 +19,45 @@ namespace {
 
 struct Options {
   std::optional<uint32_t> limit = 100;
+  std::string owner;
+  bool mine = false;
   bool json = false;
 };
 
+// Whose are asked for; empty: everybody's.
+absl::StatusOr<std::string> OwnerOf(const Options& options, Connection* connection) {
+  if (!options.mine) return options.owner;
+  const auto who = connection->WhoAmI({});
+  if (!who.ok()) return who.status();
+  return who->user();
+}
+
 absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
+  const absl::StatusOr<std::string> owner = OwnerOf(options, connection);
+  if (!owner.ok()) return owner.status();
+  v1::ListExperimentsRequest request;
+  request.set_owner(*owner);
   const absl::StatusOr<v1::ListExperimentsResponse> list = ListFirst(
       connection, &Connection::ListExperiments, &v1::ListExperimentsResponse::mutable_experiments,
-      v1::ListExperimentsRequest(), *options.limit);
+      std::move(request), *options.limit);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   if (list->experiments().empty()) {
-    context.console.Info("no experiments yet: `ablate submit FILE` creates one");
+    context.console.Info(owner->empty() ? "no experiments yet: `ablate submit FILE` creates one"
+                                        : absl::StrCat(Id(*owner), " has no experiments"));
     return kSuccess;
   }
-  Table table({{"experiment"}, {"state"}, {"runs"}, {"created"}, {"question"}});
+  const bool owners = ShowsOwners(*connection, list->experiments());
+  std::vector<Column> columns = {{"experiment"}, {"state"}, {"runs"}, {"created"}, {"question"}};
+  if (owners) columns.insert(columns.begin() + 1, {"owner"});
+  Table table(std::move(columns));
   for (const v1::Experiment& experiment : list->experiments()) {
-    table.Add({Id(experiment.name()), StateText(experiment), CountsText(experiment.counts()),
-               Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
-               experiment.spec().question()});
+    std::vector<std::string> row = {
+        Id(experiment.name()), StateText(experiment), CountsText(experiment.counts()),
+        Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
+        experiment.spec().question()};
+    if (owners) row.insert(row.begin() + 1, OwnerText(experiment));
+    table.Add(std::move(row));
   }
   PrintTable(context, table);
   if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
@@ -42,6 +68,8 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
 
 Action DefineLs(Command* command) {
   auto options = std::make_shared<Options>();
+  command->Option(&options->owner, "--owner", "NAME", "only this user's [everybody's]");
+  command->Flag(&options->mine, "--mine", "only your own");
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate ls --json | jq -r '.experiments[].name'");

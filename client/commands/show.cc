@@ -8,6 +8,7 @@
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
+#include "client/output/owners.h"
 #include "client/output/terminal_text.h"
 
 namespace ablate::client {
@@ -48,11 +49,12 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
 }
 
 void Print(const Context& context, const v1::Experiment& experiment,
-           const v1::ListRunsResponse& runs) {
+           const v1::ListRunsResponse& runs, bool owner) {
   std::ostream& out = *context.console.out;
   out << Id(experiment.name()) << "   " << StateText(experiment) << "   "
       << CountsText(experiment.counts()) << "   created "
-      << Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()) << "\n";
+      << Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now())
+      << (owner ? absl::StrCat("   by ", Printable(OwnerText(experiment))) : "") << "\n";
   if (!experiment.spec().question().empty()) {
     out << Printable(experiment.spec().question()) << "\n";
   }
@@ -76,7 +78,7 @@ absl::StatusOr<int> Show(const Options& options, const Context& context, Connect
   if (options.json) return PrintJson(context, *experiment);
   const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
   if (!runs.ok()) return runs.status();
-  Print(context, *experiment, *runs);
+  Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_());
   return kSuccess;
 }
 

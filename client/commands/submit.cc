@@ -80,7 +80,7 @@ int Submit(const SubmitOptions& options, const Context& context) {
   if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
   const auto connection = Connect(context);
   if (!connection.ok()) return Fail(context, connection.status());
-  const absl::Status uploaded = UploadDatasets(connection->get(), context, &*submission);
+  const absl::Status uploaded = UploadDatasets(connection->get(), context, options, &*submission);
   if (!uploaded.ok()) return Fail(context, uploaded);
   if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
 
@@ -104,11 +104,15 @@ Action DefineSubmit(Command* command) {
                    "change a field of base, such as training.steps=100; null clears; repeatable");
   command->Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
   command->Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
+  command->Flag(&options->is_private, "--private",
+                "seen by you and admins alone, also the data sets that are uploaded; its runs are "
+                "shared with nobody");
   command->Flag(
       &options->dry_run, "--dry-run",
       "create nothing: print the grid, what trains it, what is reused, an estimate and all "
       "problems; data sets are uploaded, for the server checks against them");
-  command->Flag(&options->wait, "--wait", "wait until every run and analysis has ended, with wait's exit code");
+  command->Flag(&options->wait, "--wait",
+                "wait until every run and analysis has ended, with wait's exit code");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "Paths of data sets are relative to the file, also those of --set; files that the server "

@@ -40,7 +40,8 @@ absl::StatusOr<int> Workers(const Options& options, const Context& context,
                                   : absl::StrCat("STALLED: ", worker.stalled());
     table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()), state, worker.device(),
                text::Grouped(worker.lanes()),
-               text::Grouped(static_cast<uint64_t>(worker.runs_size())), since, worker.build()});
+               text::Grouped(static_cast<uint64_t>(worker.runs_size()) + worker.hidden_runs()),
+               since, worker.build()});
   }
   return PrintTable(context, table);
 }

@@ -241,7 +241,7 @@ std::string Headline(const v1::CreateExperimentResponse& response) {
                                : absl::StrCat(", at most ", text::Grouped(response.analyses()),
                                               response.analyses() == 1 ? " analysis" : " analyses");
   return absl::StrCat(name, "   ", product, excluded, " = ", RunsText(response), analyses, "   ",
-                      EstimateText(response.estimate()));
+                      EstimateText(response.estimate()), experiment.private_() ? "   private" : "");
 }
 
 std::string TrainersText(const v1::CreateExperimentResponse& response) {

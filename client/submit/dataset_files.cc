@@ -25,7 +25,6 @@ using google::protobuf::Value;
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr uintmax_t kMaxBytes = uintmax_t{1} << 30;
 constexpr size_t kMaxNameBytes = 100;
-constexpr size_t kHashInId = 6;
 // So that an ID, which is a label on an axis of data sets, has at most 40.
 constexpr size_t kMaxStemBytes = 33;
 
@@ -73,18 +72,6 @@ absl::StatusOr<std::string> Hash(std::ifstream* in, const std::string& path) {
     if (chunk->empty()) return hash.Hex();
     hash.Add(*chunk);
   }
-}
-
-// The data set if the server has it under the name that this upload would get.
-absl::StatusOr<v1::Dataset> GetUploaded(Connection* connection, const std::string& display_name,
-                                        const std::string& sha256) {
-  v1::GetDatasetRequest request;
-  const std::string stem = display_name.substr(0, display_name.rfind('.'));
-  request.set_name(DatasetName(absl::StrCat(stem, "-", sha256.substr(0, kHashInId))));
-  request.set_verify(true);
-  absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
-  if (found.ok() && found->sha256() != sha256) return absl::NotFoundError("another data set");
-  return found;
 }
 
 // The last part of a dotted path.
@@ -191,20 +178,27 @@ std::string DisplayName(const std::string& path) {
   return name.empty() ? "data" : name;
 }
 
-absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path) {
+absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
+                                  bool is_private) {
   if (const absl::Status status = CheckFile(path); !status.ok()) return status;
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
   const absl::StatusOr<std::string> sha256 = Hash(&in, path);
   if (!sha256.ok()) return sha256.status();
 
-  v1::UploadDatasetRequest first;
-  first.set_display_name(DisplayName(path));
-  first.set_sha256(*sha256);
-  absl::StatusOr<v1::Dataset> dataset = GetUploaded(connection, first.display_name(), *sha256);
+  v1::GetDatasetRequest known;
+  known.set_sha256(*sha256);
+  known.set_private_(is_private);
+  known.set_verify(true);
+  absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(known);
   if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
 
+  v1::UploadDatasetRequest first;
+  first.set_display_name(DisplayName(path));
+  first.set_sha256(*sha256);
+  // One that is damaged is mended.
+  first.set_private_(dataset.ok() ? dataset->private_() : is_private);
   in.clear();
   in.seekg(0);
   dataset = connection->UploadDataset(first, [&] { return NextChunk(&in, path); });

@@ -19,9 +19,11 @@ struct Upload {
   bool sent = false;  // the server did not have it
 };
 
-// NOT_FOUND with the nearest name beside it, INVALID_ARGUMENT if it is no plain file or too large,
-// PERMISSION_DENIED if it can't be read; else what the server says. Messages name `path`.
-absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path);
+// Uploads it unless the server has its bytes already, where we see them: in a public data set or,
+// if `is_private`, in a private one of ours. NOT_FOUND with the nearest name beside it,
+// INVALID_ARGUMENT if it is no plain file or too large, PERMISSION_DENIED if it can't be read; else
+// what the server says. Messages name `path`.
+absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path, bool is_private);
 
 // The name that the server shows for a file: letters, digits and . _ -, first a letter or digit, at
 // most 100 characters, of which 33 before the last dot: its end, if it has more.

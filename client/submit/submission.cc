@@ -65,11 +65,11 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
 }
 
 absl::Status UploadDatasets(Connection* connection, const Context& context,
-                            Submission* submission) {
+                            const SubmitOptions& options, Submission* submission) {
   return ReplaceDatasetPaths(
       &submission->file, &submission->overrides,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
-        const absl::StatusOr<Upload> upload = UploadFile(connection, path);
+        const absl::StatusOr<Upload> upload = UploadFile(connection, path, options.is_private);
         if (!upload.ok()) return upload.status();
         if (upload->sent) {
           context.console.Note(absl::StrCat("uploaded ", path, " as ", Id(upload->dataset.name()),
@@ -88,6 +88,7 @@ v1::CreateExperimentRequest MakeRequest(const Submission& submission,
     (*request.mutable_overrides())[path] = value;
   }
   request.set_fresh(options.fresh);
+  request.set_private_(options.is_private);
   request.set_validate_only(options.dry_run);
   return request;
 }

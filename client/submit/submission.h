@@ -19,6 +19,7 @@ struct SubmitOptions {
   std::vector<std::string> set;
   std::string seeds;
   bool fresh = false;
+  bool is_private = false;
   bool dry_run = false;
   bool wait = false;
   bool json = false;
@@ -34,9 +35,10 @@ struct Submission {
 // if --seeds or --set makes no sense, whatever the file.
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
 
-// Uploads the data sets that the submission names by a path and says so. Problems with files are
-// added to `file.problems`; other errors are returned.
-absl::Status UploadDatasets(Connection* connection, const Context& context, Submission* submission);
+// Uploads the data sets that the submission names by a path, private ones if it is, and says so.
+// Problems with files are added to `file.problems`; other errors are returned.
+absl::Status UploadDatasets(Connection* connection, const Context& context,
+                            const SubmitOptions& options, Submission* submission);
 
 // With a new request id unless it is a dry run.
 v1::CreateExperimentRequest MakeRequest(const Submission& submission, const SubmitOptions& options);

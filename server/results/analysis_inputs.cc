@@ -142,19 +142,32 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
 
 }  // namespace
 
-absl::Status FindInputs(storage::Store* store, v1::AnalysisInputs* inputs,
-                        spec::Problems* problems) {
-  if (inputs->dataset().empty()) return absl::OkStatus();
-  const auto dataset = rpc::FindDataset(store, inputs->dataset(), "inputs.dataset");
+absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs* inputs,
+                                       spec::Problems* problems) {
+  if (inputs->dataset().empty()) return std::string();
+  const auto dataset = rpc::FindDataset(view, inputs->dataset(), "inputs.dataset");
   if (absl::IsNotFound(dataset.status()) || absl::IsFailedPrecondition(dataset.status())) {
     problems->Add("inputs.dataset", reflect::ShortText(inputs->dataset()),
                   dataset.status().message(), "the ID of a stored data set, or the name of one");
-    return absl::OkStatus();
+    return std::string();
   }
   if (!dataset.ok()) return dataset.status();
   inputs->set_dataset(rpc::DatasetName(dataset->id));
   inputs->set_dataset_sha256(dataset->sha256);
-  return absl::OkStatus();
+  return dataset->private_to;
+}
+
+void CheckPrivacy(const std::string& dataset_private_to, const std::string& private_to,
+                  const v1::AnalysisInputs& inputs, spec::Problems* problems) {
+  if (dataset_private_to.empty() || dataset_private_to == private_to) return;
+  problems->Add("inputs.dataset", inputs.dataset(),
+                ForPrivateUse(inputs.dataset(), dataset_private_to),
+                "a public one, or analyses of private runs");
+}
+
+std::string ForPrivateUse(absl::string_view dataset, absl::string_view private_to) {
+  return absl::StrCat(dataset, " is private: only private experiments of ", private_to,
+                      "'s can use it");
 }
 
 void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
@@ -169,8 +182,9 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
   }
 }
 
-absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& resolution,
-                              spec::Problems* problems) {
+absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
+                              const spec::Resolution& resolution, spec::Problems* problems) {
+  storage::Store* const store = view.store;
   std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(resolution.spec);
   if (store->blobs() == nullptr || entries.empty()) return absl::OkStatus();
   SmallData small(store->blobs());
@@ -178,8 +192,9 @@ absl::Status CheckAskedInputs(storage::Store* store, const spec::Resolution& res
     const auto options = spec::ResolveAsked(&asked);
     if (!options.has_value()) continue;
     spec::Problems found;
-    const absl::Status named = FindInputs(store, &asked.inputs, &found);
-    if (!named.ok()) return named;
+    const auto named = FindInputs(view, &asked.inputs, &found);
+    if (!named.ok()) return named.status();
+    CheckPrivacy(*named, private_to, asked.inputs, &found);
     std::string setting;
     if (found.empty()) {
       for (const engine::OptionProblem& problem :

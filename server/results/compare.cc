@@ -156,16 +156,16 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
   return Compare(store, std::move(experiment), *query, options);
 }
 
-absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
+absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses) {
-  const auto id = rpc::FindExperiment(store, request.experiment(), "experiment");
+  const auto id = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!id.ok()) return id.status();
   const auto query = ReadQuery(request, analyses);
   if (!query.ok()) return query.status();
-  auto experiment = LoadExperiment(store, *id);
+  auto experiment = LoadExperiment(view.store, *id);
   if (!experiment.ok()) return experiment.status();
-  return Compare(store, *std::move(experiment), *query, options);
+  return Compare(view.store, *std::move(experiment), *query, options);
 }
 
 absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {

@@ -12,6 +12,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
 #include "server/results/trained_grid.h"
+#include "server/rpc/names.h"
 
 namespace ablate::results {
 
@@ -28,7 +29,7 @@ struct ComparedGrid {
 
 // Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that
 // is none. Blocks on the store.
-absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, const v1::CompareRequest& request,
+absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
 // The same of an experiment that was found already, whatever the request calls it.

@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
                                                       const TrainedGrid& grid) {
   std::vector<html::DataSet> sets;
   for (const auto& [name, has_documents] : DatasetNames(grid)) {
-    const auto found = rpc::FindDataset(store, name, "dataset");
+    const auto found = rpc::FindDataset({store, storage::kServer}, name, "dataset");
     // A data set may have been deleted, or renamed, since the runs were trained.
     if (absl::IsNotFound(found.status())) continue;
     if (!found.ok()) return found.status();

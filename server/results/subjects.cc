@@ -6,7 +6,6 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "server/engine/analysis.h"
 #include "server/engine/layout.h"
 #include "server/results/document_facts.h"
@@ -19,12 +18,20 @@
 namespace ablate::results {
 namespace {
 
+// One with these bytes: what it is called does not matter here. NOT_FOUND.
+absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const std::string& sha256) {
+  auto found = store->FindDatasetsOf(storage::kServer, sha256);
+  if (!found.ok()) return found.status();
+  if (found->empty()) return absl::NotFoundError("its data set is not stored any more");
+  return std::move(found->front());
+}
+
 // As spec::ShapeOf; of a data set only what is known without reading it, if that
 // is enough.
-absl::StatusOr<engine::TaskShape> ShapeOf(storage::Store* store, const v1::TaskSpec& task) {
-  const spec::NamedDataset named = spec::DatasetOf(task);
-  if (named.name == nullptr) return spec::ShapeOf(task, {});
-  const auto dataset = store->FindDataset(absl::StripPrefix(*named.name, "datasets/"));
+absl::StatusOr<engine::TaskShape> ShapeOf(storage::Store* store, const v1::TaskSpec& task,
+                                          const std::string& dataset_blob) {
+  if (spec::DatasetOf(task).name == nullptr) return spec::ShapeOf(task, {});
+  const auto dataset = DatasetOf(store, dataset_blob);
   if (!dataset.ok()) return dataset.status();
   const auto facts = FactsOf(store, *dataset, task.has_text());
   if (!facts.ok()) return facts.status();
@@ -59,7 +66,7 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(
 // The data set that inputs name. Another one of the same bytes will do.
 absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* store,
                                                                const v1::AnalysisInputs& inputs) {
-  const auto dataset = store->FindDatasetOf(inputs.dataset_sha256());
+  const auto dataset = DatasetOf(store, inputs.dataset_sha256());
   if (absl::IsNotFound(dataset.status())) {
     return absl::NotFoundError(
         absl::StrCat("inputs.dataset: ", inputs.dataset(), " was deleted before it was read"));
@@ -101,7 +108,7 @@ absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::strin
   if (!record.ok()) return record.status();
   const auto spec = SpecOf(*record);
   if (!spec.ok()) return spec.status();
-  const auto shape = ShapeOf(store, spec->spec().task());
+  const auto shape = ShapeOf(store, spec->spec().task(), record->dataset_blob);
   if (!shape.ok()) return shape.status();
   auto config = spec::ToEngineConfig(*spec, *shape);
   if (!config.ok()) return config.status();

@@ -396,7 +396,7 @@ class Loader {
     Documents& documents = known->second;
     if (added) {
       documents.context = context;
-      const auto dataset = rpc::FindDataset(store_, name, "dataset");
+      const auto dataset = rpc::FindDataset({store_, storage::kServer}, name, "dataset");
       if (dataset.ok()) documents.lengths = LengthsOf(store_, *dataset);
     }
     if (documents.lengths.ok()) return documents.lengths->longest;

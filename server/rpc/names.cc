@@ -34,9 +34,9 @@ struct Collection {
   absl::string_view partly;                  // how a name that is not a whole ID is a resource's
   bool (*is_id)(absl::string_view id);
   // At most `limit` IDs that `id` means or begins, in order.
-  Ids (*find)(storage::Store* store, absl::string_view id, uint32_t limit);
+  Ids (*find)(const View& view, absl::string_view id, uint32_t limit);
   // What a wrong `id` may have meant.
-  Ids (*near)(storage::Store* store, absl::string_view id);
+  Ids (*near)(const View& view, absl::string_view id);
 };
 
 // Lower-case letters, digits and `others`.
@@ -50,15 +50,15 @@ bool IsMadeOf(absl::string_view id, absl::string_view others) {
 bool IsRunId(absl::string_view id) { return IsMadeOf(id, "."); }
 
 // By ID or by a display name that only one has.
-Ids FindDatasetIds(storage::Store* store, absl::string_view id, uint32_t) {
-  const absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(id);
+Ids FindDatasetIds(const View& view, absl::string_view id, uint32_t) {
+  const absl::StatusOr<storage::DatasetRecord> dataset = view.store->FindDataset(view.viewer, id);
   if (absl::IsNotFound(dataset.status())) return std::vector<std::string>();
   if (!dataset.ok()) return dataset.status();
   return std::vector<std::string>{dataset->id};
 }
 
-Ids DatasetIdsAndNames(storage::Store* store, absl::string_view) {
-  const auto all = store->ListDatasets("", kNearCandidates);
+Ids DatasetIdsAndNames(const View& view, absl::string_view) {
+  const auto all = view.store->ListDatasets(view.viewer, "", kNearCandidates);
   if (!all.ok()) return all.status();
   std::vector<std::string> names;
   for (const storage::DatasetRecord& one : *all) {
@@ -76,11 +76,11 @@ constexpr Collection kExperiments = {
     "EXPERIMENT_NOT_FOUND",
     "begins so",
     [](absl::string_view id) { return IsMadeOf(id, "-"); },
-    [](storage::Store* store, absl::string_view id, uint32_t limit) {
-      return store->FindExperiments(id, limit);
+    [](const View& view, absl::string_view id, uint32_t limit) {
+      return view.store->FindExperiments(view.viewer, id, limit);
     },
-    [](storage::Store* store, absl::string_view) {
-      return store->FindExperiments("", kNearCandidates);
+    [](const View& view, absl::string_view) {
+      return view.store->FindExperiments(view.viewer, "", kNearCandidates);
     }};
 
 constexpr Collection kRuns = {
@@ -91,11 +91,11 @@ constexpr Collection kRuns = {
     "RUN_NOT_FOUND",
     "begins so",
     IsRunId,
-    [](storage::Store* store, absl::string_view id, uint32_t limit) {
-      return store->FindRuns(id, limit);
+    [](const View& view, absl::string_view id, uint32_t limit) {
+      return view.store->FindRuns(view.viewer, id, limit);
     },
-    [](storage::Store* store, absl::string_view id) {
-      return store->FindRuns(id.substr(0, 4), kNearCandidates);
+    [](const View& view, absl::string_view id) {
+      return view.store->FindRuns(view.viewer, id.substr(0, 4), kNearCandidates);
     }};
 
 constexpr Collection kAnalyses = {
@@ -106,11 +106,11 @@ constexpr Collection kAnalyses = {
     "ANALYSIS_NOT_FOUND",
     "begins so",
     [](absl::string_view id) { return IsMadeOf(id, ""); },
-    [](storage::Store* store, absl::string_view id, uint32_t limit) {
-      return store->FindAnalyses(id, limit);
+    [](const View& view, absl::string_view id, uint32_t limit) {
+      return view.store->FindAnalyses(view.viewer, id, limit);
     },
-    [](storage::Store* store, absl::string_view id) {
-      return store->FindAnalyses(id.substr(0, 4), kNearCandidates);
+    [](const View& view, absl::string_view id) {
+      return view.store->FindAnalyses(view.viewer, id.substr(0, 4), kNearCandidates);
     }};
 
 constexpr Collection kDatasets = {"data set",
@@ -126,9 +126,9 @@ constexpr Collection kDatasets = {"data set",
                                   FindDatasetIds,
                                   DatasetIdsAndNames};
 
-absl::Status NotFound(storage::Store* store, const Collection& collection, absl::string_view id) {
+absl::Status NotFound(const View& view, const Collection& collection, absl::string_view id) {
   std::string message = absl::StrCat("there is no ", collection.singular, " ", Quoted(id));
-  if (const Ids near = collection.near(store, id); near.ok()) {
+  if (const Ids near = collection.near(view, id); near.ok()) {
     const std::string nearest = reflect::Nearest(id, *near);
     if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
   }
@@ -148,13 +148,13 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
                       allowed);
 }
 
-absl::StatusOr<std::string> FindId(storage::Store* store, const Collection& collection,
+absl::StatusOr<std::string> FindId(const View& view, const Collection& collection,
                                    absl::string_view name, absl::string_view field) {
   const auto id = IdIn(collection, name, field, collection.allowed);
   if (!id.ok()) return id.status();
-  Ids found = collection.find(store, *id, kShownCandidates + 1);
+  Ids found = collection.find(view, *id, kShownCandidates + 1);
   if (!found.ok()) return found.status();
-  if (found->empty()) return NotFound(store, collection, *id);
+  if (found->empty()) return NotFound(view, collection, *id);
   if (found->size() == 1 || std::find(found->begin(), found->end(), *id) != found->end()) {
     return found->size() == 1 ? std::move(found->front()) : std::string(*id);
   }
@@ -166,13 +166,13 @@ absl::StatusOr<std::string> FindId(storage::Store* store, const Collection& coll
 
 // Never completes an ID: a call that is sent twice must not reach what is left beside its first
 // target.
-absl::StatusOr<std::string> FindWholeId(storage::Store* store, const Collection& collection,
+absl::StatusOr<std::string> FindWholeId(const View& view, const Collection& collection,
                                         absl::string_view name, absl::string_view field) {
   const auto id = IdIn(collection, name, field, collection.allowed_whole);
   if (!id.ok()) return id.status();
-  const Ids found = collection.find(store, *id, 1);  // in order, so that `id` would be the first
+  const Ids found = collection.find(view, *id, 1);  // in order, so that `id` would be the first
   if (!found.ok()) return found.status();
-  if (found->empty()) return NotFound(store, collection, *id);
+  if (found->empty()) return NotFound(view, collection, *id);
   if (found->front() == *id) return found->front();
   return WithReason(absl::NotFoundError(absl::StrCat(
                         "there is no ", collection.singular, " ", Quoted(*id), ", but ",
@@ -182,19 +182,19 @@ absl::StatusOr<std::string> FindWholeId(storage::Store* store, const Collection&
 
 }  // namespace
 
-absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindExperiment(const View& view, absl::string_view name,
                                            absl::string_view field) {
-  return FindId(store, kExperiments, name, field);
+  return FindId(view, kExperiments, name, field);
 }
 
-absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindRun(const View& view, absl::string_view name,
                                     absl::string_view field) {
-  return FindId(store, kRuns, name, field);
+  return FindId(view, kRuns, name, field);
 }
 
-absl::StatusOr<std::string> FindAnalysis(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindAnalysis(const View& view, absl::string_view name,
                                          absl::string_view field) {
-  return FindId(store, kAnalyses, name, field);
+  return FindId(view, kAnalyses, name, field);
 }
 
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
@@ -222,27 +222,27 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
                     "CELL_NOT_FOUND");
 }
 
-absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindWholeExperiment(const View& view, absl::string_view name,
                                                 absl::string_view field) {
-  return FindWholeId(store, kExperiments, name, field);
+  return FindWholeId(view, kExperiments, name, field);
 }
 
-absl::StatusOr<std::string> FindWholeAnalysis(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindWholeAnalysis(const View& view, absl::string_view name,
                                               absl::string_view field) {
-  return FindWholeId(store, kAnalyses, name, field);
+  return FindWholeId(view, kAnalyses, name, field);
 }
 
-absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindWholeDataset(const View& view, absl::string_view name,
                                              absl::string_view field) {
-  return FindWholeId(store, kDatasets, name, field);
+  return FindWholeId(view, kDatasets, name, field);
 }
 
-absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
+absl::StatusOr<storage::DatasetRecord> FindDataset(const View& view, absl::string_view name,
                                                    absl::string_view field) {
   const auto id = IdIn(kDatasets, name, field, kDatasets.allowed);
   if (!id.ok()) return id.status();
-  absl::StatusOr<storage::DatasetRecord> dataset = store->FindDataset(*id);
-  return absl::IsNotFound(dataset.status()) ? NotFound(store, kDatasets, *id) : std::move(dataset);
+  absl::StatusOr<storage::DatasetRecord> dataset = view.store->FindDataset(view.viewer, *id);
+  return absl::IsNotFound(dataset.status()) ? NotFound(view, kDatasets, *id) : std::move(dataset);
 }
 
 absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,

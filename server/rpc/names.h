@@ -1,5 +1,6 @@
 // Resource names as people give them: `experiments/ID`, a bare ID, or, where nothing is changed,
-// the beginning of one.
+// the beginning of one. Whatever a request names is found here, by who asks: what is private to
+// others is not there, neither to be found nor as the nearest name or a candidate.
 #ifndef ABLATE_SERVER_RPC_NAMES_H_
 #define ABLATE_SERVER_RPC_NAMES_H_
 
@@ -13,28 +14,34 @@
 
 namespace ablate::rpc {
 
+// What one caller sees of the store.
+struct View {
+  storage::Store* store = nullptr;
+  storage::Viewer viewer;
+};
+
 // The id that `name` means, in field `field` of the request. INVALID_ARGUMENT if it can't be such a
 // name; NOT_FOUND, with the nearest one if there is one; INVALID_ARGUMENT with candidates if it
 // begins several.
-absl::StatusOr<std::string> FindExperiment(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindExperiment(const View& view, absl::string_view name,
                                            absl::string_view field);
-absl::StatusOr<std::string> FindRun(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindRun(const View& view, absl::string_view name,
                                     absl::string_view field);
-absl::StatusOr<std::string> FindAnalysis(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindAnalysis(const View& view, absl::string_view name,
                                          absl::string_view field);
 // For calls that change or remove: only the whole ID will do. NOT_FOUND otherwise, which also says
 // what it begins or was near to.
-absl::StatusOr<std::string> FindWholeExperiment(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindWholeExperiment(const View& view, absl::string_view name,
                                                 absl::string_view field);
-absl::StatusOr<std::string> FindWholeDataset(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindWholeDataset(const View& view, absl::string_view name,
                                              absl::string_view field);
-absl::StatusOr<std::string> FindWholeAnalysis(storage::Store* store, absl::string_view name,
+absl::StatusOr<std::string> FindWholeAnalysis(const View& view, absl::string_view name,
                                               absl::string_view field);
-// The run of an experiment's cell; `experiment` is an id.
+// The run of an experiment's cell; `experiment` is an id that FindExperiment gave.
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
                                         absl::string_view cell, absl::string_view field);
-// By id or by a display name that only one data set has.
-absl::StatusOr<storage::DatasetRecord> FindDataset(storage::Store* store, absl::string_view name,
+// By id or by a display name, as storage::Store::FindDataset.
+absl::StatusOr<storage::DatasetRecord> FindDataset(const View& view, absl::string_view name,
                                                    absl::string_view field);
 
 // `runs/{run}/checkpoints/{step}`.
@@ -44,8 +51,8 @@ struct CheckpointName {
 };
 absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name, absl::string_view field);
 
-// `run` is an id; without a step its last checkpoint. NOT_FOUND lists the steps that there are;
-// FAILED_PRECONDITION if the last one is asked for and there is none.
+// `run` is an id that FindRun gave; without a step its last checkpoint. NOT_FOUND lists the steps
+// that there are; FAILED_PRECONDITION if the last one is asked for and there is none.
 absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
                                                        const std::string& run,
                                                        std::optional<uint32_t> step);

@@ -21,6 +21,7 @@
 #include "server/service/convert.h"
 #include "server/service/services.h"
 #include "server/spec/analysis.h"
+#include "server/spec/fingerprint.h"
 
 namespace ablate::service {
 namespace {
@@ -34,6 +35,7 @@ struct Asked {
   std::vector<storage::AnalysisSubject> subjects;
   std::vector<results::AnalyzedModel> models;  // of the subjects
   std::set<std::string> experiments;           // that subjects name
+  std::string private_to;                      // as its runs are, or the experiment that asks
   engine::AnalysisCost cost;
   spec::Problems problems;
 };
@@ -58,17 +60,17 @@ void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
 }
 
 // The run that a subject means.
-absl::StatusOr<std::string> FindRunOf(storage::Store* store, const v1::AnalysisSubject& subject,
+absl::StatusOr<std::string> FindRunOf(const rpc::View& view, const v1::AnalysisSubject& subject,
                                       const std::string& field,
                                       std::set<std::string>* experiments) {
   if (!subject.run().empty()) {
-    return rpc::FindRun(store, subject.run(), absl::StrCat(field, ".run"));
+    return rpc::FindRun(view, subject.run(), absl::StrCat(field, ".run"));
   }
   const auto experiment =
-      rpc::FindExperiment(store, subject.experiment(), absl::StrCat(field, ".experiment"));
+      rpc::FindExperiment(view, subject.experiment(), absl::StrCat(field, ".experiment"));
   if (!experiment.ok()) return experiment.status();
   experiments->insert(*experiment);
-  return rpc::FindCellRun(store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
+  return rpc::FindCellRun(view.store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
 }
 
 // The steps of a run that a subject means: one, or all where none is given and `all` says so.
@@ -105,19 +107,35 @@ void CheckOneRun(const std::string& kind, const std::set<std::string>& runs,
                 "each checkpoint once");
 }
 
+// An analysis is as private as its runs are.
+absl::Status AddPrivacy(storage::Store* store, const std::string& run, Asked* asked) {
+  const auto record = store->GetRun(run);
+  if (!record.ok()) return record.status();
+  if (record->private_to.empty() || record->private_to == asked->private_to) {
+    return absl::OkStatus();
+  }
+  if (!asked->private_to.empty()) {
+    asked->problems.Add("subjects", "", "they are private to two users",
+                        "public runs, and private ones of one user");
+  }
+  asked->private_to = record->private_to;
+  return absl::OkStatus();
+}
+
 // Sets subjects and models; those of a kind that reads checkpoints of one run by ascending step.
-absl::Status FindSubjects(const Backend& backend, const v1::CreateAnalysisRequest& request,
+absl::Status FindSubjects(const rpc::View& view, const v1::CreateAnalysisRequest& request,
                           Asked* asked) {
   const bool one_run = spec::TakesStepsOfOneRun(request.analysis());
   std::set<std::string> runs;
   for (int i = 0; i < request.subjects_size(); ++i) {
     const v1::AnalysisSubject& subject = request.subjects(i);
     const auto run =
-        FindRunOf(backend.store, subject, absl::StrCat("subjects[", i, "]"), &asked->experiments);
+        FindRunOf(view, subject, absl::StrCat("subjects[", i, "]"), &asked->experiments);
     if (!run.ok()) return run.status();
-    const auto steps = FindSteps(backend.store, *run, subject, one_run);
+    if (absl::Status added = AddPrivacy(view.store, *run, asked); !added.ok()) return added;
+    const auto steps = FindSteps(view.store, *run, subject, one_run);
     if (!steps.ok()) return steps.status();
-    const auto model = results::ModelOfRun(backend.store, *run);
+    const auto model = results::ModelOfRun(view.store, *run);
     if (!model.ok()) return model.status();
     runs.insert(*run);
     asked->models.insert(asked->models.end(), steps->size(), *model);
@@ -142,8 +160,11 @@ std::vector<engine::RunConfig> ConfigsOf(const std::vector<results::AnalyzedMode
   return configs;
 }
 
-absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRequest& request) {
+// `private_to` is that of the experiment that asks for it, or empty.
+absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisRequest& request,
+                              const std::string& private_to) {
   Asked asked;
+  asked.private_to = private_to;
   *asked.analysis.mutable_analysis() = request.analysis();
   *asked.analysis.mutable_inputs() = request.inputs();
   asked.analysis.set_seed(request.seed());
@@ -162,20 +183,22 @@ absl::StatusOr<Asked> Resolve(const Backend& backend, const v1::CreateAnalysisRe
   for (int i = 0; i < request.subjects_size(); ++i) {
     CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
   }
-  const absl::Status found =
-      results::FindInputs(backend.store, asked.analysis.mutable_inputs(), &asked.problems);
-  if (!found.ok()) return found;
+  const auto dataset_private_to =
+      results::FindInputs(view, asked.analysis.mutable_inputs(), &asked.problems);
+  if (!dataset_private_to.ok()) return dataset_private_to.status();
   if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
   if (!options.ok()) return options.status();
-  if (absl::Status subjects = FindSubjects(backend, request, &asked); !subjects.ok()) {
+  if (absl::Status subjects = FindSubjects(view, request, &asked); !subjects.ok()) {
     return subjects;
   }
+  results::CheckPrivacy(*dataset_private_to, asked.private_to, asked.analysis.inputs(),
+                        &asked.problems);
   if (!asked.problems.empty()) return asked;
   asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), ConfigsOf(asked.models),
                                    "analysis", &asked.problems);
   if (!asked.problems.empty()) return asked;
-  results::CheckInputs(backend.store, *options, asked.analysis.inputs(), asked.models,
+  results::CheckInputs(view.store, *options, asked.analysis.inputs(), asked.models,
                        &asked.problems);
   return asked;
 }
@@ -185,16 +208,35 @@ std::string LabelOf(const v1::CreateAnalysisRequest& request) {
   return request.label().empty() ? spec::KindName(request.analysis()) : request.label();
 }
 
+// The experiments whose metrics the numbers become. Not public ones where the analysis is private:
+// what others may call theirs there would say that it exists.
+absl::StatusOr<std::vector<std::string>> LabelledExperiments(storage::Store* store,
+                                                             const Asked& asked) {
+  std::vector<std::string> labelled;
+  if (!spec::HasNumbers(asked.analysis.analysis())) return labelled;
+  for (const std::string& experiment : asked.experiments) {
+    const auto record = store->GetExperiment(experiment);
+    if (!record.ok()) return record.status();
+    if (record->private_to == asked.private_to) labelled.push_back(experiment);
+  }
+  return labelled;
+}
+
 // As it is stored.
-storage::NewAnalysis ToRecord(const Asked& asked, const v1::CreateAnalysisRequest& request,
-                              const std::string& asked_by) {
+absl::StatusOr<storage::NewAnalysis> ToRecord(const rpc::View& view, const Asked& asked,
+                                              const v1::CreateAnalysisRequest& request,
+                                              const std::string& asked_by) {
   storage::NewAnalysis analysis;
-  analysis.id = spec::AnalysisFingerprint(asked.analysis);
+  analysis.owner = view.viewer.user;
+  analysis.private_to = asked.private_to;
+  // That of no run has another's fingerprint otherwise.
+  analysis.id = spec::PrivateTo(asked.private_to, spec::AnalysisFingerprint(asked.analysis));
   analysis.signature = spec::AnalysisSignature(asked.analysis);
   analysis.request = asked.analysis.SerializeAsString();
   analysis.subjects = asked.subjects;
-  for (const std::string& experiment : asked.experiments) {
-    if (!spec::HasNumbers(asked.analysis.analysis())) break;
+  const auto labelled = LabelledExperiments(view.store, asked);
+  if (!labelled.ok()) return labelled.status();
+  for (const std::string& experiment : *labelled) {
     analysis.labels.push_back({experiment, LabelOf(request)});
   }
   analysis.asked_by = asked_by;
@@ -202,9 +244,9 @@ storage::NewAnalysis ToRecord(const Asked& asked, const v1::CreateAnalysisReques
   return analysis;
 }
 
-absl::Status Get(const Backend& backend, const v1::GetAnalysisRequest& request,
-                 v1::Analysis* response) {
-  const auto id = rpc::FindAnalysis(backend.store, request.name(), "name");
+absl::Status Get(const Backend& backend, const rpc::View& view,
+                 const v1::GetAnalysisRequest& request, v1::Analysis* response) {
+  const auto id = rpc::FindAnalysis(view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetAnalysis(*id);
   if (!record.ok()) return record.status();
@@ -213,29 +255,30 @@ absl::Status Get(const Backend& backend, const v1::GetAnalysisRequest& request,
 }
 
 // A page of the store's rows for `parent`.
-absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadPage(storage::Store* store,
+absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadPage(const rpc::View& view,
                                                               const std::string& parent,
                                                               const std::string& after,
                                                               uint32_t limit) {
-  if (parent.empty()) return store->ListAnalyses(after, limit);
+  storage::Store* const store = view.store;
+  if (parent.empty()) return store->ListAnalyses(view.viewer, after, limit);
   if (absl::StartsWith(parent, "runs/")) {
-    const auto run = rpc::FindRun(store, parent, "parent");
+    const auto run = rpc::FindRun(view, parent, "parent");
     if (!run.ok()) return run.status();
-    return store->RunAnalyses(*run, after, limit);
+    return store->RunAnalyses(view.viewer, *run, after, limit);
   }
-  const auto experiment = rpc::FindExperiment(store, parent, "parent");
+  const auto experiment = rpc::FindExperiment(view, parent, "parent");
   if (!experiment.ok()) return experiment.status();
-  return store->ExperimentAnalyses(*experiment, after, limit);
+  return store->ExperimentAnalyses(view.viewer, *experiment, after, limit);
 }
 
-absl::Status List(const Backend& backend, const v1::ListAnalysesRequest& request,
-                  v1::ListAnalysesResponse* response) {
+absl::Status List(const Backend& backend, const rpc::View& view,
+                  const v1::ListAnalysesRequest& request, v1::ListAnalysesResponse* response) {
   const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
   const std::string list = absl::StrCat("analyses of ", request.parent());
   const auto after = rpc::PagePosition(list, request.page_token());
   if (!after.ok()) return after.status();
-  auto records = ReadPage(backend.store, request.parent(), *after, *size + 1);
+  auto records = ReadPage(view, request.parent(), *after, *size + 1);
   if (!records.ok()) return records.status();
   bool more = records->size() > *size;
   if (more) records->pop_back();
@@ -257,7 +300,7 @@ absl::Status List(const Backend& backend, const v1::ListAnalysesRequest& request
 absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
                     const v1::CancelAnalysisRequest& request, std::string* resource,
                     v1::Analysis* response) {
-  const auto id = rpc::FindWholeAnalysis(backend.store, request.name(), "name");
+  const auto id = rpc::FindWholeAnalysis(backend.ViewOf(caller), request.name(), "name");
   if (!id.ok()) return id.status();
   *resource = rpc::AnalysisName(*id);
   const auto asked = backend.store->GetAnalysis(*id);
@@ -272,8 +315,11 @@ absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
 }
 
 absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
+                                           const grpc::ServerContextBase& context,
                                            const v1::ReadAnalysisArraysRequest& request) {
-  const auto id = rpc::FindAnalysis(backend.store, request.name(), "name");
+  const auto view = backend.FindView(context);
+  if (!view.ok()) return view.status();
+  const auto id = rpc::FindAnalysis(*view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetAnalysis(*id);
   if (!record.ok()) return record.status();
@@ -288,6 +334,14 @@ absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
   return rpc::BlobReader::Open(backend.store, record->artifact, request.offset());
 }
 
+// Of an experiment that asks for an analysis; empty if none does.
+absl::StatusOr<std::string> PrivacyOf(storage::Store* store, const std::string& experiment) {
+  if (experiment.empty()) return std::string();
+  const auto record = store->GetExperiment(experiment);
+  if (!record.ok()) return record.status();
+  return record->private_to;
+}
+
 class AnalysesService final : public v1::Analyses::CallbackService {
  public:
   explicit AnalysesService(Backend* backend) : backend_(backend) {}
@@ -297,12 +351,14 @@ class AnalysesService final : public v1::Analyses::CallbackService {
                                            v1::CreateAnalysisResponse* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       if (request->validate_only()) {
-        return service::CreateAnalysis(*backend_, *request, "", "", response);
+        const auto view = backend_->FindView(*context);
+        if (!view.ok()) return view.status();
+        return service::CreateAnalysis(*backend_, *request, *view, "", response);
       }
       return MakeChange(*backend_, *context, "Analyses.CreateAnalysis",
                         [&](const storage::Caller& caller, std::string* resource) {
                           const absl::Status made = service::CreateAnalysis(
-                              *backend_, *request, caller.user, "", response);
+                              *backend_, *request, backend_->ViewOf(caller), "", response);
                           *resource = response->analysis().name();
                           return made;
                         });
@@ -312,15 +368,17 @@ class AnalysesService final : public v1::Analyses::CallbackService {
   grpc::ServerUnaryReactor* GetAnalysis(grpc::CallbackServerContext* context,
                                         const v1::GetAnalysisRequest* request,
                                         v1::Analysis* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Get(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return Get(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* ListAnalyses(grpc::CallbackServerContext* context,
                                          const v1::ListAnalysesRequest* request,
                                          v1::ListAnalysesResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return List(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* CancelAnalysis(grpc::CallbackServerContext* context,
@@ -343,7 +401,7 @@ class AnalysesService final : public v1::Analyses::CallbackService {
       grpc::CallbackServerContext* context, const v1::ReadAnalysisArraysRequest* request) override {
     auto* reactor = new rpc::ReadBlobReactor<v1::AnalysisArraysChunk>(
         backend_->Stream(context, &backend_->reads),
-        [this, request] { return OpenArrays(*backend_, *request); });
+        [this, context, request] { return OpenArrays(*backend_, *context, *request); });
     return reactor->Begin();
   }
 
@@ -354,9 +412,11 @@ class AnalysesService final : public v1::Analyses::CallbackService {
 }  // namespace
 
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                            const std::string& owner, const std::string& asked_by,
+                            const rpc::View& view, const std::string& asked_by,
                             v1::CreateAnalysisResponse* response) {
-  auto asked = Resolve(backend, request);
+  const auto private_to = PrivacyOf(view.store, asked_by);
+  if (!private_to.ok()) return private_to.status();
+  auto asked = Resolve(view, request, *private_to);
   if (!asked.ok()) return asked.status();
   const std::vector<spec::Problem> problems = asked->problems.Take();
   if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
@@ -365,8 +425,9 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   response->mutable_cost()->set_forwards(asked->cost.forwards);
   response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
   response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
-  storage::NewAnalysis analysis = ToRecord(*asked, request, asked_by);
-  analysis.owner = owner;
+  const auto made = ToRecord(view, *asked, request, asked_by);
+  if (!made.ok()) return made.status();
+  const storage::NewAnalysis& analysis = *made;
   const std::string& id = analysis.id;
   if (request.validate_only()) {
     const absl::Status labels = backend.store->CheckLabels(analysis);

@@ -216,7 +216,8 @@ absl::Status AnalysisPlanner::Ask(const v1::CreateAnalysisRequest& request,
   const auto asker = backend_->store->GetExperiment(experiment);
   if (absl::IsNotFound(asker.status())) return absl::CancelledError("it is gone");
   if (!asker.ok()) return asker.status();
-  absl::Status made = CreateAnalysis(*backend_, request, asker->owner, experiment, &response);
+  const rpc::View view{backend_->store, {asker->owner}};
+  absl::Status made = CreateAnalysis(*backend_, request, view, experiment, &response);
   if (made.ok() || MayPassByItself(made)) return made;
   const auto record = backend_->store->GetExperiment(experiment);
   const bool wanted = record.ok() && record->state == storage::ExperimentState::kActive;

@@ -8,9 +8,9 @@
 namespace ablate::service {
 namespace {
 
-absl::Status List(const Backend& backend, const v1::ListArtifactsRequest& request,
-                  v1::ListArtifactsResponse* response) {
-  const auto run = rpc::FindRun(backend.store, request.run(), "run");
+absl::Status List(const Backend& backend, const rpc::View& view,
+                  const v1::ListArtifactsRequest& request, v1::ListArtifactsResponse* response) {
+  const auto run = rpc::FindRun(view, request.run(), "run");
   if (!run.ok()) return run.status();
   const auto artifacts = backend.store->ListArtifacts(*run);
   if (!artifacts.ok()) return artifacts.status();
@@ -20,11 +20,13 @@ absl::Status List(const Backend& backend, const v1::ListArtifactsRequest& reques
   return absl::OkStatus();
 }
 
-absl::StatusOr<rpc::BlobReader> Open(const Backend& backend,
+absl::StatusOr<rpc::BlobReader> Open(const Backend& backend, const grpc::ServerContextBase& context,
                                      const v1::ReadArtifactRequest& request) {
+  const auto view = backend.FindView(context);
+  if (!view.ok()) return view.status();
   const auto name = rpc::ParseCheckpointName(request.name(), "name");
   if (!name.ok()) return name.status();
-  const auto run = rpc::FindRun(backend.store, name->run, "name");
+  const auto run = rpc::FindRun(*view, name->run, "name");
   if (!run.ok()) return run.status();
   const auto checkpoint = rpc::FindCheckpoint(backend.store, *run, name->step);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -38,15 +40,16 @@ class ArtifactsService final : public v1::Artifacts::CallbackService {
   grpc::ServerUnaryReactor* ListArtifacts(grpc::CallbackServerContext* context,
                                           const v1::ListArtifactsRequest* request,
                                           v1::ListArtifactsResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return List(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerWriteReactor<v1::ArtifactChunk>* ReadArtifact(
       grpc::CallbackServerContext* context, const v1::ReadArtifactRequest* request) override {
     auto* reactor = new rpc::ReadBlobReactor<v1::ArtifactChunk>(
         backend_->Stream(context, &backend_->reads),
-        [this, request] { return Open(*backend_, *request); });
+        [this, context, request] { return Open(*backend_, *context, *request); });
     return reactor->Begin();
   }
 

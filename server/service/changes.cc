@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 #include "absl/time/clock.h"
 #include "server/rpc/identity.h"
 
@@ -10,6 +12,25 @@ namespace ablate::service {
 absl::StatusOr<storage::Caller> Backend::FindCaller(const grpc::ServerContextBase& context) const {
   return rpc::FindCaller(context, owner, sharing == nullptr ? nullptr : &sharing->store(),
                          absl::Now());
+}
+
+rpc::View Backend::ViewOf(const storage::Caller& caller) const {
+  return {store, {caller.user, caller.role == storage::Role::kAdmin}};
+}
+
+absl::StatusOr<rpc::View> Backend::FindView(const grpc::ServerContextBase& context) const {
+  const auto caller = FindCaller(context);
+  if (!caller.ok()) return caller.status();
+  return ViewOf(*caller);
+}
+
+grpc::ServerUnaryReactor* Backend::Answer(
+    grpc::CallbackServerContext* context,
+    std::function<absl::Status(const rpc::View&)> work) const {
+  return rpc::Answer(pool, context, [this, context, work = std::move(work)] {
+    const auto view = FindView(*context);
+    return view.ok() ? work(*view) : view.status();
+  });
 }
 
 absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& context,

@@ -123,6 +123,7 @@ v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::strin
   if (record.state == storage::ExperimentState::kActive) message.set_stalled(stalled);
   message.set_name(rpc::ExperimentName(record.id));
   message.set_owner(record.owner);
+  message.set_private_(!record.private_to.empty());
   message.mutable_spec()->ParseFromString(record.spec);
   const ExperimentState* state = FindState(kExperimentStates, record.state);
   message.set_state(state == nullptr ? v1::ExperimentState::unspecified : state->proto);
@@ -247,6 +248,7 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   message.set_artifact_bytes(record.artifact_bytes);
   message.set_failure(record.failure);
   message.set_owner(record.owner);
+  message.set_private_(!record.private_to.empty());
   *message.mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.device_time);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
@@ -264,6 +266,7 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
   message.set_characters(record.characters);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   message.set_owner(record.owner);
+  message.set_private_(!record.private_to.empty());
   return message;
 }
 

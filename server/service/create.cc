@@ -76,12 +76,14 @@ struct Submission {
   std::string id;    // request_id
   std::string hash;  // of all the rest
   std::string owner;
+  std::string private_to;
 };
 
 storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&& plan) {
   storage::NewExperiment record;
   record.name = plan.resolution.spec.name();
   record.owner = submission.owner;
+  record.private_to = submission.private_to;
   record.request_id = submission.id;
   record.request_hash = submission.hash;
   record.spec = plan.resolution.spec.SerializeAsString();
@@ -206,9 +208,10 @@ void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
 }
 
 // The answer to validate_only.
-v1::CreateExperimentResponse Preview(const std::string& owner, Plan&& plan) {
+v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) {
   v1::CreateExperimentResponse response;
-  response.mutable_experiment()->set_owner(owner);
+  response.mutable_experiment()->set_owner(submission.owner);
+  response.mutable_experiment()->set_private_(!submission.private_to.empty());
   *response.mutable_experiment()->mutable_spec() = std::move(plan.resolution.spec);
   rpc::Room room(rpc::kPageBytes);
   room.Take(response.ByteSizeLong());
@@ -284,7 +287,7 @@ absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment&
 // another plan now. Nothing if there was none.
 absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
     const Backend& backend, const Submission& submission) {
-  const auto known = backend.store->FindRequest(submission.id, submission.hash);
+  const auto known = backend.store->FindRequest(submission.owner, submission.id, submission.hash);
   if (absl::IsAlreadyExists(known.status()))
     return rpc::WithReason(known.status(), "REQUEST_ID_USED");
   if (!known.ok()) return known.status();
@@ -326,18 +329,18 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateFor(const Backend& backend,
                                                        const grpc::ServerContextBase& context,
                                                        v1::CreateExperimentRequest* request) {
   if (request->validate_only()) {
-    const auto caller = backend.FindCaller(context);
-    if (!caller.ok()) return caller.status();
-    return CreateExperiment(backend, caller->user, request);
+    const auto view = backend.FindView(context);
+    if (!view.ok()) return view.status();
+    return CreateExperiment(backend, *view, request);
   }
   absl::StatusOr<v1::CreateExperimentResponse> response;
-  const absl::Status made = MakeChange(backend, context, "Experiments.CreateExperiment",
-                                       [&](const storage::Caller& caller, std::string* resource) {
-                                         response = CreateExperiment(backend, caller.user, request);
-                                         if (response.ok())
-                                           *resource = response->experiment().name();
-                                         return response.status();
-                                       });
+  const absl::Status made =
+      MakeChange(backend, context, "Experiments.CreateExperiment",
+                 [&](const storage::Caller& caller, std::string* resource) {
+                   response = CreateExperiment(backend, backend.ViewOf(caller), request);
+                   if (response.ok()) *resource = response->experiment().name();
+                   return response.status();
+                 });
   return made.ok() ? std::move(response) : made;
 }
 
@@ -372,11 +375,12 @@ absl::Status TooManyBytes(const rpc::ByteBudget& budget) {
 }  // namespace
 
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
-    const Backend& backend, const std::string& owner, v1::CreateExperimentRequest* request) {
+    const Backend& backend, const rpc::View& view, v1::CreateExperimentRequest* request) {
   Plan plan;
   std::vector<spec::Problem> problems = CheckRequest(*request);
   const bool validate_only = request->validate_only();
-  Submission submission{request->request_id(), validate_only ? "" : RequestHash(request), owner};
+  Submission submission{request->request_id(), "", view.viewer.user, PrivateTo(view, *request)};
+  if (!validate_only) submission.hash = RequestHash(request);
   if (!validate_only && problems.empty()) {
     // Before anything is planned: what was accepted once may be refused by what has changed since.
     auto again = AnswerAgain(backend, submission);
@@ -384,13 +388,13 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     if (again->has_value()) return **std::move(again);
   }
   if (request->has_spec() && request->overrides().size() <= spec::kMaxOverrides) {
-    absl::StatusOr<Plan> made = MakePlan(backend, request);
+    absl::StatusOr<Plan> made = MakePlan(backend, view, request);
     if (!made.ok()) return made.status();
     plan = *std::move(made);
   }
   problems.insert(problems.end(), plan.resolution.problems.begin(), plan.resolution.problems.end());
   plan.resolution.problems = problems;
-  if (validate_only) return Preview(owner, std::move(plan));
+  if (validate_only) return Preview(submission, std::move(plan));
   if (!problems.empty()) return rpc::InvalidFields(problems);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
   return Store(backend, submission, request->fresh(), std::move(plan));

@@ -25,11 +25,12 @@
 #include "server/service/convert.h"
 #include "server/service/services.h"
 #include "storage/blobs.h"
+#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {
 
-constexpr size_t kHashInId = 6;
+constexpr size_t kDigitsInId = 6;
 
 bool IsDisplayName(absl::string_view name) {
   return !name.empty() && name.size() <= rpc::kMaxDisplayNameBytes &&
@@ -51,10 +52,15 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
   return rpc::CheckSha256(request.sha256());
 }
 
-// The name without what follows its last dot, and the beginning of the hash.
-std::string DatasetId(absl::string_view display_name, absl::string_view sha256) {
-  return absl::StrCat(display_name.substr(0, display_name.rfind('.')), "-",
-                      sha256.substr(0, kHashInId));
+// The name without what follows its last dot, and the beginning of the hash. Of a private one a 'p'
+// and digits of the user's own: whether there is one must not show in the ID that others get.
+std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
+                      absl::string_view private_to) {
+  const absl::string_view stem = display_name.substr(0, display_name.rfind('.'));
+  if (private_to.empty()) return absl::StrCat(stem, "-", sha256.substr(0, kDigitsInId));
+  const std::string own = storage::Sha256Hex(
+      absl::StrCat("ablate private data set 1\nof=", sha256, "\nuser=", private_to, "\n"));
+  return absl::StrCat(stem, "-p", own.substr(0, kDigitsInId - 1));
 }
 
 // A text, checked and kept under its hash.
@@ -67,8 +73,10 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
  private:
   absl::StatusOr<bool> Take(const v1::UploadDatasetRequest& request) override;
   absl::Status Complete() override;
-  // False if the server has the bytes already.
+  // False if the server has the bytes already, in a data set that the caller sees. Whoever only
+  // knows a hash has to send what it is of.
   absl::StatusOr<bool> Open(const v1::UploadDatasetRequest& request);
+  absl::StatusOr<rpc::BlobWriter> OpenWriter();
   absl::Status Append(const std::string& data);
   absl::Status Record();
   // What the text has, read in pieces: several large ones may arrive at once.
@@ -80,6 +88,8 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   bool open_ = false;
   std::string display_name_;
   std::string sha256_;
+  rpc::View view_;          // of who calls
+  std::string private_to_;  // to whom the data set is to be private, or empty
   rpc::BlobWriter writer_;
   std::shared_ptr<storage::Blobs::Pin> pin_;  // until a row names the blob
 };
@@ -108,17 +118,28 @@ absl::StatusOr<bool> UploadDatasetReactor::Open(const v1::UploadDatasetRequest& 
   if (const absl::Status checked = CheckHeader(request); !checked.ok()) return checked;
   display_name_ = request.display_name();
   sha256_ = request.sha256();
-  auto writer = rpc::BlobWriter::Open(backend_->store, sha256_);
-  if (writer.ok() && !writer->wanted()) {
-    // A text that is there and damaged is taken again.
-    const absl::StatusOr<bool> whole =
-        rpc::HasWhole(backend_->store, sha256_, [this] { return ended(); });
-    if (!whole.ok()) return whole.status();
-    if (!*whole) writer = rpc::BlobWriter::Replace(backend_->store, sha256_);
-  }
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
+  view_ = *view;
+  if (request.private_()) private_to_ = view_.viewer.user;
+  auto writer = OpenWriter();
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   return writer_.wanted();
+}
+
+absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter() {
+  const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
+  if (!visible.ok()) return visible.status();
+  if (visible->empty()) return rpc::BlobWriter::Replace(view_.store, sha256_);
+  auto writer = rpc::BlobWriter::Open(view_.store, sha256_);
+  if (!writer.ok() || writer->wanted()) return writer;
+  // A text that is there and damaged is taken again.
+  const absl::StatusOr<bool> whole =
+      rpc::HasWhole(view_.store, sha256_, [this] { return ended(); });
+  if (!whole.ok()) return whole.status();
+  if (!*whole) return rpc::BlobWriter::Replace(view_.store, sha256_);
+  return writer;
 }
 
 absl::Status UploadDatasetReactor::Append(const std::string& data) {
@@ -144,16 +165,21 @@ absl::Status UploadDatasetReactor::Complete() {
 }
 
 absl::Status UploadDatasetReactor::Record() {
-  const auto known = backend_->store->FindDatasetOf(sha256_);
-  if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
+  const auto visible = view_.store->FindDatasetsOf(view_.viewer, sha256_);
+  if (!visible.ok()) return visible.status();
+  const auto known = std::find_if(visible->begin(), visible->end(), [this](const auto& one) {
+    return one.private_to == private_to_;
+  });
   storage::DatasetRecord record;
   std::optional<storage::DatasetCounts> counts;
-  if (known.ok()) {
+  if (known != visible->end()) {
     record = *known;
   } else {
     const auto facts = Inspect();
     if (!facts.ok()) return facts.status();
-    record.id = DatasetId(display_name_, sha256_);
+    record.id = DatasetId(display_name_, sha256_, private_to_);
+    record.owner = view_.viewer.user;
+    record.private_to = private_to_;
     record.display_name = display_name_;
     record.sha256 = sha256_;
     record.bytes = pin_->size();
@@ -164,8 +190,7 @@ absl::Status UploadDatasetReactor::Record() {
   // Also if it was known: it could have been deleted in between, and is then added again.
   absl::StatusOr<storage::DatasetRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Datasets.UploadDataset",
-                                       [&](const storage::Caller& caller, std::string* resource) {
-                                         if (!known.ok()) record.owner = caller.user;
+                                       [&](const storage::Caller&, std::string* resource) {
                                          *resource = rpc::DatasetName(record.id);
                                          added = backend_->store->AddDataset(record);
                                          return added.status();
@@ -189,9 +214,26 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
 constexpr uint32_t kDefaultPage = 100;
 constexpr absl::string_view kList = "datasets";
 
-absl::Status Get(Backend& backend, const v1::GetDatasetRequest& request,
+// The one of these bytes: the caller's own, if that is asked for, or the public one.
+absl::StatusOr<storage::DatasetRecord> FindByHash(const rpc::View& view,
+                                                  const v1::GetDatasetRequest& request) {
+  if (!request.name().empty()) {
+    return rpc::InvalidField("sha256", "name is given, too", "either name or sha256");
+  }
+  const absl::Status checked = rpc::CheckSha256(request.sha256());
+  if (!checked.ok()) return checked;
+  const std::string user = request.private_() ? view.viewer.user : "";
+  auto found = view.store->FindDatasetsOf({user}, request.sha256());
+  if (!found.ok()) return found.status();
+  if (!found->empty()) return std::move(found->front());
+  return rpc::WithReason(absl::NotFoundError("there is no data set of this SHA-256"),
+                         "DATASET_NOT_FOUND");
+}
+
+absl::Status Get(Backend& backend, const rpc::View& view, const v1::GetDatasetRequest& request,
                  const std::function<bool()>& cancelled, v1::Dataset* response) {
-  const auto dataset = rpc::FindDataset(backend.store, request.name(), "name");
+  const auto dataset = request.sha256().empty() ? rpc::FindDataset(view, request.name(), "name")
+                                                : FindByHash(view, request);
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
   if (!request.verify()) return absl::OkStatus();
@@ -204,13 +246,13 @@ absl::Status Get(Backend& backend, const v1::GetDatasetRequest& request,
   return whole.status();
 }
 
-absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request,
+absl::Status List(const rpc::View& view, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
   const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
   const auto after = rpc::PagePosition(kList, request.page_token());
   if (!after.ok()) return after.status();
-  auto records = backend.store->ListDatasets(*after, *size + 1);
+  auto records = view.store->ListDatasets(view.viewer, *after, *size + 1);
   if (!records.ok()) return records.status();
   if (records->size() > *size) {
     records->pop_back();
@@ -224,10 +266,11 @@ absl::Status List(const Backend& backend, const v1::ListDatasetsRequest& request
 
 absl::Status Delete(const Backend& backend, const storage::Caller& caller,
                     const v1::DeleteDatasetRequest& request, std::string* resource) {
-  const auto id = rpc::FindWholeDataset(backend.store, request.name(), "name");
+  const rpc::View view = backend.ViewOf(caller);
+  const auto id = rpc::FindWholeDataset(view, request.name(), "name");
   if (!id.ok()) return id.status();
   *resource = rpc::DatasetName(*id);
-  const auto dataset = backend.store->FindDataset(*id);
+  const auto dataset = view.store->FindDataset(view.viewer, *id);
   if (!dataset.ok()) return dataset.status();
   const absl::Status allowed = rpc::CheckMayChange(caller, dataset->owner, *resource);
   if (!allowed.ok()) return allowed;
@@ -247,17 +290,18 @@ class DatasetsService final : public v1::Datasets::CallbackService {
   grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
                                        const v1::GetDatasetRequest* request,
                                        v1::Dataset* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
       return Get(
-          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+          *backend_, view, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 
   grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,
                                          const v1::ListDatasetsRequest* request,
                                          v1::ListDatasetsResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [request, response](const rpc::View& view) {
+      return List(view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,

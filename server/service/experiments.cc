@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "ablate/v1/experiment.grpc.pb.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
@@ -16,11 +18,11 @@ namespace {
 
 constexpr uint32_t kDefaultPage = 100;
 constexpr uint32_t kExperimentsAtOnce = 50;
-constexpr absl::string_view kList = "experiments";
+constexpr char kList[] = "experiments";
 
-absl::Status Get(const Backend& backend, const v1::GetExperimentRequest& request,
-                 v1::Experiment* response) {
-  const auto id = rpc::FindExperiment(backend.store, request.name(), "name");
+absl::Status Get(const Backend& backend, const rpc::View& view,
+                 const v1::GetExperimentRequest& request, v1::Experiment* response) {
+  const auto id = rpc::FindExperiment(view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
@@ -34,18 +36,21 @@ absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens)
   return absl::AbortedError("an experiment was deleted while they were listed: list again");
 }
 
-absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& request,
+absl::Status List(const Backend& backend, const rpc::View& view,
+                  const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
   const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
-  const auto after = rpc::PagePosition(kList, request.page_token());
+  const absl::string_view owner = absl::StripPrefix(request.owner(), "users/");
+  const std::string list = owner.empty() ? kList : absl::StrCat(kList, " of ", owner);
+  const auto after = rpc::PagePosition(list, request.page_token());
   if (!after.ok()) return after.status();
   rpc::Room room(rpc::kPageBytes);
   std::string last = *after;
   const std::string stalled = backend.store->stalled();
   while (true) {
     // A few at a time: each may be as large as a page.
-    const auto records = backend.store->ListExperiments(last, kExperimentsAtOnce);
+    const auto records = view.store->ListExperiments(view.viewer, owner, last, kExperimentsAtOnce);
     // Only the experiment that the token names can be missing.
     if (absl::IsNotFound(records.status())) return Gone(request, *after == last);
     if (!records.ok()) return records.status();
@@ -53,7 +58,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
       const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
       v1::Experiment experiment = ToProto(record, stalled);
       if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
-        response->set_next_page_token(rpc::PageToken(kList, last));
+        response->set_next_page_token(rpc::PageToken(list, last));
         return absl::OkStatus();
       }
       *response->add_experiments() = std::move(experiment);
@@ -66,7 +71,7 @@ absl::Status List(const Backend& backend, const v1::ListExperimentsRequest& requ
 // The experiment of this name, if the caller may change it; `resource` is then its full name.
 absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::Caller& caller,
                                          const std::string& name, std::string* resource) {
-  auto id = rpc::FindWholeExperiment(backend.store, name, "name");
+  auto id = rpc::FindWholeExperiment(backend.ViewOf(caller), name, "name");
   if (!id.ok()) return id.status();
   *resource = rpc::ExperimentName(*id);
   const auto record = backend.store->GetExperiment(*id);
@@ -120,15 +125,17 @@ class ExperimentsService final : public Base {
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
                                           const v1::GetExperimentRequest* request,
                                           v1::Experiment* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Get(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return Get(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
                                             const v1::ListExperimentsRequest* request,
                                             v1::ListExperimentsResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return List(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,

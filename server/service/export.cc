@@ -93,6 +93,7 @@ class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
   absl::Status ReadStartTime();
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::ExportRequest* const request_;
   std::string experiment_;
   std::unique_ptr<report::Encoder> encoder_;  // null until it is open
@@ -112,12 +113,15 @@ ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* cont
                              const v1::ExportRequest* request)
     : PullStream(backend->Stream(context, &backend->reads)),
       backend_(backend),
+      context_(context),
       request_(request),
       series_(backend->store, &damages_) {}
 
 absl::Status ExportReactor::Open() {
   if (const absl::Status keys = results::CheckKeys(request_->keys()); !keys.ok()) return keys;
-  auto experiment = rpc::FindExperiment(backend_->store, request_->experiment(), "experiment");
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
+  auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   experiment_ = *std::move(experiment);
   auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment_,

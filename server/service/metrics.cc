@@ -97,6 +97,7 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
               const std::vector<double>& values, std::deque<v1::Series>* batch);
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::QueryMetricsRequest* const request_;
   bool open_ = false;
   std::vector<Subject> subjects_;
@@ -112,6 +113,7 @@ QueryMetricsReactor::QueryMetricsReactor(Backend* backend, grpc::CallbackServerC
                                          const v1::QueryMetricsRequest* request)
     : PullStream(backend->Stream(context, &backend->reads)),
       backend_(backend),
+      context_(context),
       request_(request),
       series_(backend->store, &damages_, request->first_step(), LastStep(*request)) {}
 
@@ -123,14 +125,15 @@ absl::Status QueryMetricsReactor::Open() {
 }
 
 absl::Status QueryMetricsReactor::CollectSubjects() {
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
   if (!request_->experiment().empty()) {
-    const auto experiment =
-        rpc::FindExperiment(backend_->store, request_->experiment(), "experiment");
+    const auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");
     return experiment.ok() ? CollectCells(*experiment) : experiment.status();
   }
   std::set<std::string> seen;
   for (int i = 0; i < request_->runs_size() && !ended(); ++i) {
-    const auto id = rpc::FindRun(backend_->store, request_->runs(i), absl::StrCat("runs[", i, "]"));
+    const auto id = rpc::FindRun(*view, request_->runs(i), absl::StrCat("runs[", i, "]"));
     if (!id.ok()) return id.status();
     if (!seen.insert(*id).second) continue;
     const auto run = backend_->store->GetRun(*id);
@@ -284,18 +287,19 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
   return all;
 }
 
-absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
+absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(const rpc::View& view,
                                                       const v1::ListMetricsRequest& request) {
+  storage::Store* const store = view.store;
   const std::string& parent = request.parent();
   if (absl::StartsWith(parent, "runs/")) {
     if (!request.cell().empty()) {
       return rpc::InvalidField("cell", "it is given with a run", "a cell of an experiment");
     }
-    const auto run = rpc::FindRun(store, parent, "parent");
+    const auto run = rpc::FindRun(view, parent, "parent");
     if (!run.ok()) return run.status();
     return MetricsOf(store, "", *run);
   }
-  const auto experiment = rpc::FindExperiment(store, parent, "parent");
+  const auto experiment = rpc::FindExperiment(view, parent, "parent");
   if (!experiment.ok()) return experiment.status();
   if (request.cell().empty()) return MetricsOf(store, *experiment, "");
   const auto run = rpc::FindCellRun(store, *experiment, request.cell(), "cell");
@@ -303,9 +307,9 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
   return MetricsOf(store, *experiment, *run);
 }
 
-absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
+absl::Status List(const rpc::View& view, const v1::ListMetricsRequest& request,
                   v1::ListMetricsResponse* response) {
-  auto metrics = MetricsOf(backend.store, request);
+  auto metrics = MetricsOf(view, request);
   if (!metrics.ok()) return metrics.status();
   std::sort(metrics->begin(), metrics->end(),
             [](const v1::MetricInfo& a, const v1::MetricInfo& b) { return a.key() < b.key(); });
@@ -329,12 +333,12 @@ absl::Status List(const Backend& backend, const v1::ListMetricsRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status CompareSettings(const Backend& backend, const v1::CompareRequest& request,
+absl::Status CompareSettings(const rpc::View& view, const v1::CompareRequest& request,
                              const results::Cancelled& cancelled, v1::Comparison* response) {
-  auto compared = results::CompareGrid(backend.store, request, {cancelled},
-                                       results::AnalysisNumbers::kOfComparison);
+  auto compared =
+      results::CompareGrid(view, request, {cancelled}, results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
-  const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);
+  const absl::Status windows = results::AddWindows(view.store, cancelled, &*compared);
   if (!windows.ok()) return windows;
   auto message = results::ToMessage(*compared);
   if (!message.ok()) return message.status();
@@ -349,8 +353,9 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* ListMetrics(grpc::CallbackServerContext* context,
                                         const v1::ListMetricsRequest* request,
                                         v1::ListMetricsResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [request, response](const rpc::View& view) {
+      return List(view, *request, response);
+    });
   }
 
   grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
@@ -361,9 +366,9 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+    return backend_->Answer(context, [context, request, response](const rpc::View& view) {
       return CompareSettings(
-          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+          view, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 

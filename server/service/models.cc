@@ -21,7 +21,7 @@
 namespace ablate::service {
 namespace {
 
-absl::StatusOr<std::string> SubjectOf(storage::Store* store, const v1::GenerateRequest& request) {
+absl::StatusOr<std::string> SubjectOf(const rpc::View& view, const v1::GenerateRequest& request) {
   if (request.run().empty() == request.experiment().empty()) {
     return rpc::InvalidField(
         "run",
@@ -32,11 +32,11 @@ absl::StatusOr<std::string> SubjectOf(storage::Store* store, const v1::GenerateR
     if (!request.cell().empty()) {
       return rpc::InvalidField("cell", "run is given, too", "either run, or experiment and cell");
     }
-    return rpc::FindRun(store, request.run(), "run");
+    return rpc::FindRun(view, request.run(), "run");
   }
-  const auto experiment = rpc::FindExperiment(store, request.experiment(), "experiment");
+  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
-  return rpc::FindCellRun(store, *experiment, request.cell(), "cell");
+  return rpc::FindCellRun(view.store, *experiment, request.cell(), "cell");
 }
 
 engine::SampleOptions OptionsOf(const v1::GenerateRequest& request) {
@@ -95,6 +95,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   const v1::GenerateRequest* const request_;
   rpc::Pace pace_;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
+  rpc::View view_;                         // of who calls
   std::string run_;                        // these are set before the analysis is submitted
   uint32_t step_ = 0;
   uint32_t samples_ = 0;
@@ -109,7 +110,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
 };
 
 // What a request means. INVALID_ARGUMENT, NOT_FOUND.
-absl::StatusOr<results::SamplesQuery> ToQuery(storage::Store* store,
+absl::StatusOr<results::SamplesQuery> ToQuery(const rpc::View& view,
                                               const v1::GenerateRequest& request) {
   results::SamplesQuery query;
   if (request.has_step() && request.step() < -1) {
@@ -123,7 +124,7 @@ absl::StatusOr<results::SamplesQuery> ToQuery(storage::Store* store,
   if (const absl::Status checked = results::CheckSamplesOptions(query.options); !checked.ok()) {
     return checked;
   }
-  auto run = SubjectOf(store, request);
+  auto run = SubjectOf(view, request);
   if (!run.ok()) return run.status();
   query.run = *std::move(run);
   return query;
@@ -138,7 +139,12 @@ GenerateReactor* GenerateReactor::Start(Backend* backend, grpc::CallbackServerCo
   // The constructor is private, so that every reactor owns itself.
   std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, context, request));
   reactor->self_ = reactor;
-  absl::Status accepted = backend->generations.Add(reactor.get());
+  const auto view = backend->FindView(*context);
+  absl::Status accepted = view.status();
+  if (accepted.ok()) {
+    reactor->view_ = *view;
+    accepted = backend->generations.Add(reactor.get());
+  }
   if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Begin(); })) {
     accepted = rpc::TooBusy();
   }
@@ -151,7 +157,7 @@ void GenerateReactor::Begin() {
 }
 
 absl::Status GenerateReactor::Submit() {
-  const auto query = ToQuery(backend_->store, *request_);
+  const auto query = ToQuery(view_, *request_);
   if (!query.ok()) return query.status();
   auto prepared = results::PrepareSamples(backend_->store, *query);
   if (!prepared.ok()) return prepared.status();

@@ -20,6 +20,7 @@
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/spec/experiment_analyses.h"
+#include "server/spec/fingerprint.h"
 #include "text/decimal.h"
 
 namespace ablate::service {
@@ -63,15 +64,32 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   return devices;
 }
 
-absl::StatusOr<spec::DatasetFacts> LookUpDataset(storage::Store* store, absl::string_view name,
-                                                 bool as_text) {
-  const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(store, name, "dataset");
+// For an experiment that is `private_to` somebody, or empty.
+absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
+                                                 const std::string& private_to,
+                                                 absl::string_view name, bool as_text) {
+  const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(view, name, "dataset");
   if (!record.ok()) return record.status();
-  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(store, *record, as_text);
+  if (!record->private_to.empty() && record->private_to != private_to) {
+    return absl::FailedPreconditionError(
+        results::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
+  }
+  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(view.store, *record, as_text);
   if (!facts.ok()) return facts.status();
   return spec::DatasetFacts{record->id,         record->sha256,  facts->documents,
                             facts->characters,  facts->longest,  std::move(facts->lengths),
                             facts->code_points, facts->line_ends};
+}
+
+// Gives runs of a private experiment fingerprints of its owner's: all that is stored is found, and
+// shared, by those.
+void KeepPrivate(const std::string& private_to, spec::Resolution* resolution) {
+  for (spec::ResolvedCell& cell : resolution->cells) {
+    for (std::string* hash : {&cell.fingerprint, &cell.trajectory, &cell.growth,
+                              &cell.by_other.fingerprint, &cell.by_other.growth}) {
+      *hash = spec::PrivateTo(private_to, *hash);
+    }
+  }
 }
 
 // Fills in runs and run_of_cell; returns the cost of each run.
@@ -350,13 +368,19 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   return run;
 }
 
-absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentRequest* request) {
+std::string PrivateTo(const rpc::View& view, const v1::CreateExperimentRequest& request) {
+  return request.private_() ? view.viewer.user : "";
+}
+
+absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
+                              v1::CreateExperimentRequest* request) {
+  const std::string private_to = PrivateTo(view, *request);
   const Devices devices = KnownDevices(backend.scheduler);
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
   surroundings.memory = devices.memory;
-  surroundings.find_dataset = [&backend](absl::string_view name, bool as_text) {
-    return LookUpDataset(backend.store, name, as_text);
+  surroundings.find_dataset = [&](absl::string_view name, bool as_text) {
+    return LookUpDataset(view, private_to, name, as_text);
   };
   Plan plan;
   plan.resolution =
@@ -364,11 +388,13 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentReques
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
   if (!plan.resolution.problems.empty()) return plan;
   spec::Problems problems;
-  const absl::Status inputs = results::CheckAskedInputs(backend.store, plan.resolution, &problems);
+  const absl::Status inputs =
+      results::CheckAskedInputs(view, private_to, plan.resolution, &problems);
   if (!inputs.ok()) return inputs;
   plan.resolution.problems = problems.Take();
   if (!plan.resolution.problems.empty()) return plan;
 
+  KeepPrivate(private_to, &plan.resolution);
   const std::vector<RunCost> costs = CollectRuns(&plan);
   absl::StatusOr<std::vector<storage::KnownRun>> known = backend.store->LookUpRuns(plan.runs);
   if (!known.ok()) return known.status();

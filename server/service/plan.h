@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/rpc/names.h"
 #include "server/service/services.h"
 #include "server/spec/estimate.h"
 #include "server/spec/resolve.h"
@@ -70,9 +71,13 @@ struct Plan {
 // The run that a resolved cell asks for.
 storage::NewRun ToRun(const spec::ResolvedCell& cell);
 
-// Takes the spec out of `request`, which may be large. Changes nothing. Blocks on the store and the
-// scheduler.
-absl::StatusOr<Plan> MakePlan(const Backend& backend, v1::CreateExperimentRequest* request);
+// To whom the experiment would be private; empty: nobody.
+std::string PrivateTo(const rpc::View& view, const v1::CreateExperimentRequest& request);
+
+// Takes the spec out of `request`, which may be large; of whoever has this view. Changes nothing.
+// Blocks on the store and the scheduler.
+absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
+                              v1::CreateExperimentRequest* request);
 
 }  // namespace ablate::service
 

@@ -73,11 +73,11 @@ const Row* FindRow(const Row (&table)[rows], Value value) {
 }
 
 // A comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
-absl::Status RenderTable(storage::Store* store, const v1::RenderTableRequest& request,
+absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
                          const results::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv, latex");
-  const auto compared = results::CompareGrid(store, request.comparison(), {cancelled},
+  const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
                                              results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   std::string data = format->render(compared->comparison);
@@ -123,7 +123,7 @@ absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& re
   return static_cast<uint32_t>(request.step());
 }
 
-absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest& request,
+absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest& request,
                            const results::Cancelled& cancelled,
                            v1::RenderFigureResponse* response) {
   const figure::Kind* kind = figure::FindKind(request.kind());
@@ -139,18 +139,18 @@ absl::Status DrawAndRender(const Backend& backend, const v1::RenderFigureRequest
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf, png");
   const auto step = StepOf(request, *kind);
   if (!step.ok()) return step.status();
-  auto compared = results::CompareGrid(backend.store, ComparisonOf(request, *kind), {cancelled, 0},
+  auto compared = results::CompareGrid(view, ComparisonOf(request, *kind), {cancelled, 0},
                                        results::AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();
   if (kind->reads == figure::Reads::kWindows) {
-    const absl::Status windows = results::AddWindows(backend.store, cancelled, &*compared);
+    const absl::Status windows = results::AddWindows(view.store, cancelled, &*compared);
     if (!windows.ok()) return windows;
   }
   results::FigureOptions options;
   options.key = request.key();
   options.step = *step;
   if (request.has_width()) options.width = request.width();
-  const auto drawing = results::DrawFigure(backend.store, *compared, *kind, options, cancelled);
+  const auto drawing = results::DrawFigure(view.store, *compared, *kind, options, cancelled);
   if (!drawing.ok()) return drawing.status();
   auto data = figure::Render(drawing->figure, format->format);
   if (!data.ok()) return data.status();
@@ -198,6 +198,7 @@ class RenderReportReactor final : public rpc::PullStream<v1::FileChunk> {
   absl::StatusOr<results::StoredExperiment> LoadAgain(const std::string& id) const;
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::RenderReportRequest* const request_;
   html::Page page_;
   // The others are loaded again when it is their turn: a spec may be large, and one is held at a
@@ -210,6 +211,7 @@ RenderReportReactor::RenderReportReactor(Backend* backend, grpc::CallbackServerC
                                          const v1::RenderReportRequest* request)
     : PullStream(backend->Stream(context, &backend->reports)),
       backend_(backend),
+      context_(context),
       request_(request) {}
 
 absl::Status RenderReportReactor::Open() {
@@ -220,10 +222,12 @@ absl::Status RenderReportReactor::Open() {
   if (request_->experiments_size() > rpc::kMaxReportExperiments) {
     return rpc::TooMany("experiments", request_->experiments_size(), rpc::kMaxReportExperiments);
   }
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
   std::set<std::string> seen;
   for (int i = 0; i < request_->experiments_size(); ++i) {
     const std::string field = absl::StrCat("experiments[", i, "]");
-    const auto id = rpc::FindExperiment(backend_->store, request_->experiments(i), field);
+    const auto id = rpc::FindExperiment(*view, request_->experiments(i), field);
     if (!id.ok()) return id.status();
     if (!seen.insert(*id).second) {
       return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is named twice"),
@@ -241,7 +245,9 @@ absl::Status RenderReportReactor::Open() {
 
 absl::StatusOr<results::StoredExperiment> RenderReportReactor::LoadAgain(
     const std::string& id) const {
-  const auto found = rpc::FindExperiment(backend_->store, id, "experiment");
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
+  const auto found = rpc::FindExperiment(*view, id, "experiment");
   if (!found.ok()) return found.status();
   return results::LoadExperiment(backend_->store, *found);
 }
@@ -283,18 +289,18 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+    return backend_->Answer(context, [context, request, response](const rpc::View& view) {
       return service::RenderTable(
-          backend_->store, *request, [context] { return context->IsCancelled(); }, response);
+          view, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 
   grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,
                                          const v1::RenderFigureRequest* request,
                                          v1::RenderFigureResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
       return service::RenderFigure(
-          backend_, *request, [context] { return context->IsCancelled(); }, response);
+          backend_, view, *request, [context] { return context->IsCancelled(); }, response);
     });
   }
 
@@ -314,12 +320,13 @@ class ReportsService final : public v1::Reports::CallbackService {
 
 }  // namespace
 
-absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
+absl::Status RenderFigure(Backend* backend, const rpc::View& view,
+                          const v1::RenderFigureRequest& request,
                           const results::Cancelled& cancelled, v1::RenderFigureResponse* response) {
   rpc::LiveCall call(&backend->reports);
   if (!call.accepted().ok()) return call.accepted();
   const absl::Status rendered = DrawAndRender(
-      *backend, request, [&] { return call.stopped() || cancelled(); }, response);
+      view, request, [&] { return call.stopped() || cancelled(); }, response);
   return call.stopped() ? rpc::ServerEnds() : rendered;
 }
 

@@ -22,8 +22,9 @@ namespace {
 constexpr uint32_t kDefaultPage = 500;
 constexpr size_t kMaxEvents = 1'000;
 
-absl::Status Get(const Backend& backend, const v1::GetRunRequest& request, v1::Run* response) {
-  const auto id = rpc::FindRun(backend.store, request.name(), "name");
+absl::Status Get(const Backend& backend, const rpc::View& view, const v1::GetRunRequest& request,
+                 v1::Run* response) {
+  const auto id = rpc::FindRun(view, request.name(), "name");
   if (!id.ok()) return id.status();
   const auto record = backend.store->GetRun(*id);
   if (!record.ok()) return record.status();
@@ -86,9 +87,9 @@ absl::StatusOr<size_t> AddRows(storage::Store* store, const PrimaryNumber& prima
   return cells.size();
 }
 
-absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
+absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListRunsRequest& request,
                   v1::ListRunsResponse* response) {
-  const auto experiment = rpc::FindExperiment(backend.store, request.experiment(), "experiment");
+  const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
   if (!size.ok()) return size.status();
@@ -113,9 +114,10 @@ absl::Status List(const Backend& backend, const v1::ListRunsRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status ListEvents(const Backend& backend, const v1::ListRunEventsRequest& request,
+absl::Status ListEvents(const Backend& backend, const rpc::View& view,
+                        const v1::ListRunEventsRequest& request,
                         v1::ListRunEventsResponse* response) {
-  const auto id = rpc::FindRun(backend.store, request.run(), "run");
+  const auto id = rpc::FindRun(view, request.run(), "run");
   if (!id.ok()) return id.status();
   const auto events = backend.store->RunEvents(*id);
   if (!events.ok()) return events.status();
@@ -136,22 +138,24 @@ class RunsService final : public v1::Runs::CallbackService {
 
   grpc::ServerUnaryReactor* GetRun(grpc::CallbackServerContext* context,
                                    const v1::GetRunRequest* request, v1::Run* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return Get(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return Get(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
                                      const v1::ListRunsRequest* request,
                                      v1::ListRunsResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return List(*backend_, view, *request, response);
+    });
   }
 
   grpc::ServerUnaryReactor* ListRunEvents(grpc::CallbackServerContext* context,
                                           const v1::ListRunEventsRequest* request,
                                           v1::ListRunEventsResponse* response) override {
-    return rpc::Answer(backend_->pool, context, [this, request, response] {
-      return ListEvents(*backend_, *request, response);
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return ListEvents(*backend_, view, *request, response);
     });
   }
 

@@ -23,6 +23,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
+#include "server/rpc/names.h"
 #include "server/rpc/work_pool.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/analysis_runner.h"
@@ -57,6 +58,12 @@ struct Backend {
   }
   // Who calls. UNAUTHENTICATED where the token has ended since the call was let in.
   absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context) const;
+  // What who calls sees: admins all, others what is not private to others.
+  absl::StatusOr<rpc::View> FindView(const grpc::ServerContextBase& context) const;
+  rpc::View ViewOf(const storage::Caller& caller) const;
+  // As rpc::Answer, with what who calls sees. `this` must outlive the call.
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                   std::function<absl::Status(const rpc::View&)> work) const;
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace};
@@ -97,9 +104,9 @@ std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
 // INVALID_ARGUMENT lists every problem; with validate_only they are in the response and nothing is
 // changed. RESOURCE_EXHAUSTED if the disk has no room for what the runs would leave. A request that
 // was accepted before is none of these: it gets what is stored of the first answer. ALREADY_EXISTS
-// if request_id was used for another request. Uses `request` up.
+// if its owner, whose `view` it is, used request_id for another request. Uses `request` up.
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
-                                                              const std::string& owner,
+                                                              const rpc::View& view,
                                                               v1::CreateExperimentRequest* request);
 // Answers a call whose request is bytes yet: as a message it can be thirty times as large, so its
 // size is looked at before it is read, and only a few are read at once. As CreateExperiment;
@@ -107,11 +114,11 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& bac
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
 
-// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty; `owner` whose it
-// is if it is new. Errors of a request that can't be: INVALID_ARGUMENT with every problem, unless
-// it is validate_only. Blocks on the store.
+// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty; whose `view` it is
+// owns it if it is new. Errors of a request that can't be: INVALID_ARGUMENT with every problem,
+// unless it is validate_only. Blocks on the store.
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
-                            const std::string& owner, const std::string& asked_by,
+                            const rpc::View& view, const std::string& asked_by,
                             v1::CreateAnalysisResponse* response);
 
 // WatchExperiment: a stream that sleeps until something was committed.
@@ -121,7 +128,8 @@ grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
 
 // Errors as CompareGrid's, DrawFigure's and figure::Render's; RESOURCE_EXHAUSTED for a picture
 // larger than kPageBytes, and while kMaxReports are made. Blocks on the store.
-absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
+absl::Status RenderFigure(Backend* backend, const rpc::View& view,
+                          const v1::RenderFigureRequest& request,
                           const results::Cancelled& cancelled, v1::RenderFigureResponse* response);
 
 // WatchAnalysis: a stream that sleeps until some analysis changed.

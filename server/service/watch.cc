@@ -40,6 +40,7 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
                   const v1::WatchExperimentRequest* request)
       : WatchStream(backend->Stream(context, &backend->watches)),
         backend_(backend),
+        context_(context),
         request_(request) {}
 
  private:
@@ -56,6 +57,7 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
   void AddOfAll(const storage::RunCounts& counts, v1::ExperimentEvent* event) const;
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::WatchExperimentRequest* const request_;
   std::string experiment_;  // empty before the first round
   std::vector<std::string> keys_;
@@ -68,7 +70,9 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
 
 absl::Status ExperimentWatch::Open() {
   storage::Store* store = backend_->store;
-  const auto experiment = rpc::FindExperiment(store, request_->name(), "name");
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
+  const auto experiment = rpc::FindExperiment(*view, request_->name(), "name");
   if (!experiment.ok()) return experiment.status();
   keys_ = WatchedKeys(*request_);
   const auto token =

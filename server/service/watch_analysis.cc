@@ -28,12 +28,15 @@ class AnalysisWatch final : public WatchStream<v1::Analysis> {
                 const v1::WatchAnalysisRequest* request)
       : WatchStream(backend->Stream(context, &backend->analysis_watches)),
         backend_(backend),
+        context_(context),
         request_(request) {}
 
  private:
   absl::StatusOr<NextRound> Round(std::deque<v1::Analysis>* batch) override {
     if (id_.empty()) {
-      const auto id = rpc::FindAnalysis(backend_->store, request_->name(), "name");
+      const auto view = backend_->FindView(*context_);
+      if (!view.ok()) return view.status();
+      const auto id = rpc::FindAnalysis(*view, request_->name(), "name");
       if (!id.ok()) return id.status();
       id_ = *id;
     }
@@ -50,6 +53,7 @@ class AnalysisWatch final : public WatchStream<v1::Analysis> {
   }
 
   Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
   const v1::WatchAnalysisRequest* const request_;
   std::string id_;    // empty before the first round
   std::string told_;  // the analysis as it was told last

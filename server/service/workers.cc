@@ -15,8 +15,20 @@ namespace {
 
 constexpr absl::string_view kList = "workers";
 
-absl::Status List(const Backend& backend, const v1::ListWorkersRequest& request,
-                  v1::ListWorkersResponse* response) {
+// Without the names of runs that are private to others than who looks.
+absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo worker,
+                                 const std::string& stalled) {
+  auto visible = view.store->VisibleRuns(view.viewer, worker.runs);
+  if (!visible.ok()) return visible.status();
+  const size_t hidden = worker.runs.size() - visible->size();
+  worker.runs = *std::move(visible);
+  v1::Worker row = ToProto(worker, stalled);
+  row.set_hidden_runs(static_cast<uint32_t>(hidden));
+  return row;
+}
+
+absl::Status List(const Backend& backend, const rpc::View& view,
+                  const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
   const auto size = rpc::PageSize(request.page_size(), rpc::kMaxPageSize);
   if (!size.ok()) return size.status();
   const auto after = rpc::PagePosition(kList, request.page_token());
@@ -33,13 +45,14 @@ absl::Status List(const Backend& backend, const v1::ListWorkersRequest& request,
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {
     if (worker.name <= *after) continue;
-    v1::Worker row = ToProto(worker, stalled);
+    absl::StatusOr<v1::Worker> row = ToRow(view, worker, stalled);
+    if (!row.ok()) return row.status();
     const bool full = static_cast<uint32_t>(response->workers_size()) == *size;
-    if (full || !room.Take(row.ByteSizeLong() + 8)) {
+    if (full || !room.Take(row->ByteSizeLong() + 8)) {
       response->set_next_page_token(rpc::PageToken(kList, last));
       break;
     }
-    *response->add_workers() = std::move(row);
+    *response->add_workers() = *std::move(row);
     last = worker.name;
   }
   return absl::OkStatus();
@@ -52,8 +65,9 @@ class WorkersService final : public v1::Workers::CallbackService {
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override {
-    return rpc::Answer(backend_->pool, context,
-                       [this, request, response] { return List(*backend_, *request, response); });
+    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
+      return List(*backend_, view, *request, response);
+    });
   }
 
  private:

@@ -131,4 +131,9 @@ std::string ShortHash(absl::string_view text) {
   return digits;
 }
 
+std::string PrivateTo(absl::string_view user, absl::string_view hash) {
+  if (user.empty() || hash.empty()) return std::string(hash);
+  return ShortHash(absl::StrCat("ablate private 1\nof=", hash, "\nuser=", user, "\n"));
+}
+
 }  // namespace ablate::spec

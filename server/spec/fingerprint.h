@@ -60,6 +60,10 @@ class Canonical {
 // 12 characters of [a-z2-7].
 std::string ShortHash(absl::string_view text);
 
+// What is private to a user has hashes of its own: equal ones of nobody else's, nor of what is
+// everybody's. The same where either is empty.
+std::string PrivateTo(absl::string_view user, absl::string_view hash);
+
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_FINGERPRINT_H_

@@ -61,8 +61,8 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   AnalysisRecord record;
   Statement row(db,
                 "SELECT name, request, state, progress, state_blob, result, artifact, "
-                "artifact_bytes, failure, device_time, create_time, start_time, end_time, owner "
-                "FROM analyses WHERE id = ?1",
+                "artifact_bytes, failure, device_time, create_time, start_time, end_time, "
+                "owner, private_to FROM analyses WHERE id = ?1",
                 id);
   if (!row.Row()) return record;
   record.id = row.Text(0);
@@ -80,6 +80,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   record.start_time = row.Int(11);
   record.end_time = row.Int(12);
   record.owner = row.Text(13);
+  record.private_to = row.Text(14);
   return record;
 }
 
@@ -91,11 +92,12 @@ std::vector<AnalysisRecord> ReadAnalyses(Connection& db, Statement& ids) {
 }
 
 // Below which row a page begins. NOT_FOUND.
-absl::StatusOr<int64_t> PageEnd(Connection& db, absl::string_view after) {
+absl::StatusOr<int64_t> PageEnd(Connection& db, const Viewer& viewer, absl::string_view after) {
   if (after.empty()) return INT64_MAX;
-  const std::optional<AnalysisRow> last = FindAnalysis(db, after);
-  if (!last.has_value()) return NotFound("analysis", after);
-  return last->id;
+  Statement last(db, "SELECT id, private_to FROM analyses WHERE name = ?1", after);
+  const bool visible = last.Row() && Sees(viewer, last.Text(1));
+  if (!visible) return NotFound("analysis", after);
+  return last.Int(0);
 }
 
 // The rows of the subjects' runs, which have their checkpoints.
@@ -125,9 +127,10 @@ int64_t CountOpen(Connection& db) {
 int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
                        const std::vector<int64_t>& runs) {
   Statement insert(t.db,
-                   "INSERT INTO analyses (name, signature, request, create_time, owner) "
-                   "VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id",
-                   analysis.id, analysis.signature, Bytes{analysis.request}, t.now, analysis.owner);
+                   "INSERT INTO analyses (name, signature, request, create_time, owner, "
+                   "private_to) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING id",
+                   analysis.id, analysis.signature, Bytes{analysis.request}, t.now, analysis.owner,
+                   analysis.private_to);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   for (size_t place = 0; place < runs.size(); ++place) {
@@ -302,60 +305,71 @@ absl::StatusOr<AnalysisRecord> Store::GetAnalysis(absl::string_view id) {
   });
 }
 
-absl::StatusOr<std::vector<std::string>> Store::FindAnalyses(absl::string_view prefix,
+absl::StatusOr<std::vector<std::string>> Store::FindAnalyses(const Viewer& viewer,
+                                                             absl::string_view prefix,
                                                              uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
     Statement row(db,
-                  "SELECT name FROM analyses WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT ?3",
-                  prefix, PrefixEnd(prefix), limit);
+                  "SELECT name FROM analyses WHERE name >= ?1 AND name < ?2 "
+                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY name LIMIT ?3",
+                  prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
   });
 }
 
-absl::StatusOr<std::vector<AnalysisRecord>> Store::ListAnalyses(absl::string_view after,
+absl::StatusOr<std::vector<AnalysisRecord>> Store::ListAnalyses(const Viewer& viewer,
+                                                                absl::string_view after,
                                                                 uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
-    const auto end = PageEnd(db, after);
+    const auto end = PageEnd(db, viewer, after);
     if (!end.ok()) return end.status();
-    Statement row(db, "SELECT id FROM analyses WHERE id < ?1 ORDER BY id DESC LIMIT ?2", *end,
-                  limit);
+    Statement row(db,
+                  "SELECT id FROM analyses WHERE id < ?1 AND (?3 OR private_to IN ('', ?4)) "
+                  "ORDER BY id DESC LIMIT ?2",
+                  *end, limit, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
 }
 
-absl::StatusOr<std::vector<AnalysisRecord>> Store::RunAnalyses(absl::string_view run,
+absl::StatusOr<std::vector<AnalysisRecord>> Store::RunAnalyses(const Viewer& viewer,
+                                                               absl::string_view run,
                                                                absl::string_view after,
                                                                uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
     const auto found = FindRunRow(db, run);
     if (!found.ok()) return found.status();
-    const auto end = PageEnd(db, after);
+    const auto end = PageEnd(db, viewer, after);
     if (!end.ok()) return end.status();
     Statement row(db,
                   "SELECT DISTINCT analysis FROM analysis_subjects "
-                  "WHERE run = ?3 AND analysis < ?1 ORDER BY analysis DESC LIMIT ?2",
-                  *end, limit, *found);
+                  "JOIN analyses ON analyses.id = analysis "
+                  "WHERE run = ?3 AND analysis < ?1 AND (?4 OR private_to IN ('', ?5)) "
+                  "ORDER BY analysis DESC LIMIT ?2",
+                  *end, limit, *found, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
 }
 
-absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(absl::string_view experiment,
+absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(const Viewer& viewer,
+                                                                      absl::string_view experiment,
                                                                       absl::string_view after,
                                                                       uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<AnalysisRecord>> {
     const auto found = FindExperimentRow(db, experiment);
     if (!found.ok()) return found.status();
-    const auto end = PageEnd(db, after);
+    const auto end = PageEnd(db, viewer, after);
     if (!end.ok()) return end.status();
     Statement row(db,
-                  "SELECT DISTINCT analysis FROM cells "
+                  "SELECT id FROM analyses WHERE id IN ("
+                  "SELECT analysis FROM cells "
                   "JOIN analysis_subjects ON analysis_subjects.run = cells.run "
                   "WHERE experiment = ?3 AND analysis < ?1 "
                   "UNION SELECT analysis FROM experiment_analyses "
-                  "WHERE experiment = ?3 AND analysis < ?1 ORDER BY analysis DESC LIMIT ?2",
-                  *end, limit, *found);
+                  "WHERE experiment = ?3 AND analysis < ?1) "
+                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY id DESC LIMIT ?2",
+                  *end, limit, *found, viewer.sees_all, viewer.user);
     return ReadAnalyses(db, row);
   });
 }

@@ -12,6 +12,8 @@
 namespace ablate::storage {
 namespace {
 
+constexpr size_t kShownIds = 5;  // of data sets that one name may mean
+
 // Columns in the order of the table, without its row's number.
 DatasetRecord ReadDataset(const Statement& row) {
   DatasetRecord dataset;
@@ -23,24 +25,53 @@ DatasetRecord ReadDataset(const Statement& row) {
   dataset.characters = row.As<uint32_t>(5);
   dataset.create_time = row.Int(6);
   dataset.owner = row.Text(7);
+  dataset.private_to = row.Text(8);
   return dataset;
 }
 
-std::optional<DatasetRecord> FindByHash(Connection& db, absl::string_view sha256) {
-  Statement row(
-      db,
-      "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
-      "FROM datasets WHERE sha256 = ?1",
-      sha256);
-  if (!row.Row()) return std::nullopt;
-  return ReadDataset(row);
+// Of one who sees nothing private there is no more than one.
+std::vector<DatasetRecord> FindByHash(Connection& db, const Viewer& viewer,
+                                      absl::string_view sha256) {
+  std::vector<DatasetRecord> found;
+  Statement row(db,
+                "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
+                "owner, private_to FROM datasets "
+                "WHERE sha256 = ?1 AND (?2 OR private_to IN ('', ?3)) ORDER BY private_to DESC",
+                sha256, viewer.sees_all, viewer.user);
+  while (row.Row()) found.push_back(ReadDataset(row));
+  return found;
+}
+
+// Of the viewer's own or of others, the ones that the name may mean.
+std::vector<DatasetRecord> FindByDisplayName(Connection& db, const std::string& user, bool own,
+                                             absl::string_view name) {
+  std::vector<DatasetRecord> found;
+  Statement row(db,
+                "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
+                "owner, private_to FROM datasets WHERE display_name = ?1 "
+                "AND (owner = ?2) = ?3 AND private_to IN ('', ?2) ORDER BY name LIMIT ?4",
+                name, user, own, kShownIds + 1);
+  while (row.Row()) found.push_back(ReadDataset(row));
+  return found;
+}
+
+absl::Status SeveralOfName(absl::string_view name, const std::vector<DatasetRecord>& found) {
+  std::string ids;
+  for (size_t i = 0; i < found.size() && i < kShownIds; ++i) {
+    absl::StrAppend(&ids, i == 0 ? "" : ", ", found[i].id);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("several data sets are named '", name, "': ", ids,
+                   found.size() > kShownIds ? " and more" : "", "; use an id"));
 }
 
 }  // namespace
 
 absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
   return db_->Write([&](Transaction& t) -> absl::StatusOr<DatasetRecord> {
-    if (auto same = FindByHash(t.db, dataset.sha256); same.has_value()) return *std::move(same);
+    for (DatasetRecord& same : FindByHash(t.db, kServer, dataset.sha256)) {
+      if (same.private_to == dataset.private_to) return std::move(same);
+    }
     if (Statement(t.db, "SELECT 1 FROM datasets WHERE name = ?1", dataset.id).Row()) {
       return absl::AlreadyExistsError(
           absl::StrCat("data set '", dataset.id, "' exists with other contents"));
@@ -53,9 +84,9 @@ absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
     if (added.create_time == 0) added.create_time = t.now;
     Statement(t.db,
               "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
-              "create_time, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+              "create_time, owner, private_to) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
               added.id, added.display_name, added.sha256, added.bytes, added.documents,
-              added.characters, added.create_time, added.owner)
+              added.characters, added.create_time, added.owner, added.private_to)
         .Run();
     return added;
   });
@@ -66,51 +97,48 @@ absl::StatusOr<bool> Store::OwnsAnything(absl::string_view user) {
     return Statement(db,
                      "SELECT 1 FROM experiments WHERE owner = ?1 AND deleted = 0 "
                      "UNION ALL SELECT 1 FROM datasets WHERE owner = ?1 "
-                     "UNION ALL SELECT 1 FROM analyses WHERE owner = ?1 LIMIT 1",
+                     "UNION ALL SELECT 1 FROM analyses WHERE owner = ?1 OR private_to = ?1 "
+                     "UNION ALL SELECT 1 FROM runs WHERE private_to = ?1 LIMIT 1",
                      user)
         .Row();
   });
 }
 
-absl::StatusOr<DatasetRecord> Store::FindDataset(absl::string_view id_or_name) {
+absl::StatusOr<DatasetRecord> Store::FindDataset(const Viewer& viewer,
+                                                 absl::string_view id_or_name) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetRecord> {
-    Statement by_id(
-        db,
-        "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
-        "FROM datasets WHERE name = ?1",
-        id_or_name);
-    if (by_id.Row()) return ReadDataset(by_id);
-    Statement by_name(
-        db,
-        "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
-        "FROM datasets WHERE display_name = ?1 ORDER BY name LIMIT 2",
-        id_or_name);
-    if (!by_name.Row()) return NotFound("data set", id_or_name);
-    DatasetRecord found = ReadDataset(by_name);
-    if (!by_name.Row()) return found;
-    return absl::FailedPreconditionError(absl::StrCat("several data sets are named '", id_or_name,
-                                                      "', such as ", found.id, " and ",
-                                                      by_name.View(0), ": use an id"));
+    Statement by_id(db,
+                    "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
+                    "owner, private_to FROM datasets WHERE name = ?1",
+                    id_or_name);
+    if (by_id.Row()) {
+      DatasetRecord found = ReadDataset(by_id);
+      if (Sees(viewer, found.private_to)) return found;
+    }
+    for (const bool own : {true, false}) {
+      std::vector<DatasetRecord> named = FindByDisplayName(db, viewer.user, own, id_or_name);
+      if (named.size() == 1) return std::move(named.front());
+      if (!named.empty()) return SeveralOfName(id_or_name, named);
+    }
+    return NotFound("data set", id_or_name);
   });
 }
 
-absl::StatusOr<DatasetRecord> Store::FindDatasetOf(absl::string_view sha256) {
-  return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetRecord> {
-    std::optional<DatasetRecord> found = FindByHash(db, sha256);
-    if (!found.has_value()) return NotFound("data set of hash", sha256);
-    return *std::move(found);
-  });
+absl::StatusOr<std::vector<DatasetRecord>> Store::FindDatasetsOf(const Viewer& viewer,
+                                                                 absl::string_view sha256) {
+  return db_->Read([&](Connection& db) { return FindByHash(db, viewer, sha256); });
 }
 
-absl::StatusOr<std::vector<DatasetRecord>> Store::ListDatasets(absl::string_view after,
+absl::StatusOr<std::vector<DatasetRecord>> Store::ListDatasets(const Viewer& viewer,
+                                                               absl::string_view after,
                                                                uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<DatasetRecord> datasets;
-    Statement row(
-        db,
-        "SELECT name, display_name, sha256, bytes, documents, characters, create_time, owner "
-        "FROM datasets WHERE name > ?1 ORDER BY name LIMIT ?2",
-        after, limit);
+    Statement row(db,
+                  "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
+                  "owner, private_to FROM datasets "
+                  "WHERE name > ?1 AND (?3 OR private_to IN ('', ?4)) ORDER BY name LIMIT ?2",
+                  after, limit, viewer.sees_all, viewer.user);
     while (row.Row()) datasets.push_back(ReadDataset(row));
     return datasets;
   });
@@ -140,10 +168,14 @@ absl::Status Store::DeleteDataset(absl::string_view id) {
   return db_->Free([&](Transaction& t) -> absl::Status {
     Statement found(t.db, "SELECT id, sha256 FROM datasets WHERE name = ?1", id);
     if (!found.Row()) return NotFound("data set", id);
-    Statement user(t.db, "SELECT name FROM runs WHERE dataset = ?1 LIMIT 1", found.Int(0));
+    Statement user(
+        t.db, "SELECT name, private_to FROM runs WHERE dataset = ?1 ORDER BY private_to LIMIT 1",
+        found.Int(0));
     if (user.Row()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "data set '", id, "' is used by run ", user.View(0), ": delete its experiments first"));
+      const std::string run =
+          user.View(1).empty() ? absl::StrCat("run ", user.View(0)) : std::string("a private run");
+      return absl::FailedPreconditionError(
+          absl::StrCat("data set '", id, "' is used by ", run, ": delete its experiments first"));
     }
     DropReference(t, found.View(1), OnSweep::kTrash);
     Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();

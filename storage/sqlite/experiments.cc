@@ -70,16 +70,21 @@ absl::Status CheckGrid(const NewExperiment& experiment) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewRun& run) {
+// Of the bytes that a run reads: a data set that is private as the run is, or everybody's.
+absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewRun& run,
+                                                      const std::string& private_to) {
   if (run.dataset_blob.empty()) return std::optional<int64_t>();
-  Statement dataset(t.db, "SELECT id FROM datasets WHERE sha256 = ?1", run.dataset_blob);
+  Statement dataset(t.db,
+                    "SELECT id FROM datasets WHERE sha256 = ?1 AND private_to IN ('', ?2) "
+                    "ORDER BY private_to DESC LIMIT 1",
+                    run.dataset_blob, private_to);
   if (!dataset.Row()) return NotFound("data set with hash", run.dataset_blob);
   return std::optional<int64_t>(dataset.Int(0));
 }
 
 absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t generation,
-                                    int priority) {
-  const auto dataset = FindDatasetRow(t, run);
+                                    const NewExperiment& experiment) {
+  const auto dataset = FindDatasetRow(t, run, experiment.private_to);
   if (!dataset.ok()) return dataset.status();
   ChosenRun chosen;
   chosen.name = generation == 1 ? run.fingerprint : absl::StrCat(run.fingerprint, ".", generation);
@@ -88,13 +93,13 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
       "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
-      "trainer) "
+      "trainer, private_to) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, "
-      "?15, ?16) "
+      "?15, ?16, ?17) "
       "RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
-      run.device_kind, run.shape, dataset->value_or(0), priority, change, t.now,
-      run.numerics_version, run.growth, run.trainer);
+      run.device_kind, run.shape, dataset->value_or(0), experiment.priority, change, t.now,
+      run.numerics_version, run.growth, run.trainer, experiment.private_to);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();
@@ -123,14 +128,19 @@ void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
   RecordEvent(t, *run, "queued");
 }
 
-absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run, bool fresh, int priority) {
+absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
+                                    const NewExperiment& experiment) {
   Statement newest(t.db,
-                   "SELECT id, name, state, generation FROM runs WHERE fingerprint = ?1 "
-                   "ORDER BY generation DESC LIMIT 1",
+                   "SELECT id, name, state, generation, private_to FROM runs "
+                   "WHERE fingerprint = ?1 ORDER BY generation DESC LIMIT 1",
                    run.fingerprint);
   const bool exists = newest.Row();
-  if (!exists || fresh) {
-    return InsertRun(t, run, exists ? newest.Int(3) + 1 : 1, priority);
+  if (exists && newest.View(4) != experiment.private_to) {
+    return absl::InternalError(
+        absl::StrCat("fingerprint '", run.fingerprint, "' is another's private run's"));
+  }
+  if (!exists || experiment.fresh) {
+    return InsertRun(t, run, exists ? newest.Int(3) + 1 : 1, experiment);
   }
   ChosenRun chosen{newest.Int(0), newest.Text(1), /*reused=*/true};
   const auto state = newest.As<RunState>(2);
@@ -150,6 +160,11 @@ std::string NewExperimentName(absl::string_view title) {
   return name;
 }
 
+// As it is stored: two owners may choose the same.
+std::string RequestKey(absl::string_view owner, absl::string_view id) {
+  return id.empty() ? "" : absl::StrCat(owner, "/", id);
+}
+
 int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::string* name) {
   *name = NewExperimentName(experiment.name);
   while (Statement(t.db, "SELECT 1 FROM experiments WHERE name = ?1", *name).Row()) {
@@ -158,11 +173,11 @@ int64_t InsertExperiment(Transaction& t, const NewExperiment& experiment, std::s
   Statement insert(
       t.db,
       "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time, analyses) VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9) "
-      "RETURNING id",
-      *name, experiment.name, experiment.owner, experiment.request_id,
+      "state, create_time, analyses, private_to) "
+      "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5, ?6, ?7, 0, ?8, ?9, ?10) RETURNING id",
+      *name, experiment.name, experiment.owner, RequestKey(experiment.owner, experiment.request_id),
       Bytes{experiment.request_hash}, Bytes{experiment.spec}, experiment.priority, t.now,
-      experiment.analyses);
+      experiment.analyses, experiment.private_to);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   return id;
@@ -199,9 +214,11 @@ void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
   }
 }
 
-absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl::string_view id,
+absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl::string_view owner,
+                                                            absl::string_view id,
                                                             absl::string_view hash) {
-  Statement found(db, "SELECT id, name, request_hash FROM experiments WHERE request_id = ?1", id);
+  Statement found(db, "SELECT id, name, request_hash FROM experiments WHERE request_id = ?1",
+                  RequestKey(owner, id));
   if (!found.Row()) return std::optional<CreatedExperiment>();
   if (found.View(2) != hash) {
     return absl::AlreadyExistsError(absl::StrCat("request_id '", id,
@@ -223,14 +240,14 @@ absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl
 }
 
 absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
-  auto known = FindAnswer(t.db, experiment.request_id, experiment.request_hash);
+  auto known = FindAnswer(t.db, experiment.owner, experiment.request_id, experiment.request_hash);
   if (!known.ok()) return known.status();
   if (known->has_value()) return **std::move(known);
   const absl::Status valid = CheckGrid(experiment);
   if (!valid.ok()) return valid;
   ChosenRuns runs;
   for (const NewRun& run : experiment.runs) {
-    auto chosen = ChooseRun(t, run, experiment.fresh, experiment.priority);
+    auto chosen = ChooseRun(t, run, experiment);
     if (!chosen.ok()) return chosen.status();
     runs.emplace(run.fingerprint, *std::move(chosen));
   }
@@ -256,18 +273,20 @@ ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   record.create_time = row.Int(12);
   record.end_time = row.Int(13);
   record.analyses = CountAnalyses(db, row.Int(0), row.As<int>(14), row.Text(15));
+  record.private_to = row.Text(16);
   return record;
 }
 
-// Experiments with ids below `before`, newest first.
-std::vector<ExperimentRecord> ReadBefore(Connection& db, int64_t before, uint32_t limit) {
+// Experiments of this owner, or of all if it is empty, with ids below `before`, newest first.
+std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
+                                         absl::string_view owner, int64_t before, uint32_t limit) {
   std::vector<ExperimentRecord> records;
-  Statement row(
-      db,
-      "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
-      "failed, cancelled, create_time, end_time, analyses, analyses_failure FROM experiments "
-      "WHERE id < ?1 AND deleted = 0 ORDER BY id DESC LIMIT ?2",
-      before, limit);
+  Statement row(db,
+                "SELECT id, name, title, owner, spec, state, queued, leased, done, diverged, "
+                "failed, cancelled, create_time, end_time, analyses, analyses_failure, private_to "
+                "FROM experiments WHERE id < ?1 AND deleted = 0 AND (?3 OR private_to IN ('', ?4)) "
+                "AND ?5 IN ('', owner) ORDER BY id DESC LIMIT ?2",
+                before, limit, viewer.sees_all, viewer.user, owner);
   while (row.Row()) records.push_back(ReadExperiment(db, row));
   return records;
 }
@@ -350,41 +369,47 @@ absl::StatusOr<CreatedExperiment> Store::CreateExperiment(const NewExperiment& e
   return db_->Write([&](Transaction& t) { return Create(t, experiment); });
 }
 
-absl::StatusOr<std::optional<CreatedExperiment>> Store::FindRequest(absl::string_view id,
+absl::StatusOr<std::optional<CreatedExperiment>> Store::FindRequest(absl::string_view owner,
+                                                                    absl::string_view id,
                                                                     absl::string_view hash) {
-  return db_->Read([&](Connection& db) { return FindAnswer(db, id, hash); });
+  return db_->Read([&](Connection& db) { return FindAnswer(db, owner, id, hash); });
 }
 
 absl::StatusOr<ExperimentRecord> Store::GetExperiment(absl::string_view id) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<ExperimentRecord> {
     const auto row = FindExperimentRow(db, id);
     if (!row.ok()) return row.status();
-    std::vector<ExperimentRecord> found = ReadBefore(db, *row + 1, 1);
+    std::vector<ExperimentRecord> found = ReadBefore(db, kServer, "", *row + 1, 1);
     if (found.empty()) return NotFound("experiment", id);
     return std::move(found.front());
   });
 }
 
-absl::StatusOr<std::vector<std::string>> Store::FindExperiments(absl::string_view prefix,
+absl::StatusOr<std::vector<std::string>> Store::FindExperiments(const Viewer& viewer,
+                                                                absl::string_view prefix,
                                                                 uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
     Statement row(db,
                   "SELECT name FROM experiments WHERE name >= ?1 AND name < ?2 AND deleted = 0 "
-                  "ORDER BY name LIMIT ?3",
-                  prefix, PrefixEnd(prefix), limit);
+                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY name LIMIT ?3",
+                  prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
   });
 }
 
-absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(absl::string_view after,
+absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(const Viewer& viewer,
+                                                                     absl::string_view owner,
+                                                                     absl::string_view after,
                                                                      uint32_t limit) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<ExperimentRecord>> {
-    if (after.empty()) return ReadBefore(db, INT64_MAX, limit);
-    const auto id = FindExperimentRow(db, after);
-    if (!id.ok()) return id.status();
-    return ReadBefore(db, *id, limit);
+    if (after.empty()) return ReadBefore(db, viewer, owner, INT64_MAX, limit);
+    Statement last(db, "SELECT id, private_to FROM experiments WHERE name = ?1 AND deleted = 0",
+                   after);
+    const bool visible = last.Row() && Sees(viewer, last.Text(1));
+    if (!visible) return NotFound("experiment", after);
+    return ReadBefore(db, viewer, owner, last.Int(0), limit);
   });
 }
 

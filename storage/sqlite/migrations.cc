@@ -331,9 +331,39 @@ ALTER TABLE datasets ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 ALTER TABLE analyses ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3, kVersion4,
-                                       kVersion5, kVersion6,  kVersion7, kVersion8,
-                                       kVersion9, kVersion10, kVersion11};
+// To whom things are private; '' of what is everybody's, as all was before. The bytes of a data set
+// may be private to some and everybody's beside that. Request ids are their owners'.
+constexpr char kVersion12[] = R"sql(
+ALTER TABLE experiments ADD COLUMN private_to TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN private_to TEXT NOT NULL DEFAULT '';
+ALTER TABLE analyses ADD COLUMN private_to TEXT NOT NULL DEFAULT '';
+UPDATE experiments SET request_id = owner || '/' || request_id WHERE request_id IS NOT NULL;
+CREATE TABLE new_datasets (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  display_name TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  characters INTEGER NOT NULL,
+  create_time INTEGER NOT NULL,
+  document_lengths TEXT NOT NULL DEFAULT '',
+  code_points INTEGER NOT NULL DEFAULT 0,
+  line_ends INTEGER NOT NULL DEFAULT 0,
+  owner TEXT NOT NULL DEFAULT '',
+  private_to TEXT NOT NULL DEFAULT ''
+) STRICT;
+INSERT INTO new_datasets SELECT id, name, display_name, sha256, bytes, documents, characters,
+  create_time, document_lengths, code_points, line_ends, owner, '' FROM datasets;
+DROP TABLE datasets;
+ALTER TABLE new_datasets RENAME TO datasets;
+CREATE UNIQUE INDEX datasets_sha256 ON datasets (sha256, private_to);
+CREATE INDEX datasets_display_name ON datasets (display_name);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3,  kVersion4,
+                                       kVersion5, kVersion6,  kVersion7,  kVersion8,
+                                       kVersion9, kVersion10, kVersion11, kVersion12};
 
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);

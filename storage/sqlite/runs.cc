@@ -247,7 +247,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     Statement fixed(
         db,
         "SELECT runs.id, trajectory, seed, parameters, run_specs.spec, datasets.sha256, "
-        "runs.create_time FROM runs JOIN run_specs ON run_specs.run = runs.id "
+        "runs.create_time, runs.private_to FROM runs JOIN run_specs ON run_specs.run = runs.id "
         "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name = ?1",
         id);
     if (!fixed.Row()) return NotFound("run", id);
@@ -259,6 +259,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     record.spec = fixed.Text(4);
     record.dataset_blob = fixed.Text(5);
     record.create_time = fixed.Int(6);
+    record.private_to = fixed.Text(7);
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
     ReadProvenance(*row, &record);
@@ -270,13 +271,28 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
   });
 }
 
-absl::StatusOr<std::vector<std::string>> Store::FindRuns(absl::string_view prefix, uint32_t limit) {
+absl::StatusOr<std::vector<std::string>> Store::FindRuns(const Viewer& viewer,
+                                                         absl::string_view prefix, uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<std::string> names;
-    Statement row(db, "SELECT name FROM runs WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT ?3",
-                  prefix, PrefixEnd(prefix), limit);
+    Statement row(db,
+                  "SELECT name FROM runs WHERE name >= ?1 AND name < ?2 "
+                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY name LIMIT ?3",
+                  prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> Store::VisibleRuns(const Viewer& viewer,
+                                                            const std::vector<std::string>& runs) {
+  return db_->Read([&](Connection& db) {
+    std::vector<std::string> visible;
+    for (const std::string& run : runs) {
+      Statement row(db, "SELECT private_to FROM runs WHERE name = ?1", run);
+      if (row.Row() && Sees(viewer, row.Text(0))) visible.push_back(run);
+    }
+    return visible;
   });
 }
 

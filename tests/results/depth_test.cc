@@ -52,7 +52,8 @@ class ReadDepthTest : public ::testing::Test {
   ComparedGrid Compared() {
     v1::CompareRequest request;
     request.set_experiment(absl::StrCat("experiments/", grid_.experiment()));
-    auto compared = CompareGrid(grid_.store(), request, {kNever, 0}, AnalysisNumbers::kAll);
+    auto compared =
+        CompareGrid({grid_.store(), storage::kServer}, request, {kNever, 0}, AnalysisNumbers::kAll);
     EXPECT_TRUE(compared.ok()) << compared.status();
     return *std::move(compared);
   }

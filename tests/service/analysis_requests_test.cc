@@ -26,7 +26,7 @@ class AnalysisRequestTest : public AnalysisTest {
       EXPECT_EQ(FieldOf(status), field);
     }
     EXPECT_EQ(store().change_number(), before);
-    EXPECT_THAT(*store().ListAnalyses("", 10), SizeIs(0));
+    EXPECT_THAT(*store().ListAnalyses(storage::kServer, "", 10), SizeIs(0));
   }
   void ExpectRefused(const std::string& analysis, const std::string& field,
                      const std::string& message) {

@@ -396,9 +396,9 @@ TEST_P(BadRequestTest, IsRefusedAndChangesNothing) {
   EXPECT_TRUE(answer.messages.empty());
   EXPECT_FALSE(answer.status.error_details().empty());
   EXPECT_EQ(store().change_number(), before);
-  EXPECT_TRUE(store().ListExperiments("", 10)->empty());
-  EXPECT_TRUE(store().ListDatasets("", 10)->empty());
-  EXPECT_TRUE(store().ListAnalyses("", 10)->empty());
+  EXPECT_TRUE(store().ListExperiments(storage::kServer, "", "", 10)->empty());
+  EXPECT_TRUE(store().ListDatasets(storage::kServer, "", 10)->empty());
+  EXPECT_TRUE(store().ListAnalyses(storage::kServer, "", 10)->empty());
 }
 
 // A method that is declared and has no handler answers an empty request as if it were malformed.
@@ -431,7 +431,7 @@ class BadBytesTest : public ServiceTest {
   void ExpectRefused(const std::string& method, const std::string& bytes, grpc::StatusCode code) {
     const RawAnswer answer = RawCall(channel_, "/ablate.v1." + method, {bytes});
     EXPECT_EQ(answer.status.error_code(), code) << answer.status.error_message();
-    EXPECT_TRUE(store().ListExperiments("", 10)->empty());
+    EXPECT_TRUE(store().ListExperiments(storage::kServer, "", "", 10)->empty());
   }
 };
 
@@ -463,7 +463,7 @@ TEST_F(BadBytesTest, AreRefusedWhenAnEnumHasNoSuchNumber) {
   request.mutable_spec()->mutable_base()->mutable_training()->clear_optimizer();
   request.mutable_spec()->mutable_limits()->set_priority(static_cast<v1::Priority::Value>(-5));
   EXPECT_EQ(FieldOf(TryCreate(request)), "limits.priority");
-  EXPECT_TRUE(store().ListExperiments("", 10)->empty());
+  EXPECT_TRUE(store().ListExperiments(storage::kServer, "", "", 10)->empty());
 }
 
 // A field of `bytes` with its tag and length.

@@ -42,7 +42,7 @@ class CreateTest : public ServiceTest {
     request.set_request_id("r");
     request.set_validate_only(validate_only);
     *request.mutable_spec() = SmallSpec();
-    return CreateExperiment(backend, "somebody", &request);
+    return CreateExperiment(backend, {backend.store, {"somebody"}}, &request);
   }
 
   storage::Store& small_disk() {
@@ -56,7 +56,7 @@ class CreateTest : public ServiceTest {
   }
 
   static size_t ExperimentsIn(storage::Store& store) {
-    return store.ListExperiments("", 1'000)->size();
+    return store.ListExperiments(storage::kServer, "", "", 1'000)->size();
   }
   size_t Experiments() { return ExperimentsIn(store()); }
 

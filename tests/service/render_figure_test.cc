@@ -39,7 +39,10 @@ class RenderFigureTest : public testing::Test {
     }
   }
 
-  absl::Status Render() { return RenderFigure(&backend_, request_, kNever, &response_); }
+  absl::Status Render() {
+    return RenderFigure(&backend_, {backend_.store, storage::kServer}, request_, kNever,
+                        &response_);
+  }
 
   results::StoredGrid stored_{
       absl::StrCat(results::SmallGrid(2), results::kPlacementAxis,

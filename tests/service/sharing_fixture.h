@@ -1,12 +1,15 @@
-// A server that is shared: on a public port of loopback, with an authority of its own and users.
+// A server that is shared, and its clients with tokens on its public port.
 #ifndef ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
 #define ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
 
+#include <google/protobuf/descriptor.h>
 #include <grpcpp/grpcpp.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -16,6 +19,30 @@
 namespace ablate::service {
 
 inline const storage::Actor kRoot = {"ada", ""};
+
+// All methods of ours, by the descriptors that this program has.
+inline std::vector<const google::protobuf::MethodDescriptor*> Methods() {
+  std::vector<const google::protobuf::MethodDescriptor*> methods;
+  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
+  for (const std::string folder : {"ablate/v1", "ablate/worker/v1"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(absl::StrCat(ABLATE_SOURCE, "/proto/", folder))) {
+      const auto* file =
+          pool->FindFileByName(absl::StrCat(folder, "/", entry.path().filename().string()));
+      EXPECT_NE(file, nullptr) << entry.path();
+      for (int i = 0; file != nullptr && i < file->service_count(); ++i) {
+        for (int j = 0; j < file->service(i)->method_count(); ++j) {
+          methods.push_back(file->service(i)->method(j));
+        }
+      }
+    }
+  }
+  return methods;
+}
+
+inline std::string PathOf(const google::protobuf::MethodDescriptor& method) {
+  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
+}
 
 class SharingTest : public ServiceTest {
  protected:

@@ -1,6 +1,4 @@
 // A server that is shared: TLS clients with tokens of every role on its public port.
-#include <google/protobuf/descriptor.h>
-
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -25,30 +23,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// All methods of ours, by the descriptors that this program has.
-std::vector<const google::protobuf::MethodDescriptor*> Methods() {
-  std::vector<const google::protobuf::MethodDescriptor*> methods;
-  const auto* pool = google::protobuf::DescriptorPool::generated_pool();
-  for (const std::string folder : {"ablate/v1", "ablate/worker/v1"}) {
-    for (const auto& entry :
-         std::filesystem::directory_iterator(absl::StrCat(ABLATE_SOURCE, "/proto/", folder))) {
-      const auto* file =
-          pool->FindFileByName(absl::StrCat(folder, "/", entry.path().filename().string()));
-      EXPECT_NE(file, nullptr) << entry.path();
-      for (int i = 0; file != nullptr && i < file->service_count(); ++i) {
-        for (int j = 0; j < file->service(i)->method_count(); ++j) {
-          methods.push_back(file->service(i)->method(j));
-        }
-      }
-    }
-  }
-  return methods;
-}
-
-std::string PathOf(const google::protobuf::MethodDescriptor& method) {
-  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
-}
 
 TEST(AccessRulesTest, AreSaidByEveryMethod) {
   for (const auto* method : Methods()) {

@@ -133,9 +133,9 @@ TEST_P(AnalysesTest, NeedsNoSubject) {
 TEST_P(AnalysesTest, FindsIdsByTheirBeginning) {
   TrainRuns({"a"});
   for (const char* id : {"ab2", "b1", "ab1", "a"}) MakeOne(id);
-  EXPECT_THAT(Value(store().FindAnalyses("ab", 9)), ElementsAre("ab1", "ab2"));
-  EXPECT_THAT(Value(store().FindAnalyses("", 2)), ElementsAre("a", "ab1"));
-  EXPECT_THAT(Value(store().FindAnalyses("c", 9)), IsEmpty());
+  EXPECT_THAT(Value(store().FindAnalyses(kServer, "ab", 9)), ElementsAre("ab1", "ab2"));
+  EXPECT_THAT(Value(store().FindAnalyses(kServer, "", 2)), ElementsAre("a", "ab1"));
+  EXPECT_THAT(Value(store().FindAnalyses(kServer, "c", 9)), IsEmpty());
 }
 
 TEST_P(AnalysesTest, ReturnsTheOneThatIsThere) {
@@ -182,7 +182,7 @@ TEST_P(AnalysesTest, QueuesAgainFromTheBeginningWhatFailedOrWasCancelled) {
     EXPECT_EQ(again.record.end_time, 0);
     EXPECT_THAT(again.record.subjects, SizeIs(1));
   }
-  EXPECT_THAT(Value(store().ListAnalyses("", 9)), SizeIs(1));
+  EXPECT_THAT(Value(store().ListAnalyses(kServer, "", 9)), SizeIs(1));
 }
 
 TEST_P(AnalysesTest, NeedsEverySubjectsCheckpoint) {
@@ -193,7 +193,7 @@ TEST_P(AnalysesTest, NeedsEverySubjectsCheckpoint) {
   const auto no_step = store().CreateAnalysis(Ask("x", {{"a", 50}, {"a", 51}}), kMostOpen);
   EXPECT_EQ(CodeOf(no_step), absl::StatusCode::kNotFound);
   EXPECT_THAT(no_step.status().message(), HasSubstr("run 'a' has no checkpoint of step 51"));
-  EXPECT_THAT(Value(store().ListAnalyses("", 9)), IsEmpty());
+  EXPECT_THAT(Value(store().ListAnalyses(kServer, "", 9)), IsEmpty());
 }
 
 TEST_P(AnalysesTest, NeedsTheCheckpointToBeQueuedAgain) {
@@ -238,11 +238,11 @@ TEST_P(AnalysesTest, RefusesMoreThanMayBeOpen) {
 TEST_P(AnalysesTest, ListsTheNewestFirstInPages) {
   TrainRuns({"a"});
   for (const char* id : {"y", "z", "x"}) MakeOne(id);
-  EXPECT_THAT(Ids(Value(store().ListAnalyses("", 2))), ElementsAre("x", "z"));
-  EXPECT_THAT(Ids(Value(store().ListAnalyses("z", 2))), ElementsAre("y"));
-  EXPECT_THAT(Ids(Value(store().ListAnalyses("y", 2))), IsEmpty());
-  EXPECT_EQ(CodeOf(store().ListAnalyses("w", 2)), absl::StatusCode::kNotFound);
-  const auto newest = Value(store().ListAnalyses("", 1));
+  EXPECT_THAT(Ids(Value(store().ListAnalyses(kServer, "", 2))), ElementsAre("x", "z"));
+  EXPECT_THAT(Ids(Value(store().ListAnalyses(kServer, "z", 2))), ElementsAre("y"));
+  EXPECT_THAT(Ids(Value(store().ListAnalyses(kServer, "y", 2))), IsEmpty());
+  EXPECT_EQ(CodeOf(store().ListAnalyses(kServer, "w", 2)), absl::StatusCode::kNotFound);
+  const auto newest = Value(store().ListAnalyses(kServer, "", 1));
   ASSERT_THAT(newest, SizeIs(1));
   EXPECT_EQ(Fields(newest[0]), Fields(Get("x")));
 }
@@ -253,12 +253,13 @@ TEST_P(AnalysesTest, ListsThoseOfARun) {
   Make(Ask("of b", {{"b", 50}}));
   Make(Ask("of both", {{"b", 50}, {"a", 50}}));
   Make(Ask("of steps", {{"a", 50}, {"a", 100}}));
-  EXPECT_THAT(Ids(Value(store().RunAnalyses("a", "", 2))), ElementsAre("of steps", "of both"));
-  EXPECT_THAT(Ids(Value(store().RunAnalyses("a", "of both", 2))), ElementsAre("of a"));
-  EXPECT_THAT(Ids(Value(store().RunAnalyses("b", "", 9))), ElementsAre("of both", "of b"));
-  EXPECT_THAT(Ids(Value(store().RunAnalyses("c", "", 9))), IsEmpty());
-  EXPECT_EQ(CodeOf(store().RunAnalyses("d", "", 9)), absl::StatusCode::kNotFound);
-  EXPECT_EQ(CodeOf(store().RunAnalyses("a", "w", 9)), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Ids(Value(store().RunAnalyses(kServer, "a", "", 2))),
+              ElementsAre("of steps", "of both"));
+  EXPECT_THAT(Ids(Value(store().RunAnalyses(kServer, "a", "of both", 2))), ElementsAre("of a"));
+  EXPECT_THAT(Ids(Value(store().RunAnalyses(kServer, "b", "", 9))), ElementsAre("of both", "of b"));
+  EXPECT_THAT(Ids(Value(store().RunAnalyses(kServer, "c", "", 9))), IsEmpty());
+  EXPECT_EQ(CodeOf(store().RunAnalyses(kServer, "d", "", 9)), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().RunAnalyses(kServer, "a", "w", 9)), absl::StatusCode::kNotFound);
 }
 
 TEST_P(AnalysesTest, ListsThoseOfAnExperiment) {
@@ -270,15 +271,18 @@ TEST_P(AnalysesTest, ListsThoseOfAnExperiment) {
   Make(Ask("of c", {{"c", 50}}));
   Make(Ask("of all", {{"b", 50}, {"a", 50}, {"c", 100}}));
   const auto of = [&](const std::string& id) {
-    return Ids(Value(store().ExperimentAnalyses(id, "", 9)));
+    return Ids(Value(store().ExperimentAnalyses(kServer, id, "", 9)));
   };
   EXPECT_THAT(of(experiment), ElementsAre("of all", "of a"));
   EXPECT_THAT(of(other), ElementsAre("of all", "of c"));
   EXPECT_THAT(of(third), ElementsAre("of all", "of c"));
-  EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(experiment, "", 1))), ElementsAre("of all"));
-  EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(experiment, "of all", 1))), ElementsAre("of a"));
-  EXPECT_EQ(CodeOf(store().ExperimentAnalyses("e", "", 9)), absl::StatusCode::kNotFound);
-  EXPECT_EQ(CodeOf(store().ExperimentAnalyses(other, "w", 9)), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(kServer, experiment, "", 1))),
+              ElementsAre("of all"));
+  EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(kServer, experiment, "of all", 1))),
+              ElementsAre("of a"));
+  EXPECT_EQ(CodeOf(store().ExperimentAnalyses(kServer, "e", "", 9)), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().ExperimentAnalyses(kServer, other, "w", 9)),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_P(AnalysesTest, ListsOpenOnesOldestFirst) {
@@ -493,10 +497,10 @@ TEST_P(AnalysesTest, GoesWithAnyOfItsRuns) {
   Make(Ask("of b", {{"b", 50}}));
   Make(Ask("of both", {{"b", 50}, {"a", 50}}));
   Delete(first);
-  EXPECT_THAT(Ids(Value(store().ListAnalyses("", 9))), ElementsAre("of b"));
-  EXPECT_THAT(Ids(Value(store().RunAnalyses("b", "", 9))), ElementsAre("of b"));
-  EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(second, "", 9))), ElementsAre("of b"));
-  EXPECT_THAT(Value(store().FindAnalyses("of both", 9)), IsEmpty());
+  EXPECT_THAT(Ids(Value(store().ListAnalyses(kServer, "", 9))), ElementsAre("of b"));
+  EXPECT_THAT(Ids(Value(store().RunAnalyses(kServer, "b", "", 9))), ElementsAre("of b"));
+  EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(kServer, second, "", 9))), ElementsAre("of b"));
+  EXPECT_THAT(Value(store().FindAnalyses(kServer, "of both", 9)), IsEmpty());
   // A later one takes nothing of them over.
   Make(Ask("later", {{"b", 100}}));
   EXPECT_THAT(Get("later").subjects, ElementsAre(AnalysisSubject{"b", 100}));
@@ -520,8 +524,8 @@ TEST_P(AnalysesTest, GoesWithItsRunHoweverManyThereAre) {
     Make(Ask(absl::StrCat("x", i), {{"a", 50}, {"a", 100}}));
   }
   Delete(experiment);
-  EXPECT_THAT(Value(store().FindAnalyses("", 9)), IsEmpty());
-  EXPECT_THAT(Value(store().FindRuns("", 9)), IsEmpty());
+  EXPECT_THAT(Value(store().FindAnalyses(kServer, "", 9)), IsEmpty());
+  EXPECT_THAT(Value(store().FindRuns(kServer, "", 9)), IsEmpty());
 }
 
 // --- Its blobs, on file only.

@@ -349,6 +349,9 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     SealAsBefore("SELECT run, data FROM summaries",
                  "UPDATE summaries SET data = ?2 WHERE run = ?1");
     // As it was then: what later versions add is taken out.
+    Update(
+        "DROP INDEX datasets_sha256; ALTER TABLE datasets DROP COLUMN private_to; "
+        "ALTER TABLE runs DROP COLUMN private_to; ALTER TABLE experiments DROP COLUMN private_to");
     Update("ALTER TABLE datasets DROP COLUMN code_points");
     Update("ALTER TABLE datasets DROP COLUMN line_ends");
     Update("ALTER TABLE datasets DROP COLUMN owner");
@@ -396,7 +399,8 @@ TEST_F(DamagedStoreTest, NamesTheRunOfSummaries) {
   EXPECT_THAT(summaries[0].keys, IsEmpty());
   EXPECT_THAT(summaries[1].damage, IsEmpty());
   EXPECT_EQ(summaries[1].keys[0].first, .2438);
-  EXPECT_THAT(Value(store->ExperimentKeys(Value(store->FindExperiments("", 1))[0])), SizeIs(2));
+  EXPECT_THAT(Value(store->ExperimentKeys(Value(store->FindExperiments(kServer, "", 1))[0])),
+              SizeIs(2));
   EXPECT_EQ(CodeOf(store->RunKeys("a")), absl::StatusCode::kDataLoss);
   std::vector<double> values;
   EXPECT_EQ(CodeOf(Read(store.get(), "a", "x", &values)), absl::StatusCode::kDataLoss);

@@ -30,7 +30,7 @@ TEST_P(DatasetsTest, StoresARecord) {
   const DatasetRecord added = Value(store().AddDataset(Make("names-1", "names", "emma\n")));
   EXPECT_EQ(added.create_time, now());
   for (const char* word : {"names-1", "names"}) {
-    const DatasetRecord found = Value(store().FindDataset(word));
+    const DatasetRecord found = Value(store().FindDataset(kServer, word));
     EXPECT_EQ(found.id, "names-1");
     EXPECT_EQ(found.display_name, "names");
     EXPECT_EQ(found.sha256, Sha256Hex("emma\n"));
@@ -39,7 +39,7 @@ TEST_P(DatasetsTest, StoresARecord) {
     EXPECT_EQ(found.characters, 27u);
     EXPECT_EQ(found.create_time, now());
   }
-  EXPECT_EQ(CodeOf(store().FindDataset("other")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().FindDataset(kServer, "other")), absl::StatusCode::kNotFound);
 }
 
 TEST_P(DatasetsTest, KeepsWhatWasCounted) {
@@ -57,7 +57,7 @@ TEST_P(DatasetsTest, ReturnsTheOneWithTheSameHash) {
   Value(store().AddDataset(Make("names-1", "names", "emma\n")));
   const DatasetRecord again = Value(store().AddDataset(Make("copy-1", "copy", "emma\n")));
   EXPECT_EQ(again.id, "names-1");
-  EXPECT_THAT(Value(store().ListDatasets("", 10)), SizeIs(1));
+  EXPECT_THAT(Value(store().ListDatasets(kServer, "", 10)), SizeIs(1));
 }
 
 TEST_P(DatasetsTest, RefusesAnIdWithOtherContents) {
@@ -69,17 +69,18 @@ TEST_P(DatasetsTest, RefusesAnIdWithOtherContents) {
 TEST_P(DatasetsTest, AsksForAnIdWhenANameIsAmbiguous) {
   Value(store().AddDataset(Make("names-1", "names", "emma\n")));
   Value(store().AddDataset(Make("names-2", "names", "olivia\n")));
-  const auto found = store().FindDataset("names");
+  const auto found = store().FindDataset(kServer, "names");
   EXPECT_EQ(CodeOf(found), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(found.status().message(), HasSubstr("names-1 and names-2"));
-  EXPECT_EQ(Value(store().FindDataset("names-2")).sha256, Sha256Hex("olivia\n"));
+  EXPECT_THAT(found.status().message(), HasSubstr("names-1, names-2; use an id"));
+  EXPECT_EQ(Value(store().FindDataset(kServer, "names-2")).sha256, Sha256Hex("olivia\n"));
 }
 
 TEST_P(DatasetsTest, ListsInPages) {
   for (const char* id : {"b", "c", "a"}) Value(store().AddDataset(Make(id, id, id)));
   const auto ids = [&](absl::string_view after, uint32_t limit) {
     std::vector<std::string> found;
-    for (const DatasetRecord& d : Value(store().ListDatasets(after, limit))) found.push_back(d.id);
+    for (const DatasetRecord& d : Value(store().ListDatasets(kServer, after, limit)))
+      found.push_back(d.id);
     return found;
   };
   EXPECT_THAT(ids("", 2), ElementsAre("a", "b"));
@@ -103,7 +104,7 @@ TEST_P(DatasetsTest, IsKeptWhileARunNamesIt) {
   ASSERT_TRUE(store().DeleteExperiment(id).ok());
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(store().DeleteDataset("names-1").ok());
-  EXPECT_EQ(CodeOf(store().FindDataset("names")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().FindDataset(kServer, "names")), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().DeleteDataset("names-1")), absl::StatusCode::kNotFound);
 }
 

@@ -68,21 +68,23 @@ TEST_P(ExperimentsTest, AnswersARepeatedRequestWithTheFirstAnswer) {
   EXPECT_TRUE(again.cells[0].reused);
   EXPECT_FALSE(again.cells[1].reused);
   EXPECT_EQ(again.cells[1].run, "b");
-  EXPECT_THAT(Value(store().ListExperiments("", 10)), SizeIs(2));
+  EXPECT_THAT(Value(store().ListExperiments(kServer, "", "", 10)), SizeIs(2));
 }
 
 TEST_P(ExperimentsTest, FindsARequestThatWasAnswered) {
   Submit({"a"});
   const NewExperiment wanted = MakeExperiment({"a", "b"});
-  EXPECT_EQ(Value(store().FindRequest(wanted.request_id, wanted.request_hash)), std::nullopt);
+  EXPECT_EQ(Value(store().FindRequest(wanted.owner, wanted.request_id, wanted.request_hash)),
+            std::nullopt);
   const CreatedExperiment created = Create(wanted);
-  const auto found = Value(store().FindRequest(wanted.request_id, wanted.request_hash));
+  const auto found =
+      Value(store().FindRequest(wanted.owner, wanted.request_id, wanted.request_hash));
   ASSERT_TRUE(found.has_value());
   EXPECT_TRUE(found->repeated);
   EXPECT_EQ(found->id, created.id);
   EXPECT_EQ(found->reused, 1u);
   EXPECT_THAT(found->cells, SizeIs(2));
-  EXPECT_EQ(CodeOf(store().FindRequest(wanted.request_id, "another")),
+  EXPECT_EQ(CodeOf(store().FindRequest(wanted.owner, wanted.request_id, "another")),
             absl::StatusCode::kAlreadyExists);
 }
 
@@ -110,7 +112,7 @@ TEST_P(ExperimentsTest, ChangesNothingWhenTheGridIsInvalid) {
                                      std::pair{no_data, absl::StatusCode::kNotFound}}) {
     EXPECT_EQ(CodeOf(store().CreateExperiment(wanted)), code);
   }
-  EXPECT_THAT(Value(store().ListExperiments("", 10)), IsEmpty());
+  EXPECT_THAT(Value(store().ListExperiments(kServer, "", "", 10)), IsEmpty());
   EXPECT_THAT(Value(store().Queue("cpu", {"torch"}, 10)), IsEmpty());
   EXPECT_EQ(CodeOf(store().GetRun("a")), absl::StatusCode::kNotFound);
 }
@@ -276,13 +278,14 @@ TEST_P(ListingTest, ListsNewestFirstInPages) {
   std::vector<std::string> listed;
   std::string after;
   while (true) {
-    const auto page = Value(store().ListExperiments(after, 2));
+    const auto page = Value(store().ListExperiments(kServer, "", after, 2));
     for (const ExperimentRecord& record : page) listed.push_back(record.id);
     if (page.size() < 2) break;
     after = listed.back();
   }
   EXPECT_EQ(listed, ids);
-  EXPECT_EQ(CodeOf(store().ListExperiments("names-0000", 2)), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().ListExperiments(kServer, "", "names-0000", 2)),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_P(ListingTest, FindsByPrefix) {
@@ -290,13 +293,13 @@ TEST_P(ListingTest, FindsByPrefix) {
   NewExperiment other = MakeExperiment({"abc1"});
   other.name = "other";
   const std::string other_id = Create(other).id;
-  EXPECT_THAT(Value(store().FindExperiments("names", 5)), ElementsAre(id));
-  EXPECT_THAT(Value(store().FindExperiments(other_id, 5)), ElementsAre(other_id));
-  EXPECT_THAT(Value(store().FindExperiments("", 5)), SizeIs(2));
-  EXPECT_THAT(Value(store().FindExperiments("zzz", 5)), IsEmpty());
-  EXPECT_THAT(Value(store().FindRuns("abc", 5)), ElementsAre("abc1", "abc2"));
-  EXPECT_THAT(Value(store().FindRuns("ab", 2)), SizeIs(2));
-  EXPECT_THAT(Value(store().FindRuns("x", 5)), IsEmpty());
+  EXPECT_THAT(Value(store().FindExperiments(kServer, "names", 5)), ElementsAre(id));
+  EXPECT_THAT(Value(store().FindExperiments(kServer, other_id, 5)), ElementsAre(other_id));
+  EXPECT_THAT(Value(store().FindExperiments(kServer, "", 5)), SizeIs(2));
+  EXPECT_THAT(Value(store().FindExperiments(kServer, "zzz", 5)), IsEmpty());
+  EXPECT_THAT(Value(store().FindRuns(kServer, "abc", 5)), ElementsAre("abc1", "abc2"));
+  EXPECT_THAT(Value(store().FindRuns(kServer, "ab", 2)), SizeIs(2));
+  EXPECT_THAT(Value(store().FindRuns(kServer, "x", 5)), IsEmpty());
 }
 
 TEST_P(ListingTest, PagesCells) {

@@ -36,8 +36,8 @@ TEST_P(MaintenanceTest, DeletesAnExperimentAndItsOwnRuns) {
   EXPECT_EQ(CodeOf(store().ChangedCells(first, 0, 9)), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().CancelExperiment(first)), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().DeleteExperiment(first)), absl::StatusCode::kNotFound);
-  EXPECT_THAT(Value(store().ListExperiments("", 9)), SizeIs(1));
-  EXPECT_THAT(Value(store().FindExperiments(first, 9)), IsEmpty());
+  EXPECT_THAT(Value(store().ListExperiments(kServer, "", "", 9)), SizeIs(1));
+  EXPECT_THAT(Value(store().FindExperiments(kServer, first, 9)), IsEmpty());
 
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_EQ(CodeOf(store().GetRun("mine")), absl::StatusCode::kNotFound);
@@ -71,7 +71,7 @@ TEST_P(MaintenanceTest, DeletesManyCellsInSlices) {
   ASSERT_TRUE(store().CancelExperiment(id).ok());
   ASSERT_TRUE(store().DeleteExperiment(id).ok());
   ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_THAT(Value(store().FindRuns("", 9)), IsEmpty());
+  EXPECT_THAT(Value(store().FindRuns(kServer, "", 9)), IsEmpty());
   const CreatedExperiment again = Submit({"r0", "r1199"});
   EXPECT_EQ(again.reused, 0u);
 }
@@ -188,7 +188,7 @@ TEST_P(BlobSweepTest, SweepsNothingWhenTheDatabaseKnowsFewOfTheBlobs) {
   PutBackNewer();
   ASSERT_TRUE(store().Maintain().ok());
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(store().FindDataset(absl::StrCat("d-later ", i)).ok());
+    EXPECT_TRUE(store().FindDataset(kServer, absl::StrCat("d-later ", i)).ok());
     EXPECT_TRUE(Exists(absl::StrCat("later ", i)));
   }
 }

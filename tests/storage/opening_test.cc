@@ -204,13 +204,13 @@ TEST_F(OpeningTest, AnalysesCheckpointsOfTheSeventhVersion) {
   const auto store = Value(Store::Open(Options()));
   EXPECT_THAT(Value(store->OpenAnalyses()), IsEmpty());
   EXPECT_TRUE(store->CreateAnalysis({"x", "signature", "request", {{"a", 9}}, {}}, 1).ok());
-  EXPECT_THAT(Value(store->RunAnalyses("a", "", 9)), SizeIs(1));
+  EXPECT_THAT(Value(store->RunAnalyses(kServer, "a", "", 9)), SizeIs(1));
 }
 
 TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
   MakeDatabase(2, "INSERT INTO datasets VALUES (1, 'names-1', 'names', 'h', 5, 1, 4, 7)");
   const auto store = Value(Store::Open(Options()));
-  EXPECT_EQ(Value(store->FindDataset("names-1")).characters, 4u);
+  EXPECT_EQ(Value(store->FindDataset(kServer, "names-1")).characters, 4u);
   EXPECT_EQ(Value(store->Counts("names-1")).document_lengths, "") << "nobody has counted";
   EXPECT_EQ(Value(store->Counts("names-1")).code_points, 0u);
 }

@@ -1,0 +1,32 @@
+// Whose experiments, data sets and analyses are, where more than one may have some.
+#ifndef ABLATE_CLIENT_OUTPUT_OWNERS_H_
+#define ABLATE_CLIENT_OUTPUT_OWNERS_H_
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/connection.h"
+#include "google/protobuf/repeated_field.h"
+
+namespace ablate::client {
+
+// Such as "mia", or "mia, private"; of what was stored before there were owners nobody's.
+template <class Row>
+std::string OwnerText(const Row& row) {
+  return absl::StrCat(row.owner().empty() ? "—" : row.owner(), row.private_() ? ", private" : "");
+}
+
+// Whether a list of them has a column for it: not where all is one's own, and everybody's.
+template <class Row>
+bool ShowsOwners(const Connection& connection,
+                 const google::protobuf::RepeatedPtrField<Row>& rows) {
+  return connection.is_elsewhere() ||
+         std::any_of(rows.begin(), rows.end(), [&rows](const Row& row) {
+           return row.private_() || row.owner() != rows.begin()->owner();
+         });
+}
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_OWNERS_H_

@@ -1,0 +1,402 @@
+// What is private on a shared server: to others it is not there, in any method.
+#include <google/protobuf/dynamic_message.h>
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/rpc/authenticator.h"
+#include "server/rpc/page.h"
+#include "storage/sha256.h"
+#include "tests/service/raw_call.h"
+#include "tests/service/sharing_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using storage::Role;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kText[] = "anna\nbob\ncarla\ndora\n";
+
+constexpr char kData[] = "secret.txt";
+
+// A training of ten steps on a data set, as a textproto.
+std::string SpecOn(const std::string& dataset, const std::string& name = "secret") {
+  return absl::StrCat("spec { name: '", name, "' base { task { documents { dataset: '", dataset,
+                      "' held_out: 1 } } model { layers: 1 width: 8 heads: 2 context: 8 } "
+                      "training { steps: 10 batch: 2 } } seeds { list: 0 } }");
+}
+
+// Requests of a method, as textprotos. One that names something of $experiment, $run, … must be
+// answered as if that were not there; the answer to one that names nothing must not have it.
+struct Probes {
+  std::string method;
+  std::vector<std::string> requests;
+};
+
+// Every method that clients call: one that is missing here fails the test. Those that change what
+// others look at are the last.
+std::vector<Probes> AllProbes() {
+  const std::string by_cell = "experiment: '$experiment' cell: 's0'";
+  const std::string spectrum = "analysis { spectrum {} } ";
+  return {
+      {"Experiments.CreateExperiment",
+       {"validate_only: true " + SpecOn("$data"), "validate_only: true " + SpecOn("$file"),
+        "validate_only: true private: true " + SpecOn("$data"),
+        "request_id: 'another' " + SpecOn("$data"),
+        "request_id: 'private' private: true " + SpecOn("$data")}},
+      {"Experiments.GetExperiment", {"name: '$experiment'", "name: '$title'"}},
+      {"Experiments.ListExperiments",
+       {"", "owner: 'mia'", "owner: 'users/mia'", "page_token: '$after_experiment'"}},
+      {"Experiments.WatchExperiment", {"name: '$experiment'"}},
+      {"Runs.GetRun", {"name: '$run'"}},
+      {"Runs.ListRuns", {"experiment: '$experiment'"}},
+      {"Runs.ListRunEvents", {"run: '$run'"}},
+      {"Metrics.ListMetrics",
+       {"parent: '$run'", "parent: '$experiment'", "parent: '$experiment' cell: 's0'"}},
+      {"Metrics.QueryMetrics", {"runs: '$run'", "experiment: '$experiment'", by_cell}},
+      {"Metrics.Compare", {"experiment: '$experiment' key: 'train/loss'"}},
+      {"Reports.RenderTable",
+       {"comparison { experiment: '$experiment' key: 'train/loss' } format: csv"}},
+      {"Reports.RenderFigure",
+       {"comparison { experiment: '$experiment' } kind: 'loss' format: svg"}},
+      {"Reports.RenderReport", {"experiments: '$experiment' key: 'train/loss'"}},
+      {"Reports.Export", {"experiment: '$experiment' format: csv"}},
+      {"Analyses.CreateAnalysis",
+       {spectrum + "subjects { run: '$run' }", spectrum + "subjects { " + by_cell + " }",
+        "validate_only: true " + spectrum + "subjects { run: '$run' }",
+        "validate_only: true analysis { attention {} } subjects { run: '$public' } "
+        "inputs { dataset: '$data' }"}},
+      {"Analyses.GetAnalysis", {"name: '$analysis'"}},
+      {"Analyses.ListAnalyses",
+       {"", "parent: '$run'", "parent: '$experiment'", "page_token: '$after_analysis'"}},
+      {"Analyses.WatchAnalysis", {"name: '$analysis'"}},
+      {"Analyses.ReadAnalysisArrays", {"name: '$analysis'"}},
+      {"Artifacts.ListArtifacts", {"run: '$run'"}},
+      {"Artifacts.ReadArtifact", {"name: '$run/checkpoints/10'"}},
+      {"Models.Generate", {"run: '$run'", by_cell}},
+      {"Datasets.GetDataset",
+       {"name: '$data'", "name: '$data' verify: true", "name: '$file'",
+        "sha256: '$sha256' private: true"}},
+      {"Datasets.UploadDataset",
+       {"display_name: 'mine.txt' sha256: '$sha256'",
+        "display_name: 'mine.txt' sha256: '$sha256' private: true"}},
+      {"Datasets.ListDatasets", {""}},
+      {"Workers.ListWorkers", {""}},
+      {"Admin.WhoAmI", {""}},
+      {"Admin.InitializeSharing", {""}},
+      {"Admin.RenewCertificate", {""}},
+      {"Admin.CreateUser", {""}},
+      {"Admin.ListUsers", {""}},
+      {"Admin.UpdateUser", {""}},
+      {"Admin.DeleteUser", {""}},
+      {"Admin.CreateToken", {""}},
+      {"Admin.ListTokens", {""}},
+      {"Admin.RevokeToken", {""}},
+      {"Admin.ListAudit", {""}},
+      {"Analyses.CancelAnalysis", {"name: '$analysis'"}},
+      {"Experiments.CancelExperiment", {"name: '$experiment'"}},
+      {"Experiments.DeleteExperiment", {"name: '$experiment'"}},
+      {"Datasets.DeleteDataset", {"name: '$data'"}},
+  };
+}
+
+// What placeholders stand for.
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+Names NamesOf(const std::string& experiment, const std::string& run, const std::string& analysis,
+              const std::string& data, const std::string& file, const std::string& sha256) {
+  const auto id = [](const std::string& name) { return name.substr(name.find('/') + 1); };
+  return {{"$after_experiment", rpc::PageToken("experiments", id(experiment))},
+          {"$after_analysis", rpc::PageToken("analyses of ", id(analysis))},
+          {"$experiment", experiment},
+          {"$analysis", analysis},
+          {"$sha256", sha256},
+          {"$title", file.substr(0, file.find('.'))},
+          {"$data", data},
+          {"$file", file},
+          {"$run", run}};
+}
+
+// An answer, with placeholders in the place of names and of IDs.
+RawAnswer WithoutNames(RawAnswer answer, const Names& names) {
+  std::vector<std::pair<std::string, std::string>> replaced;
+  for (const auto& [placeholder, name] : names) {
+    replaced.emplace_back(name, placeholder);
+    if (absl::StrContains(name, '/')) replaced.emplace_back(name.substr(name.find('/') + 1), "$ID");
+  }
+  for (std::string& message : answer.messages) message = absl::StrReplaceAll(message, replaced);
+  answer.status = {answer.status.error_code(),
+                   absl::StrReplaceAll(answer.status.error_message(), replaced)};
+  return answer;
+}
+
+class PrivateTest : public SharingTest {
+ protected:
+  PrivateTest()
+      : mia_(SecretOf("mia", Role::kMember)),
+        bob_(SecretOf("bob", Role::kMember)),
+        rex_(SecretOf("rex", Role::kReader)) {}
+
+  RawAnswer CallWith(const std::string& secret, const std::string& method,
+                     const std::string& text) {
+    const auto* pool = google::protobuf::DescriptorPool::generated_pool();
+    const auto* found = pool->FindMethodByName("ablate.v1." + method);
+    if (found == nullptr) return {};
+    const std::unique_ptr<google::protobuf::Message> request(
+        google::protobuf::MessageFactory::generated_factory()
+            ->GetPrototype(found->input_type())
+            ->New());
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, request.get())) << text;
+    return RawCall(public_channel_, PathOf(*found), {request->SerializeAsString()},
+                   {Bearer(secret)});
+  }
+  // The answer to a call that succeeds.
+  template <class Response>
+  Response Expect(const std::string& secret, const std::string& method, const std::string& text) {
+    const RawAnswer answer = CallWith(secret, method, text);
+    EXPECT_TRUE(answer.status.ok()) << method << ": " << answer.status.error_message();
+    Response response;
+    if (!answer.messages.empty()) response.ParseFromString(answer.messages.back());
+    return response;
+  }
+  v1::Dataset UploadAs(const std::string& secret, const std::string& name, const std::string& text,
+                       bool is_private) {
+    v1::UploadDatasetRequest request;
+    request.set_display_name(name);
+    request.set_sha256(storage::Sha256Hex(text));
+    request.set_data(text);
+    request.set_private_(is_private);
+    const RawAnswer answer = RawCall(public_channel_, "/ablate.v1.Datasets/UploadDataset",
+                                     {request.SerializeAsString()}, {Bearer(secret)});
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+    v1::Dataset dataset;
+    if (!answer.messages.empty()) dataset.ParseFromString(answer.messages[0]);
+    return dataset;
+  }
+  // Queued, not trained.
+  v1::CreateExperimentResponse SubmitAs(const std::string& secret, const std::string& dataset,
+                                        bool is_private, const std::string& name = "secret") {
+    return Expect<v1::CreateExperimentResponse>(
+        secret, "Experiments.CreateExperiment",
+        absl::StrCat("request_id: 'r", ++submissions_,
+                     "' private: ", is_private ? "true " : "false ", SpecOn(dataset, name)));
+  }
+  std::string RunOf(const std::string& secret, const v1::CreateExperimentResponse& created) {
+    const auto rows = Expect<v1::ListRunsResponse>(
+        secret, "Runs.ListRuns", absl::StrCat("experiment: '", created.experiment().name(), "'"));
+    return rows.rows().empty() ? "" : rows.rows(0).run();
+  }
+  // Mia's experiment, which has ended, with all that there can be of one.
+  Names MakeSecret() {
+    const v1::Dataset data = UploadAs(mia_, kData, kText, true);
+    EXPECT_TRUE(data.private_());
+    const auto created = SubmitAs(mia_, data.name(), true);
+    EXPECT_TRUE(created.experiment().private_());
+    const auto worker = MakeWorker();
+    TrainAll(worker.get(), 1);
+    const std::string run = RunOf(mia_, created);
+    const std::string analysis =
+        Expect<v1::CreateAnalysisResponse>(
+            mia_, "Analyses.CreateAnalysis",
+            absl::StrCat("analysis { spectrum {} } subjects { run: '", run, "' }"))
+            .analysis()
+            .name();
+    const auto analyst = MakeAnalyst();
+    analyst->ComputationResult(analyst->NextAnalysis(), v1::Analysis(), "arrays");
+    const auto done = Expect<v1::Analysis>(mia_, "Analyses.WatchAnalysis",
+                                           absl::StrCat("name: '", analysis, "'"));
+    EXPECT_EQ(done.state(), v1::AnalysisState::DONE);
+    EXPECT_TRUE(done.private_());
+    return NamesOf(created.experiment().name(), run, analysis, data.name(), kData, data.sha256());
+  }
+  // Names of the same form and length, of nothing.
+  static Names MadeUp() {
+    return NamesOf("experiments/sacred-2222", "runs/aaaaaaaaaaaa", "analyses/bbbbbbbbbbbb",
+                   "datasets/sacred-p00000", "sacred.txt", std::string(64, '0'));
+  }
+
+  const std::string mia_, bob_, rex_;
+  int submissions_ = 0;
+};
+
+TEST(PrivateProbesTest, AreOfEveryMethod) {
+  std::set<std::string> probed;
+  for (const Probes& probes : AllProbes()) probed.insert(probes.method);
+  for (const auto* method : Methods()) {
+    if (method->file()->package() != "ablate.v1") continue;  // workers are shown what they train
+    EXPECT_EQ(probed.count(absl::StrCat(method->service()->name(), ".", method->name())), 1u)
+        << method->full_name() << " needs a row in AllProbes";
+  }
+}
+
+TEST_F(PrivateTest, IsNotThereForOthersInAnyMethod) {
+  const std::string other = CreateAs(bob_, "other");
+  {
+    const auto worker = MakeWorker();
+    TrainAll(worker.get(), 2);
+  }
+  const std::string open_run = Rows(other)[0].run();
+  const Names secret = MakeSecret(), made_up = MadeUp();
+  const auto ask = [&](const std::string& as, const Probes& probes, const std::string& request,
+                       const Names& names) {
+    const std::string text = absl::StrReplaceAll(request, {{"$public", open_run}});
+    return CallWith(as, probes.method, absl::StrReplaceAll(text, names));
+  };
+  for (const Probes& probes : AllProbes()) {
+    for (const std::string& request : probes.requests) {
+      SCOPED_TRACE(absl::StrCat(probes.method, " ", request));
+      for (const std::string& as : {bob_, rex_}) {
+        const RawAnswer answer = WithoutNames(ask(as, probes, request, secret), secret);
+        if (absl::StrContains(request, '$')) {
+          const RawAnswer of_nothing = WithoutNames(ask(as, probes, request, made_up), made_up);
+          EXPECT_EQ(answer.status.error_code(), of_nothing.status.error_code());
+          EXPECT_EQ(answer.status.error_message(), of_nothing.status.error_message());
+          EXPECT_EQ(answer.messages, of_nothing.messages);
+        } else {
+          for (const std::string& message : answer.messages) {
+            EXPECT_FALSE(absl::StrContains(message, '$')) << message;
+          }
+        }
+      }
+    }
+  }
+  // So that nothing of that is because of what is asked: its owner, and admins, see it.
+  for (const std::string& as : {root_.token(), mia_}) {
+    for (const Probes& probes : AllProbes()) {
+      const bool reads =
+          rpc::CheckRole(
+              *rpc::RuleOf("/ablate.v1." + absl::StrReplaceAll(probes.method, {{".", "/"}})),
+              Role::kReader, "")
+              .ok();
+      for (const std::string& request : probes.requests) {
+        if (!absl::StrContains(request, '$') || (as != mia_ && !reads)) continue;
+        if (as != mia_ && !absl::StrContains(request, "$experiment") &&
+            !absl::StrContains(request, "$run"))
+          continue;
+        SCOPED_TRACE(absl::StrCat(probes.method, " ", request));
+        const RawAnswer answer = ask(as, probes, request, secret);
+        EXPECT_NE(answer.status.error_code(), grpc::StatusCode::NOT_FOUND)
+            << answer.status.error_message();
+      }
+    }
+  }
+}
+
+TEST_F(PrivateTest, SharesRunsWithNobody) {
+  const v1::Dataset open = UploadAs(mia_, "open.txt", "anna\nbob\ncarla\n", false);
+  const std::string name = open.name();
+  const auto mias = SubmitAs(mia_, name, true), again = SubmitAs(mia_, name, true, "again");
+  EXPECT_EQ(mias.reused(), 0u);
+  EXPECT_EQ(again.reused(), 1u) << "with her other private ones";
+  const auto hers = SubmitAs(mia_, name, false), bobs = SubmitAs(bob_, name, false);
+  EXPECT_EQ(hers.reused(), 0u) << "her own is public";
+  EXPECT_EQ(bobs.reused(), 1u);
+  const auto secret = SubmitAs(bob_, name, true);
+  EXPECT_EQ(secret.reused(), 0u);
+  EXPECT_THAT(secret.differs_only_in_evaluation(), IsEmpty());
+  const std::set<std::string> runs = {RunOf(mia_, mias), RunOf(mia_, hers), RunOf(bob_, secret)};
+  EXPECT_THAT(runs, SizeIs(3));
+  EXPECT_EQ(RunOf(bob_, bobs), RunOf(mia_, hers));
+}
+
+TEST_F(PrivateTest, HidesTheRunsThatAWorkerHolds) {
+  SubmitAs(mia_, UploadAs(mia_, kData, kText, true).name(), true);
+  const auto worker = MakeWorker();
+  worker->Started(worker->NextRun());
+  worker->Settle();
+  const auto bobs = Expect<v1::ListWorkersResponse>(bob_, "Workers.ListWorkers", "");
+  ASSERT_THAT(bobs.workers(), SizeIs(1));
+  EXPECT_THAT(bobs.workers(0).runs(), IsEmpty());
+  EXPECT_EQ(bobs.workers(0).hidden_runs(), 1u);
+  const auto mias = Expect<v1::ListWorkersResponse>(mia_, "Workers.ListWorkers", "");
+  EXPECT_THAT(mias.workers(0).runs(), SizeIs(1));
+  EXPECT_EQ(mias.workers(0).hidden_runs(), 0u);
+}
+
+TEST_F(PrivateTest, NeedsPrivateExperimentsForPrivateData) {
+  const std::string data = UploadAs(mia_, kData, kText, true).name();
+  const std::string spec = SpecOn(data);
+  const RawAnswer refused =
+      CallWith(mia_, "Experiments.CreateExperiment", "request_id: 'public' " + spec);
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.status.error_message(),
+              HasSubstr(data + " is private: only private experiments of mia's can use it"));
+  const RawAnswer admins = CallWith(root_.token(), "Experiments.CreateExperiment",
+                                    "request_id: 'a' private: true " + spec);
+  EXPECT_EQ(admins.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "not hers alone";
+}
+
+// Whoever knows a hash does not have what it is of.
+TEST_F(PrivateTest, TakesBytesAndNoHashFromOthers) {
+  const v1::Dataset mias = UploadAs(mia_, kData, kText, true);
+  const std::string header =
+      absl::StrCat("display_name: 'names.txt' sha256: '", mias.sha256(), "'");
+  const RawAnswer of_hash = CallWith(bob_, "Datasets.UploadDataset", header);
+  EXPECT_EQ(of_hash.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  const v1::Dataset bobs = UploadAs(bob_, "names.txt", kText, false);
+  EXPECT_EQ(bobs.name(), absl::StrCat("datasets/names-", mias.sha256().substr(0, 6)));
+  EXPECT_EQ(bobs.owner(), "bob");
+  EXPECT_FALSE(bobs.private_());
+  const auto again = Expect<v1::Dataset>(mia_, "Datasets.UploadDataset", header + " private: true");
+  EXPECT_EQ(again.name(), mias.name()) << "her own, as it was";
+  EXPECT_EQ(Expect<v1::Dataset>(rex_, "Datasets.GetDataset",
+                                absl::StrCat("sha256: '", mias.sha256(), "' private: true"))
+                .name(),
+            bobs.name());
+  Expect<google::protobuf::Empty>(bob_, "Datasets.DeleteDataset",
+                                  absl::StrCat("name: '", bobs.name(), "'"));
+  EXPECT_EQ(UploadAs(mia_, kData, kText, true).name(), mias.name()) << "with its bytes";
+  SubmitAs(mia_, mias.name(), true);
+}
+
+TEST_F(PrivateTest, PutsOnesOwnDataBeforeOthersOfItsName) {
+  const v1::Dataset mias = UploadAs(mia_, "names", "anna\n", false);
+  EXPECT_EQ(Expect<v1::Dataset>(bob_, "Datasets.GetDataset", "name: 'names'").name(), mias.name());
+  const v1::Dataset bobs = UploadAs(bob_, "names", "bob\n", true);
+  EXPECT_EQ(Expect<v1::Dataset>(bob_, "Datasets.GetDataset", "name: 'names'").name(), bobs.name());
+  EXPECT_EQ(Expect<v1::Dataset>(rex_, "Datasets.GetDataset", "name: 'names'").name(), mias.name());
+  const v1::Dataset adas = UploadAs(root_.token(), "names", "ada\n", false);
+  const RawAnswer several = CallWith(rex_, "Datasets.GetDataset", "name: 'names'");
+  EXPECT_EQ(several.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  for (const v1::Dataset& one : {mias, adas}) {
+    EXPECT_THAT(several.status.error_message(), HasSubstr(one.name().substr(9)));
+  }
+}
+
+TEST_F(PrivateTest, ListsExperimentsOfOneOwner) {
+  const std::string hers = CreateAs(mia_, "hers"), his = CreateAs(bob_, "his");
+  const auto listed = Expect<v1::ListExperimentsResponse>(rex_, "Experiments.ListExperiments",
+                                                          "owner: 'users/mia'");
+  ASSERT_THAT(listed.experiments(), SizeIs(1));
+  EXPECT_EQ(listed.experiments(0).name(), hers);
+  EXPECT_THAT(
+      Expect<v1::ListExperimentsResponse>(rex_, "Experiments.ListExperiments", "").experiments(),
+      SizeIs(2));
+}
+
+TEST_F(PrivateTest, KnowsRequestsOfTheirOwner) {
+  const std::string request =
+      "request_id: 'one' private: true " + SpecOn(UploadAs(mia_, "open.txt", kText, false).name());
+  const auto mias =
+      Expect<v1::CreateExperimentResponse>(mia_, "Experiments.CreateExperiment", request);
+  const auto bobs =
+      Expect<v1::CreateExperimentResponse>(bob_, "Experiments.CreateExperiment", request);
+  EXPECT_NE(bobs.experiment().name(), mias.experiment().name());
+  EXPECT_EQ(Expect<v1::CreateExperimentResponse>(mia_, "Experiments.CreateExperiment", request)
+                .experiment()
+                .name(),
+            mias.experiment().name());
+}
+
+}  // namespace
+}  // namespace ablate::service
