@@ -189,16 +189,16 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
 constexpr uint32_t kDefaultPage = 100;
 constexpr absl::string_view kList = "datasets";
 
-absl::Status Get(Backend& backend, const v1::GetDatasetRequest& request,
-                 const std::function<bool()>& cancelled, v1::Dataset* response) {
+absl::Status Get(Backend& backend, grpc::CallbackServerContext* context,
+                 const v1::GetDatasetRequest& request, v1::Dataset* response) {
   const auto dataset = rpc::FindDataset(backend.store, request.name(), "name");
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
   if (!request.verify()) return absl::OkStatus();
-  rpc::LiveCall call(&backend.reads);
+  rpc::LiveCall call(&backend.reads, context);
   if (!call.accepted().ok()) return call.accepted();
   const absl::StatusOr<bool> whole =
-      rpc::HasWhole(backend.store, dataset->sha256, [&] { return call.stopped() || cancelled(); });
+      rpc::HasWhole(backend.store, dataset->sha256, [&call] { return call.ended(); });
   if (call.stopped()) return rpc::ServerEnds();
   if (whole.ok()) response->set_damaged(!*whole);
   return whole.status();
@@ -248,8 +248,7 @@ class DatasetsService final : public v1::Datasets::CallbackService {
                                        const v1::GetDatasetRequest* request,
                                        v1::Dataset* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-      return Get(
-          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+      return Get(*backend_, context, *request, response);
     });
   }
 

@@ -362,8 +362,10 @@ class MetricsService final : public v1::Metrics::CallbackService {
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      rpc::LiveCall call(&backend_->comparisons, context);
+      if (!call.accepted().ok()) return call.accepted();
       return CompareSettings(
-          *backend_, *request, [context] { return context->IsCancelled(); }, response);
+          *backend_, *request, [&call] { return call.ended(); }, response);
     });
   }
 

@@ -138,9 +138,10 @@ GenerateReactor* GenerateReactor::Start(Backend* backend, grpc::CallbackServerCo
   // The constructor is private, so that every reactor owns itself.
   std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, context, request));
   reactor->self_ = reactor;
-  absl::Status accepted = backend->generations.Add(reactor.get());
-  if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Begin(); })) {
-    accepted = rpc::TooBusy();
+  absl::Status accepted = backend->generations.Add(reactor.get(), context);
+  if (accepted.ok()) {
+    accepted =
+        backend->pool->TryPost([reactor] { reactor->Begin(); }, backend->pool->UserOf(*context));
   }
   if (!accepted.ok()) reactor->End(accepted);
   return reactor.get();

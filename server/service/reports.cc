@@ -284,8 +284,10 @@ class ReportsService final : public v1::Reports::CallbackService {
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
+      rpc::LiveCall call(&backend_->comparisons, context);
+      if (!call.accepted().ok()) return call.accepted();
       return service::RenderTable(
-          backend_->store, *request, [context] { return context->IsCancelled(); }, response);
+          backend_->store, *request, [&call] { return call.ended(); }, response);
     });
   }
 
@@ -293,8 +295,7 @@ class ReportsService final : public v1::Reports::CallbackService {
                                          const v1::RenderFigureRequest* request,
                                          v1::RenderFigureResponse* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-      return service::RenderFigure(
-          backend_, *request, [context] { return context->IsCancelled(); }, response);
+      return service::RenderFigure(backend_, context, *request, response);
     });
   }
 
@@ -314,12 +315,13 @@ class ReportsService final : public v1::Reports::CallbackService {
 
 }  // namespace
 
-absl::Status RenderFigure(Backend* backend, const v1::RenderFigureRequest& request,
-                          const results::Cancelled& cancelled, v1::RenderFigureResponse* response) {
-  rpc::LiveCall call(&backend->reports);
+absl::Status RenderFigure(Backend* backend, grpc::CallbackServerContext* context,
+                          const v1::RenderFigureRequest& request,
+                          v1::RenderFigureResponse* response) {
+  rpc::LiveCall call(&backend->reports, context);
   if (!call.accepted().ok()) return call.accepted();
   const absl::Status rendered = DrawAndRender(
-      *backend, request, [&] { return call.stopped() || cancelled(); }, response);
+      *backend, request, [&call] { return call.ended(); }, response);
   return call.stopped() ? rpc::ServerEnds() : rendered;
 }
 

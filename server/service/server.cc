@@ -28,12 +28,9 @@
 namespace ablate::service {
 namespace {
 
-// They mostly wait for commits.
-constexpr int kThreads = 8;
-// That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
-constexpr int kSubmissions = 4;
 // For the blobs of workers, so that no client's calls can hold them up.
-constexpr int kWorkerThreads = 4;
+constexpr size_t kWorkerThreads = 4;
+constexpr size_t kMaxWaitingTransfers = 1'024;
 // For calls in progress to end by themselves. Behind it come cancellations, also for watchers that
 // a busy machine has not let come back yet.
 constexpr std::chrono::seconds kShutdownTimeout{3};
@@ -165,9 +162,9 @@ Server::Server(const ServerOptions& options, storage::Store* store,
                schedule::SchedulerThread* scheduler)
     : check_interval_(
           std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
-      pool_(kThreads, rpc::kMaxWaitingCalls),
-      worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
-      submissions_(kSubmissions, rpc::kMaxWaitingCalls) {
+      pool_(rpc::kAnsweringThreads, rpc::kMaxWaitingCalls),
+      worker_pool_(kWorkerThreads, kMaxWaitingTransfers),
+      submissions_(rpc::kExpandingThreads, rpc::kMaxWaitingCalls) {
   backend_.store = workers_.store = store;
   backend_.scheduler = workers_.scheduler = scheduler;
   backend_.pool = &pool_;
@@ -215,6 +212,20 @@ std::vector<std::unique_ptr<grpc::Service>> Server::MakeClientServices() {
   return services;
 }
 
+void Server::KnowUsers() {
+  const auto find_caller = [this](const grpc::ServerContextBase& context) {
+    return backend_.FindCaller(context);
+  };
+  for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->set_find_caller(find_caller);
+  for (rpc::WorkPool* pool : {&pool_, &submissions_}) {
+    pool->set_find_user([find_caller](const grpc::ServerContextBase& context) {
+      // Whose token has ended meanwhile is nobody, for the little that is left of the call.
+      auto caller = find_caller(context);
+      return caller.ok() ? std::move(caller->user) : std::string();
+    });
+  }
+}
+
 absl::Status Server::ListenInPublic(const ServerOptions& options) {
   if (backend_.sharing == nullptr) {
     return absl::FailedPreconditionError("a server that nobody shares has no public address");
@@ -222,14 +233,6 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   const auto tls = backend_.sharing->LoadTls(absl::Now());
   if (!tls.ok()) return tls.status();
   storage::AccessStore* const access = &backend_.sharing->store();
-  for (rpc::LiveStreams* streams : backend_.AllStreams()) {
-    streams->set_find_token(
-        [this](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
-          auto caller = backend_.FindCaller(context);
-          if (!caller.ok()) return caller.status();
-          return std::move(caller->token);
-        });
-  }
   expired_until_ = absl::Now();
   backend_.sharing->OnTokensEnd([this](const std::set<std::string>& tokens) {
     EndTokens(tokens, absl::UnauthenticatedError(
@@ -273,6 +276,7 @@ void Server::EndExpiredTokens() {
 }
 
 absl::Status Server::ListenOnBoth(const ServerOptions& options) {
+  if (!options.public_address.empty()) KnowUsers();
   services_ = MakeClientServices();
   worker_services_.push_back(MakeWorkerChannelService(&workers_));
   auto clients = Listen(options.client_address, rpc::kMaxRequestBytes, services_);

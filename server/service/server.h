@@ -60,6 +60,8 @@ class Server {
   Server(const ServerOptions& options, storage::Store* store, schedule::SchedulerThread* scheduler);
 
   absl::Status ListenOnBoth(const ServerOptions& options);
+  // Has what each user may have of the server counted, the owner's too. Before it listens.
+  void KnowUsers();
   absl::Status ListenInPublic(const ServerOptions& options);
   std::vector<std::unique_ptr<grpc::Service>> MakeClientServices();
   // Ends the streams of these tokens.

@@ -39,7 +39,7 @@ class RenderFigureTest : public testing::Test {
     }
   }
 
-  absl::Status Render() { return RenderFigure(&backend_, request_, kNever, &response_); }
+  absl::Status Render() { return RenderFigure(&backend_, nullptr, request_, &response_); }
 
   results::StoredGrid stored_{
       absl::StrCat(results::SmallGrid(2), results::kPlacementAxis,
@@ -77,7 +77,7 @@ TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
 TEST_F(RenderFigureTest, CountsAmongReports) {
   TrainAll();
   std::list<rpc::LiveCall> others;
-  for (size_t i = 0; i < rpc::kMaxReports; ++i) others.emplace_back(&backend_.reports);
+  for (size_t i = 0; i < rpc::kMaxReports.all; ++i) others.emplace_back(&backend_.reports);
   EXPECT_TRUE(absl::IsResourceExhausted(Render())) << Render();
   others.pop_back();
   EXPECT_TRUE(Render().ok());
