@@ -38,8 +38,10 @@ inline constexpr int kMaxMetadataBytes = 8 << 10;
 inline constexpr size_t kMaxControlFrameBytes = 16 << 10;
 // At once on a connection; an open call holds about 12 kB, and up to kMaxMetadataBytes more.
 inline constexpr int kMaxPublicCalls = 100;
-// Calls of all connections of an address: gRPC does some thousands in a second, and whoever comes
-// behind waits for them. With a burst of 2,000 that was half a second.
+// Calls of all connections of a user, wherever they come from, and of all strangers of an address:
+// gRPC does some thousands in a second, and whoever comes behind waits for them. With a burst of
+// 2,000 that was half a second. Connections with tokens of several users, as a proxy's, count with
+// their address.
 inline constexpr double kCallsPerSecond = 1'000;
 inline constexpr double kCallBurst = 250;
 // PING and SETTINGS of a connection, each of which makes gRPC write and much of which it keeps. A

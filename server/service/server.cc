@@ -242,7 +242,11 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   port.address = options.public_address;
   port.certificate_chain = tls->server.certificate;
   port.private_key = tls->server.key;
-  port.processor = std::make_shared<rpc::Authenticator>(access, [] { return absl::Now(); });
+  door_log_ = std::make_unique<rpc::DoorLog>(access);
+  const rpc::Authenticator authenticator(access, door_log_.get(), [] { return absl::Now(); });
+  port.judge = [authenticator](const rpc::CallMetadata& metadata, const std::string& address) {
+    return authenticator.Check(metadata, address);
+  };
   port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
   auto listening = rpc::PublicPort::Listen(port);
   if (!listening.ok()) return listening.status();
@@ -273,6 +277,15 @@ void Server::EndExpiredTokens() {
   expired_until_ = now;
   if (expired.empty()) return;
   EndTokens({expired.begin(), expired.end()}, absl::UnauthenticatedError("the token has expired"));
+}
+
+void Server::WriteDoorLog() {
+  if (door_log_ == nullptr || writes_door_log_.exchange(true)) return;
+  pool_.Post([this] {
+    const absl::Status written = door_log_->Write(absl::Now());
+    if (!written.ok()) spdlog::warn("the audit log lacks what was refused: {}", written.ToString());
+    writes_door_log_ = false;
+  });
 }
 
 absl::Status Server::ListenOnBoth(const ServerOptions& options) {
@@ -334,6 +347,7 @@ void Server::CheckLater() {
     workers_.transfers.CheckPaces(now);
     if (StallChanged()) backend_.watches.WakeAll();
     EndExpiredTokens();
+    WriteDoorLog();
     CheckLater();
   });
 }

@@ -257,6 +257,40 @@ TEST_F(SharingTest, NotesWhoChangedWhat) {
                                  "mia Experiments.CreateExperiment " + hers + " OK"));
 }
 
+// By a thread that writes it now and then.
+TEST_F(SharingTest, NotesWhomTheDoorRefused) {
+  const storage::IssuedToken mine = Join("rex", Role::kReader);
+  EXPECT_EQ(Call("/ablate.v1.Admin/ListAudit", mine.secret).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Call("/ablate.v1.Admin/WhoAmI", "ablate_" + std::string(43, 'A')).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call("/ablate.v1.Admin/NoSuchMethod", mine.secret).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+  std::set<std::string> lines;
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (lines.size() < 2 && absl::Now() < deadline) {
+    lines.clear();
+    const auto page = sharing().store().ListAudits({}, 1000);
+    ASSERT_TRUE(page.ok()) << page.status();
+    for (const storage::Audit& row : page->rows) {
+      if (row.resource != "from 127.0.0.1") continue;
+      lines.insert(absl::StrCat(row.user, " ", row.token, " ", row.method, " ", row.outcome));
+    }
+  }
+  EXPECT_THAT(lines,
+              ElementsAre("  Admin.WhoAmI UNAUTHENTICATED: the token is none of this server's",
+                          absl::StrCat("rex ", mine.token.id,
+                                       " Admin.ListAudit PERMISSION_DENIED: Admin.ListAudit needs "
+                                       "the role admin; yours is reader")));
+}
+
+TEST_F(SharingTest, ServesNoWatchThatWouldOutliveItsToken) {
+  const std::string secret = SecretOf("rex", Role::kReader);
+  EXPECT_TRUE(Call("/grpc.health.v1.Health/Check", secret).ok());
+  EXPECT_EQ(Call("/grpc.health.v1.Health/Watch", secret).error_message(),
+            "Health.Watch is not served here: ask Health.Check");
+}
+
 // A watch that is open, if there was room for it; without a secret the owner's.
 class OpenWatch {
  public:
