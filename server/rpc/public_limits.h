@@ -65,6 +65,9 @@ inline constexpr size_t kPipeBytes = 64 << 10;
 // Memory that gRPC may use for messages and windows on the way before it shrinks windows and ends
 // calls. Requests of 4 MiB by some dozens of clients at once fit.
 inline constexpr size_t kPublicQuotaBytes = size_t{256} << 20;
+// Threads of gRPC's own services that have one for each open call: reflection, which any reader may
+// hold open. Calls of ours have none of these.
+inline constexpr int kMaxPublicServiceThreads = 32;
 // A client without calls for so long reconnects when it has one.
 inline constexpr absl::Duration kMaxPublicIdle = absl::Minutes(10);
 // A peer that is gone without a word: pinged after this time, and cut off when it doesn't answer.

@@ -89,7 +89,10 @@ void PublicPort::Prepare(grpc::ServerBuilder* builder) {
   // gRPC checks the size of a message once it is decompressed: a thousandth of it is sent.
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder->SetResourceQuota(grpc::ResourceQuota("public port").Resize(kPublicQuotaBytes));
+  grpc::ResourceQuota quota("public port");
+  quota.Resize(kPublicQuotaBytes);
+  quota.SetMaxThreads(kMaxPublicServiceThreads);
+  builder->SetResourceQuota(quota);
   const std::pair<const char*, int> arguments[] = {
       {GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxPublicCalls},
       {GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes},
