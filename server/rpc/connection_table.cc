@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -62,12 +63,10 @@ class Door final : public grpc::AuthMetadataProcessor {
       return {grpc::StatusCode::UNAUTHENTICATED, "the headers of the call are cut off"};
     }
     const absl::StatusOr<std::string> user = judge_(metadata, *address);
-    if (user.ok()) {
-      table_->LetIn(id, *user);
-      return grpc::Status::OK;
-    }
+    const absl::Status let_in = user.ok() ? table_->LetIn(id, *user) : user.status();
+    if (let_in.ok()) return grpc::Status::OK;
     const bool last = table_->CountRefused(id) == kStrangerCalls;
-    return ToGrpc(last ? ForTheLastTime(user.status()) : user.status());
+    return ToGrpc(last ? ForTheLastTime(let_in) : let_in);
   }
 
  private:
@@ -95,16 +94,25 @@ std::optional<std::string> ConnectionTable::UserOf(const std::string& id) const 
   return found == connections_.end() ? std::nullopt : found->second.user;
 }
 
-void ConnectionTable::LetIn(const std::string& id, const std::string& user) {
+absl::Status ConnectionTable::LetIn(const std::string& id, const std::string& user) {
   {
     MutexLock lock(&mutex_);
     const auto found = connections_.find(id);
-    if (found == connections_.end()) return;
+    if (found == connections_.end()) return absl::OkStatus();
     std::optional<std::string>& known = found->second.user;
-    if (known == user || known == "") return;
+    if (known == user || known == "") return absl::OkStatus();
+    if (!known.has_value()) {
+      const size_t has = std::count_if(connections_.begin(), connections_.end(),
+                                       [&](const auto& each) { return each.second.user == user; });
+      if (has >= kMaxConnectionsOfUser) {
+        return TooManyOfUser("connections", user, has,
+                             {kMaxPublicConnections, kMaxConnectionsOfUser});
+      }
+    }
     known = known.has_value() ? "" : user;
   }
   on_let_in_();
+  return absl::OkStatus();
 }
 
 int ConnectionTable::CountRefused(const std::string& id) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "grpcpp/security/auth_metadata_processor.h"
@@ -34,8 +35,9 @@ class ConnectionTable {
   // Whose calls have been let in: nobody's, so that it is a stranger's, or of one that is gone;
   // one user's; or "", several users'.
   std::optional<std::string> UserOf(const std::string& id) const;
-  // A call of this user was let in.
-  void LetIn(const std::string& id, const std::string& user);
+  // Lets a call of this user in. RESOURCE_EXHAUSTED, with the reason USER_LIMIT, if the connection
+  // is a stranger's and would be one too many of the user's.
+  absl::Status LetIn(const std::string& id, const std::string& user);
   // A call was refused. How many of this connection, of which none has been let in; 0 if one has.
   int CountRefused(const std::string& id);
   // The "ADDRESS:PORT" of a connection; none if it is none of these.

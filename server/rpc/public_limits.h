@@ -15,6 +15,8 @@ namespace ablate::rpc {
 inline constexpr size_t kMaxPublicConnections = 512;
 // Of one address: a team behind one router or tunnel shares it, workers included.
 inline constexpr size_t kMaxConnectionsOfAddress = 64;
+// Of one user, from wherever they come; connections with tokens of several users are no one's.
+inline constexpr size_t kMaxConnectionsOfUser = 128;
 // When these are taken the one who has waited longest makes room: an honest client needs its place
 // for a few round trips.
 inline constexpr size_t kMaxStrangers = 128;
