@@ -112,7 +112,7 @@ struct AccessOptions {
 };
 
 // Thread-safe. Users and tokens are in memory, too, so that only changes, Record, ListAudits and
-// now and then Authenticate wait for the disk. Whoever calls says what time it is.
+// now and then NoteUse and Authenticate wait for the disk. Whoever calls says what time it is.
 //
 // A change and its row of the audit log are one transaction, durable when the call returns. Any
 // change: RESOURCE_EXHAUSTED if the disk is full: nothing is changed. DATA_LOSS if the disk failed:
@@ -162,8 +162,15 @@ class AccessStore {
   std::vector<Token> ListTokens(const std::optional<std::string>& user = std::nullopt) const;
 
   // UNAUTHENTICATED if the secret is of no token, or of one that expired or was revoked, with when.
-  // Reads no disk; once a minute and token it writes that the token was used, and a disk that
-  // refuses that keeps nobody out. No error has the secret.
+  // No error has the secret. Never waits for the disk.
+  absl::StatusOr<Caller> Identify(absl::string_view secret, absl::Time now) const;
+  // The token of a secret, also of one that has ended, for whom it has not been revoked or expired
+  // in vain; none if no token has it, or it has been forgotten. Never waits for the disk.
+  std::optional<Token> FindToken(absl::string_view secret) const;
+  // Notes that a token was used: on the disk once a minute, and a disk that refuses it is no
+  // matter. Nothing if there is no such token.
+  void NoteUse(const std::string& id, absl::Time now);
+  // Identify, and NoteUse for whom it lets in.
   absl::StatusOr<Caller> Authenticate(absl::string_view secret, absl::Time now);
   // OK while Authenticate would answer the same; otherwise its error, or ABORTED if the user has
   // another role now. For streams: a token can end between Authenticate and the moment from which

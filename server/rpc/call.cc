@@ -7,14 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/limits.h"
 
 namespace ablate::rpc {
-
-absl::Status TooBusy() {
-  return absl::ResourceExhaustedError(absl::StrCat("the server is busy: ", kMaxWaitingCalls,
-                                                   " calls wait already; try again later"));
-}
 
 void EndNow(grpc::CallbackServerContext* context, const absl::Status& status) {
   const grpc::Status end = ToGrpc(status);
@@ -27,12 +21,27 @@ absl::Status TooSlow(const Pace& pace) {
       absl::StrCat("the client takes what it is sent too slowly: it must take ", pace.Terms()));
 }
 
-std::shared_ptr<void> ByteBudget::Take(size_t bytes) {
-  size_t used = used_;
-  do {
-    if (used + bytes > bytes_) return nullptr;
-  } while (!used_.compare_exchange_weak(used, used + bytes));
-  return {this, [this, bytes](void*) { used_ -= bytes; }};
+absl::StatusOr<std::shared_ptr<void>> ByteBudget::Take(size_t bytes, const std::string& user) {
+  {
+    MutexLock lock(&mutex_);
+    if (used_ + bytes > max_.all) return TooManyAtOnce(what_, max_);
+    if (!user.empty()) {
+      size_t& has = of_users_[user];
+      if (has + bytes > max_.of_user) return TooManyOfUser(what_, user, has, max_);
+      has += bytes;
+    }
+    used_ += bytes;
+  }
+  return std::shared_ptr<void>(this, [this, bytes, user](void*) { GiveBack(bytes, user); });
+}
+
+void ByteBudget::GiveBack(size_t bytes, const std::string& user) {
+  MutexLock lock(&mutex_);
+  used_ -= bytes;
+  const auto found = of_users_.find(user);
+  if (found == of_users_.end()) return;
+  found->second -= bytes;
+  if (found->second == 0) of_users_.erase(found);
 }
 
 void GiveMemoryBack() {
@@ -44,10 +53,12 @@ void GiveMemoryBack() {
 grpc::ServerUnaryReactor* Answer(WorkPool* pool, grpc::CallbackServerContext* context,
                                  std::function<absl::Status()> work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool accepted = pool->TryPost([context, reactor, work = std::move(work)] {
-    reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : ToGrpc(work()));
-  });
-  if (!accepted) reactor->Finish(ToGrpc(TooBusy()));
+  const absl::Status accepted = pool->TryPost(
+      [context, reactor, work = std::move(work)] {
+        reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : ToGrpc(work()));
+      },
+      pool->UserOf(*context));
+  if (!accepted.ok()) reactor->Finish(ToGrpc(accepted));
   return reactor;
 }
 

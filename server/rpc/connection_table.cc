@@ -2,10 +2,14 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/public_limits.h"
 
 namespace ablate::rpc {
 namespace {
@@ -31,27 +35,42 @@ std::string ConnectionOf(const Metadata& metadata) {
   return id;
 }
 
-class LettingInProcessor final : public grpc::AuthMetadataProcessor {
+// The client would wait for an answer to another call until it is hung up on.
+absl::Status ForTheLastTime(const absl::Status& refused) {
+  absl::Status status(
+      refused.code(),
+      absl::StrCat(refused.message(), "; it was the last of ", kStrangerCalls,
+                   " calls that a connection may make before one with a good token: "
+                   "connect again"));
+  refused.ForEachPayload([&status](absl::string_view type, const absl::Cord& payload) {
+    status.SetPayload(type, payload);
+  });
+  return status;
+}
+
+class Door final : public grpc::AuthMetadataProcessor {
  public:
-  LettingInProcessor(std::shared_ptr<grpc::AuthMetadataProcessor> inner,
-                     std::shared_ptr<ConnectionTable> table)
-      : inner_(std::move(inner)), table_(std::move(table)) {}
+  Door(Judge judge, std::shared_ptr<ConnectionTable> table)
+      : judge_(std::move(judge)), table_(std::move(table)) {}
 
-  bool IsBlocking() const override { return inner_->IsBlocking(); }
+  bool IsBlocking() const override { return false; }
 
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                       OutputMetadata* consumed, OutputMetadata* response) override {
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
+                       OutputMetadata*) override {
     const std::string id = ConnectionOf(metadata);
-    if (!table_->Contains(id)) {
+    const std::optional<std::string> address = table_->Find(id);
+    if (!address.has_value()) {
       return {grpc::StatusCode::UNAUTHENTICATED, "the headers of the call are cut off"};
     }
-    grpc::Status status = inner_->Process(metadata, context, consumed, response);
-    if (status.ok()) table_->LetIn(id);
-    return status;
+    const absl::StatusOr<std::string> user = judge_(metadata, *address);
+    const absl::Status let_in = user.ok() ? table_->LetIn(id, *user) : user.status();
+    if (let_in.ok()) return grpc::Status::OK;
+    const bool last = table_->CountRefused(id) == kStrangerCalls;
+    return ToGrpc(last ? ForTheLastTime(let_in) : let_in);
   }
 
  private:
-  const std::shared_ptr<grpc::AuthMetadataProcessor> inner_;
+  const Judge judge_;
   const std::shared_ptr<ConnectionTable> table_;
 };
 
@@ -69,37 +88,54 @@ void ConnectionTable::Remove(const std::string& id) {
   connections_.erase(id);
 }
 
-bool ConnectionTable::IsStranger(const std::string& id) const {
+std::optional<std::string> ConnectionTable::UserOf(const std::string& id) const {
   MutexLock lock(&mutex_);
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second.stranger;
+  return found == connections_.end() ? std::nullopt : found->second.user;
 }
 
-bool ConnectionTable::Contains(const std::string& id) const {
-  MutexLock lock(&mutex_);
-  return connections_.count(id) > 0;
-}
-
-void ConnectionTable::LetIn(const std::string& id) {
+absl::Status ConnectionTable::LetIn(const std::string& id, const std::string& user) {
   {
     MutexLock lock(&mutex_);
     const auto found = connections_.find(id);
-    if (found == connections_.end() || !found->second.stranger) return;
-    found->second.stranger = false;
+    if (found == connections_.end()) return absl::OkStatus();
+    std::optional<std::string>& known = found->second.user;
+    if (known == user || known == "") return absl::OkStatus();
+    if (!known.has_value()) {
+      const size_t has = std::count_if(connections_.begin(), connections_.end(),
+                                       [&](const auto& each) { return each.second.user == user; });
+      if (has >= kMaxConnectionsOfUser) {
+        return TooManyOfUser("connections", user, has,
+                             {kMaxPublicConnections, kMaxConnectionsOfUser});
+      }
+    }
+    known = known.has_value() ? "" : user;
   }
   on_let_in_();
+  return absl::OkStatus();
+}
+
+int ConnectionTable::CountRefused(const std::string& id) {
+  MutexLock lock(&mutex_);
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.user.has_value()) return 0;
+  return ++found->second.refused;
+}
+
+std::optional<std::string> ConnectionTable::Find(const std::string& id) const {
+  MutexLock lock(&mutex_);
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return std::nullopt;
+  return found->second.address;
 }
 
 std::string ConnectionTable::AddressOf(const grpc::ServerContextBase& context) const {
-  const std::string id = ConnectionOf(context.client_metadata());
-  MutexLock lock(&mutex_);
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? "" : found->second.address;
+  return Find(ConnectionOf(context.client_metadata())).value_or("");
 }
 
-std::shared_ptr<grpc::AuthMetadataProcessor> LettingIn(
-    std::shared_ptr<grpc::AuthMetadataProcessor> inner, std::shared_ptr<ConnectionTable> table) {
-  return std::make_shared<LettingInProcessor>(std::move(inner), std::move(table));
+std::shared_ptr<grpc::AuthMetadataProcessor> MakeDoor(Judge judge,
+                                                      std::shared_ptr<ConnectionTable> table) {
+  return std::make_shared<Door>(std::move(judge), std::move(table));
 }
 
 }  // namespace ablate::rpc

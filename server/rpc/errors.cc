@@ -9,6 +9,7 @@
 #include "proto/reflect/text.h"
 #include "server/rpc/limits.h"
 #include "storage/sha256.h"
+#include "text/decimal.h"
 #include "text/utf8.h"
 
 namespace ablate::rpc {
@@ -17,6 +18,7 @@ namespace {
 constexpr absl::string_view kBadRequest = "type.googleapis.com/google.rpc.BadRequest";
 constexpr absl::string_view kErrorInfo = "type.googleapis.com/google.rpc.ErrorInfo";
 constexpr absl::string_view kRetryInfo = "type.googleapis.com/google.rpc.RetryInfo";
+constexpr absl::Duration kTryAgainAfter = absl::Seconds(1);
 // Room in the details for the note about violations that were left out.
 constexpr size_t kNoteBytes = 120;
 
@@ -122,6 +124,22 @@ absl::Status WithReason(absl::Status status, absl::string_view reason) {
   info.set_domain("ablate");
   status.SetPayload(kErrorInfo, absl::Cord(info.SerializeAsString()));
   return status;
+}
+
+absl::Status TooManyAtOnce(absl::string_view what, const Most& most) {
+  return WithRetry(
+      absl::ResourceExhaustedError(absl::StrCat("too many ", what, " at once: at most ",
+                                                text::Grouped(most.all), "; try again later")),
+      kTryAgainAfter);
+}
+
+absl::Status TooManyOfUser(absl::string_view what, absl::string_view user, size_t has,
+                           const Most& most) {
+  const absl::Status status = absl::ResourceExhaustedError(
+      absl::StrCat("too many ", what, " at once: ", user, " has ", text::Grouped(has),
+                   ", and one user may have ", text::Grouped(most.of_user), " of the server's ",
+                   text::Grouped(most.all), "; try again later"));
+  return WithRetry(WithReason(status, "USER_LIMIT"), kTryAgainAfter);
 }
 
 absl::Status WithRetry(absl::Status status, absl::Duration delay) {

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "grpcpp/support/status.h"
+#include "server/rpc/limits.h"
 #include "server/spec/resolve.h"
 
 namespace ablate::rpc {
@@ -35,6 +36,13 @@ absl::Status CallCancelled();
 
 // `status` with an ErrorInfo: a reason in UPPER_SNAKE_CASE for programs. OK stays OK.
 absl::Status WithReason(absl::Status status, absl::string_view reason);
+
+// RESOURCE_EXHAUSTED because the server has `most.all` of `what` ("watches") already, or `user` has
+// `has` of the `most.of_user` that one may have; the latter with the reason USER_LIMIT. Both say to
+// try again in a second.
+absl::Status TooManyAtOnce(absl::string_view what, const Most& most);
+absl::Status TooManyOfUser(absl::string_view what, absl::string_view user, size_t has,
+                           const Most& most);
 
 // `status` with a RetryInfo: that the same call may succeed after `delay`. OK stays OK.
 absl::Status WithRetry(absl::Status status, absl::Duration delay);

@@ -33,7 +33,7 @@ class Rate {
 // of ours sends ends the connection. Not thread-safe.
 class FrameGate {
  public:
-  // `calls` is shared by the connections of an address, and must outlive this. `name` and `value`,
+  // `calls` is shared by the strangers of an address, and must outlive this. `name` and `value`,
   // of at most 126 bytes each, are the header that every call gets. What stands before it may keep
   // it from being read as one, and may look like it: only a value that the client can't know is
   // worth anything.
@@ -44,8 +44,12 @@ class FrameGate {
   // For how long after the last Pass nothing more passes: zero if nothing waits, infinite if it
   // waits for LetIn.
   absl::Duration wait() const { return wait_; }
-  // One of its calls had a token that is good: the limits of strangers end.
-  void LetIn() { stranger_ = false; }
+  // One of its calls had a token that is good: the limits of strangers end, and its calls count
+  // with those that `calls` counts, which must outlive this.
+  void LetIn(Rate* calls) {
+    stranger_ = false;
+    calls_ = calls;
+  }
 
  private:
   enum class Part { kPreface, kHead, kPayload, kBlock };
@@ -72,7 +76,7 @@ class FrameGate {
   void EndBlock(std::string* out);
 
   const std::string stamp_;  // the header of every call, as HPACK
-  Rate* const calls_;
+  Rate* calls_;
   Rate control_;
   Rate small_;
   absl::Duration wait_;

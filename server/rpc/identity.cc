@@ -44,8 +44,8 @@ absl::StatusOr<absl::string_view> SecretIn(
 }
 
 absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context,
-                                           const std::string& owner, storage::AccessStore* store,
-                                           absl::Time now) {
+                                           const std::string& owner,
+                                           const storage::AccessStore* store, absl::Time now) {
   const bool has_token = context.client_metadata().count(kAuthorization) > 0;
   if (!has_token && IsOfUnixSocket(context)) {
     return storage::Caller{owner, storage::Role::kAdmin, ""};
@@ -53,7 +53,7 @@ absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& contex
   const auto secret = SecretIn(context.client_metadata());
   if (!secret.ok()) return secret.status();
   if (store == nullptr) return absl::UnauthenticatedError("this server has no tokens");
-  return store->Authenticate(*secret, now);
+  return store->Identify(*secret, now);
 }
 
 bool IsLocal(const storage::Caller& caller) { return caller.token.empty() && !caller.user.empty(); }

@@ -19,10 +19,11 @@ namespace ablate::rpc {
 // a token, through a port that has no credentials, which is the unix socket that only the server's
 // owner reaches: `owner`, an admin. Of each call anew, for gRPC has no place to keep it: what an
 // AuthMetadataProcessor adds to the context is there for every call of the connection, whose ever.
+// Never waits for the disk: that the token is used is noted at the door.
 // `store` is null where nobody has tokens.
 absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context,
-                                           const std::string& owner, storage::AccessStore* store,
-                                           absl::Time now);
+                                           const std::string& owner,
+                                           const storage::AccessStore* store, absl::Time now);
 
 // The secret of "authorization: Bearer SECRET", exactly one. UNAUTHENTICATED says what is wrong.
 absl::StatusOr<absl::string_view> SecretIn(

@@ -9,10 +9,21 @@
 
 namespace ablate::rpc {
 
+// How much there may be of something at once: in all, and of one user. Only a server that is shared
+// has users; on any other whoever calls may have all of it.
+struct Most {
+  constexpr Most(size_t most_of_all, size_t most_of_user)
+      : all(most_of_all), of_user(most_of_user) {}
+  constexpr Most(size_t most_of_all) : Most(most_of_all, most_of_all) {}
+  size_t all;
+  size_t of_user;
+};
+
 // Messages, in bytes.
 inline constexpr int kMaxRequestBytes = 4 << 20;
-inline constexpr size_t kMaxSpecBytes = 1 << 20;                 // of a whole CreateExperiment
-inline constexpr size_t kMaxSpecBytesAtOnce = size_t{64} << 20;  // of all that are here
+inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment
+// Of all of them that are here.
+inline constexpr Most kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
 inline constexpr size_t kLargeRequestBytes = 64 << 10;  // what it took is given back at once
 inline constexpr int kMaxWorkerMessageBytes = 16 << 20;
 inline constexpr size_t kPageBytes = 3 << 20;        // of rows in one answer: below gRPC's 4 MiB
@@ -45,17 +56,27 @@ inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 inline constexpr double kMinBytesPerSecond = 6'553.6;  // 64 KiB in 10 s
 inline constexpr absl::Duration kStreamTimeout = absl::Minutes(1);
 
-// Calls at once.
-inline constexpr size_t kMaxWaitingCalls = 1'024;
-inline constexpr size_t kMaxWatches = 64;
-inline constexpr size_t kMaxReads = 64;
+// Calls at once. A user may have a quarter of most things, and two where that would be one: what a
+// person does with two windows should not be refused.
+inline constexpr Most kMaxWaitingCalls = {1'024, 256};
+inline constexpr Most kMaxWatches = {64, 16};
+inline constexpr Most kMaxReads = {64, 16};
 // With figures; fewer than the pool's threads, which they hold.
-inline constexpr size_t kMaxReports = 4;
+inline constexpr Most kMaxReports = {4, 2};
+inline constexpr Most kMaxGenerations = {32, 8};  // more than run or wait: slow clients keep theirs
+inline constexpr Most kMaxUploads = {8, 2};
+// How long each of a user's may take; a watch may take for ever. A download or an upload goes on
+// from where it was.
+inline constexpr absl::Duration kMaxTransferTime = absl::Hours(24);
+inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of what is computed
+// Threads that answer, which mostly wait for commits, and how many of them one user's calls may
+// hold: the rest are others', however long each call takes.
+inline constexpr Most kAnsweringThreads = {8, 6};
+// That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
+inline constexpr Most kExpandingThreads = {4, 3};
 inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // that run or wait
 // Of those, so many may be experiments' at most: a client always finds room.
 inline constexpr uint32_t kMaxPlannedAnalyses = 9'000;
-inline constexpr size_t kMaxGenerations = 32;  // more than run or wait: slow clients keep theirs
-inline constexpr size_t kMaxUploads = 8;
 inline constexpr size_t kMaxWorkerStreams = 64;
 inline constexpr size_t kMaxWorkerTransfers = 1'024;
 inline constexpr size_t kMaxUnsentBytes = 64 << 20;  // to one worker

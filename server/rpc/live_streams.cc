@@ -6,43 +6,51 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/rpc/call.h"
+#include "server/rpc/errors.h"
 
 namespace ablate::rpc {
+namespace {
+
+absl::Status TookTooLong(absl::string_view what, absl::Duration max_time) {
+  return absl::DeadlineExceededError(absl::StrCat(
+      what, " of users may take ", absl::FormatDuration(max_time), " on a server that is shared"));
+}
+
+}  // namespace
 
 absl::Status ServerEnds() { return absl::UnavailableError("the server is shutting down"); }
 
-LiveStreams::LiveStreams(std::string what, size_t max) : what_(std::move(what)), max_(max) {}
+LiveStreams::LiveStreams(std::string what, Most max, absl::Duration max_time)
+    : what_(std::move(what)), max_(max), max_time_(max_time) {}
 
 absl::Status LiveStreams::Add(LiveStream* stream, grpc::CallbackServerContext* context) {
-  {
-    MutexLock lock(&mutex_);
-    if (stopped_) return ServerEnds();
-    if (streams_.size() >= max_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many ", what_, " at once: at most ", max_, "; try again later"));
-    }
-    streams_[stream].context = context;
-  }
-  if (find_token_ == nullptr || context == nullptr) return absl::OkStatus();
-  return NoteToken(stream, *context);
+  if (find_caller_ == nullptr || context == nullptr) return AddAs({}, stream, context);
+  const auto caller = find_caller_(*context);
+  if (!caller.ok()) return caller.status();
+  if (absl::Status added = AddAs(*caller, stream, context); !added.ok()) return added;
+  // What ended since the first answer is in the second; what ends from now on ends the stream.
+  return find_caller_(*context).status();
 }
 
-absl::Status LiveStreams::NoteToken(LiveStream* stream, const grpc::ServerContextBase& context) {
-  // Twice: what ended between the first answer and the note is in the second.
-  for (int i = 0; i < 2; ++i) {
-    auto token = find_token_(context);
-    if (!token.ok()) return token.status();
-    MutexLock lock(&mutex_);
-    const auto found = streams_.find(stream);
-    if (found != streams_.end()) found->second.token = *std::move(token);
+absl::Status LiveStreams::AddAs(const storage::Caller& caller, LiveStream* stream,
+                                grpc::CallbackServerContext* context) {
+  MutexLock lock(&mutex_);
+  if (stopped_) return ServerEnds();
+  if (streams_.size() >= max_.all) return TooManyAtOnce(what_, max_);
+  if (!caller.user.empty()) {
+    const size_t has = std::count_if(streams_.begin(), streams_.end(), [&](const auto& each) {
+      return each.second.caller.user == caller.user;
+    });
+    if (has >= max_.of_user) return TooManyOfUser(what_, caller.user, has, max_);
   }
+  streams_[stream] = {context, caller};
   return absl::OkStatus();
 }
 
 void LiveStreams::EndTokens(const std::set<std::string>& tokens, const absl::Status& why) {
   MutexLock lock(&mutex_);
   for (const auto& [stream, call] : streams_) {
-    if (call.context != nullptr && tokens.count(call.token) > 0) EndNow(call.context, why);
+    if (call.context != nullptr && tokens.count(call.caller.token) > 0) EndNow(call.context, why);
   }
 }
 
@@ -59,7 +67,12 @@ void LiveStreams::WakeAll() {
 
 void LiveStreams::CheckPaces(absl::Duration now) {
   MutexLock lock(&mutex_);
-  for (const auto& [stream, call] : streams_) stream->CheckPace(now);
+  for (auto& [stream, call] : streams_) {
+    stream->CheckPace(now);
+    if (call.caller.user.empty()) continue;
+    if (!call.since.has_value()) call.since = now;
+    if (now - *call.since > max_time_) EndNow(call.context, TookTooLong(what_, max_time_));
+  }
 }
 
 void LiveStreams::StopAll() {

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "server/rpc/limits.h"
+#include "storage/access_store.h"
 #include "sync/mutex.h"
 
 namespace ablate::rpc {
@@ -38,22 +39,24 @@ class LiveStream {
 // Thread-safe. Outlives its streams.
 class LiveStreams {
  public:
-  // `what` names the streams in errors, such as "watches".
-  LiveStreams(std::string what, size_t max);
+  // `what` names the streams in errors, such as "watches". One of a user's ends after `max_time`.
+  LiveStreams(std::string what, Most max, absl::Duration max_time = absl::InfiniteDuration());
 
-  // Finds the token that a call came with, empty if it needs none, or why it is to end. Asked once
-  // the stream is one that EndTokens sees, so that a token that ends meanwhile is noticed.
-  using FindToken =
-      std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase& context)>;
-  // Before the first Add.
-  void set_find_token(FindToken find_token) { find_token_ = std::move(find_token); }
+  // Finds who calls, by the call's own metadata, or why the call is to end. Must not block. Asked
+  // again once the stream is one that EndTokens sees, so that a token that ends meanwhile is
+  // noticed.
+  using FindCaller =
+      std::function<absl::StatusOr<storage::Caller>(const grpc::ServerContextBase& context)>;
+  // Before the first Add. Without it streams are nobody's.
+  void set_find_caller(FindCaller find_caller) { find_caller_ = std::move(find_caller); }
 
-  // RESOURCE_EXHAUSTED if there are `max` already, UNAVAILABLE after StopAll, or what FindToken
-  // says. `context` is its call's, by which it ends with its token; null where that can't be.
+  // RESOURCE_EXHAUSTED if there are too many already, in all or of the caller; UNAVAILABLE after
+  // StopAll; or what FindCaller says. `context` is its call's; null for one that is nobody's.
   absl::Status Add(LiveStream* stream, grpc::CallbackServerContext* context = nullptr);
   // Also of one that was not accepted. After it returns the stream is not called again.
   void Remove(LiveStream* stream);
   void WakeAll();
+  // Ends those whose clients are too slow, and those of users that take too long.
   void CheckPaces(absl::Duration now);
   void StopAll();
   // Ends the calls that came with one of these tokens at once.
@@ -65,14 +68,17 @@ class LiveStreams {
   // Of a stream, where it is known.
   struct Call {
     grpc::CallbackServerContext* context = nullptr;
-    std::string token = {};  // its id
+    storage::Caller caller = {};
+    std::optional<absl::Duration> since = {};  // when CheckPaces first saw it
   };
 
-  absl::Status NoteToken(LiveStream* stream, const grpc::ServerContextBase& context);
+  absl::Status AddAs(const storage::Caller& caller, LiveStream* stream,
+                     grpc::CallbackServerContext* context);
 
   const std::string what_;
-  const size_t max_;
-  FindToken find_token_;
+  const Most max_;
+  const absl::Duration max_time_;
+  FindCaller find_caller_;
   Mutex mutex_;
   CondVar gone_;  // none is left
   std::map<LiveStream*, Call> streams_ ABSL_GUARDED_BY(mutex_);
@@ -82,7 +88,8 @@ class LiveStreams {
 // A unary call that holds a thread of the pool for long: one of `streams` while it exists.
 class LiveCall final : public LiveStream {
  public:
-  explicit LiveCall(LiveStreams* streams) : streams_(streams), accepted_(streams->Add(this)) {}
+  explicit LiveCall(LiveStreams* streams, grpc::CallbackServerContext* context = nullptr)
+      : streams_(streams), context_(context), accepted_(streams->Add(this, context)) {}
   ~LiveCall() override { streams_->Remove(this); }
   LiveCall(const LiveCall&) = delete;
   LiveCall& operator=(const LiveCall&) = delete;
@@ -91,9 +98,12 @@ class LiveCall final : public LiveStream {
   const absl::Status& accepted() const { return accepted_; }
   void Stop() override { stopped_ = true; }
   bool stopped() const { return stopped_; }
+  // Whether the server stops, or nobody wants the answer: asked now and then by what takes long.
+  bool ended() const { return stopped_ || (context_ != nullptr && context_->IsCancelled()); }
 
  private:
   LiveStreams* const streams_;
+  const grpc::CallbackServerContext* const context_;
   std::atomic<bool> stopped_ = false;
   const absl::Status accepted_;
 };

@@ -15,6 +15,8 @@ namespace ablate::rpc {
 inline constexpr size_t kMaxPublicConnections = 512;
 // Of one address: a team behind one router or tunnel shares it, workers included.
 inline constexpr size_t kMaxConnectionsOfAddress = 64;
+// Of one user, from wherever they come; connections with tokens of several users are no one's.
+inline constexpr size_t kMaxConnectionsOfUser = 128;
 // When these are taken the one who has waited longest makes room: an honest client needs its place
 // for a few round trips.
 inline constexpr size_t kMaxStrangers = 128;
@@ -38,8 +40,10 @@ inline constexpr int kMaxMetadataBytes = 8 << 10;
 inline constexpr size_t kMaxControlFrameBytes = 16 << 10;
 // At once on a connection; an open call holds about 12 kB, and up to kMaxMetadataBytes more.
 inline constexpr int kMaxPublicCalls = 100;
-// Calls of all connections of an address: gRPC does some thousands in a second, and whoever comes
-// behind waits for them. With a burst of 2,000 that was half a second.
+// Calls of all connections of a user, wherever they come from, and of all strangers of an address:
+// gRPC does some thousands in a second, and whoever comes behind waits for them. With a burst of
+// 2,000 that was half a second. Connections with tokens of several users, as a proxy's, count with
+// their address.
 inline constexpr double kCallsPerSecond = 1'000;
 inline constexpr double kCallBurst = 250;
 // PING and SETTINGS of a connection, each of which makes gRPC write and much of which it keeps. A
@@ -63,6 +67,9 @@ inline constexpr size_t kPipeBytes = 64 << 10;
 // Memory that gRPC may use for messages and windows on the way before it shrinks windows and ends
 // calls. Requests of 4 MiB by some dozens of clients at once fit.
 inline constexpr size_t kPublicQuotaBytes = size_t{256} << 20;
+// Threads of gRPC's own services that have one for each open call: reflection, which any reader may
+// hold open. Calls of ours have none of these.
+inline constexpr int kMaxPublicServiceThreads = 32;
 // A client without calls for so long reconnects when it has one.
 inline constexpr absl::Duration kMaxPublicIdle = absl::Minutes(10);
 // A peer that is gone without a word: pinged after this time, and cut off when it doesn't answer.

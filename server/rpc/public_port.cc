@@ -28,8 +28,8 @@ constexpr absl::Duration kTurnAtLeastEvery = absl::Seconds(1);
 // Of those that wait, in one turn: the others go on between.
 constexpr int kAcceptsInTurn = 32;
 constexpr absl::Duration kAcceptAgainAfter = absl::Milliseconds(100);
-// By then everything that its connections used up is theirs again.
-constexpr absl::Duration kForgetAddressAfter =
+// By then everything that the connections of a group used up is theirs again.
+constexpr absl::Duration kForgetGroupAfter =
     absl::Seconds(1 + static_cast<int>(kCallBurst / kCallsPerSecond));
 
 absl::Duration Now() { return schedule::SteadyClock().Now(); }
@@ -68,7 +68,7 @@ PublicPort::PublicPort(TlsContext context, process::FileDescriptor listener,
       wake_(std::move(wake)),
       port_(port),
       table_(std::make_shared<ConnectionTable>([this] { Wake(); })),
-      processor_(LettingIn(options.processor, table_)),
+      door_(MakeDoor(options.judge, table_)),
       on_hang_ups_(options.on_hang_ups),
       listener_(std::move(listener)) {}
 
@@ -82,14 +82,17 @@ void PublicPort::Prepare(grpc::ServerBuilder* builder) {
   // These take sockets of this machine without TLS, but not without asking for tokens.
   const std::shared_ptr<grpc::ServerCredentials> credentials =
       grpc::experimental::LocalServerCredentials(UDS);
-  credentials->SetAuthMetadataProcessor(processor_);
+  credentials->SetAuthMetadataProcessor(door_);
   acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   builder->SetMaxReceiveMessageSize(kMaxRequestBytes);
   // gRPC checks the size of a message once it is decompressed: a thousandth of it is sent.
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder->SetResourceQuota(grpc::ResourceQuota("public port").Resize(kPublicQuotaBytes));
+  grpc::ResourceQuota quota("public port");
+  quota.Resize(kPublicQuotaBytes);
+  quota.SetMaxThreads(kMaxPublicServiceThreads);
+  builder->SetResourceQuota(quota);
   const std::pair<const char*, int> arguments[] = {
       {GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxPublicCalls},
       {GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes},
@@ -139,7 +142,7 @@ void PublicPort::Turn() {
   if (read(wake_.get(), &woken, sizeof(woken)) < 0) woken = 0;
   for (size_t i = 0; i < connections_.size(); ++i) {
     Connection* const each = connections_[i].get();
-    if (woken > 0 && each->stranger && !table_->IsStranger(each->id)) LetIn(each);
+    if (woken > 0) NoteUser(each, now);
     const bool happened = waiting[2 + 2 * i].revents != 0 || waiting[3 + 2 * i].revents != 0;
     if (happened || now >= each->due) Pump(each, now);
   }
@@ -168,9 +171,7 @@ void PublicPort::AcceptWaiting(absl::Duration now) {
 // Whoever finds no room is hung up on at once: left in the queue of the listener it would keep
 // others waiting.
 void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now) {
-  Address& shared =
-      addresses_.try_emplace(peer.group, Address{0, 0, Rate(kCallsPerSecond, kCallBurst), now})
-          .first->second;
+  Group& shared = GroupOf(peer.group, now, &addresses_);
   if (!MakeRoom(shared, now)) {
     NoteHangUp(peer.address, "there is no room for more connections, or for more of its address");
     return;
@@ -198,7 +199,7 @@ void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::D
 
 // Among strangers the one who has waited longest makes room, of the same address if that is what is
 // full: an honest client is let in within a few round trips, so that it is hardly ever the one.
-bool PublicPort::MakeRoom(const Address& address, absl::Duration now) {
+bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
   const bool address_full = address.connections >= kMaxConnectionsOfAddress ||
                             address.strangers >= kMaxStrangersOfAddress;
   const bool full = connections_.size() >= kMaxPublicConnections || strangers_ >= kMaxStrangers;
@@ -230,12 +231,31 @@ void PublicPort::Pump(Connection* connection, absl::Duration now) {
   if (connection->pipe->more()) connection->due = now;
 }
 
+void PublicPort::NoteUser(Connection* connection, absl::Duration now) {
+  const std::optional<std::string> user = table_->UserOf(connection->id);
+  if (!user.has_value()) return;
+  if (connection->stranger) LetIn(connection);
+  Group* const group = user->empty() ? nullptr : &GroupOf(*user, now, &users_);
+  if (group == connection->user) return;
+  LeaveUser(connection, now);
+  connection->user = group;
+  if (group != nullptr) ++group->connections;
+  connection->pipe->LetIn(group != nullptr ? &group->calls : &connection->address->calls);
+}
+
 void PublicPort::LetIn(Connection* connection) {
   connection->stranger = false;
   connection->due = absl::ZeroDuration();
-  connection->pipe->LetIn();
+  connection->pipe->LetIn(&connection->address->calls);
   --connection->address->strangers;
   --strangers_;
+}
+
+void PublicPort::LeaveUser(Connection* connection, absl::Duration now) {
+  if (connection->user == nullptr) return;
+  --connection->user->connections;
+  connection->user->left = now;
+  connection->user = nullptr;
 }
 
 void PublicPort::End(Connection* connection, absl::Duration now) {
@@ -248,16 +268,25 @@ void PublicPort::End(Connection* connection, absl::Duration now) {
   }
   --connection->address->connections;
   connection->address->left = now;
+  LeaveUser(connection, now);
 }
 
 void PublicPort::Sweep(absl::Duration now) {
   connections_.erase(std::remove_if(connections_.begin(), connections_.end(),
                                     [](const auto& each) { return each->pipe == nullptr; }),
                      connections_.end());
-  for (auto it = addresses_.begin(); it != addresses_.end();) {
-    const bool gone = it->second.connections == 0 && now - it->second.left > kForgetAddressAfter;
-    it = gone ? addresses_.erase(it) : std::next(it);
+  for (Groups* groups : {&addresses_, &users_}) {
+    for (auto it = groups->begin(); it != groups->end();) {
+      const bool gone = it->second.connections == 0 && now - it->second.left > kForgetGroupAfter;
+      it = gone ? groups->erase(it) : std::next(it);
+    }
   }
+}
+
+PublicPort::Group& PublicPort::GroupOf(const std::string& name, absl::Duration now,
+                                       Groups* groups) {
+  return groups->try_emplace(name, Group{0, 0, Rate(kCallsPerSecond, kCallBurst), now})
+      .first->second;
 }
 
 void PublicPort::NoteHangUp(const std::string& peer, absl::string_view why) {

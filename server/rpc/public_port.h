@@ -30,9 +30,8 @@ struct PublicPortOptions {
   std::string certificate_chain;  // PEM, the server's own first
   std::string private_key;        // PEM
   // Asked for every call before any of its message is read. A call that it accepts lets its
-  // connection in, so it should accept none without a token, not even for health. It should not be
-  // blocking: gRPC 1.51 then lets calls that come at once wait for a second now and then.
-  std::shared_ptr<grpc::AuthMetadataProcessor> processor;
+  // connection in, so it should accept none without a token, not even for health.
+  Judge judge;
   // Told in a sentence, from the port's thread and at most every kSayHangUpsEvery, whom the port
   // hung up on and why: a log that everybody could fill would be a weapon. May be empty.
   std::function<void(const std::string&)> on_hang_ups;
@@ -61,17 +60,19 @@ class PublicPort {
   const ConnectionTable& connections() const { return *table_; }
 
  private:
-  // What the connections of one address share.
-  struct Address {
+  // What the connections of one address share, and those of one user.
+  struct Group {
     size_t connections = 0;
-    size_t strangers = 0;
+    size_t strangers = 0;  // of an address
     Rate calls;
     absl::Duration left;  // when the last of them ended
   };
+  using Groups = std::map<std::string, Group>;
   struct Connection {
     std::string id;
     std::string peer;
-    Address* address;
+    Group* address;
+    Group* user = nullptr;  // of one that is no stranger's, and of one user
     absl::Duration let_in_by;
     absl::Duration due;  // when it gets a turn even if nothing happens
     bool stranger = true;
@@ -87,13 +88,19 @@ class PublicPort {
   void Turn();
   void AcceptWaiting(absl::Duration now);
   void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
+  static Group& GroupOf(const std::string& name, absl::Duration now, Groups* groups);
   // Ends a stranger's connection where one more would be too many. False if there is none to end.
-  bool MakeRoom(const Address& address, absl::Duration now);
+  bool MakeRoom(const Group& address, absl::Duration now);
   void NoteHangUp(const std::string& peer, absl::string_view why);
   void SayHangUps(absl::Duration now);
   void Pump(Connection* connection, absl::Duration now);
+  // Counts a connection's calls with those of whom the table says it is.
+  void NoteUser(Connection* connection, absl::Duration now);
+  // The connection is no stranger's any more.
   void LetIn(Connection* connection);
-  // Ends what is late or has no pipe any more, and forgets addresses nobody comes from.
+  // Takes a connection out of its user's.
+  static void LeaveUser(Connection* connection, absl::Duration now);
+  // Ends what is late or has no pipe any more, and forgets whom nobody comes from or is.
   void Sweep(absl::Duration now);
   void End(Connection* connection, absl::Duration now);
   process::FileDescriptor ConnectToServer();
@@ -103,14 +110,15 @@ class PublicPort {
   const process::FileDescriptor wake_;
   const int port_;
   const std::shared_ptr<ConnectionTable> table_;
-  const std::shared_ptr<grpc::AuthMetadataProcessor> processor_;
+  const std::shared_ptr<grpc::AuthMetadataProcessor> door_;
   const std::function<void(const std::string&)> on_hang_ups_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::atomic<bool> accepting_ = true;
   std::atomic<bool> stopping_ = false;
   // The thread's own.
   process::FileDescriptor listener_;
-  std::map<std::string, Address> addresses_;
+  Groups addresses_;
+  Groups users_;
   Connections connections_;
   size_t strangers_ = 0;
   absl::Duration accept_after_;  // descriptors were short until then

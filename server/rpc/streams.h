@@ -32,7 +32,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   grpc::ServerWriteReactor<Response>* Begin() {
     absl::Status accepted = Check();
     if (accepted.ok()) accepted = call_.streams->Add(this, call_.context);
-    if (accepted.ok() && !call_.pool->TryPost([this] { Step(); })) accepted = TooBusy();
+    if (accepted.ok()) accepted = call_.pool->TryPost([this] { Step(); }, call_.user);
     if (!accepted.ok()) this->Finish(ToGrpc(accepted));
     return this;
   }
@@ -88,7 +88,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
       pace_.Write(batch_.front().ByteSizeLong(), schedule::SteadyClock().Now());
       this->StartWrite(&batch_.front());
     } else if (more_) {
-      call_.pool->Post([this] { Step(); });
+      call_.pool->Post([this] { Step(); }, call_.user);
     } else {
       this->Finish(grpc::Status::OK);
     }
@@ -127,7 +127,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
       reading_ = false;
       if (!end_.ok()) return;  // Interrupt has finished the call
     }
-    call_.pool->Post([this, ok] { ok ? TakeOne() : End(); });
+    call_.pool->Post([this, ok] { ok ? TakeOne() : End(); }, call_.user);
   }
   void OnDone() final {
     call_.streams->Remove(this);

@@ -45,7 +45,8 @@ class TlsPipe {
   short server_events() const;
   int client() const { return client_.get(); }
   int server() const { return server_.get(); }
-  void LetIn() { gate_.LetIn(); }
+  // See FrameGate::LetIn.
+  void LetIn(Rate* calls) { gate_.LetIn(calls); }
 
  private:
   // Each returns whether it moved anything.

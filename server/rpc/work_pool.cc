@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/rpc/errors.h"
+
 namespace ablate::rpc {
 
-WorkPool::WorkPool(int threads, size_t max_waiting) : max_waiting_(max_waiting) {
-  threads_.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+WorkPool::WorkPool(Most threads, Most waiting) : max_running_(threads), max_waiting_(waiting) {
+  threads_.reserve(threads.all);
+  for (size_t i = 0; i < threads.all; ++i) threads_.emplace_back([this] { Work(); });
   timer_ = std::thread([this] { KeepTime(); });
 }
 
@@ -14,37 +17,42 @@ WorkPool::~WorkPool() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    ready_changed_.SignalAll();
+    turns_changed_.SignalAll();
     later_changed_.SignalAll();
   }
   timer_.join();
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool WorkPool::TryPost(Task task) {
+absl::Status WorkPool::TryPost(Task task, const std::string& user) {
   MutexLock lock(&mutex_);
-  if (ready_.size() >= max_waiting_) return false;
-  ready_.push_back(std::move(task));
-  ready_changed_.Signal();
-  return true;
+  if (waiting_ >= max_waiting_.all) return TooManyAtOnce("calls that wait", max_waiting_);
+  if (!user.empty()) {
+    const auto found = queues_.find(user);
+    const size_t has = found == queues_.end() ? 0 : found->second.waiting.size();
+    if (has >= max_waiting_.of_user) {
+      return TooManyOfUser("calls that wait", user, has, max_waiting_);
+    }
+  }
+  Add(std::move(task), user);
+  return absl::OkStatus();
 }
 
-void WorkPool::Post(Task task) {
+void WorkPool::Post(Task task, const std::string& user) {
   MutexLock lock(&mutex_);
-  ready_.push_back(std::move(task));
-  ready_changed_.Signal();
+  Add(std::move(task), user);
 }
 
-void WorkPool::PostAfter(absl::Duration delay, Task task) {
+void WorkPool::PostAfter(absl::Duration delay, Task task, const std::string& user) {
   const Time due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
   MutexLock lock(&mutex_);
-  later_.emplace(due, std::move(task));
+  later_.emplace(due, Later{std::move(task), user});
   later_changed_.Signal();
 }
 
 void WorkPool::WaitUntilIdle(Time deadline) {
   MutexLock lock(&mutex_);
-  while (running_ > 0 || !ready_.empty()) {
+  while (running_ > 0 || waiting_ > 0) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return;
@@ -52,33 +60,70 @@ void WorkPool::WaitUntilIdle(Time deadline) {
   }
 }
 
+void WorkPool::Add(Task task, const std::string& user) {
+  User& entry = *queues_.try_emplace(user).first;
+  entry.second.waiting.push_back(std::move(task));
+  ++waiting_;
+  GiveTurn(&entry);
+}
+
+void WorkPool::GiveTurn(User* user) {
+  auto& [name, queue] = *user;
+  const bool has_all = !name.empty() && queue.running >= max_running_.of_user;
+  if (queue.has_turn || queue.waiting.empty() || has_all) return;
+  queue.has_turn = true;
+  turns_.push_back(user);
+  turns_changed_.Signal();
+}
+
+WorkPool::Task WorkPool::Begin(User* user) {
+  Queue& queue = user->second;
+  Task task = std::move(queue.waiting.front());
+  queue.waiting.pop_front();
+  --waiting_;
+  ++running_;
+  ++queue.running;
+  queue.has_turn = false;
+  GiveTurn(user);
+  return task;
+}
+
+void WorkPool::End(User* user) {
+  Queue& queue = user->second;
+  --queue.running;
+  GiveTurn(user);
+  if (queue.running == 0 && queue.waiting.empty()) queues_.erase(user->first);
+  if (--running_ == 0 && waiting_ == 0) idle_.SignalAll();
+}
+
 void WorkPool::Work() {
   while (true) {
     Task task;
+    User* user = nullptr;
     {
       MutexLock lock(&mutex_);
-      while (ready_.empty() && !stopping_) ready_changed_.Wait(&mutex_);
-      if (ready_.empty()) return;
-      task = std::move(ready_.front());
-      ready_.pop_front();
-      ++running_;
+      while (turns_.empty() && !stopping_) turns_changed_.Wait(&mutex_);
+      // Tasks of users without a turn are for the threads that these users hold.
+      if (turns_.empty()) return;
+      user = turns_.front();
+      turns_.pop_front();
+      task = Begin(user);
     }
     task();
     task = nullptr;  // what it owns goes while it still counts
     MutexLock lock(&mutex_);
-    if (--running_ == 0 && ready_.empty()) idle_.SignalAll();
+    End(user);
   }
 }
 
 void WorkPool::KeepTime() {
-  std::multimap<Time, Task> dropped;  // destroyed outside the lock: a task may own much
+  std::multimap<Time, Later> dropped;  // destroyed outside the lock: a task may own much
   MutexLock lock(&mutex_);
   while (!stopping_) {
     const Time now = std::chrono::steady_clock::now();
     while (!later_.empty() && later_.begin()->first <= now) {
-      ready_.push_back(std::move(later_.begin()->second));
+      Add(std::move(later_.begin()->second.task), later_.begin()->second.user);
       later_.erase(later_.begin());
-      ready_changed_.Signal();
     }
     if (later_.empty()) {
       later_changed_.Wait(&mutex_);

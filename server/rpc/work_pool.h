@@ -6,48 +6,88 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "grpcpp/server_context.h"
+#include "server/rpc/limits.h"
 #include "sync/mutex.h"
 
 namespace ablate::rpc {
 
-// Thread-safe. Tasks start in the order posted and must not throw.
+// Thread-safe. Tasks must not throw. Those of one user start in the order posted, and users take
+// turns: whoever posts a thousand tasks keeps nobody else waiting for more than one of them. The
+// user "" is nobody: a server that nobody shares, and the server itself. Its tasks take turns, too,
+// but have no limits of a user.
 class WorkPool {
  public:
   using Task = std::function<void()>;
+  // Whose a call is, or nobody's; must not block.
+  using FindUser = std::function<std::string(const grpc::ServerContextBase& context)>;
 
-  // `max_waiting` bounds what TryPost accepts.
-  WorkPool(int threads, size_t max_waiting);
+  // How many tasks run at once, in all and of one user; how many may wait before TryPost refuses.
+  WorkPool(Most threads, Most waiting);
   // Runs what was posted for now, drops what was posted for later.
   ~WorkPool();
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  // For new calls: false, and nothing is kept, if too many tasks wait already.
-  [[nodiscard]] bool TryPost(Task task);
+  // Before the first call. Without it every call is nobody's.
+  void set_find_user(FindUser find_user) { find_user_ = std::move(find_user); }
+  std::string UserOf(const grpc::ServerContextBase& context) const {
+    return find_user_ == nullptr ? std::string() : find_user_(context);
+  }
+
+  // For new calls: RESOURCE_EXHAUSTED, and nothing is kept, if too many tasks wait already, in all
+  // or of this user.
+  absl::Status TryPost(Task task, const std::string& user = {});
   // For calls in progress, of which each has at most one task: always accepted.
-  void Post(Task task);
-  void PostAfter(absl::Duration delay, Task task);
+  void Post(Task task, const std::string& user = {});
+  void PostAfter(absl::Duration delay, Task task, const std::string& user = {});
   // Waits until nothing runs and nothing waits to run now, at most until `deadline`.
   void WaitUntilIdle(std::chrono::steady_clock::time_point deadline);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
+  // A user's tasks; forgotten when there are none.
+  struct Queue {
+    std::deque<Task> waiting;
+    size_t running = 0;
+    bool has_turn = false;  // it stands in turns_
+  };
+  using Queues = std::unordered_map<std::string, Queue>;
+  using User = Queues::value_type;
+  struct Later {
+    Task task;
+    std::string user;
+  };
+
   void Work();
   void KeepTime();
+  void Add(Task task, const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Lets a user wait for a thread if one of their tasks may start.
+  void GiveTurn(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The first task of whose turn it is.
+  Task Begin(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const size_t max_waiting_;
+  const Most max_running_;
+  const Most max_waiting_;
+  FindUser find_user_;
   Mutex mutex_;
-  CondVar ready_changed_;
+  CondVar turns_changed_;
   CondVar later_changed_;
   CondVar idle_;
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<Task> ready_ ABSL_GUARDED_BY(mutex_);
-  std::multimap<Time, Task> later_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  Queues queues_ ABSL_GUARDED_BY(mutex_);
+  std::deque<User*> turns_ ABSL_GUARDED_BY(mutex_);  // each once, the next first
+  std::multimap<Time, Later> later_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
   std::thread timer_;

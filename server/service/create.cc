@@ -365,13 +365,6 @@ absl::Status CheckBytes(size_t bytes) {
                            absl::StrCat("at most ", text::Grouped(rpc::kMaxSpecBytes)));
 }
 
-absl::Status TooManyBytes(const rpc::ByteBudget& budget) {
-  return rpc::WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                            "the server is busy: experiments of ", text::Grouped(budget.bytes()),
-                            " bytes are being read already; try again later")),
-                        absl::Seconds(1));
-}
-
 }  // namespace
 
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
@@ -404,16 +397,16 @@ grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerCon
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) {
   const size_t bytes = request->Length();
-  const std::shared_ptr<void> share = backend->specs.Take(bytes);
+  const auto share = backend->specs.Take(bytes, backend->submissions->UserOf(*context));
   absl::Status refused = CheckBytes(bytes);
-  if (refused.ok() && share == nullptr) refused = TooManyBytes(backend->specs);
+  if (refused.ok()) refused = share.status();
   if (!refused.ok()) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(rpc::ToGrpc(refused));
     return reactor;
   }
   return rpc::Answer(
-      backend->submissions, context, [backend, context, request, response, bytes, share] {
+      backend->submissions, context, [backend, context, request, response, bytes, share = *share] {
         const absl::Status status = ReadCreateAnswer(*backend, *context, *request, response);
         if (bytes >= rpc::kLargeRequestBytes || response->Length() >= rpc::kLargeRequestBytes)
           rpc::GiveMemoryBack();

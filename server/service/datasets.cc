@@ -230,17 +230,17 @@ absl::StatusOr<storage::DatasetRecord> FindByHash(const rpc::View& view,
                          "DATASET_NOT_FOUND");
 }
 
-absl::Status Get(Backend& backend, const rpc::View& view, const v1::GetDatasetRequest& request,
-                 const std::function<bool()>& cancelled, v1::Dataset* response) {
+absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerContext* context,
+                 const v1::GetDatasetRequest& request, v1::Dataset* response) {
   const auto dataset = request.sha256().empty() ? rpc::FindDataset(view, request.name(), "name")
                                                 : FindByHash(view, request);
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
   if (!request.verify()) return absl::OkStatus();
-  rpc::LiveCall call(&backend.reads);
+  rpc::LiveCall call(&backend.reads, context);
   if (!call.accepted().ok()) return call.accepted();
   const absl::StatusOr<bool> whole =
-      rpc::HasWhole(backend.store, dataset->sha256, [&] { return call.stopped() || cancelled(); });
+      rpc::HasWhole(backend.store, dataset->sha256, [&call] { return call.ended(); });
   if (call.stopped()) return rpc::ServerEnds();
   if (whole.ok()) response->set_damaged(!*whole);
   return whole.status();
@@ -291,8 +291,7 @@ class DatasetsService final : public v1::Datasets::CallbackService {
                                        const v1::GetDatasetRequest* request,
                                        v1::Dataset* response) override {
     return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
-      return Get(
-          *backend_, view, *request, [context] { return context->IsCancelled(); }, response);
+      return Get(*backend_, view, context, *request, response);
     });
   }
 

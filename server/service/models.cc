@@ -143,10 +143,11 @@ GenerateReactor* GenerateReactor::Start(Backend* backend, grpc::CallbackServerCo
   absl::Status accepted = view.status();
   if (accepted.ok()) {
     reactor->view_ = *view;
-    accepted = backend->generations.Add(reactor.get());
+    accepted = backend->generations.Add(reactor.get(), context);
   }
-  if (accepted.ok() && !backend->pool->TryPost([reactor] { reactor->Begin(); })) {
-    accepted = rpc::TooBusy();
+  if (accepted.ok()) {
+    accepted =
+        backend->pool->TryPost([reactor] { reactor->Begin(); }, backend->pool->UserOf(*context));
   }
   if (!accepted.ok()) reactor->End(accepted);
   return reactor.get();

@@ -289,9 +289,11 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
-    return backend_->Answer(context, [context, request, response](const rpc::View& view) {
+    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
+      rpc::LiveCall call(&backend_->comparisons, context);
+      if (!call.accepted().ok()) return call.accepted();
       return service::RenderTable(
-          view, *request, [context] { return context->IsCancelled(); }, response);
+          view, *request, [&call] { return call.ended(); }, response);
     });
   }
 
@@ -299,8 +301,7 @@ class ReportsService final : public v1::Reports::CallbackService {
                                          const v1::RenderFigureRequest* request,
                                          v1::RenderFigureResponse* response) override {
     return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
-      return service::RenderFigure(
-          backend_, view, *request, [context] { return context->IsCancelled(); }, response);
+      return service::RenderFigure(backend_, view, context, *request, response);
     });
   }
 
@@ -321,12 +322,13 @@ class ReportsService final : public v1::Reports::CallbackService {
 }  // namespace
 
 absl::Status RenderFigure(Backend* backend, const rpc::View& view,
+                          grpc::CallbackServerContext* context,
                           const v1::RenderFigureRequest& request,
-                          const results::Cancelled& cancelled, v1::RenderFigureResponse* response) {
-  rpc::LiveCall call(&backend->reports);
+                          v1::RenderFigureResponse* response) {
+  rpc::LiveCall call(&backend->reports, context);
   if (!call.accepted().ok()) return call.accepted();
   const absl::Status rendered = DrawAndRender(
-      view, request, [&] { return call.stopped() || cancelled(); }, response);
+      view, request, [&call] { return call.ended(); }, response);
   return call.stopped() ? rpc::ServerEnds() : rendered;
 }
 

@@ -29,12 +29,9 @@
 namespace ablate::service {
 namespace {
 
-// They mostly wait for commits.
-constexpr int kThreads = 8;
-// That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
-constexpr int kSubmissions = 4;
 // For the blobs of workers, so that no client's calls can hold them up.
-constexpr int kWorkerThreads = 4;
+constexpr size_t kWorkerThreads = 4;
+constexpr size_t kMaxWaitingTransfers = 1'024;
 // For calls in progress to end by themselves. Behind it come cancellations, also for watchers that
 // a busy machine has not let come back yet.
 constexpr std::chrono::seconds kShutdownTimeout{3};
@@ -166,9 +163,9 @@ Server::Server(const ServerOptions& options, storage::Store* store,
                schedule::SchedulerThread* scheduler)
     : check_interval_(
           std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
-      pool_(kThreads, rpc::kMaxWaitingCalls),
-      worker_pool_(kWorkerThreads, rpc::kMaxWaitingCalls),
-      submissions_(kSubmissions, rpc::kMaxWaitingCalls) {
+      pool_(rpc::kAnsweringThreads, rpc::kMaxWaitingCalls),
+      worker_pool_(kWorkerThreads, kMaxWaitingTransfers),
+      submissions_(rpc::kExpandingThreads, rpc::kMaxWaitingCalls) {
   backend_.store = workers_.store = store;
   backend_.scheduler = workers_.scheduler = scheduler;
   backend_.pool = &pool_;
@@ -222,6 +219,20 @@ std::vector<std::unique_ptr<grpc::Service>> Server::MakeClientServices() {
   return services;
 }
 
+void Server::KnowUsers() {
+  const auto find_caller = [this](const grpc::ServerContextBase& context) {
+    return backend_.FindCaller(context);
+  };
+  for (rpc::LiveStreams* streams : StreamsWithTokens()) streams->set_find_caller(find_caller);
+  for (rpc::WorkPool* pool : {&pool_, &submissions_}) {
+    pool->set_find_user([find_caller](const grpc::ServerContextBase& context) {
+      // Whose token has ended meanwhile is nobody, for the little that is left of the call.
+      auto caller = find_caller(context);
+      return caller.ok() ? std::move(caller->user) : std::string();
+    });
+  }
+}
+
 absl::Status Server::ListenInPublic(const ServerOptions& options) {
   if (backend_.sharing == nullptr) {
     return absl::FailedPreconditionError("a server that nobody shares has no public address");
@@ -229,14 +240,6 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   const auto tls = backend_.sharing->LoadTls(absl::Now());
   if (!tls.ok()) return tls.status();
   storage::AccessStore* const access = &backend_.sharing->store();
-  for (rpc::LiveStreams* streams : StreamsWithTokens()) {
-    streams->set_find_token(
-        [this](const grpc::ServerContextBase& context) -> absl::StatusOr<std::string> {
-          auto caller = backend_.FindCaller(context);
-          if (!caller.ok()) return caller.status();
-          return std::move(caller->token);
-        });
-  }
   expired_until_ = absl::Now();
   backend_.sharing->OnTokensEnd([this](const std::set<std::string>& tokens) {
     EndTokens(tokens, absl::UnauthenticatedError(
@@ -246,7 +249,11 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   port.address = options.public_address;
   port.certificate_chain = tls->server.certificate;
   port.private_key = tls->server.key;
-  port.processor = std::make_shared<rpc::Authenticator>(access, [] { return absl::Now(); });
+  door_log_ = std::make_unique<rpc::DoorLog>(access);
+  const rpc::Authenticator authenticator(access, door_log_.get(), [] { return absl::Now(); });
+  port.judge = [authenticator](const rpc::CallMetadata& metadata, const std::string& address) {
+    return authenticator.Check(metadata, address);
+  };
   port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
   auto listening = rpc::PublicPort::Listen(port);
   if (!listening.ok()) return listening.status();
@@ -288,7 +295,17 @@ void Server::EndExpiredTokens() {
   EndTokens({expired.begin(), expired.end()}, absl::UnauthenticatedError("the token has expired"));
 }
 
+void Server::WriteDoorLog() {
+  if (door_log_ == nullptr || writes_door_log_.exchange(true)) return;
+  pool_.Post([this] {
+    const absl::Status written = door_log_->Write(absl::Now());
+    if (!written.ok()) spdlog::warn("the audit log lacks what was refused: {}", written.ToString());
+    writes_door_log_ = false;
+  });
+}
+
 absl::Status Server::ListenOnBoth(const ServerOptions& options) {
+  if (!options.public_address.empty()) KnowUsers();
   services_ = MakeClientServices();
   worker_services_.push_back(MakeWorkerChannelService(&workers_));
   auto clients = Listen(options.client_address, rpc::kMaxRequestBytes, services_);
@@ -346,6 +363,7 @@ void Server::CheckLater() {
     workers_.transfers.CheckPaces(now);
     if (StallChanged()) backend_.watches.WakeAll();
     EndExpiredTokens();
+    WriteDoorLog();
     CheckLater();
   });
 }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
 #include "server/access/sharing.h"
+#include "server/rpc/door_log.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/public_port.h"
 #include "server/rpc/work_pool.h"
@@ -60,6 +61,8 @@ class Server {
   Server(const ServerOptions& options, storage::Store* store, schedule::SchedulerThread* scheduler);
 
   absl::Status ListenOnBoth(const ServerOptions& options);
+  // Has what each user may have of the server counted, the owner's too. Before it listens.
+  void KnowUsers();
   absl::Status ListenInPublic(const ServerOptions& options);
   std::vector<std::unique_ptr<grpc::Service>> MakeClientServices();
   // All that the public address serves.
@@ -67,6 +70,8 @@ class Server {
   // Ends the streams of these tokens.
   void EndTokens(const std::set<std::string>& tokens, const absl::Status& why);
   void EndExpiredTokens();
+  // Has what the public port refused go to the audit log, unless that is being done still.
+  void WriteDoorLog();
   // Whether a stall came or went since this was last asked.
   bool StallChanged();
   // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
@@ -82,6 +87,8 @@ class Server {
   // Tokens that expired up to then have been looked at, by CheckLater alone once it has begun; the
   // epoch without a public address.
   absl::Time expired_until_;
+  std::unique_ptr<rpc::DoorLog> door_log_;  // null without a public address
+  std::atomic<bool> writes_door_log_ = false;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
   rpc::WorkPool submissions_;

@@ -43,20 +43,23 @@ struct Backend {
   std::string owner;                     // who calls through the unix socket
   access::Sharing* sharing = nullptr;    // with whom else it is shared
   rpc::MinPace pace;                     // of streams
-  rpc::ByteBudget specs{rpc::kMaxSpecBytesAtOnce};
+  rpc::ByteBudget specs{"bytes of experiments", rpc::kMaxSpecBytesAtOnce};
   AnalysisRunner* analyses = nullptr;
   AnalysisPlanner* planner = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
   rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
-  rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads};
-  rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports};
-  rpc::LiveStreams generations{"generations", rpc::kMaxGenerations};
-  rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads};
+  rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads, rpc::kMaxTransferTime};
+  rpc::LiveStreams comparisons{"comparisons and tables", rpc::kMaxWaitingCalls,
+                               rpc::kMaxAnswerTime};
+  rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
+  rpc::LiveStreams generations{"generations", rpc::kMaxGenerations, rpc::kMaxAnswerTime};
+  rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
 
-  std::array<rpc::LiveStreams*, 6> AllStreams() {
-    return {&watches, &analysis_watches, &reads, &reports, &generations, &uploads};
+  std::array<rpc::LiveStreams*, 7> AllStreams() {
+    return {&watches, &analysis_watches, &reads, &comparisons, &reports, &generations, &uploads};
   }
-  // Who calls. UNAUTHENTICATED where the token has ended since the call was let in.
+  // Who calls, without blocking. UNAUTHENTICATED where the token has ended since the call was let
+  // in.
   absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context) const;
   // What who calls sees: admins all, others what is not private to others.
   absl::StatusOr<rpc::View> FindView(const grpc::ServerContextBase& context) const;
@@ -66,7 +69,7 @@ struct Backend {
                                    std::function<absl::Status(const rpc::View&)> work) const;
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
-    return {context, pool, kind, pace};
+    return {context, pool, kind, pace, pool->UserOf(*context)};
   }
 };
 
@@ -127,10 +130,12 @@ grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
     const v1::WatchExperimentRequest* request);
 
 // Errors as CompareGrid's, DrawFigure's and figure::Render's; RESOURCE_EXHAUSTED for a picture
-// larger than kPageBytes, and while kMaxReports are made. Blocks on the store.
+// larger than kPageBytes, and while kMaxReports are made. `context` is the call's; null for
+// one that is nobody's. Blocks on the store.
 absl::Status RenderFigure(Backend* backend, const rpc::View& view,
+                          grpc::CallbackServerContext* context,
                           const v1::RenderFigureRequest& request,
-                          const results::Cancelled& cancelled, v1::RenderFigureResponse* response);
+                          v1::RenderFigureResponse* response);
 
 // WatchAnalysis: a stream that sleeps until some analysis changed.
 grpc::ServerWriteReactor<v1::Analysis>* StartWatchAnalysis(Backend* backend,

@@ -44,8 +44,8 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
     stream->self_ = stream;
     absl::Status accepted = stream->Check();
     if (accepted.ok()) accepted = stream->call_.streams->Add(stream.get(), stream->call_.context);
-    if (accepted.ok() && !stream->call_.pool->TryPost([stream] { stream->RunRound(); })) {
-      accepted = rpc::TooBusy();
+    if (accepted.ok()) {
+      accepted = stream->call_.pool->TryPost([stream] { stream->RunRound(); }, stream->call_.user);
     }
     if (!accepted.ok()) stream->End(accepted);
     return stream.get();
@@ -138,10 +138,11 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
     const absl::Duration now = Now();
     if (at <= now) {
       busy_ = true;
-      call_.pool->Post([self = this->shared_from_this()] { self->RunRound(); });
+      call_.pool->Post([self = this->shared_from_this()] { self->RunRound(); }, call_.user);
     } else if (!timer_.has_value() || at < *timer_) {
       timer_ = at;
-      call_.pool->PostAfter(at - now, [self = this->shared_from_this(), at] { self->OnTimer(at); });
+      call_.pool->PostAfter(
+          at - now, [self = this->shared_from_this(), at] { self->OnTimer(at); }, call_.user);
     }
   }
 

@@ -43,6 +43,12 @@ std::string ToText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
 }
 
+// As it is stored; empty for what can't be a secret.
+std::string HashOf(absl::string_view secret) {
+  if (secret.size() != kSecretSize || !absl::StartsWith(secret, kSecretPrefix)) return "";
+  return Sha256Hex(secret);
+}
+
 std::string TokenResource(absl::string_view id) { return absl::StrCat("tokens/", id); }
 
 absl::Status CheckNote(absl::string_view note) {
@@ -207,24 +213,40 @@ std::vector<Token> AccessStore::ListTokens(const std::optional<std::string>& use
 // It takes less or more time with how much of a stored hash the hash of what was given equals. That
 // tells a stranger nothing of use: what is compared are hashes, which nobody can choose, and even a
 // whole stored hash does not give the 256 random bits that it was made of.
+absl::StatusOr<Caller> AccessStore::Identify(absl::string_view secret, absl::Time now) const {
+  const std::string hash = HashOf(secret);
+  MutexLock lock(&mutex_);
+  const auto id = ids_.find(hash);
+  if (id == ids_.end()) return NoToken();
+  return CallerOf(tokens_.find(id->second)->second.token, now);
+}
+
+std::optional<Token> AccessStore::FindToken(absl::string_view secret) const {
+  const std::string hash = HashOf(secret);
+  MutexLock lock(&mutex_);
+  const auto id = ids_.find(hash);
+  if (id == ids_.end()) return std::nullopt;
+  return tokens_.find(id->second)->second.token;
+}
+
 absl::StatusOr<Caller> AccessStore::Authenticate(absl::string_view secret, absl::Time now) {
-  if (secret.size() != kSecretSize || !absl::StartsWith(secret, kSecretPrefix)) return NoToken();
-  const std::string hash = Sha256Hex(secret);
-  absl::StatusOr<Caller> caller;
+  absl::StatusOr<Caller> caller = Identify(secret, now);
+  if (caller.ok()) NoteUse(caller->token, now);
+  return caller;
+}
+
+void AccessStore::NoteUse(const std::string& id, absl::Time now) {
   {
     MutexLock lock(&mutex_);
-    const auto id = ids_.find(hash);
-    if (id == ids_.end()) return NoToken();
-    HeldToken& held = tokens_[id->second];
-    caller = CallerOf(held.token, now);
-    if (!caller.ok()) return caller;
+    const auto found = tokens_.find(id);
+    if (found == tokens_.end()) return;
+    HeldToken& held = found->second;
     held.token.last_used = WholeMicros(now);
     // Also where a clock was set back.
-    if (absl::AbsDuration(now - held.use_written) < kBetweenUses) return caller;
+    if (absl::AbsDuration(now - held.use_written) < kBetweenUses) return;
     held.use_written = now;
   }
-  WriteUse(caller->token, now);
-  return caller;
+  WriteUse(id, now);
 }
 
 // Told to nobody if it fails: it is tried again in a minute.

@@ -24,14 +24,20 @@ namespace {
 
 constexpr char kToken[] = "Bearer good";
 
+absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
+  const auto found = metadata.find("authorization");
+  if (found != metadata.end() && found->second == kToken) return "ada";
+  return absl::UnauthenticatedError("there is no token, or it is not good");
+}
+
+// The same, for gRPC's own port.
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
  public:
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
-    const auto found = metadata.find("authorization");
-    if (found != metadata.end() && found->second == kToken) return grpc::Status::OK;
-    return {grpc::StatusCode::UNAUTHENTICATED, "there is no token, or it is not good"};
+    const absl::Status judged = JudgeCall(metadata, "").status();
+    return {static_cast<grpc::StatusCode>(judged.code()), std::string(judged.message())};
   }
 };
 
@@ -49,9 +55,8 @@ void SetArgument(const std::string& text, grpc::ServerBuilder* builder) {
 int Main(int argc, char** argv) {
   const bool bare = argc > 1 && std::string(argv[1]) == "--bare";
   const SelfSigned made = MakeSelfSigned();
-  const auto processor = std::make_shared<TokenProcessor>();
   auto listening =
-      PublicPort::Listen({"127.0.0.1:0", made.certificate, made.private_key, processor, nullptr});
+      PublicPort::Listen({"127.0.0.1:0", made.certificate, made.private_key, JudgeCall, nullptr});
   if (!listening.ok()) {
     std::cerr << listening.status() << "\n";
     return EXIT_FAILURE;
@@ -67,7 +72,7 @@ int Main(int argc, char** argv) {
     grpc::SslServerCredentialsOptions options;
     options.pem_key_cert_pairs.push_back({made.private_key, made.certificate});
     const auto credentials = grpc::SslServerCredentials(options);
-    credentials->SetAuthMetadataProcessor(processor);
+    credentials->SetAuthMetadataProcessor(std::make_shared<TokenProcessor>());
     builder.AddListeningPort("127.0.0.1:0", credentials, &port);
   } else {
     public_port->Prepare(&builder);

@@ -52,7 +52,7 @@ class FrameGateTest : public testing::Test {
   }
   // As a client that has been let in and knows the server's settings.
   void Settle() {
-    gate_.LetIn();
+    gate_.LetIn(&calls_);
     const std::string acknowledgement = Frame(kSettings, kAck, 0, "");
     EXPECT_EQ(Send(acknowledgement), acknowledgement);
   }
@@ -70,7 +70,7 @@ TEST_F(FrameGateTest, AddsItsHeaderToEveryCall) {
 
 TEST_F(FrameGateTest, PassesDataUnchanged) {
   const std::string data = Frame(kData, kNone, 1, std::string(70'000, 'd'));
-  gate_.LetIn();
+  gate_.LetIn(&calls_);
   EXPECT_EQ(Send(data), data);
 }
 
@@ -113,13 +113,13 @@ TEST_F(FrameGateTest, EndsConnectionsThatPadHeaders) {
 }
 
 TEST_F(FrameGateTest, EndsConnectionsWithLongFramesThatAreNoData) {
-  gate_.LetIn();
+  gate_.LetIn(&calls_);
   Send(Frame(kSettings, kNone, 0, std::string(kMaxControlFrameBytes + 1, 's')));
   EXPECT_EQ(status_.message(), "a frame of type 4 takes 16385 bytes, more than 16384");
 }
 
 TEST_F(FrameGateTest, EndsConnectionsThatBeginCallsWithoutTheServersSettings) {
-  gate_.LetIn();
+  gate_.LetIn(&calls_);
   EXPECT_EQ(Send(Repeat(Call(1), kMaxPublicCalls)), Repeat(Passed(1), kMaxPublicCalls));
   Send(Call(1));
   EXPECT_EQ(status_.message(),
@@ -129,7 +129,7 @@ TEST_F(FrameGateTest, EndsConnectionsThatBeginCallsWithoutTheServersSettings) {
 TEST_F(FrameGateTest, LetsStrangersBeginFewCallsUntilTheyAreLetIn) {
   EXPECT_EQ(Send(Repeat(Call(1), kStrangerCalls + 1)), Repeat(Passed(1), kStrangerCalls));
   EXPECT_EQ(gate_.wait(), absl::InfiniteDuration());
-  gate_.LetIn();
+  gate_.LetIn(&calls_);
   EXPECT_EQ(Send(""), Passed(1));
   EXPECT_EQ(gate_.wait(), absl::ZeroDuration());
 }
@@ -137,7 +137,7 @@ TEST_F(FrameGateTest, LetsStrangersBeginFewCallsUntilTheyAreLetIn) {
 TEST_F(FrameGateTest, LetsStrangersSendLittleUntilTheyAreLetIn) {
   const std::string data = Frame(kData, kNone, 1, std::string(kStrangerBytes - 8, 'd'));
   EXPECT_EQ(Send(data), "");
-  gate_.LetIn();
+  gate_.LetIn(&calls_);
   EXPECT_EQ(Send(""), data);
 }
 
@@ -156,6 +156,18 @@ TEST_F(FrameGateTest, CountsCallsOfAllConnectionsOfAnAddress) {
   }
   EXPECT_EQ(Send(Call(1)), "");
   EXPECT_GT(gate_.wait(), absl::ZeroDuration());
+}
+
+TEST_F(FrameGateTest, CountsCallsWithThoseOfItsUserOnceItIsLetIn) {
+  while (calls_.Take(now_) == absl::ZeroDuration()) {
+  }
+  EXPECT_EQ(Send(Call(1)), "") << "its address' calls are used up";
+  Rate users{kCallsPerSecond, kCallBurst};
+  gate_.LetIn(&users);
+  EXPECT_EQ(Send(""), Passed(1));
+  while (users.Take(now_) == absl::ZeroDuration()) {
+  }
+  EXPECT_EQ(Send(Call(1)), "");
 }
 
 TEST_F(FrameGateTest, PassesPingsAndSettingsAtARate) {

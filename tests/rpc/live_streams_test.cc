@@ -2,9 +2,26 @@
 #include "server/rpc/live_streams.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <chrono>
+#include <filesystem>
+#include <future>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+#include "server/rpc/call.h"
 
 namespace ablate::rpc {
 namespace {
@@ -66,6 +83,147 @@ TEST(LiveStreamsTest, WaitsForTheLastOne) {
   LiveStreams others("downloads", 1);
   ASSERT_TRUE(others.Add(&c).ok());
   others.WaitUntilGone(std::chrono::steady_clock::now());  // returns, though there is one
+}
+
+// Streams whose callers are those of `users`, by their contexts.
+class UsersStreams {
+ public:
+  explicit UsersStreams(Most max) : streams_("watches", max) {
+    streams_.set_find_caller(
+        [this](const grpc::ServerContextBase& context) -> absl::StatusOr<storage::Caller> {
+          const std::string& user = users_.at(&context);
+          if (user == ended_) return absl::UnauthenticatedError("the token was revoked");
+          return storage::Caller{user, storage::Role::kMember, absl::StrCat("token of ", user)};
+        });
+  }
+  ~UsersStreams() {
+    for (Counted& each : added_) streams_.Remove(&each);
+  }
+  absl::Status Add(const std::string& user) {
+    grpc::CallbackServerContext& context = contexts_.emplace_back();
+    users_[&context] = user;
+    return streams_.Add(&added_.emplace_back(), &context);
+  }
+  void RemoveFirst() { streams_.Remove(&added_.front()); }
+  void End(const std::string& user) { ended_ = user; }
+  LiveStreams& streams() { return streams_; }
+
+ private:
+  LiveStreams streams_;
+  std::map<const grpc::ServerContextBase*, std::string> users_;
+  std::string ended_;
+  std::list<grpc::CallbackServerContext> contexts_;
+  std::list<Counted> added_;
+};
+
+TEST(LiveStreamsTest, RefusesAUserWhoHasTheirPartAndNobodyElse) {
+  UsersStreams users({4, 2});
+  EXPECT_TRUE(users.Add("ada").ok());
+  EXPECT_TRUE(users.Add("ada").ok());
+  const absl::Status refused = users.Add("ada");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_EQ(refused.message(),
+            "too many watches at once: ada has 2, and one user may have 2 of the server's 4; try "
+            "again later");
+  EXPECT_TRUE(users.Add("bob").ok());
+  users.RemoveFirst();
+  EXPECT_TRUE(users.Add("ada").ok()) << "one of hers has ended";
+  EXPECT_TRUE(users.Add("cyd").ok());
+  EXPECT_EQ(users.Add("bob").message(), "too many watches at once: at most 4; try again later");
+}
+
+TEST(LiveStreamsTest, CountsNobodysStreamsAsTheServers) {
+  UsersStreams users({3, 1});
+  Counted a, b, c;
+  EXPECT_TRUE(users.streams().Add(&a).ok());
+  EXPECT_TRUE(users.streams().Add(&b).ok());
+  EXPECT_TRUE(users.Add("ada").ok());
+  EXPECT_FALSE(users.streams().Add(&c).ok());
+}
+
+TEST(LiveStreamsTest, RefusesACallWhoseTokenHasEnded) {
+  UsersStreams users({4, 2});
+  users.End("ada");
+  EXPECT_TRUE(absl::IsUnauthenticated(users.Add("ada")));
+  EXPECT_TRUE(users.Add("bob").ok());
+}
+
+// Holds every call that comes, as ada's.
+class Holding final : public grpc::CallbackGenericService {
+ public:
+  explicit Holding(LiveStreams* streams) : streams_(streams) {}
+  std::future<void> held() { return held_.get_future(); }
+
+ private:
+  class Reactor final : public grpc::ServerGenericBidiReactor, public LiveStream {
+   public:
+    explicit Reactor(LiveStreams* streams) : streams_(streams) {}
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override {
+      streams_->Remove(this);
+      delete this;
+    }
+    void Stop() override {}
+
+   private:
+    LiveStreams* const streams_;
+  };
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    auto* reactor = new Reactor(streams_);
+    EXPECT_TRUE(streams_->Add(reactor, context).ok());
+    held_.set_value();
+    return reactor;
+  }
+
+  LiveStreams* const streams_;
+  std::promise<void> held_;
+};
+
+// How a call of a user ends whose streams may take an hour, after one and a half.
+grpc::Status EndAfterItsTime(const std::string& user) {
+  std::string folder = "/tmp/ablate-live-XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string address = absl::StrCat("unix:", folder, "/socket");
+  LiveStreams streams("downloads", 4, absl::Hours(1));
+  streams.set_find_caller([user](const grpc::ServerContextBase&) {
+    return storage::Caller{user, storage::Role::kMember, ""};
+  });
+  Holding holding(&streams);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  builder.RegisterCallbackGenericService(&holding);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const grpc::Slice slice("x");
+  const grpc::ByteBuffer request(&slice, 1);
+  grpc::ByteBuffer response;
+  std::promise<grpc::Status> ended;
+  stub.UnaryCall(&context, "/test/Hold", grpc::StubOptions(), &request, &response,
+                 [&](grpc::Status status) { ended.set_value(std::move(status)); });
+  holding.held().wait();
+  streams.CheckPaces(Seconds(100));
+  streams.CheckPaces(Seconds(100) + absl::Minutes(60));
+  auto end = ended.get_future();
+  EXPECT_EQ(end.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "too early";
+  streams.CheckPaces(Seconds(100) + absl::Minutes(90));
+  if (user.empty()) context.TryCancel();
+  grpc::Status status = end.get();
+  server->Shutdown();
+  std::filesystem::remove_all(folder);
+  return status;
+}
+
+TEST(LiveStreamsTest, EndsAUsersStreamAfterItsTime) {
+  const grpc::Status end = EndAfterItsTime("ada");
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(end.error_message(), "downloads of users may take 1h on a server that is shared");
+}
+
+TEST(LiveStreamsTest, LetsNobodysStreamTakeForEver) {
+  EXPECT_EQ(EndAfterItsTime("").error_code(), grpc::StatusCode::CANCELLED);
 }
 
 // A minute's timeout and 100 bytes a second.

@@ -16,6 +16,7 @@
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "server/rpc/limits.h"
+#include "server/rpc/public_limits.h"
 #include "tests/rpc/self_signed.h"
 
 namespace ablate::rpc {
@@ -24,16 +25,13 @@ namespace {
 using testing::EndsWith;
 using testing::StartsWith;
 
-class TokenProcessor final : public grpc::AuthMetadataProcessor {
- public:
-  bool IsBlocking() const override { return false; }
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
-                       OutputMetadata*) override {
-    const auto found = metadata.find("authorization");
-    if (found != metadata.end() && found->second == "Bearer good") return grpc::Status::OK;
-    return {grpc::StatusCode::UNAUTHENTICATED, "no token"};
-  }
-};
+// "good" is ada's token, "better" bob's.
+absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
+  const auto found = metadata.find("authorization");
+  if (found != metadata.end() && found->second == "Bearer good") return "ada";
+  if (found != metadata.end() && found->second == "Bearer better") return "bob";
+  return absl::UnauthenticatedError("no token");
+}
 
 // Answers a message with itself, and says where the call came from.
 class Echo final : public grpc::CallbackGenericService {
@@ -88,9 +86,9 @@ class PublicPortTest : public testing::Test {
     // For good: gRPC's last end waits for a poller of its own, up to ten seconds.
     static const bool kept = (grpc_init(), true);
     EXPECT_TRUE(kept);
-    auto listening = PublicPort::Listen(
-        {"127.0.0.1:0", certificate_.certificate, certificate_.private_key,
-         std::make_shared<TokenProcessor>(), [this](const std::string& said) { said_.Put(said); }});
+    auto listening =
+        PublicPort::Listen({"127.0.0.1:0", certificate_.certificate, certificate_.private_key,
+                            JudgeCall, [this](const std::string& said) { said_.Put(said); }});
     EXPECT_TRUE(listening.ok()) << listening.status();
     port_ = *std::move(listening);
     echo_ = std::make_unique<Echo>(&port_->connections());
@@ -159,6 +157,29 @@ TEST_F(PublicPortTest, ServesCallsWithATokenAndKnowsWhereTheyComeFrom) {
 TEST_F(PublicPortTest, RefusesCallsWithout) {
   EXPECT_EQ(Call("", 5).status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Call("bad", 5).status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(PublicPortTest, TellsAStrangerWhichCallWasTheLast) {
+  for (int i = 1; i < kStrangerCalls; ++i) {
+    EXPECT_EQ(Call("bad", 5).status.error_message(), "no token") << i;
+  }
+  EXPECT_EQ(
+      Call("bad", 5).status.error_message(),
+      "no token; it was the last of 8 calls that a connection may make before one with a good "
+      "token: connect again");
+}
+
+TEST_F(PublicPortTest, RefusesAsManyCallsAsComeWhereOneHadAGoodToken) {
+  EXPECT_TRUE(Call("good", 5).status.ok());
+  for (int i = 0; i < 3 * kStrangerCalls; ++i) {
+    EXPECT_EQ(Call("bad", 5).status.error_message(), "no token") << i;
+  }
+}
+
+TEST_F(PublicPortTest, ServesUsersWhoShareAConnection) {
+  for (const char* token : {"good", "better", "good", "better"}) {
+    EXPECT_TRUE(Call(token, 5).status.ok()) << token;
+  }
 }
 
 // Far more than a stranger may send, in the first call of a connection.

@@ -6,14 +6,17 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace ablate::rpc {
 namespace {
 
 // A pool whose only thread waits until Release.
 struct Blocked {
-  explicit Blocked(size_t most_waiting) : pool(1, most_waiting) {
+  explicit Blocked(Most most_waiting) : pool(1, most_waiting) {
     std::promise<void> begun;
     pool.Post([this, &begun] {
       begun.set_value();
@@ -42,13 +45,83 @@ TEST(WorkPoolTest, RefusesNewWorkWhenTooMuchWaitsButGoesOnWithOld) {
   {
     Blocked blocked(2);
     const auto count = [&done] { ++done; };
-    EXPECT_TRUE(blocked.pool.TryPost(count));
-    EXPECT_TRUE(blocked.pool.TryPost(count));
-    EXPECT_FALSE(blocked.pool.TryPost(count));
+    EXPECT_TRUE(blocked.pool.TryPost(count).ok());
+    EXPECT_TRUE(blocked.pool.TryPost(count).ok());
+    const absl::Status refused = blocked.pool.TryPost(count);
+    EXPECT_TRUE(absl::IsResourceExhausted(refused));
+    EXPECT_EQ(refused.message(), "too many calls that wait at once: at most 2; try again later");
     blocked.pool.Post(count);
     blocked.Release();
   }
   EXPECT_EQ(done, 3);
+}
+
+TEST(WorkPoolTest, LetsUsersTakeTurns) {
+  std::vector<std::string> order;
+  {
+    Blocked blocked(100);
+    const auto post = [&](const std::string& user, int tasks) {
+      for (int i = 0; i < tasks; ++i) {
+        blocked.pool.Post([&order, user, i] { order.push_back(absl::StrCat(user, i)); }, user);
+      }
+    };
+    post("ada", 4);
+    post("bob", 2);
+    post("", 1);
+    post("cyd", 1);
+    blocked.Release();
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"ada0", "bob0", "0", "cyd0", "ada1", "bob1", "ada2",
+                                             "ada3"}));
+}
+
+TEST(WorkPoolTest, RefusesAUserWhomTooMuchWaitsForAndNobodyElse) {
+  Blocked blocked({4, 2});
+  const auto nothing = [] {};
+  EXPECT_TRUE(blocked.pool.TryPost(nothing, "ada").ok());
+  EXPECT_TRUE(blocked.pool.TryPost(nothing, "ada").ok());
+  const absl::Status refused = blocked.pool.TryPost(nothing, "ada");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_EQ(refused.message(),
+            "too many calls that wait at once: ada has 2, and one user may have 2 of the server's "
+            "4; try again later");
+  EXPECT_TRUE(blocked.pool.TryPost(nothing, "bob").ok());
+  EXPECT_TRUE(blocked.pool.TryPost(nothing).ok());
+  EXPECT_FALSE(blocked.pool.TryPost(nothing, "cyd").ok()) << "4 wait in all";
+  blocked.Release();
+}
+
+TEST(WorkPoolTest, KeepsThreadsForOthersThanWhoHoldsSome) {
+  std::promise<void> gate, begun[2];
+  const std::shared_future<void> opened = gate.get_future().share();
+  WorkPool pool({3, 2}, 100);
+  std::atomic<bool> third_ran = false;
+  for (std::promise<void>& each : begun) {
+    pool.Post(
+        [&each, opened] {
+          each.set_value();
+          opened.wait();
+        },
+        "ada");
+  }
+  pool.Post([&third_ran] { third_ran = true; }, "ada");
+  for (std::promise<void>& each : begun) each.get_future().wait();
+  std::promise<void> ran;
+  pool.Post([&ran] { ran.set_value(); }, "bob");
+  ran.get_future().wait();
+  EXPECT_FALSE(third_ran) << "ada has two threads of three";
+  gate.set_value();
+  pool.WaitUntilIdle(std::chrono::steady_clock::now() + std::chrono::minutes(1));
+  EXPECT_TRUE(third_ran);
+}
+
+TEST(WorkPoolTest, RunsWhatWaitsForAUsersThreadsBeforeItEnds) {
+  std::atomic<int> done = 0;
+  {
+    WorkPool pool({4, 1}, 1'000);
+    for (int i = 0; i < 500; ++i) pool.Post([&done] { ++done; }, "ada");
+  }
+  EXPECT_EQ(done, 500);
 }
 
 TEST(WorkPoolTest, WaitsUntilNothingRuns) {

@@ -15,7 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const results::Cancelled kNever = [] { return false; };
 
 class RenderFigureTest : public testing::Test {
  protected:
@@ -40,7 +39,7 @@ class RenderFigureTest : public testing::Test {
   }
 
   absl::Status Render() {
-    return RenderFigure(&backend_, {backend_.store, storage::kServer}, request_, kNever,
+    return RenderFigure(&backend_, {backend_.store, storage::kServer}, nullptr, request_,
                         &response_);
   }
 
@@ -80,7 +79,7 @@ TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
 TEST_F(RenderFigureTest, CountsAmongReports) {
   TrainAll();
   std::list<rpc::LiveCall> others;
-  for (size_t i = 0; i < rpc::kMaxReports; ++i) others.emplace_back(&backend_.reports);
+  for (size_t i = 0; i < rpc::kMaxReports.all; ++i) others.emplace_back(&backend_.reports);
   EXPECT_TRUE(absl::IsResourceExhausted(Render())) << Render();
   others.pop_back();
   EXPECT_TRUE(Render().ok());

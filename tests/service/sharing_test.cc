@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "server/rpc/authenticator.h"
+#include "server/rpc/limits.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 
@@ -156,13 +157,47 @@ TEST_F(SharingTest, NotesWhoChangedWhat) {
                                  "mia Experiments.CreateExperiment " + hers + " OK"));
 }
 
-// The status of a watch that is open, after what `end` does.
+// By a thread that writes it now and then.
+TEST_F(SharingTest, NotesWhomTheDoorRefused) {
+  const storage::IssuedToken mine = Join("rex", Role::kReader);
+  EXPECT_EQ(Call("/ablate.v1.Admin/ListAudit", mine.secret).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Call("/ablate.v1.Admin/WhoAmI", "ablate_" + std::string(43, 'A')).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call("/ablate.v1.Admin/NoSuchMethod", mine.secret).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+  std::set<std::string> lines;
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (lines.size() < 2 && absl::Now() < deadline) {
+    lines.clear();
+    const auto page = sharing().store().ListAudits({}, 1000);
+    ASSERT_TRUE(page.ok()) << page.status();
+    for (const storage::Audit& row : page->rows) {
+      if (row.resource != "from 127.0.0.1") continue;
+      lines.insert(absl::StrCat(row.user, " ", row.token, " ", row.method, " ", row.outcome));
+    }
+  }
+  EXPECT_THAT(lines,
+              ElementsAre("  Admin.WhoAmI UNAUTHENTICATED: the token is none of this server's",
+                          absl::StrCat("rex ", mine.token.id,
+                                       " Admin.ListAudit PERMISSION_DENIED: Admin.ListAudit needs "
+                                       "the role admin; yours is reader")));
+}
+
+TEST_F(SharingTest, ServesNoWatchThatWouldOutliveItsToken) {
+  const std::string secret = SecretOf("rex", Role::kReader);
+  EXPECT_TRUE(Call("/grpc.health.v1.Health/Check", secret).ok());
+  EXPECT_EQ(Call("/grpc.health.v1.Health/Watch", secret).error_message(),
+            "Health.Watch is not served here: ask Health.Check");
+}
+
+// A watch that is open, if there was room for it; without a secret the owner's.
 class OpenWatch {
  public:
   OpenWatch(const std::shared_ptr<grpc::Channel>& channel, const std::string& secret,
             const std::string& experiment)
       : stub_(channel) {
-    context_.AddMetadata("authorization", "Bearer " + secret);
+    if (!secret.empty()) context_.AddMetadata("authorization", "Bearer " + secret);
     v1::WatchExperimentRequest request;
     request.set_name(experiment);
     reader_ = stub_.WatchExperiment(&context_, request);
@@ -195,6 +230,48 @@ TEST_F(SharingTest, EndsTheStreamsOfATokenThatIsRevoked) {
   EXPECT_EQ(end.error_message(), "the token was revoked, or its user has another role now");
   ASSERT_TRUE(CancelAs(root_.token(), experiment).ok());
   EXPECT_TRUE(others.End().ok()) << "of the user's other token";
+}
+
+// Through both doors, and on one connection: a user is a user.
+TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
+  const std::string experiment = CreateAs(root_.token(), "watched");
+  const std::string mine = SecretOf("rex", Role::kReader);
+  std::vector<std::unique_ptr<OpenWatch>> watches;
+  for (size_t i = 0; i < rpc::kMaxWatches.of_user; ++i) {
+    watches.push_back(std::make_unique<OpenWatch>(public_channel_, mine, experiment));
+    ASSERT_TRUE(watches.back()->open()) << i;
+  }
+  OpenWatch refused(public_channel_, SecretOf("rex", Role::kReader), experiment);
+  EXPECT_FALSE(refused.open()) << "by another token of theirs";
+  const grpc::Status end = refused.End();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(end.error_message(),
+            "too many watches at once: rex has 16, and one user may have 16 of the server's 64; "
+            "try again later");
+  EXPECT_EQ(ReasonOf(end), "USER_LIMIT");
+  OpenWatch others(public_channel_, SecretOf("bob", Role::kReader), experiment);
+  EXPECT_TRUE(others.open());
+  OpenWatch owners(channel_, root_.token(), experiment);
+  EXPECT_TRUE(owners.open());
+  ASSERT_TRUE(CancelAs(root_.token(), experiment).ok());
+  EXPECT_TRUE(others.End().ok());
+  EXPECT_TRUE(owners.End().ok());
+  for (const auto& watch : watches) EXPECT_TRUE(watch->End().ok());
+  EXPECT_TRUE(OpenWatch(public_channel_, mine, experiment).open()) << "once the others have ended";
+}
+
+TEST_F(SharingTest, CountsTheOwnerAsAUser) {
+  const std::string experiment = CreateAs(root_.token(), "watched");
+  std::vector<std::unique_ptr<OpenWatch>> watches;
+  for (size_t i = 0; i < rpc::kMaxWatches.of_user; ++i) {
+    watches.push_back(std::make_unique<OpenWatch>(channel_, "", experiment));
+    EXPECT_TRUE(watches.back()->open()) << i;
+  }
+  OpenWatch refused(channel_, "", experiment);
+  EXPECT_FALSE(refused.open());
+  EXPECT_EQ(ReasonOf(refused.End()), "USER_LIMIT");
+  ASSERT_TRUE(CancelAs(root_.token(), experiment).ok());
+  for (const auto& watch : watches) EXPECT_TRUE(watch->End().ok());
 }
 
 TEST_F(SharingTest, EndsTheStreamsOfAUserWhoGoes) {
@@ -383,6 +460,17 @@ TEST_F(SharingTest, IsMadeOnce) {
 }
 
 using UnsharedTest = ServiceTest;
+
+TEST_F(UnsharedTest, HasNoLimitsOfAUser) {
+  const std::string experiment = Create(SmallSpec()).experiment().name();
+  std::vector<std::unique_ptr<OpenWatch>> watches;
+  for (size_t i = 0; i < rpc::kMaxWatches.all; ++i) {
+    watches.push_back(std::make_unique<OpenWatch>(channel_, "", experiment));
+    EXPECT_TRUE(watches.back()->open()) << i;
+  }
+  const grpc::Status end = OpenWatch(channel_, "", experiment).End();
+  EXPECT_EQ(end.error_message(), "too many watches at once: at most 64; try again later");
+}
 
 TEST_F(UnsharedTest, HasNoUsersAndNoPublicAddress) {
   Context context;
