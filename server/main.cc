@@ -204,9 +204,6 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   options.client_address = launch::SocketAddress(presence_->client_draft());
   options.worker_address = launch::SocketAddress(presence_->worker_draft());
   options.owner = UserName();
-  auto sharing = access::Sharing::Open(home.folder);
-  if (!sharing.ok()) return sharing.status();
-  sharing_ = *std::move(sharing);
   options.sharing = sharing_.get();
   options.public_address = flags.listen;
   auto server = service::Server::Start(options, store_.get(), thread_.get());
@@ -229,9 +226,17 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
+  // Before the scheduler, which asks for quotas.
+  auto sharing = access::Sharing::Open(home.folder);
+  if (!sharing.ok()) return sharing.status();
+  sharing_ = *std::move(sharing);
   schedule::SchedulerOptions waits = schedule::WithSilence(absl::Seconds(flags.worker_silence));
   waits.on_hung = [this](const schedule::LocalProcess& process, absl::string_view why) {
     hung_(process, why);
+  };
+  waits.max_lanes = [this](const std::string& user) {
+    const auto known = sharing_->store().GetUser(user);
+    return known.ok() ? known->quota.lanes : std::optional<int64_t>();
   };
   scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(),
                                                      std::move(waits), schedule::RandomLeaseId);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,7 +27,18 @@ struct QueuedRun {
   std::string trainer;
   int priority = 1;  // the best of its live experiments'
   uint32_t steps = 0;
+  std::string user;    // who is charged
+  uint64_t place = 0;  // order of submission
 };
+
+// What a user has of the devices.
+struct DeviceShare {
+  // Device time that was charged, in microseconds: an hour halves it.
+  double used = 0;
+  uint32_t training = 0;  // runs under leases
+  double expected = 0;    // device time that those still take, as far as that was measured
+};
+using DeviceShares = std::map<std::string, DeviceShare, std::less<>>;  // by user
 
 // Who holds a lease, recorded with every run it trains.
 struct LeaseHolder {
@@ -148,10 +160,13 @@ class LeaseStore {
 
   // Null in memory.
   virtual Blobs* blobs() = 0;
-  // Queued runs for a device kind and any of some trainers, best priority first, then oldest.
+  // Queued runs for a device kind and any of some trainers, user by user: of each at most `limit`,
+  // best priority first, then oldest.
   virtual absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                        const std::set<std::string>& trainers,
                                                        uint32_t limit) = 0;
+  // Of all who were ever charged.
+  virtual absl::StatusOr<DeviceShares> GetShares() = 0;
   // Mean lane microseconds a step of finished runs of this shape; nothing if there is none.
   virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;
   // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to

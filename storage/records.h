@@ -69,6 +69,7 @@ struct NewRun {
   uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker trains it
   std::string dataset_blob;       // sha256, or empty
   std::string origin;             // a shorter run, from whose last state it is to begin; or empty
+  uint64_t expected_bytes = 0;    // that it leaves for good, about; 0: not known
 };
 
 // A run that is done, with a last state from which the same with more steps can go on.
@@ -97,6 +98,16 @@ struct NewExperiment {
   bool analyses = false;       // its spec asks for analyses, once every run has ended
   std::vector<NewCell> cells;  // grid order, distinct names
   std::vector<NewRun> runs;    // one per distinct fingerprint
+  // The most runs that may be queued or training at the owner's charge, with these.
+  std::optional<int64_t> max_open_runs = {};
+};
+
+// What is at a user's charge.
+struct Holdings {
+  uint64_t open_runs = 0;  // queued or training
+  // Of checkpoints, resume states, data sets and arrays of analyses, and what open runs are
+  // expected to leave. What several users' things name counts for each.
+  uint64_t bytes = 0;
 };
 
 struct RunCounts {

@@ -184,6 +184,7 @@ class Store final : public LeaseStore {
   absl::StatusOr<std::vector<QueuedRun>> Queue(absl::string_view device_kind,
                                                const std::set<std::string>& trainers,
                                                uint32_t limit) override;
+  absl::StatusOr<DeviceShares> GetShares() override;
   absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) override;
   absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
       const std::vector<NewLease>& leases) override;
@@ -197,6 +198,9 @@ class Store final : public LeaseStore {
                         const std::vector<std::string>& stepping,
                         absl::string_view message) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
+  // What is at each user's charge, of those who have anything.
+  absl::StatusOr<std::map<std::string, Holdings>> GetHoldings();
+  absl::StatusOr<Holdings> HoldingsOf(absl::string_view user);
   // Of a lease that has not ended; nothing if it has.
   absl::StatusOr<std::optional<LeaseRights>> FindLeaseRights(absl::string_view lease);
 

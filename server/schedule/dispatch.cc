@@ -15,6 +15,7 @@ constexpr uint32_t kMaxRunsPerLane = 32;
 constexpr uint32_t kPage = 16;
 constexpr size_t kMaxStepTimes = 1000;
 constexpr absl::Duration kStepTimeAge = absl::Seconds(10);
+constexpr double kUnknownRunMicros = 10e6;  // of a run whose shape nobody has measured
 
 }  // namespace
 
@@ -41,10 +42,10 @@ absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
     for (const auto& [name, worker] : takers) {
       for (const auto& [trainer, environment] : worker->trainers) trainers.insert(trainer);
     }
-    const auto queue = store_->Queue(device_kind, trainers, page);
+    absl::StatusOr<FairQueue> queue = WaitingFor(device_kind, trainers, page);
     if (!queue.ok()) return queue.status();
     const size_t asked = takers.size();
-    const std::vector<storage::NewLease> leases = Assign(*queue, &takers);
+    const std::vector<storage::NewLease> leases = Assign(&*queue, &takers);
     const absl::StatusOr<size_t> granted = leases.empty() ? 0 : Grant(leases);
     if (!granted.ok()) return granted.status();
     if (*granted < leases.size()) {
@@ -57,14 +58,31 @@ absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
+                                                const std::set<std::string>& trainers,
+                                                uint32_t page) {
+  auto queue = store_->Queue(device_kind, trainers, page);
+  if (!queue.ok()) return queue.status();
+  // Of one user alone, with any number of lanes, the shares say nothing.
+  const bool alone =
+      queue->empty() ||
+      (queue->front().user == queue->back().user &&
+       (options_.max_lanes == nullptr || !options_.max_lanes(queue->front().user).has_value()));
+  if (alone) return FairQueue(*std::move(queue), {}, nullptr);
+  const auto shares = store_->GetShares();
+  if (!shares.ok()) return shares.status();
+  return FairQueue(*std::move(queue), *shares, options_.max_lanes);
+}
+
 // A run that has to wait makes all who could train it wait for it, whatever shorter ones they could
 // have in between: or it would never have its turn.
-std::vector<storage::NewLease> Scheduler::Assign(const std::vector<storage::QueuedRun>& queue,
-                                                 Takers* takers) {
+std::vector<storage::NewLease> Scheduler::Assign(FairQueue* queue, Takers* takers) {
   std::vector<storage::NewLease> leases;
   std::map<std::string, uint64_t> assigned;
-  for (const storage::QueuedRun& run : queue) {
-    if (takers->empty()) break;
+  while (!takers->empty()) {
+    const storage::QueuedRun* const next = queue->Next();
+    if (next == nullptr) break;
+    const storage::QueuedRun& run = *next;
     const auto taker = LeastLoaded(run, *takers, assigned);
     if (taker == takers->end()) {
       for (auto it = takers->begin(); it != takers->end();) {
@@ -74,6 +92,8 @@ std::vector<storage::NewLease> Scheduler::Assign(const std::vector<storage::Queu
     }
     const auto& [name, worker] = *taker;
     ++assigned[name];
+    queue->HandedOut(StepMicros(run.shape).value_or(kUnknownRunMicros / std::max(run.steps, 1u)) *
+                     run.steps);
     leases.push_back({new_lease_id_(),
                       {name, worker->incarnation, worker->device, worker->build, run.trainer,
                        worker->trainers.at(run.trainer), worker->numerics_version},

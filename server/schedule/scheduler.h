@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "server/schedule/analyses.h"
 #include "server/schedule/clock.h"
 #include "server/schedule/event_queue.h"
+#include "server/schedule/fair_queue.h"
 #include "server/schedule/workers.h"
 #include "storage/lease_store.h"
 
@@ -50,6 +52,8 @@ struct SchedulerOptions {
   uint32_t numerics_version = engine::kNumericsVersion;
   // The same holds of workers that know less than runs may ask for.
   uint32_t config_version = engine::kConfigVersion;
+  // Of users with a quota of lanes. Called on the scheduler's thread; must not block. Null: nobody.
+  MaxLanes max_lanes{};
   AnalysisLimits analyses;
   // A local process lives and says nothing: to be killed, so that it is replaced. Called once a
   // process, on the scheduler's thread; must not block. `why` is about the process.
@@ -174,8 +178,10 @@ class Scheduler {
   using Takers = std::map<std::string, WorkerState*>;
   // A lease for each run at the front of the queue that a worker has a place for. Takes away those
   // that a run has to wait for.
-  std::vector<storage::NewLease> Assign(const std::vector<storage::QueuedRun>& queue,
-                                        Takers* takers);
+  std::vector<storage::NewLease> Assign(FairQueue* queue, Takers* takers);
+  // At most `page` runs of each user.
+  absl::StatusOr<FairQueue> WaitingFor(absl::string_view device_kind,
+                                       const std::set<std::string>& trainers, uint32_t page);
   // Makes them in one transaction, for a commit each is what granting short runs costs. None of
   // their runs is queued afterwards. How many of them were handed out.
   absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);

@@ -1,7 +1,9 @@
 // Users, their tokens and the audit log.
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,11 +67,46 @@ google::protobuf::Timestamp ToTimestamp(absl::Time time) {
   return service::ToTimestamp(absl::ToUnixMicros(time));
 }
 
+v1::Quota ToProto(const storage::Quota& quota) {
+  v1::Quota message;
+  if (quota.lanes) message.set_lanes(static_cast<uint32_t>(*quota.lanes));
+  if (quota.queued_runs) message.set_queued_runs(static_cast<uint64_t>(*quota.queued_runs));
+  if (quota.stored_bytes) message.set_stored_bytes(static_cast<uint64_t>(*quota.stored_bytes));
+  return message;
+}
+
+absl::StatusOr<storage::Quota> FromProto(const v1::Quota& quota) {
+  storage::Quota stored;
+  if (quota.has_lanes()) stored.lanes = quota.lanes();
+  const std::tuple<const char*, bool, uint64_t, std::optional<int64_t>*> large[] = {
+      {"quota.queued_runs", quota.has_queued_runs(), quota.queued_runs(), &stored.queued_runs},
+      {"quota.stored_bytes", quota.has_stored_bytes(), quota.stored_bytes(), &stored.stored_bytes}};
+  for (const auto& [field, given, value, to] : large) {
+    if (!given) continue;
+    if (value > static_cast<uint64_t>(INT64_MAX)) {
+      return rpc::InvalidField(field, absl::StrCat(value, " is too large"),
+                               absl::StrCat("at most ", INT64_MAX));
+    }
+    *to = static_cast<int64_t>(value);
+  }
+  return stored;
+}
+
+v1::Usage ToProto(const storage::DeviceShare& share, const storage::Holdings& holdings) {
+  v1::Usage usage;
+  usage.set_lanes(share.training);
+  usage.set_queued_runs(holdings.open_runs);
+  usage.set_stored_bytes(holdings.bytes);
+  usage.mutable_device_time()->set_seconds(static_cast<int64_t>(share.used / 1e6));
+  return usage;
+}
+
 v1::User ToProto(const storage::User& user) {
   v1::User message;
   message.set_name(UserName(user.name));
   message.set_role(ToProto(user.role));
   *message.mutable_create_time() = ToTimestamp(user.created);
+  *message.mutable_quota() = ToProto(user.quota);
   return message;
 }
 
@@ -216,11 +253,17 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
 
 absl::Status ListUsers(const Backend& backend, const v1::ListUsersRequest& request,
                        v1::ListUsersResponse* response) {
+  auto holdings = backend.store->GetHoldings();
+  if (!holdings.ok()) return holdings.status();
+  auto shares = backend.store->GetShares();
+  if (!shares.ok()) return shares.status();
   return AddPage(
       backend.sharing->store().ListUsers(), "users",
       [](const storage::User& user) { return user.name; },
-      [](const storage::User& user, v1::ListUsersResponse* page) {
-        *page->add_users() = ToProto(user);
+      [&](const storage::User& user, v1::ListUsersResponse* page) {
+        v1::User* const row = page->add_users();
+        *row = ToProto(user);
+        *row->mutable_usage() = ToProto((*shares)[user.name], (*holdings)[user.name]);
       },
       request, response);
 }
@@ -233,6 +276,22 @@ absl::Status UpdateUser(const Backend& backend, const storage::Caller& caller,
   const std::string name = WithoutCollection(request.name(), kUsers);
   const absl::Status set = store.SetRole(name, *role, rpc::ActorOf(caller), absl::Now());
   if (!set.ok()) return set;
+  const auto user = store.GetUser(name);
+  if (!user.ok()) return user.status();
+  *response = ToProto(*user);
+  return absl::OkStatus();
+}
+
+absl::Status SetQuota(const Backend& backend, const storage::Caller& caller,
+                      const v1::SetQuotaRequest& request, v1::User* response) {
+  const auto quota = FromProto(request.quota());
+  if (!quota.ok()) return quota.status();
+  storage::AccessStore& store = backend.sharing->store();
+  const std::string name = WithoutCollection(request.name(), kUsers);
+  const absl::Status set = store.SetQuota(name, *quota, rpc::ActorOf(caller), absl::Now());
+  if (!set.ok()) return set;
+  // Runs that waited for the old one may go now.
+  backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   const auto user = store.GetUser(name);
   if (!user.ok()) return user.status();
   *response = ToProto(*user);
@@ -375,6 +434,13 @@ class AdminService final : public v1::Admin::CallbackService {
                                        v1::User* response) override {
     return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
       return service::UpdateUser(backend, caller, *request, response);
+    });
+  }
+  grpc::ServerUnaryReactor* SetQuota(grpc::CallbackServerContext* context,
+                                     const v1::SetQuotaRequest* request,
+                                     v1::User* response) override {
+    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
+      return service::SetQuota(backend, caller, *request, response);
     });
   }
   grpc::ServerUnaryReactor* DeleteUser(grpc::CallbackServerContext* context,

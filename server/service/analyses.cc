@@ -19,6 +19,7 @@
 #include "server/rpc/page.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "server/spec/analysis.h"
 #include "server/spec/fingerprint.h"
@@ -429,6 +430,8 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   if (!made.ok()) return made.status();
   const storage::NewAnalysis& analysis = *made;
   const std::string& id = analysis.id;
+  const absl::Status allowed = CheckQuota(backend, view.viewer.user, {0, asked->cost.array_bytes});
+  if (!allowed.ok()) return allowed;
   if (request.validate_only()) {
     const absl::Status labels = backend.store->CheckLabels(analysis);
     if (!labels.ok() && !absl::IsAlreadyExists(labels)) return labels;

@@ -23,6 +23,7 @@
 #include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/plan.h"
+#include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "server/spec/experiment_analyses.h"
 #include "storage/sha256.h"
@@ -311,8 +312,9 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   rpc::Room room(rpc::kPageBytes);
   room.Take(plan.resolution.spec.ByteSizeLong());
   DescribePlan(plan, &room, &response);
-  absl::StatusOr<storage::CreatedExperiment> created =
-      backend.store->CreateExperiment(ToRecord(submission, fresh, std::move(plan)));
+  storage::NewExperiment record = ToRecord(submission, fresh, std::move(plan));
+  record.max_open_runs = QuotaOf(backend, submission.owner).queued_runs;
+  absl::StatusOr<storage::CreatedExperiment> created = backend.store->CreateExperiment(record);
   if (absl::IsAlreadyExists(created.status())) {
     return rpc::WithReason(created.status(), "REQUEST_ID_USED");
   }

@@ -23,6 +23,7 @@
 #include "server/rpc/streams.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "storage/blobs.h"
 #include "storage/sha256.h"
@@ -183,6 +184,8 @@ absl::Status UploadDatasetReactor::Record() {
     record.display_name = display_name_;
     record.sha256 = sha256_;
     record.bytes = pin_->size();
+    const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
+    if (!allowed.ok()) return allowed;
     record.documents = facts->documents;
     record.characters = facts->characters;
     counts = results::CountsOf(*facts);

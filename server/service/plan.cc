@@ -19,6 +19,7 @@
 #include "server/results/document_facts.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
+#include "server/service/quotas.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/fingerprint.h"
 #include "text/decimal.h"
@@ -101,6 +102,7 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->run_of_cell.push_back(place->second);
     if (!is_new) continue;
     plan->runs.push_back(ToRun(cell));
+    plan->runs.back().expected_bytes = cell.bytes;
     costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
                      cell.resume_bytes, !cell.growth.empty(), cell.run.spec().evaluation().every(),
                      cell.evaluation, cell.guessed_speed});
@@ -280,6 +282,14 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
   return absl::OkStatus();
 }
 
+absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, size_t trained,
+                             Plan* plan) {
+  const absl::Status allowed = CheckQuota(backend, user, {trained, plan->cost.bytes});
+  if (!absl::IsResourceExhausted(allowed)) return allowed;
+  plan->no_room = std::string(allowed.message());
+  return absl::OkStatus();
+}
+
 // An eager step on one core: the calls of a small step take some milliseconds whatever they
 // compute, large ones run at about this rate.
 constexpr double kStepOverheadMicros = 8'000;
@@ -421,7 +431,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   plan.cost = *cost;
   AddAnalyses(&plan);
   CheckLimits(trained.size(), &plan);
-  if (absl::Status room = CheckRoom(*backend.store, &plan); !room.ok()) return room;
+  absl::Status room = CheckRoom(*backend.store, &plan);
+  if (room.ok()) room = CheckUsersQuota(backend, view.viewer.user, trained.size(), &plan);
+  if (!room.ok()) return room;
   return plan;
 }
 

@@ -65,7 +65,7 @@ struct Plan {
   std::vector<uint32_t> first_step;      // for each of runs: where it goes on from its origin; or 0
   uint64_t analyses = 0;                 // that the spec asks for, also those that are stored
   Cost cost;                             // of the runs that are not reused, and all analyses
-  std::string no_room;                   // that the disk has too little for them; empty if not
+  std::string no_room;  // that the disk, or the user's quota, has too little; empty if not
 };
 
 // The run that a resolved cell asks for.

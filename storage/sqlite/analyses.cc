@@ -12,6 +12,7 @@
 #include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/leases.h"
+#include "storage/sqlite/shares.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
@@ -243,6 +244,11 @@ void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
   t.NextChange();
 }
 
+std::string OwnerOf(Connection& db, int64_t analysis) {
+  Statement row(db, "SELECT owner FROM analyses WHERE id = ?1", analysis);
+  return row.Row() ? row.Text(0) : "";
+}
+
 // A share, whatever a worker says.
 double Share(double progress) { return progress > 0 ? std::min(progress, 1.0) : 0; }
 
@@ -446,6 +452,7 @@ absl::Status Store::SaveAnalysis(absl::string_view id, const AnalysisProgress& p
               "state = iif(?4, 0, state) WHERE id = ?1",
               analysis->id, Share(progress.progress), progress.device_time, progress.yielded)
         .Run();
+    Charge(t, OwnerOf(t.db, analysis->id), progress.device_time);
     t.NextChange();
     return absl::OkStatus();
   });
@@ -458,6 +465,7 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
     Statement(t.db, "UPDATE analyses SET device_time = device_time + ?2 WHERE id = ?1",
               analysis->id, end.device_time)
         .Run();
+    Charge(t, OwnerOf(t.db, analysis->id), end.device_time);
     if (!end.failure.empty()) {
       Statement(t.db, "UPDATE analyses SET failure = ?2 WHERE id = ?1", analysis->id,
                 ShortenMessage(end.failure))

@@ -15,6 +15,7 @@
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/origins.h"
 #include "storage/sqlite/runs.h"
+#include "storage/sqlite/shares.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
@@ -93,13 +94,13 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
       "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
-      "trainer, private_to) "
+      "trainer, private_to, expected_bytes) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, "
-      "?15, ?16, ?17) "
+      "?15, ?16, ?17, ?18) "
       "RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
       run.device_kind, run.shape, dataset->value_or(0), experiment.priority, change, t.now,
-      run.numerics_version, run.growth, run.trainer, experiment.private_to);
+      run.numerics_version, run.growth, run.trainer, experiment.private_to, run.expected_bytes);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();
@@ -197,7 +198,8 @@ void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
   }
 }
 
-// Counts the new experiment's cells, and lets its runs have its priority.
+// Counts the new experiment's cells, and lets its runs have its priority, and its owner be charged
+// for those that nobody else wants.
 void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
   Statement(t.db,
             "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = "
@@ -209,8 +211,8 @@ void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
       .Run();
   SettleExperiment(t, id);
   for (const auto& entry : runs) {
-    const std::optional<int> priority = LivePriority(t.db, entry.second.id);
-    if (priority.has_value()) SetPriority(t, entry.second.id, *priority);
+    const std::optional<Claim> claim = LiveClaim(t.db, entry.second.id);
+    if (claim.has_value()) SetClaim(t, entry.second.id, *claim);
   }
 }
 
@@ -239,6 +241,13 @@ absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl
   return answer;
 }
 
+absl::Status CheckOpenRuns(Connection& db, const NewExperiment& experiment) {
+  if (!experiment.max_open_runs.has_value()) return absl::OkStatus();
+  const uint64_t open = OpenRuns(db, experiment.owner);
+  if (open <= static_cast<uint64_t>(*experiment.max_open_runs)) return absl::OkStatus();
+  return TooManyOpenRuns(experiment.owner, open, *experiment.max_open_runs);
+}
+
 absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& experiment) {
   auto known = FindAnswer(t.db, experiment.owner, experiment.request_id, experiment.request_hash);
   if (!known.ok()) return known.status();
@@ -255,6 +264,8 @@ absl::StatusOr<CreatedExperiment> Create(Transaction& t, const NewExperiment& ex
   const int64_t id = InsertExperiment(t, experiment, &created.id);
   InsertCells(t, id, experiment, runs, &created);
   CountCells(t, id, runs);
+  const absl::Status allowed = CheckOpenRuns(t.db, experiment);
+  if (!allowed.ok()) return allowed;
   return created;
 }
 
@@ -423,9 +434,9 @@ absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id
               t.now)
         .Run();
     for (const int64_t run : LiveRuns(t.db, experiment->id)) {
-      const std::optional<int> priority = LivePriority(t.db, run);
-      if (priority.has_value()) {
-        SetPriority(t, run, *priority);
+      const std::optional<Claim> claim = LiveClaim(t.db, run);
+      if (claim.has_value()) {
+        SetClaim(t, run, *claim);
       } else {
         CancelRun(t, run, &cancelled.withdrawals);
       }

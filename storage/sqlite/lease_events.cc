@@ -13,10 +13,14 @@
 #include "storage/sqlite/leases.h"
 #include "storage/sqlite/row_groups.h"
 #include "storage/sqlite/runs.h"
+#include "storage/sqlite/shares.h"
 #include "storage/store.h"
 
 namespace ablate::storage {
 namespace {
+
+// Device time by user, so that a batch of events charges each once.
+using Charges = std::map<std::string, Micros>;
 
 // What an event does to its run, which is leased under the event's lease.
 struct Context {
@@ -25,6 +29,7 @@ struct Context {
   uint64_t last_states_bytes;
   absl::string_view name;  // of the run
   RunRow* run;
+  Charges& charges;
 };
 
 absl::Status CheckStep(const Context& c, uint32_t step) {
@@ -87,6 +92,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   spent.device_time += event.spent.device_time;
   spent.contended_time += event.spent.contended_time;
   spent.tokens += event.spent.tokens;
+  c.charges[c.run->charged] += event.spent.device_time;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
   return AddRowGroup(c.t, {c.run->id, c.name}, change, event.columns);
@@ -199,7 +205,7 @@ struct Surroundings {
 
 absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
                                  absl::string_view incarnation, const LeaseEvent& event,
-                                 std::optional<LeaseRow>* lease) {
+                                 std::optional<LeaseRow>* lease, Charges* charges) {
   if (!lease->has_value() || (*lease)->incarnation != incarnation) return Applied::kNoLease;
   if (event.seq <= (*lease)->acked) return Applied::kRepeated;
   if (event.seq > (*lease)->acked + 1) return Applied::kGap;
@@ -207,7 +213,7 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
   std::optional<RunRow> run = FindRun(t.db, event.run);
   // A run that left the lease still has its numbers in the lease's sequence.
   if (!run.has_value() || run->lease != (*lease)->id) return Applied::kNoLease;
-  const Context context{t, store.blobs, store.last_states_bytes, event.run, &*run};
+  const Context context{t, store.blobs, store.last_states_bytes, event.run, &*run, *charges};
   const absl::Status status =
       std::visit([&](const auto& kind) { return ApplyTo(context, kind); }, event.event);
   if (!status.ok()) {
@@ -221,14 +227,16 @@ absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, const Surroundings
                                               absl::string_view incarnation,
                                               const std::vector<LeaseEvent>& events) {
   Leases leases(t);
+  Charges charges;
   std::vector<Applied> results;
   results.reserve(events.size());
   for (const LeaseEvent& event : events) {
-    const auto result = ApplyOne(t, store, incarnation, event, &leases.Find(event.lease));
+    const auto result = ApplyOne(t, store, incarnation, event, &leases.Find(event.lease), &charges);
     if (!result.ok()) return result.status();
     results.push_back(*result);
   }
   leases.Save();
+  for (const auto& [user, device_time] : charges) Charge(t, user, device_time);
   return results;
 }
 

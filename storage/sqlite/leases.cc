@@ -202,6 +202,34 @@ std::string RunName(Connection& db, int64_t run) {
   return row.Row() ? row.Text(0) : "";
 }
 
+// By name; nothing behind the last. The index leads from one to the next.
+std::optional<std::string> NextQueuedUser(Connection& db, absl::string_view device_kind,
+                                          const std::optional<std::string>& after) {
+  Statement next(db,
+                 "SELECT charged FROM runs WHERE state = 0 AND device_kind = ?1 "
+                 "AND (?2 OR charged > ?3) ORDER BY charged LIMIT 1",
+                 device_kind, !after.has_value(), after.value_or(""));
+  if (!next.Row()) return std::nullopt;
+  return next.Text(0);
+}
+
+void AddQueueOf(Connection& db, absl::string_view device_kind, const std::string& user,
+                const std::set<std::string>& trainers, uint32_t limit,
+                std::vector<QueuedRun>* queue) {
+  Statement row(db,
+                "SELECT name, shape, trainer, priority, steps, place FROM runs "
+                "WHERE state = 0 AND device_kind = ?1 AND charged = ?2 ORDER BY priority, place",
+                device_kind, user);
+  uint32_t added = 0;
+  while (added < limit && row.Row()) {
+    std::string trainer = row.Text(2);
+    if (trainers.count(trainer) == 0) continue;
+    queue->push_back({row.Text(0), row.Text(1), std::string(device_kind), std::move(trainer),
+                      row.As<int>(3), row.As<uint32_t>(4), user, row.As<uint64_t>(5)});
+    ++added;
+  }
+}
+
 }  // namespace
 
 std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
@@ -241,15 +269,10 @@ absl::StatusOr<std::vector<QueuedRun>> Store::Queue(absl::string_view device_kin
                                                     uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<QueuedRun> queue;
-    Statement row(db,
-                  "SELECT name, shape, trainer, priority, steps FROM runs WHERE state = 0 AND "
-                  "device_kind = ?1 ORDER BY priority, place",
-                  device_kind);
-    while (queue.size() < limit && row.Row()) {
-      std::string trainer = row.Text(2);
-      if (trainers.count(trainer) == 0) continue;
-      queue.push_back({row.Text(0), row.Text(1), std::string(device_kind), std::move(trainer),
-                       row.As<int>(3), row.As<uint32_t>(4)});
+    std::optional<std::string> user = NextQueuedUser(db, device_kind, std::nullopt);
+    while (user.has_value()) {
+      AddQueueOf(db, device_kind, *user, trainers, limit, &queue);
+      user = NextQueuedUser(db, device_kind, user);
     }
     return queue;
   });

@@ -361,9 +361,27 @@ CREATE UNIQUE INDEX datasets_sha256 ON datasets (sha256, private_to);
 CREATE INDEX datasets_display_name ON datasets (display_name);
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3,  kVersion4,
-                                       kVersion5, kVersion6,  kVersion7,  kVersion8,
-                                       kVersion9, kVersion10, kVersion11, kVersion12};
+// Who is charged for a run: of the experiments that keep it alive the first one's owner. What users
+// have had of the devices, so that those come first who have had the least.
+constexpr char kVersion13[] = R"sql(
+ALTER TABLE runs ADD COLUMN charged TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN expected_bytes INTEGER NOT NULL DEFAULT 0;  -- that it leaves for good
+UPDATE runs SET charged = coalesce((SELECT owner FROM experiments JOIN cells
+  ON cells.experiment = experiments.id WHERE cells.run = runs.id AND deleted = 0
+  ORDER BY experiments.state != 0, experiments.id LIMIT 1), '');
+DROP INDEX runs_queue;
+CREATE INDEX runs_queue ON runs (device_kind, charged, priority, place) WHERE state = 0;
+CREATE INDEX runs_charged ON runs (charged);
+CREATE TABLE shares (
+  user TEXT PRIMARY KEY,
+  device_time REAL NOT NULL,           -- in microseconds; what is older counts less
+  time INTEGER NOT NULL                -- as of when
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
+                                       kVersion11, kVersion12, kVersion13};
 
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);

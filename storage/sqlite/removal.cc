@@ -38,6 +38,16 @@ void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "INSERT OR IGNORE INTO dead_runs VALUES (?1)", run).Run();
 }
 
+// Of those that still have a run that ended, the first one's owner is charged for what it left.
+void ChargeRest(Transaction& t, int64_t run) {
+  Statement(t.db,
+            "UPDATE runs SET charged = rest.owner FROM (SELECT owner FROM experiments JOIN cells "
+            "ON cells.experiment = experiments.id WHERE cells.run = ?1 AND deleted = 0 "
+            "ORDER BY experiments.state != 0, experiments.id LIMIT 1) AS rest WHERE runs.id = ?1",
+            run)
+      .Run();
+}
+
 // Rows of a dead run that go in slices; each statement takes the run and a limit.
 struct RunRows {
   const char* sql;
@@ -97,7 +107,11 @@ bool RemoveCells(Transaction& t) {
     if (budget <= 0) return true;
     Statement(t.db, "DELETE FROM cells WHERE experiment = ?1 AND place = ?2", experiment, place)
         .Run();
-    if (last) RemoveRun(t, run);
+    if (last) {
+      RemoveRun(t, run);
+    } else {
+      ChargeRest(t, run);
+    }
     budget -= kCellCost;
   }
   if (cells.empty()) {

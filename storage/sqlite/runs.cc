@@ -110,7 +110,7 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   Statement row(db,
                 "SELECT steps, state, lease, step, failures, losses, failure, trainer, device, "
                 "build, worker, device_time, contended_time, tokens, start_time, end_time, "
-                "environment FROM runs WHERE id = ?1",
+                "environment, charged FROM runs WHERE id = ?1",
                 id);
   if (!row.Row()) return std::nullopt;
   RunRow run;
@@ -130,6 +130,7 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   run.start_time = row.Int(14);
   run.end_time = row.Int(15);
   run.environment = row.Text(16);
+  run.charged = row.Text(17);
   return run;
 }
 
@@ -214,17 +215,21 @@ void EndRun(Transaction& t, RunRow* run, RunState state) {
   Leave(t, run, state);
 }
 
-std::optional<int> LivePriority(Connection& db, int64_t run) {
-  Statement read(db,
-                 "SELECT min(priority), count(*) FROM experiments WHERE state = 0 AND deleted = 0 "
-                 "AND id IN (SELECT experiment FROM cells WHERE run = ?1)",
+std::optional<Claim> LiveClaim(Connection& db, int64_t run) {
+  Statement live(db,
+                 "SELECT min(priority) OVER (), owner FROM experiments "
+                 "WHERE state = 0 AND deleted = 0 "
+                 "AND id IN (SELECT experiment FROM cells WHERE run = ?1) ORDER BY id LIMIT 1",
                  run);
-  if (!read.Row() || read.Int(1) == 0) return std::nullopt;
-  return read.As<int>(0);
+  if (!live.Row()) return std::nullopt;
+  return Claim{live.As<int>(0), live.Text(1)};
 }
 
-void SetPriority(Transaction& t, int64_t run, int priority) {
-  Statement(t.db, "UPDATE runs SET priority = ?2 WHERE id = ?1 AND priority != ?2", run, priority)
+void SetClaim(Transaction& t, int64_t run, const Claim& claim) {
+  Statement(t.db,
+            "UPDATE runs SET priority = ?2, charged = ?3 "
+            "WHERE id = ?1 AND (priority, charged) != (?2, ?3)",
+            run, claim.priority, claim.charged)
       .Run();
 }
 

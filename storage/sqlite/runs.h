@@ -25,6 +25,7 @@ struct RunRow {
   uint32_t losses = 0;
   std::string failure;
   std::string trainer, device, build, worker, environment;
+  std::string charged;  // user; changed by SetClaim alone
   Spent spent;
   Micros start_time = 0, end_time = 0;
 };
@@ -49,9 +50,14 @@ void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
 void Requeue(Transaction& t, RunRow* run);
 // Into a final state; out of its lease. Saves.
 void EndRun(Transaction& t, RunRow* run, RunState state);
-// The best priority of the experiments that keep a run alive; nothing if there is none.
-std::optional<int> LivePriority(Connection& db, int64_t run);
-void SetPriority(Transaction& t, int64_t run, int priority);
+// What a run has of the experiments that keep it alive.
+struct Claim {
+  int priority = 1;     // the best
+  std::string charged;  // the first one's owner
+};
+// Nothing if there is none.
+std::optional<Claim> LiveClaim(Connection& db, int64_t run);
+void SetClaim(Transaction& t, int64_t run, const Claim& claim);
 
 }  // namespace ablate::storage
 

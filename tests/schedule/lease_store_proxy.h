@@ -33,6 +33,7 @@ class LeaseStoreProxy : public storage::LeaseStore {
                                             uint32_t limit) override {
     return target_->Queue(device_kind, trainers, limit);
   }
+  Or<storage::DeviceShares> GetShares() override { return target_->GetShares(); }
   Or<std::optional<double>> MeasuredStepTime(Text shape) override {
     return target_->MeasuredStepTime(shape);
   }

@@ -94,16 +94,20 @@ void ServiceTest::StartServer() {
   auto store = storage::Store::Open(std::move(options));
   ASSERT_TRUE(store.ok()) << store.status();
   store_ = *std::move(store);
-  scheduler_ =
-      std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(),
-                                            schedule::SchedulerOptions{}, schedule::RandomLeaseId);
+  auto sharing = access::Sharing::Open(folder_);
+  ASSERT_TRUE(sharing.ok()) << sharing.status();
+  sharing_ = *std::move(sharing);
+  schedule::SchedulerOptions waits;
+  waits.max_lanes = [this](const std::string& user) {
+    const auto known = sharing_->store().GetUser(user);
+    return known.ok() ? known->quota.lanes : std::optional<int64_t>();
+  };
+  scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(), waits,
+                                                     schedule::RandomLeaseId);
   ASSERT_TRUE(scheduler_->Start().ok());
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   const std::string address = absl::StrCat("unix:", folder_, "/c");
   const std::string worker_address = absl::StrCat("unix:", folder_, "/w");
-  auto sharing = access::Sharing::Open(folder_);
-  ASSERT_TRUE(sharing.ok()) << sharing.status();
-  sharing_ = *std::move(sharing);
   auto server =
       Server::Start({address, worker_address, "ada", pace_, sharing_.get(), public_address_},
                     store_.get(), thread_.get());

@@ -1,0 +1,112 @@
+#include "storage/sqlite/shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sqlite/database.h"
+#include "storage/store.h"
+
+namespace ablate::storage {
+namespace {
+
+// Of a run whose shape nobody has measured.
+constexpr double kUnknownRun = 10e6;
+
+// What of `device_time` counts after so long. A clock that was put back forgets nothing.
+double Decayed(double device_time, Micros age) {
+  return device_time * std::exp2(-static_cast<double>(std::max<Micros>(age, 0)) / kShareHalfLife);
+}
+
+// Rows of a user, or of all, in a column: name, number.
+template <typename Add>
+void ForEachOf(Connection& db, const char* sql, absl::string_view user, const Add& add) {
+  Statement row(db, sql, user.empty(), user);  // one of a few literals
+  while (row.Row()) add(row.Text(0), row.As<uint64_t>(1));
+}
+
+// `user` empty: everybody's.
+std::map<std::string, Holdings> ReadHoldings(Connection& db, absl::string_view user) {
+  std::map<std::string, Holdings> holdings;
+  const auto add_bytes = [&](const std::string& name, uint64_t bytes) {
+    holdings[name].bytes += bytes;
+  };
+  ForEachOf(db,
+            "SELECT charged, count(*) FROM runs WHERE state IN (0, 1) AND (?1 OR charged = ?2) "
+            "GROUP BY charged",
+            user, [&](const std::string& name, uint64_t runs) { holdings[name].open_runs = runs; });
+  for (const char* bytes :
+       {"SELECT charged, sum(expected_bytes) FROM runs WHERE state IN (0, 1) "
+        "AND (?1 OR charged = ?2) GROUP BY charged",
+        "SELECT charged, sum(bytes) FROM runs JOIN artifacts ON artifacts.run = runs.id "
+        "WHERE state NOT IN (0, 1) AND (?1 OR charged = ?2) GROUP BY charged",
+        "SELECT charged, sum(bytes) FROM runs JOIN resume_states ON resume_states.run = runs.id "
+        "WHERE (?1 OR charged = ?2) GROUP BY charged",
+        "SELECT owner, sum(bytes) FROM datasets WHERE (?1 OR owner = ?2) GROUP BY owner",
+        "SELECT owner, sum(artifact_bytes + state_bytes) FROM analyses "
+        "WHERE (?1 OR owner = ?2) GROUP BY owner"}) {
+    ForEachOf(db, bytes, user, add_bytes);
+  }
+  return holdings;
+}
+
+}  // namespace
+
+void Charge(Transaction& t, const std::string& user, Micros device_time) {
+  if (device_time <= 0) return;
+  double used = 0;
+  {
+    Statement row(t.db, "SELECT device_time, time FROM shares WHERE user = ?1", user);
+    if (row.Row()) used = Decayed(row.Real(0), t.now - row.Int(1));
+  }
+  Statement(t.db, "REPLACE INTO shares VALUES (?1, ?2, ?3)", user,
+            used + static_cast<double>(device_time), t.now)
+      .Run();
+}
+
+uint64_t OpenRuns(Connection& db, absl::string_view user) {
+  Statement row(db, "SELECT count(*) FROM runs WHERE charged = ?1 AND state IN (0, 1)", user);
+  return row.Row() ? row.As<uint64_t>(0) : 0;
+}
+
+absl::Status TooManyOpenRuns(absl::string_view user, uint64_t would_be, int64_t most) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      user, " would have ", would_be, " runs that are queued or training; allowed: ", "at most ",
+      most, " (quota queued_runs)"));
+}
+
+absl::StatusOr<DeviceShares> Store::GetShares() {
+  const Micros now = options_.now();
+  return db_->Read([&](Connection& db) {
+    DeviceShares shares;
+    Statement used(db, "SELECT user, device_time, time FROM shares");
+    while (used.Row()) shares[used.Text(0)].used = Decayed(used.Real(1), now - used.Int(2));
+    Statement training(db,
+                       "SELECT charged, runs.steps - step, runs.steps, step_times.device_time, "
+                       "step_times.steps FROM runs "
+                       "LEFT JOIN step_times ON step_times.shape = runs.shape "
+                       "WHERE lease IS NOT NULL");
+    while (training.Row()) {
+      DeviceShare& share = shares[training.Text(0)];
+      ++share.training;
+      const double left = training.Real(1), steps = std::max(training.Real(2), 1.0);
+      const double measured = training.Real(4);
+      share.expected +=
+          measured > 0 ? left * training.Real(3) / measured : left / steps * kUnknownRun;
+    }
+    return shares;
+  });
+}
+
+absl::StatusOr<std::map<std::string, Holdings>> Store::GetHoldings() {
+  return db_->Read([](Connection& db) { return ReadHoldings(db, ""); });
+}
+
+absl::StatusOr<Holdings> Store::HoldingsOf(absl::string_view user) {
+  return db_->Read([&](Connection& db) {
+    return user.empty() ? Holdings() : ReadHoldings(db, user)[std::string(user)];
+  });
+}
+
+}  // namespace ablate::storage
