@@ -30,7 +30,7 @@ constexpr char kText[] = "anna\nbob\ncarla\ndora\n";
 constexpr char kData[] = "secret.txt";
 
 // A training of ten steps on a data set, as a textproto.
-std::string SpecOn(const std::string& dataset, const std::string& name = "secret") {
+std::string SpecOn(const std::string& dataset, const std::string& name = "mine") {
   return absl::StrCat("spec { name: '", name, "' base { task { documents { dataset: '", dataset,
                       "' held_out: 1 } } model { layers: 1 width: 8 heads: 2 context: 8 } "
                       "training { steps: 10 batch: 2 } } seeds { list: 0 } }");
@@ -108,6 +108,16 @@ std::vector<Probes> AllProbes() {
       {"Experiments.DeleteExperiment", {"name: '$experiment'"}},
       {"Datasets.DeleteDataset", {"name: '$data'"}},
   };
+}
+
+// Whether an admin gets an answer, of which nothing changes: what is called by its owner's name for
+// it, or by a hash, is the owner's alone.
+bool IsForAdmins(const Probes& probes, const std::string& request) {
+  const std::string path =
+      absl::StrCat("/ablate.v1.", absl::StrReplaceAll(probes.method, {{".", "/"}}));
+  const auto rule = rpc::RuleOf(path);
+  if (!rule.ok() || !rpc::CheckRole(*rule, Role::kReader, path).ok()) return false;
+  return !absl::StrContains(request, "$file") && !absl::StrContains(request, "$sha256");
 }
 
 // What placeholders stand for.
@@ -273,16 +283,11 @@ TEST_F(PrivateTest, IsNotThereForOthersInAnyMethod) {
   // So that nothing of that is because of what is asked: its owner, and admins, see it.
   for (const std::string& as : {root_.token(), mia_}) {
     for (const Probes& probes : AllProbes()) {
-      const bool reads =
-          rpc::CheckRole(
-              *rpc::RuleOf("/ablate.v1." + absl::StrReplaceAll(probes.method, {{".", "/"}})),
-              Role::kReader, "")
-              .ok();
+      if (probes.method == "Models.Generate") continue;  // it would wait for a worker
       for (const std::string& request : probes.requests) {
-        if (!absl::StrContains(request, '$') || (as != mia_ && !reads)) continue;
-        if (as != mia_ && !absl::StrContains(request, "$experiment") &&
-            !absl::StrContains(request, "$run"))
+        if (!absl::StrContains(request, '$') || (as != mia_ && !IsForAdmins(probes, request))) {
           continue;
+        }
         SCOPED_TRACE(absl::StrCat(probes.method, " ", request));
         const RawAnswer answer = ask(as, probes, request, secret);
         EXPECT_NE(answer.status.error_code(), grpc::StatusCode::NOT_FOUND)
