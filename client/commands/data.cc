@@ -92,7 +92,8 @@ Action DefineDataAdd(Command* command) {
   command->Flag(&options->is_private, "--private",
                 "seen by you and admins alone, for experiments of yours that are private");
   command->Flag(&options->json, "--json", "print the server's message");
-  command->Footer("Example:\n  ablate data add examples/data/names.txt");
+  command->Footer(
+      "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt --private");
   return WithServer(options, Add);
 }
 
