@@ -59,10 +59,11 @@ std::vector<Probes> AllProbes() {
        {"", "owner: 'mia'", "owner: 'users/mia'", "page_token: '$after_experiment'"}},
       {"Experiments.WatchExperiment", {"name: '$experiment'"}},
       {"Runs.GetRun", {"name: '$run'"}},
-      {"Runs.ListRuns", {"experiment: '$experiment'"}},
+      {"Runs.ListRuns", {"experiment: '$experiment'", "experiment: '$experiment' page_token: 'x'"}},
       {"Runs.ListRunEvents", {"run: '$run'"}},
       {"Metrics.ListMetrics",
-       {"parent: '$run'", "parent: '$experiment'", "parent: '$experiment' cell: 's0'"}},
+       {"parent: '$run'", "parent: '$experiment'", "parent: '$experiment' cell: 's0'",
+        "parent: '$run' page_token: 'x'"}},
       {"Metrics.QueryMetrics", {"runs: '$run'", "experiment: '$experiment'", by_cell}},
       {"Metrics.Compare", {"experiment: '$experiment' key: 'train/loss'"}},
       {"Reports.RenderTable",
@@ -90,8 +91,8 @@ std::vector<Probes> AllProbes() {
       {"Datasets.UploadDataset",
        {"display_name: 'mine.txt' sha256: '$sha256'",
         "display_name: 'mine.txt' sha256: '$sha256' private: true"}},
-      {"Datasets.ListDatasets", {""}},
-      {"Workers.ListWorkers", {""}},
+      {"Datasets.ListDatasets", {"", "page_token: '$after_data'"}},
+      {"Workers.ListWorkers", {"", "page_token: 'x'"}},
       {"Admin.WhoAmI", {""}},
       {"Admin.InitializeSharing", {""}},
       {"Admin.RenewCertificate", {""}},
@@ -128,6 +129,7 @@ Names NamesOf(const std::string& experiment, const std::string& run, const std::
   const auto id = [](const std::string& name) { return name.substr(name.find('/') + 1); };
   return {{"$after_experiment", rpc::PageToken("experiments", id(experiment))},
           {"$after_analysis", rpc::PageToken("analyses of ", id(analysis))},
+          {"$after_data", rpc::PageToken("datasets", id(data))},
           {"$experiment", experiment},
           {"$analysis", analysis},
           {"$sha256", sha256},
@@ -239,6 +241,20 @@ class PrivateTest : public SharingTest {
   int submissions_ = 0;
 };
 
+// Fields of requests that name nothing that could be private to others.
+const std::set<std::string> kNamesOfNothing = {"request_id",   "key",   "keys",   "by",  "label",
+                                               "display_name", "token", "prompt", "kind"};
+
+bool IsProbed(const google::protobuf::MethodDescriptor& method, const std::string& field) {
+  for (const Probes& probes : AllProbes()) {
+    if (probes.method != absl::StrCat(method.service()->name(), ".", method.name())) continue;
+    for (const std::string& request : probes.requests) {
+      if (absl::StrContains(request, absl::StrCat(field, ": '"))) return true;
+    }
+  }
+  return false;
+}
+
 TEST(PrivateProbesTest, AreOfEveryMethod) {
   std::set<std::string> probed;
   for (const Probes& probes : AllProbes()) probed.insert(probes.method);
@@ -246,6 +262,14 @@ TEST(PrivateProbesTest, AreOfEveryMethod) {
     if (method->file()->package() != "ablate.v1") continue;  // workers are shown what they train
     EXPECT_EQ(probed.count(absl::StrCat(method->service()->name(), ".", method->name())), 1u)
         << method->full_name() << " needs a row in AllProbes";
+    for (int i = 0; i < method->input_type()->field_count(); ++i) {
+      const auto& field = *method->input_type()->field(i);
+      const bool may_name = field.type() == google::protobuf::FieldDescriptor::TYPE_STRING &&
+                            method->service()->name() != "Admin" &&
+                            kNamesOfNothing.count(field.name()) == 0;
+      EXPECT_TRUE(!may_name || IsProbed(*method, field.name()))
+          << field.full_name() << " needs a request in AllProbes, or names nothing";
+    }
   }
 }
 

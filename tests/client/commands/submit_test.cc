@@ -206,7 +206,7 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
                                    sha256.substr(0, 6) + " (600 kB)"));
   EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(),
             "datasets/my-names-" + sha256.substr(0, 6));
-  EXPECT_THAT(looked_for, ElementsAre(sha256));
+  EXPECT_THAT(looked_for, ElementsAre(sha256, sha256));
 
   received.clear();
   const Outcome second = Run({"submit", path});
@@ -232,10 +232,24 @@ TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {
   };
   EXPECT_EQ(Run({"submit", path, "--private"}).code, kSuccess);
   EXPECT_EQ(Run({"submit", path, "--dry-run"}).code, kSuccess);
-  EXPECT_THAT(privacy, ElementsAre(true, true, false, false));
+  EXPECT_THAT(privacy, ElementsAre(true, true, false, true, false));
   ASSERT_EQ(requests_.size(), 2u);
   EXPECT_TRUE(requests_[0].private_());
   EXPECT_FALSE(requests_[1].private_());
+}
+
+TEST_F(SubmitTest, PublishesNoDataThatIsPrivate) {
+  Write("names.txt", "anna\n");
+  const std::string path =
+      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: ./names.txt}}}\n");
+  answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
+    if (!request.private_()) return absl::NotFoundError("no such data set");
+    dataset->set_name("datasets/names-p12345");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"submit", path}).code, kSuccess) << "which our server refuses";
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(), "datasets/names-p12345");
 }
 
 TEST_F(SubmitTest, PutsAMissingDataSetAtItsLine) {
