@@ -51,7 +51,8 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
 }
 
 absl::StatusOr<int> Add(const Options& options, const Context& context, Connection* connection) {
-  const absl::StatusOr<Upload> upload = UploadFile(connection, options.name, options.is_private);
+  const absl::StatusOr<Upload> upload = UploadFile(
+      connection, options.name, options.is_private ? Audience::kOurselves : Audience::kEverybody);
   if (!upload.ok()) return upload.status();
   const v1::Dataset& dataset = upload->dataset;
   if (options.json) return PrintJson(context, dataset);
@@ -92,7 +93,9 @@ Action DefineDataAdd(Command* command) {
   command->Flag(&options->is_private, "--private",
                 "seen by you and admins alone, for experiments of yours that are private");
   command->Flag(&options->json, "--json", "print the server's message");
-  command->Footer("Example:\n  ablate data add examples/data/names.txt");
+  command->Footer(
+      "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt "
+      "--private");
   return WithServer(options, Add);
 }
 

@@ -72,7 +72,8 @@ Action DefineLs(Command* command) {
   command->Flag(&options->mine, "--mine", "only your own");
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
   command->Flag(&options->json, "--json", "print the server's message");
-  command->Footer("Example:\n  ablate ls --json | jq -r '.experiments[].name'");
+  command->Footer(
+      "Examples:\n  ablate ls --mine\n  ablate ls --json | jq -r '.experiments[].name'");
   return WithServer(options, Ls);
 }
 

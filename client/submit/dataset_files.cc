@@ -74,6 +74,21 @@ absl::StatusOr<std::string> Hash(std::ifstream* in, const std::string& path) {
   }
 }
 
+// The data set of these bytes that will do. NOT_FOUND.
+absl::StatusOr<v1::Dataset> FindUploaded(Connection* connection, const std::string& sha256,
+                                         Audience audience) {
+  v1::GetDatasetRequest request;
+  request.set_sha256(sha256);
+  request.set_verify(true);
+  request.set_private_(audience == Audience::kOurselves);
+  absl::StatusOr<v1::Dataset> found = connection->GetDataset(request);
+  if (audience != Audience::kEverybodyUnlessPrivate || !absl::IsNotFound(found.status())) {
+    return found;
+  }
+  request.set_private_(true);
+  return connection->GetDataset(request);
+}
+
 // The last part of a dotted path.
 absl::string_view LastPart(absl::string_view path) {
   const size_t dot = path.rfind('.');
@@ -179,18 +194,14 @@ std::string DisplayName(const std::string& path) {
 }
 
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
-                                  bool is_private) {
+                                  Audience audience) {
   if (const absl::Status status = CheckFile(path); !status.ok()) return status;
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
   const absl::StatusOr<std::string> sha256 = Hash(&in, path);
   if (!sha256.ok()) return sha256.status();
 
-  v1::GetDatasetRequest known;
-  known.set_sha256(*sha256);
-  known.set_private_(is_private);
-  known.set_verify(true);
-  absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(known);
+  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
   if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
 
@@ -198,7 +209,7 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
   first.set_display_name(DisplayName(path));
   first.set_sha256(*sha256);
   // One that is damaged is mended.
-  first.set_private_(dataset.ok() ? dataset->private_() : is_private);
+  first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
   in.clear();
   in.seekg(0);
   dataset = connection->UploadDataset(first, [&] { return NextChunk(&in, path); });

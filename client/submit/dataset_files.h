@@ -19,11 +19,21 @@ struct Upload {
   bool sent = false;  // the server did not have it
 };
 
-// Uploads it unless the server has its bytes already, where we see them: in a public data set or,
-// if `is_private`, in a private one of ours. NOT_FOUND with the nearest name beside it,
-// INVALID_ARGUMENT if it is no plain file or too large, PERMISSION_DENIED if it can't be read; else
-// what the server says. Messages name `path`.
-absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path, bool is_private);
+// Who is to see a data set that is uploaded.
+enum class Audience {
+  kEverybody,
+  // Everybody, unless it is there as a private one of ours alone: that is taken as it is, so that
+  // nobody publishes their data by forgetting an option.
+  kEverybodyUnlessPrivate,
+  kOurselves,
+};
+
+// Uploads it unless the server has its bytes already, where we see them: in a public data set, or
+// in a private one of ours, where `audience` does not rule that out. NOT_FOUND with the nearest
+// name beside it, INVALID_ARGUMENT if it is no plain file or too large, PERMISSION_DENIED if it
+// can't be read; else what the server says. Messages name `path`.
+absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
+                                  Audience audience);
 
 // The name that the server shows for a file: letters, digits and . _ -, first a letter or digit, at
 // most 100 characters, of which 33 before the last dot: its end, if it has more.

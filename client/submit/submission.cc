@@ -69,7 +69,9 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
   return ReplaceDatasetPaths(
       &submission->file, &submission->overrides,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
-        const absl::StatusOr<Upload> upload = UploadFile(connection, path, options.is_private);
+        const absl::StatusOr<Upload> upload = UploadFile(
+            connection, path,
+            options.is_private ? Audience::kOurselves : Audience::kEverybodyUnlessPrivate);
         if (!upload.ok()) return upload.status();
         if (upload->sent) {
           context.console.Note(absl::StrCat("uploaded ", path, " as ", Id(upload->dataset.name()),

@@ -167,7 +167,7 @@ void CheckPrivacy(const std::string& dataset_private_to, const std::string& priv
 
 std::string ForPrivateUse(absl::string_view dataset, absl::string_view private_to) {
   return absl::StrCat(dataset, " is private: only private experiments of ", private_to,
-                      "'s can use it");
+                      "'s can use it (--private)");
 }
 
 void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,

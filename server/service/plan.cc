@@ -83,10 +83,11 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
 }
 
 // Gives runs of a private experiment fingerprints of its owner's: all that is stored is found, and
-// shared, by those.
+// shared, by those. Their shapes, too, for a time that was measured says that somebody had the
+// data.
 void KeepPrivate(const std::string& private_to, spec::Resolution* resolution) {
   for (spec::ResolvedCell& cell : resolution->cells) {
-    for (std::string* hash : {&cell.fingerprint, &cell.trajectory, &cell.growth,
+    for (std::string* hash : {&cell.fingerprint, &cell.trajectory, &cell.growth, &cell.shape,
                               &cell.by_other.fingerprint, &cell.by_other.growth}) {
       *hash = spec::PrivateTo(private_to, *hash);
     }

@@ -162,7 +162,8 @@ std::string LabelHolder(Connection& db, int64_t experiment, const std::string& l
                    "JOIN analysis_subjects AS subjects ON subjects.analysis = analyses.id "
                    "JOIN cells ON cells.run = subjects.run AND cells.experiment = ?1 "
                    "WHERE labels.experiment = ?1 AND label = ?2 AND labels.signature != ?3 "
-                   "AND analyses.state < 3 LIMIT 1",
+                   "AND analyses.state < 3 AND analyses.private_to = "
+                   "(SELECT private_to FROM experiments WHERE id = ?1) LIMIT 1",
                    experiment, label, signature);
   return holder.Row() ? holder.Text(0) : "";
 }

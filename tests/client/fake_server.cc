@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "ablate/v1/admin.grpc.pb.h"
 #include "ablate/v1/analysis.grpc.pb.h"
 #include "ablate/v1/artifact.grpc.pb.h"
 #include "ablate/v1/dataset.grpc.pb.h"
@@ -208,6 +209,15 @@ struct WorkersService : v1::Workers::Service {
   Answers* answers;
 };
 
+struct AdminService : v1::Admin::Service {
+  explicit AdminService(Answers* a) : answers(a) {}
+  Status WhoAmI(ServerContext*, const v1::WhoAmIRequest* request,
+                v1::WhoAmIResponse* response) override {
+    return Run(answers->who, request, response);
+  }
+  Answers* answers;
+};
+
 }  // namespace
 
 absl::Status NotFound(const std::string& message, const std::string& reason) {
@@ -230,7 +240,8 @@ struct FakeServer::Services {
         reports(answers),
         models(answers),
         analyses(answers),
-        workers(answers) {}
+        workers(answers),
+        admin(answers) {}
 
   ExperimentsService experiments;
   RunsService runs;
@@ -241,6 +252,7 @@ struct FakeServer::Services {
   ModelsService models;
   AnalysesService analyses;
   WorkersService workers;
+  AdminService admin;
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -257,6 +269,7 @@ FakeServer::FakeServer(const std::string& path, Answers* answers)
   builder.RegisterService(&services_->models);
   builder.RegisterService(&services_->analyses);
   builder.RegisterService(&services_->workers);
+  builder.RegisterService(&services_->admin);
   services_->server = builder.BuildAndStart();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/admin.pb.h"
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/comparison.pb.h"
@@ -68,6 +69,7 @@ struct Answers {
   StreamAnswer<v1::WatchAnalysisRequest, v1::Analysis> watch_analysis;
   StreamAnswer<v1::ReadAnalysisArraysRequest, v1::AnalysisArraysChunk> read_arrays;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
+  Answer<v1::WhoAmIRequest, v1::WhoAmIResponse> who;
 };
 
 class FakeServer {

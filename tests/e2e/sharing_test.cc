@@ -161,6 +161,27 @@ TEST_F(SharingTest, AWorkerElsewhereTrainsThroughEverythingThatBreaks) {
   EXPECT_EQ(Points(box_, "spread"), Points(alone, "spread")) << "the same, bit for bit";
 }
 
+TEST_F(SharingTest, WhatIsPrivateIsNotThereForAColleague) {
+  Join("ada");
+  Join("bob");
+  const std::string spec = SmallNames("secret", 40, "seeds: {list: [1]}\n");
+  const Output submitted = On("ada", {"submit", "-", "--private", "--wait"}, spec);
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(submitted.out, HasSubstr("   private\n"));
+  const std::string id = submitted.out.substr(0, submitted.out.find(' '));
+  EXPECT_THAT(On("ada", {"ls"}).out, AllOf(HasSubstr(id), HasSubstr("ada, private")));
+  EXPECT_THAT(On("ada", {"data", "ls"}).out, HasSubstr("ada, private"));
+  EXPECT_EQ(On("ada", {"compare", id}).exit_code, 0);
+  EXPECT_THAT(On("bob", {"show", id}).err, HasSubstr("there is no experiment"));
+  EXPECT_EQ(On("bob", {"ls"}).out, "");
+  EXPECT_THAT(On("bob", {"data", "ls"}).out, Not(HasSubstr("ada")));
+  EXPECT_THAT(box_.Ablate({"show", id}).out, HasSubstr("by ada, private"));
+  const Output his = On("bob", {"submit", "-", "--json"}, spec);
+  ASSERT_EQ(his.exit_code, 0) << his.err;
+  EXPECT_EQ(nlohmann::json::parse(his.out)["reused"], 0) << "and with bytes of his own";
+  EXPECT_THAT(On("bob", {"data", "ls"}).out, HasSubstr("bob"));
+}
+
 TEST_F(SharingTest, ATokenThatIsRevokedEndsAtOnceAndStaysSo) {
   Join("ada");
   const nlohmann::json who = nlohmann::json::parse(On("ada", {"whoami", "--json"}).out);

@@ -272,7 +272,7 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
   Upload("twice", "ba\n");
   request.mutable_inputs()->set_dataset("twice");
   EXPECT_THAT(Try(request).error_message(),
-              HasSubstr("inputs.dataset: several data sets are named 'twice', such as "));
+              HasSubstr("inputs.dataset: several data sets are named 'twice': "));
   Upload("other", "ab\n\nbaß\n");
   request.mutable_inputs()->set_dataset("other");
   ExpectRefused(request, "inputs.dataset",

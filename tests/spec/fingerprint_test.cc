@@ -300,5 +300,17 @@ TEST(GrowthTest, IsEmptyUnderAScheduleThatDependsOnSteps) {
   }
 }
 
+TEST(PrivateToTest, IsEachUsersOwn) {
+  EXPECT_EQ(PrivateTo("", "xj4bnp4pahh6"), "xj4bnp4pahh6") << "everybody's";
+  EXPECT_EQ(PrivateTo("mia", ""), "") << "what a run has none of";
+  const std::string mias = PrivateTo("mia", "xj4bnp4pahh6");
+  EXPECT_EQ(mias.size(), 12u);
+  EXPECT_NE(mias, "xj4bnp4pahh6");
+  EXPECT_NE(mias, PrivateTo("bob", "xj4bnp4pahh6"));
+  EXPECT_NE(mias, PrivateTo("mia", "xj4bnp4pahh7"));
+  // What is stored goes by it.
+  EXPECT_EQ(mias, "ezed3e755xsr");
+}
+
 }  // namespace
 }  // namespace ablate::spec

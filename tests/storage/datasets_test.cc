@@ -75,6 +75,56 @@ TEST_P(DatasetsTest, AsksForAnIdWhenANameIsAmbiguous) {
   EXPECT_EQ(Value(store().FindDataset(kServer, "names-2")).sha256, Sha256Hex("olivia\n"));
 }
 
+// Of mia's, bob's and everybody's.
+TEST_P(DatasetsTest, ShowsWhatIsPrivateToItsOwner) {
+  const auto make = [this](const char* id, const char* owner, bool is_private) {
+    DatasetRecord dataset = Make(id, "names", "emma\n");
+    dataset.owner = owner;
+    if (is_private) dataset.private_to = owner;
+    return Value(store().AddDataset(dataset)).id;
+  };
+  EXPECT_EQ(make("m", "mia", true), "m");
+  EXPECT_EQ(make("b", "bob", true), "b") << "the same bytes";
+  EXPECT_EQ(make("b2", "bob", true), "b");
+  const auto ids = [](const std::vector<DatasetRecord>& datasets) {
+    std::vector<std::string> found;
+    for (const DatasetRecord& dataset : datasets) found.push_back(dataset.id);
+    return found;
+  };
+  const Viewer mia{"mia"}, rex{"rex"};
+  EXPECT_THAT(ids(Value(store().ListDatasets(mia, "", 9))), ElementsAre("m"));
+  EXPECT_THAT(ids(Value(store().ListDatasets(kServer, "", 9))), ElementsAre("b", "m"));
+  EXPECT_THAT(ids(Value(store().FindDatasetsOf(rex, Sha256Hex("emma\n")))), IsEmpty());
+  EXPECT_EQ(Value(store().FindDataset(mia, "names")).id, "m");
+  EXPECT_EQ(CodeOf(store().FindDataset(mia, "b")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().FindDataset(rex, "names")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(CodeOf(store().FindDataset(kServer, "names")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Value(store().FindDataset(kServer, "b")).private_to, "bob");
+  EXPECT_EQ(make("open", "bob", false), "open");
+  EXPECT_EQ(Value(store().FindDataset(rex, "names")).id, "open");
+  EXPECT_THAT(ids(Value(store().FindDatasetsOf(mia, Sha256Hex("emma\n")))),
+              ElementsAre("m", "open"));
+  const auto own = store().FindDataset({"bob"}, "names");
+  EXPECT_THAT(own.status().message(), HasSubstr("b, open; use an id"));
+}
+
+TEST_P(DatasetsTest, IsOfTheRunThatIsAsPrivate) {
+  DatasetRecord secret = Make("secret", "names", "emma\n");
+  secret.private_to = "ann";
+  Value(store().AddDataset(secret));
+  NewExperiment open = MakeExperiment({"a"});
+  open.runs[0].dataset_blob = secret.sha256;
+  EXPECT_EQ(CodeOf(store().CreateExperiment(open)), absl::StatusCode::kNotFound);
+  Value(store().AddDataset(Make("names-1", "names", "emma\n")));
+  EXPECT_TRUE(store().CreateExperiment(open).ok());
+  NewExperiment hidden = MakeExperiment({"b"});
+  hidden.private_to = "ann";
+  hidden.runs[0].dataset_blob = secret.sha256;
+  EXPECT_TRUE(store().CreateExperiment(hidden).ok());
+  EXPECT_THAT(store().DeleteDataset("names-1").message(), HasSubstr("run a"));
+  EXPECT_THAT(store().DeleteDataset("secret").message(), HasSubstr("a private run"));
+}
+
 TEST_P(DatasetsTest, ListsInPages) {
   for (const char* id : {"b", "c", "a"}) Value(store().AddDataset(Make(id, id, id)));
   const auto ids = [&](absl::string_view after, uint32_t limit) {

@@ -302,6 +302,39 @@ TEST_P(ListingTest, FindsByPrefix) {
   EXPECT_THAT(Value(store().FindRuns(kServer, "x", 5)), IsEmpty());
 }
 
+TEST_P(ExperimentsTest, ShowsWhatIsPrivateToItsOwner) {
+  const std::string open = Create(MakeExperiment({"o"})).id;
+  NewExperiment wanted = MakeExperiment({"p"});
+  wanted.private_to = "ann";
+  const std::string hidden = Create(wanted).id;
+  const auto ids = [&](const Viewer& viewer, absl::string_view owner = "") {
+    std::vector<std::string> found;
+    for (const ExperimentRecord& record : Value(store().ListExperiments(viewer, owner, "", 9))) {
+      found.push_back(record.id);
+    }
+    return found;
+  };
+  EXPECT_THAT(ids({"ann"}), ElementsAre(hidden, open));
+  EXPECT_THAT(ids(kServer), ElementsAre(hidden, open));
+  EXPECT_THAT(ids({"bob"}), ElementsAre(open));
+  EXPECT_THAT(ids({"bob"}, "ann"), ElementsAre(open));
+  EXPECT_THAT(ids({"bob"}, "bob"), IsEmpty());
+  EXPECT_EQ(CodeOf(store().ListExperiments({"bob"}, "", hidden, 9)), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Value(store().FindExperiments({"bob"}, hidden, 9)), IsEmpty());
+  EXPECT_EQ(Value(store().GetExperiment(hidden)).private_to, "ann");
+  EXPECT_THAT(Value(store().FindRuns({"bob"}, "", 9)), ElementsAre("o"));
+  EXPECT_THAT(Value(store().VisibleRuns({"bob"}, {"p", "o"})), ElementsAre("o"));
+  EXPECT_EQ(Run("p").private_to, "ann");
+  EXPECT_TRUE(Value(store().OwnsAnything("ann")));
+}
+
+TEST_P(ExperimentsTest, NeverSharesARunOfAnothersPrivacy) {
+  NewExperiment wanted = MakeExperiment({"p"});
+  wanted.private_to = "ann";
+  Create(wanted);
+  EXPECT_EQ(CodeOf(store().CreateExperiment(MakeExperiment({"p"}))), absl::StatusCode::kInternal);
+}
+
 TEST_P(ListingTest, PagesCells) {
   const std::string id = Submit({"a", "b", "c", "d"}).id;
   const auto page = Value(store().ListCells(id, 2, 1));

@@ -215,6 +215,24 @@ TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
   EXPECT_EQ(Value(store->Counts("names-1")).code_points, 0u);
 }
 
+TEST_F(OpeningTest, TakesOverTheEleventhVersionAsEverybodys) {
+  MakeDatabase(
+      11,
+      "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
+      "create_time, "
+      "owner, code_points) VALUES ('names-1', 'names', 'h', 5, 1, 4, 7, 'mia', 9); "
+      "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
+      "state, create_time) VALUES ('e-1', 'e', 'mia', 'r', x'61', x'', 1, 1, 1)");
+  const auto store = Value(Store::Open(Options()));
+  const DatasetRecord dataset = Value(store->FindDataset({"bob"}, "names"));
+  EXPECT_EQ(dataset.owner, "mia");
+  EXPECT_EQ(dataset.private_to, "");
+  EXPECT_EQ(Value(store->Counts("names-1")).code_points, 9u);
+  EXPECT_EQ(Value(store->FindExperiments({"bob"}, "", 9)), std::vector<std::string>{"e-1"});
+  EXPECT_TRUE(Value(store->FindRequest("mia", "r", "a")).has_value());
+  EXPECT_FALSE(Value(store->FindRequest("bob", "r", "a")).has_value());
+}
+
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
   {

@@ -1,4 +1,5 @@
 // `ablate data`: list, add, remove.
+#include "absl/strings/str_cat.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "storage/sha256.h"
@@ -7,6 +8,7 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class DataTest : public ClientTest {
@@ -90,6 +92,38 @@ TEST_F(DataTest, ListsAllPages) {
             "a-1       a.txt  228 kB     32,033          26  1 min ago\n"
             "b-2       b.txt  228 kB     32,033          26  1 min ago\n");
   EXPECT_THAT(Run({"data", "ls", "--json"}).out, HasSubstr("\"name\": \"datasets/b-2\""));
+}
+
+TEST_F(DataTest, SaysWhoseTheyAreWhereSeveralHaveSome) {
+  answers_.datasets = [](const v1::ListDatasetsRequest&, v1::ListDatasetsResponse* response) {
+    for (const char* owner : {"mia", "bob"}) {
+      v1::Dataset* dataset = response->add_datasets();
+      dataset->set_name(absl::StrCat("datasets/", owner, "s-1"));
+      dataset->set_owner(owner);
+      dataset->set_private_(dataset->owner() == "mia");
+    }
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"data", "ls"}).out,
+              AllOf(HasSubstr("data set  file  owner         size"),
+                    HasSubstr("mias-1          mia, private"), HasSubstr("bobs-1          bob  ")));
+}
+
+TEST_F(DataTest, AddsAPrivateFile) {
+  const std::string path = Write("names.txt", "a\nb\n");
+  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>& messages,
+                       v1::Dataset* dataset) {
+    dataset->set_private_(messages[0].private_());
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"data", "add", path, "--private"}).err,
+            "uploaded 0 B, 0 documents, 0 characters\n");
+  answers_.dataset = [](const v1::GetDatasetRequest& request, v1::Dataset*) {
+    EXPECT_TRUE(request.private_());
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"data", "add", path, "--private"}).err,
+              HasSubstr("note: everybody sees these bytes already"));
 }
 
 TEST_F(DataTest, RemovesByName) {

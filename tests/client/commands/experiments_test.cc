@@ -160,6 +160,32 @@ TEST_F(ExperimentsTest, ListsExperimentsUpToTheLimit) {
   EXPECT_EQ(list.next_page_token(), "");
 }
 
+TEST_F(ExperimentsTest, SaysWhoseTheyAreWhereSeveralHaveSome) {
+  answers_.list = [](const v1::ListExperimentsRequest& request,
+                     v1::ListExperimentsResponse* response) {
+    for (const char* owner : {"mia", "bob"}) {
+      if (!request.owner().empty() && request.owner() != absl::StrCat("users/", owner)) continue;
+      v1::Experiment* experiment = response->add_experiments();
+      experiment->set_name(absl::StrCat("experiments/", owner, "s"));
+      experiment->set_state(v1::ExperimentState::ENDED);
+      experiment->set_owner(owner);
+      experiment->set_private_(experiment->owner() == "mia");
+    }
+    return absl::OkStatus();
+  };
+  answers_.who = [](const v1::WhoAmIRequest&, v1::WhoAmIResponse* response) {
+    response->set_user("users/bob");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"ls"}).out, AllOf(HasSubstr("experiment  owner         state"),
+                                     HasSubstr("mias        mia, private  ENDED"),
+                                     HasSubstr("bobs        bob           ENDED")));
+  const std::string mine = Run({"ls", "--mine"}).out;
+  EXPECT_THAT(mine, AllOf(HasSubstr("bobs"), Not(HasSubstr("owner")), Not(HasSubstr("mias"))));
+  EXPECT_THAT(Run({"ls", "--owner", "users/mia"}).out, HasSubstr("mia, private"));
+  EXPECT_EQ(Run({"ls", "--owner", "users/rex"}).err, "rex has no experiments\n");
+}
+
 TEST_F(ExperimentsTest, SaysThatThereAreNoExperiments) {
   answers_.list = [](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
     return absl::OkStatus();

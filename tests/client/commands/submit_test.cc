@@ -183,9 +183,9 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   std::string received;
   bool stored = false;
   answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
-    looked_for.push_back(request.name());
+    looked_for.push_back(request.sha256());
     if (!stored) return absl::NotFoundError("no such data set");
-    dataset->set_name(request.name());
+    dataset->set_name("datasets/my-names-" + sha256.substr(0, 6));
     dataset->set_sha256(sha256);
     return absl::OkStatus();
   };
@@ -206,13 +206,50 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
                                    sha256.substr(0, 6) + " (600 kB)"));
   EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(),
             "datasets/my-names-" + sha256.substr(0, 6));
-  EXPECT_THAT(looked_for, ElementsAre("datasets/my-names-" + sha256.substr(0, 6)));
+  EXPECT_THAT(looked_for, ElementsAre(sha256, sha256));
 
   received.clear();
   const Outcome second = Run({"submit", path});
   EXPECT_EQ(second.code, kSuccess);
   EXPECT_EQ(second.err, "");
   EXPECT_EQ(received, "");
+}
+
+TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {
+  Write("names.txt", "anna\n");
+  const std::string path =
+      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: ./names.txt}}}\n");
+  std::vector<bool> privacy;
+  answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset*) {
+    privacy.push_back(request.private_());
+    return absl::NotFoundError("no such data set");
+  };
+  answers_.upload = [&](const std::vector<v1::UploadDatasetRequest>& messages,
+                        v1::Dataset* dataset) {
+    privacy.push_back(messages[0].private_());
+    dataset->set_name("datasets/names-p12345");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"submit", path, "--private"}).code, kSuccess);
+  EXPECT_EQ(Run({"submit", path, "--dry-run"}).code, kSuccess);
+  EXPECT_THAT(privacy, ElementsAre(true, true, false, true, false));
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_TRUE(requests_[0].private_());
+  EXPECT_FALSE(requests_[1].private_());
+}
+
+TEST_F(SubmitTest, PublishesNoDataThatIsPrivate) {
+  Write("names.txt", "anna\n");
+  const std::string path =
+      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: ./names.txt}}}\n");
+  answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
+    if (!request.private_()) return absl::NotFoundError("no such data set");
+    dataset->set_name("datasets/names-p12345");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"submit", path}).code, kSuccess) << "which our server refuses";
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(), "datasets/names-p12345");
 }
 
 TEST_F(SubmitTest, PutsAMissingDataSetAtItsLine) {
