@@ -56,7 +56,7 @@ constexpr CommandRow kCommands[] = {
     {nullptr, "whoami", "Say which server commands talk to, and as whom", DefineWhoami},
     {&kAdmin, "init", "Make what sharing takes: certificates, the first admin", DefineAdminInit},
     {&kAdmin, "renew", "Give the server a new certificate", DefineAdminRenew},
-    {&kAdmin, "audit", "List who changed what, newest first", DefineAdminAudit},
+    {&kAdmin, "audit", "List who changed what and who was refused, newest first", DefineAdminAudit},
     {&kAdminUser, "add", "Add a user, with a token in a join file", DefineAdminUserAdd},
     {&kAdminUser, "ls", "List users", DefineAdminUserLs},
     {&kAdminUser, "role", "Change what a user may do", DefineAdminUserRole},

@@ -164,8 +164,8 @@ class AccessStore {
   // UNAUTHENTICATED if the secret is of no token, or of one that expired or was revoked, with when.
   // No error has the secret. Never waits for the disk.
   absl::StatusOr<Caller> Identify(absl::string_view secret, absl::Time now) const;
-  // The token of a secret, also of one that has ended, for whom it has not been revoked or expired
-  // in vain; none if no token has it, or it has been forgotten. Never waits for the disk.
+  // The token of a secret, also one that has ended; none if no token has it, or it is forgotten.
+  // Never waits for the disk.
   std::optional<Token> FindToken(absl::string_view secret) const;
   // Notes that a token was used: on the disk once a minute, and a disk that refuses it is no
   // matter. Nothing if there is no such token.

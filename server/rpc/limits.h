@@ -65,8 +65,7 @@ inline constexpr Most kMaxReads = {64, 16};
 inline constexpr Most kMaxReports = {4, 2};
 inline constexpr Most kMaxGenerations = {32, 8};  // more than run or wait: slow clients keep theirs
 inline constexpr Most kMaxUploads = {8, 2};
-// How long each of a user's may take; a watch may take for ever. A download or an upload goes on
-// from where it was.
+// How long each of a user's may take; a watch may take for ever.
 inline constexpr absl::Duration kMaxTransferTime = absl::Hours(24);
 inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of what is computed
 // Threads that answer, which mostly wait for commits, and how many of them one user's calls may

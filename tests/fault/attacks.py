@@ -5,8 +5,8 @@ import struct
 import time
 import zlib
 
-from http2 import (ACK, CONTINUATION, DATA, EMPTY_MESSAGE, END_HEADERS, END_STREAM, HEADERS, HEALTH_CHECK, HEALTH_WATCH,
-                   INITIAL_WINDOW_SIZE, PING, PREFACE, RST_STREAM, SETTINGS, TOKEN, WINDOW_UPDATE, Connection, frame, integer, literal,
+from http2 import (ACK, CONTINUATION, DATA, EMPTY_MESSAGE, END_HEADERS, END_STREAM, HEADERS, HEALTH_CHECK, HEALTH_WATCH, HOSTILE_TOKEN,
+                   INITIAL_WINDOW_SIZE, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, Connection, frame, integer, literal,
                    request, request_headers, setting)
 
 ATTACKS = {}
@@ -70,7 +70,13 @@ def rapid_reset(*where):
 
 @attack
 def rapid_reset_with_token(*where):
-    return calls(*where, token=TOKEN, reset=True)
+    return calls(*where, token=HOSTILE_TOKEN, reset=True)
+
+
+@attack
+def rapid_reset_of_a_colleague(address, source, seconds):
+    """From the address of those who are to be served."""
+    return calls(address, address[0], seconds, token=HOSTILE_TOKEN, reset=True)
 
 
 @attack
@@ -110,12 +116,12 @@ def open_calls_of_strangers(*where):
 
 @attack
 def open_calls_with_token(*where):
-    return open_calls(*where, token=TOKEN)
+    return open_calls(*where, token=HOSTILE_TOKEN)
 
 
 @attack
 def answers_never_read(*where):
-    return open_calls(*where, token=TOKEN, path=HEALTH_WATCH, settings=setting(INITIAL_WINDOW_SIZE, 0),
+    return open_calls(*where, token=HOSTILE_TOKEN, path=HEALTH_WATCH, settings=setting(INITIAL_WINDOW_SIZE, 0),
                       rest=lambda stream: frame(DATA, END_STREAM, stream, EMPTY_MESSAGE))
 
 
@@ -170,7 +176,7 @@ def table_bomb_of_strangers(*where):
 
 @attack
 def table_bomb_in_open_calls(*where):
-    return table_bomb(*where, token=TOKEN, value_bytes=3_500, references=2, flags=END_HEADERS)
+    return table_bomb(*where, token=HOSTILE_TOKEN, value_bytes=3_500, references=2, flags=END_HEADERS)
 
 
 # Other frames. Those with a token have been let in, and meet the limits that everybody has.
@@ -178,7 +184,7 @@ def table_bomb_in_open_calls(*where):
 
 def settle(connection):
     """One call with a token, and the server's settings acknowledged."""
-    if not connection.is_served(2):
+    if not connection.is_served(2, HOSTILE_TOKEN):
         raise ConnectionError("not served")
     return b""
 
@@ -259,7 +265,7 @@ def send_messages(address, source, seconds, count, streams, message, headers):
 @attack
 def messages_without_end(*where):
     message = b"\0" + struct.pack(">I", 3_900_000) + b"z" * 3_899_999
-    return send_messages(*where, 20, 100, message, request(HEALTH_CHECK, TOKEN))
+    return send_messages(*where, 20, 100, message, request(HEALTH_CHECK, HOSTILE_TOKEN))
 
 
 @attack
@@ -268,7 +274,7 @@ def compressed_bombs(*where):
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     packed = packer.compress(bytes(128 << 20)) + packer.flush()
     message = b"\1" + struct.pack(">I", len(packed)) + packed
-    return send_messages(*where, 20, 20, message, request(HEALTH_CHECK, TOKEN) + literal("grpc-encoding", "gzip"))
+    return send_messages(*where, 20, 20, message, request(HEALTH_CHECK, HOSTILE_TOKEN) + literal("grpc-encoding", "gzip"))
 
 
 class MessageSender:

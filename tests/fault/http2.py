@@ -17,6 +17,7 @@ HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 EMPTY_MESSAGE = b"\0\0\0\0\0"
 SERVING = b"\0\0\0\0\x02\x08\x01"
 TOKEN = "good"
+HOSTILE_TOKEN = "hostile"  # of another user
 
 
 def frame(kind, flags, stream, payload=b""):
@@ -109,11 +110,11 @@ class Connection:
         if kind in (SETTINGS, PING) and not flags & ACK:
             self.send(frame(kind, ACK, 0, payload if kind == PING else b""))
 
-    def is_served(self, timeout):
+    def is_served(self, timeout, token=TOKEN):
         """Whether a health check is answered in time."""
         deadline = time.monotonic() + timeout
         stream = self.new_stream()
-        self.send(frame(HEADERS, END_HEADERS, stream, request(HEALTH_CHECK, TOKEN)) +
+        self.send(frame(HEADERS, END_HEADERS, stream, request(HEALTH_CHECK, token)) +
                   frame(DATA, END_STREAM, stream, EMPTY_MESSAGE))
         served = False
         while (got := self.read_frame(deadline)) is not None:

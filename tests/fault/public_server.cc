@@ -22,11 +22,14 @@
 namespace ablate::rpc {
 namespace {
 
+// Of somebody who is to be served, and of somebody who attacks.
 constexpr char kToken[] = "Bearer good";
+constexpr char kHostileToken[] = "Bearer hostile";
 
 absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
   const auto found = metadata.find("authorization");
   if (found != metadata.end() && found->second == kToken) return "ada";
+  if (found != metadata.end() && found->second == kHostileToken) return "eve";
   return absl::UnauthenticatedError("there is no token, or it is not good");
 }
 

@@ -1,5 +1,6 @@
 // A server that is shared: TLS clients with tokens of every role on its public port.
 #include <filesystem>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "server/rpc/authenticator.h"
 #include "server/rpc/limits.h"
+#include "server/rpc/public_limits.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 
@@ -258,6 +261,50 @@ TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
   EXPECT_TRUE(owners.End().ok());
   for (const auto& watch : watches) EXPECT_TRUE(watch->End().ok());
   EXPECT_TRUE(OpenWatch(public_channel_, mine, experiment).open()) << "once the others have ended";
+}
+
+// A call of reflection that is held open.
+class OpenReflection final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  OpenReflection(const std::shared_ptr<grpc::Channel>& channel, const std::string& secret)
+      : stub_(channel) {
+    context_.AddMetadata("authorization", "Bearer " + secret);
+    stub_.PrepareBidiStreamingCall(
+        &context_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {}, this);
+    StartWrite(&request_);
+    StartRead(&response_);
+    StartCall();
+  }
+  ~OpenReflection() override {
+    context_.TryCancel();
+    ended_.get_future().wait();
+  }
+  // Waits for the answer to its first question, or its end.
+  bool Answered() { return answered_.get_future().get(); }
+  void OnReadDone(bool ok) override { answered_.set_value(ok); }
+  void OnDone(const grpc::Status&) override { ended_.set_value(); }
+
+ private:
+  grpc::GenericStub stub_;
+  Context context_;
+  const grpc::Slice list_services_{std::string("\x3a\0", 2)};
+  const grpc::ByteBuffer request_{&list_services_, 1};
+  grpc::ByteBuffer response_;
+  std::promise<bool> answered_;
+  std::promise<void> ended_;
+};
+
+TEST_F(SharingTest, HoldsFewCallsOfReflectionAndServesOthersMeanwhile) {
+  const std::string secret = SecretOf("rex", Role::kReader);
+  std::vector<std::unique_ptr<OpenReflection>> open;
+  int answered = 0;
+  for (int i = 0; i < 2 * rpc::kMaxPublicServiceThreads; ++i) {
+    open.push_back(std::make_unique<OpenReflection>(public_channel_, secret));
+    answered += open.back()->Answered();
+  }
+  EXPECT_GE(answered, rpc::kMaxPublicServiceThreads / 2);
+  EXPECT_LE(answered, rpc::kMaxPublicServiceThreads);
+  EXPECT_TRUE(Call("/ablate.v1.Admin/WhoAmI", SecretOf("bob", Role::kReader)).ok());
 }
 
 TEST_F(SharingTest, CountsTheOwnerAsAUser) {

@@ -114,6 +114,28 @@ TEST_F(AccessTokensTest, SaysWhomASecretStandsFor) {
   EXPECT_TRUE(store().CheckStill(caller, kStart).ok());
 }
 
+TEST_F(AccessTokensTest, IdentifiesWithoutTheDisk) {
+  const IssuedToken issued = Issue("ann");
+  const auto caller = store().Identify(issued.secret, kStart);
+  ASSERT_TRUE(caller.ok()) << caller.status();
+  EXPECT_EQ(caller->user, "ann");
+  EXPECT_EQ(Only("ann").last_used, std::nullopt);
+  store().NoteUse(issued.token.id, kStart);
+  EXPECT_EQ(Only("ann").last_used, kStart);
+  store().NoteUse("of nobody", kStart);
+}
+
+TEST_F(AccessTokensTest, FindsTheTokenOfASecretAlsoWhenItHasEnded) {
+  const IssuedToken issued = Issue("ann");
+  ASSERT_TRUE(store().RevokeToken(issued.token.id, kRoot, kStart).ok());
+  const std::optional<Token> found = store().FindToken(issued.secret);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->user, "ann");
+  EXPECT_TRUE(absl::IsUnauthenticated(store().Identify(issued.secret, kStart).status()));
+  EXPECT_FALSE(store().FindToken("ablate_" + std::string(43, 'A')).has_value());
+  EXPECT_FALSE(store().FindToken("").has_value());
+}
+
 TEST_F(AccessTokensTest, RefusesWhatIsNoToken) {
   const std::string secret = Issue("ann").secret;
   std::string last_changed = secret;
