@@ -14,7 +14,7 @@ constexpr CommandGroup kArtifact = {
     "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors"};
 
 constexpr CommandGroup kAdmin = {
-    "admin", "Share a server: users, tokens, and who changed what",
+    "admin", "Share a server: users, tokens, quotas, and who changed what",
     "Example:\n  ablate admin init box.example.org:7443\n  ablate up --listen 0.0.0.0:7443\n"
     "  ablate admin user add ada -o ada.join"};
 constexpr CommandGroup kAdminUser = {"user", "Add, list, change and remove users",
@@ -22,6 +22,10 @@ constexpr CommandGroup kAdminUser = {"user", "Add, list, change and remove users
 constexpr CommandGroup kAdminToken = {
     "token", "Make, list and revoke tokens",
     "Example:\n  ablate admin token add ada --note laptop -o ada-laptop.join", &kAdmin};
+
+constexpr CommandGroup kAdminQuota = {
+    "quota", "Bound what users have at one time, and list what they have",
+    "Example:\n  ablate admin quota set ada --lanes 4 --stored 20GB", &kAdmin};
 
 constexpr CommandRow kCommands[] = {
     {nullptr, "up", "Start a personal server in the background, if none runs", DefineUp},
@@ -61,6 +65,8 @@ constexpr CommandRow kCommands[] = {
     {&kAdminUser, "ls", "List users", DefineAdminUserLs},
     {&kAdminUser, "role", "Change what a user may do", DefineAdminUserRole},
     {&kAdminUser, "rm", "Remove a user and revoke its tokens", DefineAdminUserRm},
+    {&kAdminQuota, "set", "Change a user's quota", DefineAdminQuotaSet},
+    {&kAdminQuota, "ls", "List users with what they have and may have", DefineAdminQuotaLs},
     {&kAdminToken, "add", "Make another token of a user", DefineAdminTokenAdd},
     {&kAdminToken, "ls", "List tokens, newest first", DefineAdminTokenLs},
     {&kAdminToken, "revoke", "Revoke a token at once", DefineAdminTokenRevoke}};

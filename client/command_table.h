@@ -75,6 +75,8 @@ Action DefineAdminUserAdd(Command* command);
 Action DefineAdminUserLs(Command* command);
 Action DefineAdminUserRole(Command* command);
 Action DefineAdminUserRm(Command* command);
+Action DefineAdminQuotaLs(Command* command);
+Action DefineAdminQuotaSet(Command* command);
 Action DefineAdminTokenAdd(Command* command);
 Action DefineAdminTokenLs(Command* command);
 Action DefineAdminTokenRevoke(Command* command);

@@ -404,6 +404,10 @@ absl::StatusOr<v1::User> Connection::UpdateUser(const v1::UpdateUserRequest& req
   return caller_->Call(&v1::Admin::Stub::UpdateUser, request);
 }
 
+absl::StatusOr<v1::User> Connection::SetQuota(const v1::SetQuotaRequest& request) {
+  return caller_->Call(&v1::Admin::Stub::SetQuota, request);
+}
+
 absl::Status Connection::DeleteUser(const v1::DeleteUserRequest& request) {
   return caller_->Call(&v1::Admin::Stub::DeleteUser, request, kOnce).status();
 }

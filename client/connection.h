@@ -116,6 +116,7 @@ class Connection {
   absl::StatusOr<v1::User> CreateUser(const v1::CreateUserRequest& request);
   absl::StatusOr<v1::ListUsersResponse> ListUsers(const v1::ListUsersRequest& request);
   absl::StatusOr<v1::User> UpdateUser(const v1::UpdateUserRequest& request);
+  absl::StatusOr<v1::User> SetQuota(const v1::SetQuotaRequest& request);
   absl::Status DeleteUser(const v1::DeleteUserRequest& request);
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
   absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request);

@@ -10,10 +10,19 @@ namespace {
 
 namespace wire = worker::v1;
 using storage::RunState;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class SchedulerDispatchTest : public SchedulerTest {};
+class SchedulerDispatchTest : public SchedulerTest {
+ protected:
+  // The names of the runs that a worker was granted, in their order.
+  static std::vector<std::string> RunsOf(const Peer& peer) {
+    std::vector<std::string> runs;
+    for (const wire::Grant& grant : peer.grants()) runs.push_back(grant.runs(0).run());
+    return runs;
+  }
+};
 
 TEST_F(SchedulerDispatchTest, GrantsEachLaneOneRunAndOneAhead) {
   Queue("a", 6);
@@ -45,6 +54,33 @@ TEST_F(SchedulerDispatchTest, GrantsTheNextRunWhenOneEnds) {
   SendFinished(peer, peer.grants()[0], 2, 10);
   ASSERT_THAT(peer.grants(), SizeIs(3));
   EXPECT_EQ(peer.grants()[2].runs(0).run(), "a-2");
+}
+
+TEST_F(SchedulerDispatchTest, LetsUsersTakeTurns) {
+  owner_ = "ann";
+  Queue("a", 6);
+  owner_ = "bob";
+  Queue("b", 2);
+  EXPECT_THAT(RunsOf(Attach("w", "w#1", 2)), ElementsAre("a-0", "b-0", "a-1", "b-1"));
+}
+
+TEST_F(SchedulerDispatchTest, GrantsAUserNoMoreThanTheirQuotaOfLanes) {
+  SchedulerOptions options;
+  options.max_lanes = [](const std::string& user) -> std::optional<int64_t> {
+    return user == "ann" ? std::optional<int64_t>(1) : std::nullopt;
+  };
+  Restart(options);
+  owner_ = "ann";
+  Queue("a", 3);
+  const Peer peer = Attach("w", "w#1", 2);
+  ASSERT_THAT(RunsOf(peer), ElementsAre("a-0"));
+  owner_ = "bob";
+  Queue("b", 2);
+  scheduler_->Dispatch();
+  EXPECT_THAT(RunsOf(peer), ElementsAre("a-0", "b-0", "b-1"));
+  SendStarted(peer, peer.grants()[0], 1);
+  SendFinished(peer, peer.grants()[0], 2, 10);
+  EXPECT_THAT(RunsOf(peer), ElementsAre("a-0", "b-0", "b-1", "a-1")) << "one after the other";
 }
 
 TEST_F(SchedulerDispatchTest, GrantsNewlyQueuedRunsWhenTold) {

@@ -349,7 +349,8 @@ TEST_F(SchedulerProgressTest, AWorkerWithoutWorkMayDoNothing) {
 TEST_F(SchedulerProgressTest, CancelsARunThatAHeartbeatNamesAndNoLeaseHas) {
   const Peer peer = TrainingWorker();
   const wire::Grant grant = peer.grants().at(0);
-  ASSERT_TRUE(disk_->CancelExperiment(disk_->FindExperiments(storage::kServer, "a", 1)->at(0)).ok());
+  ASSERT_TRUE(
+      disk_->CancelExperiment(disk_->FindExperiments(storage::kServer, "a", 1)->at(0)).ok());
   scheduler_->Withdraw({{grant.lease(), "a-0", "w"}});
   ASSERT_THAT(peer.cancels(), SizeIs(1));
   SendProgress(peer, grant, absl::ZeroDuration());

@@ -129,6 +129,7 @@ std::string SchedulerTest::Queue(const std::string& name, uint32_t runs, uint32_
   storage::NewExperiment experiment;
   experiment.name = name;
   experiment.request_id = name;
+  experiment.owner = owner_;
   for (uint32_t i = 0; i < runs; ++i) {
     storage::NewRun run;
     run.fingerprint = absl::StrCat(name, "-", i);

@@ -92,6 +92,8 @@ class SchedulerTest : public ::testing::Test {
   void Restart();
   void Restart(SchedulerOptions options);
   // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
+  // Whose the experiments are that Queue submits from now on.
+  std::string owner_;
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,
                     uint32_t numerics_version = 0, const std::string& trainer = "torch");
 

@@ -98,6 +98,7 @@ std::vector<Probes> AllProbes() {
       {"Admin.RenewCertificate", {""}},
       {"Admin.CreateUser", {""}},
       {"Admin.ListUsers", {""}},
+      {"Admin.SetQuota", {""}},
       {"Admin.UpdateUser", {""}},
       {"Admin.DeleteUser", {""}},
       {"Admin.CreateToken", {""}},

@@ -350,6 +350,10 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
                  "UPDATE summaries SET data = ?2 WHERE run = ?1");
     // As it was then: what later versions add is taken out.
     Update(
+        "DROP INDEX runs_queue; DROP INDEX runs_charged; DROP TABLE shares; "
+        "ALTER TABLE runs DROP COLUMN charged; ALTER TABLE runs DROP COLUMN expected_bytes; "
+        "CREATE INDEX runs_queue ON runs (device_kind, priority, place) WHERE state = 0");
+    Update(
         "DROP INDEX datasets_sha256; ALTER TABLE datasets DROP COLUMN private_to; "
         "ALTER TABLE runs DROP COLUMN private_to; ALTER TABLE experiments DROP COLUMN private_to");
     Update("ALTER TABLE datasets DROP COLUMN code_points");

@@ -1,0 +1,174 @@
+// ablate admin quota …: what each user may have at one time, and what they have.
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ablate/v1/admin.pb.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/command_table.h"
+#include "client/names.h"
+#include "client/output/format.h"
+#include "client/output/table.h"
+#include "proto/reflect/text.h"
+
+namespace ablate::client {
+namespace {
+
+constexpr absl::string_view kNone = "none";
+
+struct SetOptions {
+  std::string user;
+  // As given; empty: as it was.
+  std::string lanes, queued_runs, stored;
+  bool json = false;
+};
+
+// A whole number, perhaps with a unit of bytes, up to `most`.
+absl::StatusOr<uint64_t> ReadNumber(const std::string& option, const std::string& text, bool bytes,
+                                    uint64_t most) {
+  std::string digits = text;
+  if (bytes) CLI::AsSizeValue(/*kb_is_1000=*/true)(digits);
+  uint64_t value = 0;
+  if (absl::SimpleAtoi(digits, &value) && value <= most) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or 0 to ", most,
+                   bytes ? " with or without a unit, such as 20GB" : ""));
+}
+
+// One limit of a quota: how it is given, and where it goes.
+struct Limit {
+  const char* option;
+  std::string SetOptions::*text;
+  bool bytes;
+  uint64_t most;
+  void (*set)(uint64_t value, v1::Quota* quota);
+  void (*clear)(v1::Quota* quota);
+};
+constexpr Limit kLimits[] = {
+    {"--lanes", &SetOptions::lanes, false, std::numeric_limits<uint32_t>::max(),
+     [](uint64_t value, v1::Quota* quota) { quota->set_lanes(static_cast<uint32_t>(value)); },
+     [](v1::Quota* quota) { quota->clear_lanes(); }},
+    {"--queued-runs", &SetOptions::queued_runs, false, std::numeric_limits<int64_t>::max(),
+     [](uint64_t value, v1::Quota* quota) { quota->set_queued_runs(value); },
+     [](v1::Quota* quota) { quota->clear_queued_runs(); }},
+    {"--stored", &SetOptions::stored, true, std::numeric_limits<int64_t>::max(),
+     [](uint64_t value, v1::Quota* quota) { quota->set_stored_bytes(value); },
+     [](v1::Quota* quota) { quota->clear_stored_bytes(); }},
+};
+
+absl::Status Change(const SetOptions& options, v1::Quota* quota) {
+  bool any = false;
+  for (const Limit& limit : kLimits) {
+    const std::string& text = options.*limit.text;
+    if (text.empty()) continue;
+    any = true;
+    if (text == kNone) {
+      limit.clear(quota);
+      continue;
+    }
+    const auto value = ReadNumber(limit.option, text, limit.bytes, limit.most);
+    if (!value.ok()) return value.status();
+    limit.set(*value, quota);
+  }
+  if (any) return absl::OkStatus();
+  return absl::InvalidArgumentError("nothing to set: give --lanes, --queued-runs or --stored");
+}
+
+absl::StatusOr<v1::ListUsersResponse> Users(Connection* connection) {
+  return ListAll(connection, &Connection::ListUsers, &v1::ListUsersResponse::mutable_users,
+                 v1::ListUsersRequest());
+}
+
+// "3", "none".
+template <typename Value>
+std::string Most(bool given, Value value) {
+  return given ? absl::StrCat(value) : std::string(kNone);
+}
+
+std::string StoredText(const v1::Quota& quota) {
+  return quota.has_stored_bytes() ? Bytes(quota.stored_bytes()) : std::string(kNone);
+}
+
+absl::StatusOr<int> SetQuota(const SetOptions& options, const Context& context,
+                             Connection* connection) {
+  v1::Quota checked;
+  if (absl::Status right = Change(options, &checked); !right.ok()) return right;
+  const auto users = Users(connection);
+  if (!users.ok()) return users.status();
+  v1::SetQuotaRequest request;
+  request.set_name(options.user);
+  for (const v1::User& user : users->users()) {
+    if (Id(user.name()) == Id(options.user)) *request.mutable_quota() = user.quota();
+  }
+  if (absl::Status right = Change(options, request.mutable_quota()); !right.ok()) return right;
+  const auto user = connection->SetQuota(request);
+  if (!user.ok()) return user.status();
+  if (options.json) PrintJson(context, *user);
+  const v1::Quota& quota = user->quota();
+  context.console.Info(absl::StrCat(
+      Id(user->name()), ": lanes ", Most(quota.has_lanes(), quota.lanes()), ", queued runs ",
+      Most(quota.has_queued_runs(), quota.queued_runs()), ", stored ", StoredText(quota)));
+  return kSuccess;
+}
+
+// What there is, and of how much.
+std::string Of(const std::string& has, const std::string& most) {
+  return most == kNone ? has : absl::StrCat(has, " of ", most);
+}
+
+struct ListOptions {
+  bool json = false;
+};
+
+absl::StatusOr<int> ListQuotas(const ListOptions& options, const Context& context,
+                               Connection* connection) {
+  const auto list = Users(connection);
+  if (!list.ok()) return list.status();
+  if (options.json) return PrintJson(context, *list);
+  Table table({{"user"}, {"lanes"}, {"queued runs"}, {"stored"}, {"recent device time"}});
+  for (const v1::User& user : list->users()) {
+    const v1::Quota& quota = user.quota();
+    const v1::Usage& usage = user.usage();
+    table.Add(
+        {Id(user.name()), Of(absl::StrCat(usage.lanes()), Most(quota.has_lanes(), quota.lanes())),
+         Of(absl::StrCat(usage.queued_runs()), Most(quota.has_queued_runs(), quota.queued_runs())),
+         Of(Bytes(usage.stored_bytes()), StoredText(quota)),
+         Duration(absl::Seconds(usage.device_time().seconds()))});
+  }
+  return PrintTable(context, table);
+}
+
+}  // namespace
+
+Action DefineAdminQuotaSet(Command* command) {
+  auto options = std::make_shared<SetOptions>();
+  command->Argument(&options->user, "NAME", "of the user");
+  command->Option(&options->lanes, "--lanes", "N",
+                  "runs that workers have at one time, to train now or next; none: any number");
+  command->Option(
+      &options->queued_runs, "--queued-runs", "N",
+      "runs that are queued or training; a submit that would make them more is refused");
+  command->Option(&options->stored, "--stored", "SIZE",
+                  "bytes of checkpoints, data sets and arrays, and of what queued runs will leave");
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
+      "What is not given stays as it was. What there is already stays.\n\n"
+      "Example:\n  ablate admin quota set ada --lanes 4 --stored 20GB");
+  return WithServer(options, SetQuota);
+}
+
+Action DefineAdminQuotaLs(Command* command) {
+  auto options = std::make_shared<ListOptions>();
+  command->Flag(&options->json, "--json", "print the server's message");
+  command->Footer(
+      "A run is at the charge of the first owner of the experiments that keep it alive. Of the\n"
+      "recent device time an hour halves what is older; who has had the least comes first.\n\n"
+      "Example:\n  ablate admin quota ls");
+  return WithServer(options, ListQuotas);
+}
+
+}  // namespace ablate::client

@@ -1,0 +1,132 @@
+// What a user of a shared server may have at one time.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "storage/sha256.h"
+#include "tests/service/sharing_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using storage::Role;
+using testing::HasSubstr;
+
+class QuotasTest : public SharingTest {
+ protected:
+  grpc::Status Set(const std::string& secret, const v1::Quota& quota, v1::User* user) {
+    v1::SetQuotaRequest request;
+    request.set_name("users/mia");
+    *request.mutable_quota() = quota;
+    return CallAs(secret, &v1::Admin::Stub::SetQuota, request, user);
+  }
+  grpc::Status Upload(const std::string& secret, const std::string& text) {
+    v1::Datasets::Stub stub(public_channel_);
+    Context context;
+    context.AddMetadata("authorization", "Bearer " + secret);
+    v1::Dataset dataset;
+    const auto writer = stub.UploadDataset(&context, &dataset);
+    v1::UploadDatasetRequest message;
+    message.set_display_name("names");
+    message.set_sha256(storage::Sha256Hex(text));
+    message.set_data(text);
+    writer->Write(message);
+    writer->WritesDone();
+    return writer->Finish();
+  }
+};
+
+TEST_F(QuotasTest, AreSetByAdminsAndSeenByAll) {
+  const std::string mia = SecretOf("mia", Role::kMember);
+  v1::Quota quota;
+  quota.set_lanes(2);
+  quota.set_stored_bytes(1000);
+  v1::User user;
+  EXPECT_EQ(Set(mia, quota, &user).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(Set(root_.token(), quota, &user).ok());
+  EXPECT_EQ(user.quota().lanes(), 2u);
+  EXPECT_FALSE(user.quota().has_queued_runs());
+  quota.set_queued_runs(uint64_t{1} << 63);
+  const grpc::Status large = Set(root_.token(), quota, &user);
+  EXPECT_EQ(large.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(large), "quota.queued_runs");
+  v1::ListUsersResponse users;
+  ASSERT_TRUE(CallAs(mia, &v1::Admin::Stub::ListUsers, v1::ListUsersRequest(), &users).ok());
+  EXPECT_EQ(users.users(1).quota().stored_bytes(), 1000u) << users.users(1).DebugString();
+}
+
+TEST_F(QuotasTest, RefuseASubmitThatWouldQueueTooMuch) {
+  const std::string mia = SecretOf("mia", Role::kMember), bob = SecretOf("bob", Role::kMember);
+  v1::Quota quota;
+  quota.set_queued_runs(3);
+  v1::User user;
+  ASSERT_TRUE(Set(root_.token(), quota, &user).ok());
+  CreateAs(mia, "two");  // runs
+  v1::CreateExperimentRequest more;
+  *more.mutable_spec() = SmallSpec(2, "more", 20);
+  more.set_request_id("00000000-0000-4000-8000-more");
+  v1::CreateExperimentResponse response;
+  const auto create = [&](const std::string& secret) {
+    return CallAs(secret, &v1::Experiments::Stub::CreateExperiment, more, &response);
+  };
+  const grpc::Status refused = create(mia);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("mia has 2 runs that are queued or training, and this would queue 4: the "
+                        "quota is 3"));
+  more.set_validate_only(true);
+  ASSERT_TRUE(create(mia).ok());
+  ASSERT_EQ(response.problems_size(), 1);
+  EXPECT_THAT(response.problems(0).message(), HasSubstr("the quota is 3"));
+  more.set_validate_only(false);
+  EXPECT_TRUE(create(bob).ok());
+
+  v1::ListUsersResponse users;
+  ASSERT_TRUE(CallAs(bob, &v1::Admin::Stub::ListUsers, v1::ListUsersRequest(), &users).ok());
+  for (const v1::User& one : users.users()) {
+    const uint64_t runs = one.name() == "users/mia" ? 2 : one.name() == "users/bob" ? 4 : 0;
+    EXPECT_EQ(one.usage().queued_runs(), runs) << one.name();
+  }
+}
+
+TEST_F(QuotasTest, RefuseDataBeyondTheBytes) {
+  const std::string mia = SecretOf("mia", Role::kMember);
+  ASSERT_TRUE(sharing().store().SetQuota("mia", {{}, {}, 10}, kRoot, absl::Now()).ok());
+  EXPECT_TRUE(Upload(mia, "anna\nbo\n").ok());
+  const grpc::Status refused = Upload(mia, "carl\n");
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.error_message(),
+            "mia has 8 B stored, and this would add about 5 B: the quota is 10 B. Remove "
+            "something, or make it smaller");
+  EXPECT_EQ(ReasonOf(refused), "QUOTA_EXCEEDED");
+}
+
+TEST_F(QuotasTest, BoundTheLanesOfAUserAndLeaveTheRestToOthers) {
+  const std::string mia = SecretOf("mia", Role::kMember), bob = SecretOf("bob", Role::kMember);
+  v1::Quota quota;
+  quota.set_lanes(1);
+  v1::User user;
+  ASSERT_TRUE(Set(root_.token(), quota, &user).ok());
+  CreateAs(mia, "hers");
+  v1::CreateExperimentRequest his;
+  *his.mutable_spec() = SmallSpec(1, "his", 20);
+  his.set_request_id("00000000-0000-4000-8000-his");
+  v1::CreateExperimentResponse response;
+  ASSERT_TRUE(CallAs(bob, &v1::Experiments::Stub::CreateExperiment, his, &response).ok());
+  const auto worker = MakeWorker("cpu-train", 2);
+  std::map<uint32_t, int> granted;  // runs by their steps: hers have 10
+  FakeWorker::Leased first;
+  for (int i = 0; i < 3; ++i) {
+    const FakeWorker::Leased run = worker->NextRun();
+    const uint32_t steps = run.run.spec().spec().training().steps();
+    if (steps == 10) first = run;
+    ++granted[steps];
+  }
+  EXPECT_EQ(granted[10], 1);
+  EXPECT_EQ(granted[20], 2);
+  worker->Started(first);
+  worker->Finished(first, 10);
+  EXPECT_EQ(worker->NextRun().run.spec().spec().training().steps(), 10u) << "her next";
+}
+
+}  // namespace
+}  // namespace ablate::service
