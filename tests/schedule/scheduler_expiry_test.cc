@@ -184,7 +184,7 @@ TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
   const std::string other = Queue("b", 1);
   scheduler_->Dispatch();
   EXPECT_THAT(peer.grants(), SizeIs(2));
-  const auto experiments = disk_->FindExperiments("a", 1);
+  const auto experiments = disk_->FindExperiments(storage::kServer, "a", 1);
   const auto cancelled = disk_->CancelExperiment(experiments->at(0));
   ASSERT_THAT(cancelled->withdrawals, SizeIs(2));
   scheduler_->Withdraw(cancelled->withdrawals);
@@ -349,7 +349,8 @@ TEST_F(SchedulerProgressTest, AWorkerWithoutWorkMayDoNothing) {
 TEST_F(SchedulerProgressTest, CancelsARunThatAHeartbeatNamesAndNoLeaseHas) {
   const Peer peer = TrainingWorker();
   const wire::Grant grant = peer.grants().at(0);
-  ASSERT_TRUE(disk_->CancelExperiment(disk_->FindExperiments("a", 1)->at(0)).ok());
+  ASSERT_TRUE(
+      disk_->CancelExperiment(disk_->FindExperiments(storage::kServer, "a", 1)->at(0)).ok());
   scheduler_->Withdraw({{grant.lease(), "a-0", "w"}});
   ASSERT_THAT(peer.cancels(), SizeIs(1));
   SendProgress(peer, grant, absl::ZeroDuration());
