@@ -98,11 +98,31 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   return AddRowGroup(c.t, {c.run->id, c.name}, change, event.columns);
 }
 
+// A worker may say anything of what it leaves; what its run was planned to leave bounds it.
+absl::Status CheckRoomOfRun(const Context& c, const CheckpointEvent& event) {
+  constexpr uint64_t kSlack = uint64_t{16} << 20;
+  Statement row(c.t.db,
+                "SELECT expected_bytes, (SELECT coalesce(sum(bytes), 0) FROM artifacts "
+                "WHERE run = ?1 AND step != ?2) FROM runs WHERE id = ?1",
+                c.run->id, event.step);
+  if (!row.Row()) return absl::OkStatus();
+  const auto expected = row.As<uint64_t>(0), has = row.As<uint64_t>(1);
+  if (expected == 0 || has + event.bytes <= 2 * expected + kSlack) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("checkpoint: ", has + event.bytes,
+                                                 " bytes with those before; the run was to "
+                                                 "leave about ",
+                                                 expected));
+}
+
 absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
   absl::Status valid = CheckStep(c, event.step);
   if (valid.ok()) valid = CheckPublished(c.blobs, event.blob);
   if (!valid.ok()) return valid;
-  AddCheckpoint(c.t, *c.run, event, SaveProgress(c.t, *c.run));
+  CheckpointEvent checkpoint = event;
+  if (c.blobs != nullptr) checkpoint.bytes = c.blobs->Size(event.blob).value_or(event.bytes);
+  valid = CheckRoomOfRun(c, checkpoint);
+  if (!valid.ok()) return valid;
+  AddCheckpoint(c.t, *c.run, checkpoint, SaveProgress(c.t, *c.run));
   return absl::OkStatus();
 }
 

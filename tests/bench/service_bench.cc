@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "server/rpc/limits.h"
 #include "tests/service/raw_call.h"
-#include "tests/service/service_fixture.h"
+#include "tests/service/sharing_fixture.h"
 
 namespace ablate::service {
 namespace {
@@ -36,26 +36,25 @@ void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 constexpr uint32_t kRuns = 100, kKeys = 10, kSteps = 10'000;
 
-class ServiceBench : public ServiceTest {
- protected:
-  // Reports kKeys series of kSteps steps of one run in row groups of `group` steps.
-  static void Report(FakeWorker* worker, const FakeWorker::Leased& run, uint32_t group) {
-    std::vector<FakeWorker::Series> series(kKeys);
-    for (uint32_t begin = 0; begin < kSteps; begin += group) {
-      for (uint32_t key = 0; key < kKeys; ++key) {
-        series[key].key = "key/" + std::to_string(key);
-        series[key].steps.resize(group);
-        series[key].values.resize(group);
-        for (uint32_t i = 0; i < group; ++i) {
-          const uint32_t step = begin + i;
-          series[key].steps[i] = step;
-          series[key].values[i] = 1 / (1 + .01 * step) + .01 * ((step * 2654435761u) >> 8 & 0xff);
-        }
+// Reports kKeys series of kSteps steps of one run in row groups of `group` steps.
+void Report(FakeWorker* worker, const FakeWorker::Leased& run, uint32_t group) {
+  std::vector<FakeWorker::Series> series(kKeys);
+  for (uint32_t begin = 0; begin < kSteps; begin += group) {
+    for (uint32_t key = 0; key < kKeys; ++key) {
+      series[key].key = "key/" + std::to_string(key);
+      series[key].steps.resize(group);
+      series[key].values.resize(group);
+      for (uint32_t i = 0; i < group; ++i) {
+        const uint32_t step = begin + i;
+        series[key].steps[i] = step;
+        series[key].values[i] = 1 / (1 + .01 * step) + .01 * ((step * 2654435761u) >> 8 & 0xff);
       }
-      worker->Points(run, series, begin + group);
     }
+    worker->Points(run, series, begin + group);
   }
-};
+}
+
+class ServiceBench : public ServiceTest {};
 
 TEST_F(ServiceBench, StoresAndQueriesTenMillionPoints) {
   const std::string experiment = Create(SmallSpec(kRuns / 2, "bench", kSteps)).experiment().name();
@@ -92,6 +91,44 @@ TEST_F(ServiceBench, StoresAndQueriesTenMillionPoints) {
       "{\"bench\": \"query_downsampled\", \"series\": %u, \"points_each\": %u, \"median_s\": "
       "%.3f}\n",
       kRuns * kKeys, kSteps, seconds[seconds.size() / 2]);
+}
+
+// By TLS and a token against the unix socket, by turns. The worker is this process, too, so each
+// end's encryption is in it.
+class RemoteBench : public SharingTest {
+ protected:
+  // Seconds for the points of one run, acknowledged.
+  static double Train(FakeWorker* worker) {
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    worker->Settle();
+    const Clock::time_point begin = Clock::now();
+    Report(worker, run, 500);
+    worker->Settle();
+    const double seconds = SecondsSince(begin);
+    worker->Finished(run, kSteps);
+    worker->Settle();
+    return seconds;
+  }
+};
+
+TEST_F(RemoteBench, StoresPointsOfAWorkerElsewhere) {
+  constexpr int kRounds = 21;
+  Create(SmallSpec(kRounds + 4, "bench", kSteps));  // each worker has one ahead
+  const auto near = MakeWorker("cpu-train", 1);
+  FakeWorker elsewhere(ChannelAs(SecretOf("gpu2", storage::Role::kWorker)), "cpu-train", 1);
+  std::vector<double> ratios, local_seconds;
+  for (int round = 0; round < kRounds; ++round) {
+    local_seconds.push_back(Train(near.get()));
+    ratios.push_back(local_seconds.back() / Train(&elsewhere));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::sort(local_seconds.begin(), local_seconds.end());
+  std::printf(
+      "{\"bench\": \"remote_points\", \"rounds\": %d, \"million_points_a_second_local\": %.2f, "
+      "\"remote_over_local\": {\"median\": %.3f, \"quartiles\": [%.3f, %.3f]}}\n",
+      kRounds, kKeys * kSteps / local_seconds[kRounds / 2] / 1e6, ratios[kRounds / 2],
+      ratios[kRounds / 4], ratios[3 * kRounds / 4]);
 }
 
 // The clients are threads of this process, too: each holds its request.

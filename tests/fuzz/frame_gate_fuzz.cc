@@ -1,4 +1,5 @@
 // libFuzzer on the first bytes of a connection: what the frame gate lets through to gRPC.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/rpc/frame_gate.h"
@@ -28,8 +30,14 @@ void Require(bool holds) {
 struct Outcome {
   std::string passed;
   std::string error;
-  bool operator==(const Outcome& other) const = default;
 };
+
+// Where the connection ends some of what stood before the error may have passed, or not.
+bool IsSame(const Outcome& a, const Outcome& b) {
+  if (a.error != b.error) return false;
+  if (a.error.empty()) return a.passed == b.passed;
+  return absl::StartsWith(a.passed, b.passed) || absl::StartsWith(b.passed, a.passed);
+}
 
 // What becomes of the bytes, given in pieces of at most `most`, cut by `seed`. Whatever has to wait
 // does so.
@@ -43,7 +51,7 @@ Outcome Feed(absl::string_view bytes, bool let_in, size_t most, uint32_t seed) {
   std::string waiting;
   while (!bytes.empty()) {
     const size_t piece = std::min<size_t>(1 + random() % most, bytes.size());
-    waiting.append(bytes.substr(0, piece));
+    absl::StrAppend(&waiting, bytes.substr(0, piece));
     bytes.remove_prefix(piece);
     while (true) {
       absl::string_view rest = waiting;
@@ -100,8 +108,11 @@ void Try(absl::string_view input) {
   }
   const Outcome whole = Feed(bytes, let_in, bytes.size() + 1, 1);
   CheckPassed(whole.passed);
-  Require(whole == Feed(bytes, let_in, 1, seed));
-  Require(whole == Feed(bytes, let_in, 50, seed));
+  for (const size_t most : {1, 50}) {
+    const Outcome cut = Feed(bytes, let_in, most, seed);
+    CheckPassed(cut.passed);
+    Require(IsSame(whole, cut));
+  }
 }
 
 }  // namespace

@@ -256,5 +256,20 @@ TEST_P(LeasesTest, AppliesAsynchronously) {
   EXPECT_EQ(CodeOf(answers[2]), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_P(LeasesTest, RefusesCheckpointsFarBeyondWhatTheRunWasToLeave) {
+  NewExperiment experiment = MakeExperiment({"a"});
+  experiment.runs[0].expected_bytes = 1000;
+  Create(experiment);
+  Lease lease(&store(), "l1", {"a"});
+  EXPECT_EQ(lease.Send("a", Checkpoint(10)), Applied::kApplied);
+  const std::string large(17 << 20, 'x');
+  // Whatever it says of the size: where there are blobs they are looked at.
+  const CheckpointEvent beyond{20, Publish(large), store().blobs() == nullptr ? large.size() : 1};
+  const auto refused = store().Apply("i1", {lease.Next("a", beyond)});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("the run was to leave about 1000"));
+}
+
 }  // namespace
 }  // namespace ablate::storage
