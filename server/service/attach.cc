@@ -34,6 +34,27 @@ absl::string_view BlobOf(const worker::v1::Event& event) {
   return "";
 }
 
+// Names what is not there instead of a blob that was not written under the message's lease, or for
+// its analysis: a hash that a worker knows is no right to what is stored under it. Its lease is
+// lost then, as when the blob was swept: pins do not outlive the server.
+void DropForeignBlobs(const BlobPins& pins, worker::v1::FromWorker* message) {
+  static const std::string kNoBlob(64, '0');
+  if (message->has_event()) {
+    worker::v1::Event* event = message->mutable_event();
+    if (BlobOf(*event).empty() || pins.Holds(event->lease(), BlobOf(*event))) return;
+    if (event->has_checkpoint()) event->mutable_checkpoint()->set_blob(kNoBlob);
+    if (event->has_resume_state()) event->mutable_resume_state()->set_blob(kNoBlob);
+  } else if (message->has_analysis_saved()) {
+    auto* saved = message->mutable_analysis_saved();
+    if (!pins.Holds(saved->id(), saved->state_blob())) saved->clear_state_blob();
+  } else if (message->has_analysis_result()) {
+    auto* result = message->mutable_analysis_result();
+    const std::string& blob = result->computation().analysis().artifact();
+    if (blob.empty() || pins.Holds(result->id(), blob)) return;
+    result->mutable_computation()->mutable_analysis()->set_artifact(kNoBlob);
+  }
+}
+
 // Kept alive by the call and by the scheduler. The next message is read when the scheduler has
 // taken the one before, so that a worker can't flood it.
 class AttachReactor final
@@ -132,6 +153,7 @@ void AttachReactor::OnReadDone(bool ok) {
     return;
   }
   if (incoming_.has_hello()) schedule::SetUser(user_, incoming_.mutable_hello());
+  if (!user_.empty()) DropForeignBlobs(backend_->pins, &incoming_);
   if (incoming_.has_event()) {
     const worker::v1::Event& event = incoming_.event();
     const absl::string_view blob = BlobOf(event);

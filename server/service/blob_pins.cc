@@ -44,25 +44,40 @@ void BlobPins::Named(const std::string& lease, uint64_t seq, absl::string_view s
   MutexLock lock(&mutex_);
   const auto found = held_.find(lease);
   if (found == held_.end()) return;
+  const auto acknowledged = acknowledged_.find(lease);
+  if (acknowledged != acknowledged_.end() && seq <= acknowledged->second) return;
   for (Held& held : found->second) {
     if (held.seq == 0 && held.pin->sha256() == sha256) held.seq = seq;
   }
+}
+
+bool BlobPins::Holds(const std::string& lease, absl::string_view sha256) const {
+  MutexLock lock(&mutex_);
+  const auto found = held_.find(lease);
+  return found != held_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [sha256](const Held& held) { return held.pin->sha256() == sha256; });
 }
 
 void BlobPins::Acknowledged(const std::string& lease, uint64_t seq) {
   MutexLock lock(&mutex_);
   const auto found = held_.find(lease);
   if (found == held_.end()) return;
+  uint64_t& newest = acknowledged_[lease];
+  newest = std::max(newest, seq);
   std::vector<Held>& all = found->second;
   all.erase(std::remove_if(all.begin(), all.end(),
                            [seq](const Held& held) { return held.seq != 0 && held.seq <= seq; }),
             all.end());
-  if (all.empty()) held_.erase(found);
+  if (!all.empty()) return;
+  held_.erase(found);
+  acknowledged_.erase(lease);
 }
 
 void BlobPins::DropLease(const std::string& lease) {
   MutexLock lock(&mutex_);
   held_.erase(lease);
+  acknowledged_.erase(lease);
 }
 
 std::vector<std::string> BlobPins::Leases() const {

@@ -25,8 +25,10 @@ class BlobPins {
   // So many of those are held now, or given up.
   void End(const std::string& lease, uint64_t bytes);
   void Hold(const std::string& lease, std::shared_ptr<storage::Blobs::Pin> pin);
-  // Event `seq` of the lease names the blob.
+  // Event `seq` of the lease names the blob. One that was acknowledged names nothing new.
   void Named(const std::string& lease, uint64_t seq, absl::string_view sha256);
+  // Whether it was written under this lease, and is held.
+  bool Holds(const std::string& lease, absl::string_view sha256) const;
   // Events up to `seq` are durable: what they named is let go.
   void Acknowledged(const std::string& lease, uint64_t seq);
   void DropLease(const std::string& lease);
@@ -44,6 +46,8 @@ class BlobPins {
 
   mutable Mutex mutex_;
   std::map<std::string, uint64_t> writing_ ABSL_GUARDED_BY(mutex_);  // bytes, by lease
+  // The newest event of each lease with something held.
+  std::map<std::string, uint64_t> acknowledged_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<Held>> held_ ABSL_GUARDED_BY(mutex_);
 };
 
