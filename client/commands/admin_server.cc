@@ -31,6 +31,10 @@ struct InitOptions {
 
 absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
                          Connection* connection) {
+  const bool printed = options.json && options.output.empty();
+  const std::string file = printed ? "" : options.output.empty() ? "admin.join" : options.output;
+  // Before anything is made, for it is made once.
+  if (absl::Status fine = join::CheckNewFile(file); !fine.ok()) return fine;
   v1::InitializeSharingRequest request;
   request.set_address(options.address);
   for (const std::string& host : options.hosts) request.add_hosts(host);
@@ -38,19 +42,17 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
   const auto join = connection->InitializeSharing(request);
   if (!join.ok()) return join.status();
   if (options.json) PrintJson(context, *join);
-  if (options.json && options.output.empty()) return kSuccess;
-  const std::string file = options.output.empty() ? "admin.join" : options.output;
+  if (printed) return kSuccess;
   if (absl::Status written = join::WriteJoinFile(file, *join); !written.ok()) {
     return absl::Status(written.code(), absl::StrCat(written.message(),
                                                      "; all was made but for this file: `ablate "
                                                      "admin token add ",
                                                      join->user(), " -o FILE` makes another"));
   }
-  context.console.Info(
-      absl::StrCat(options.output, ": the token of ", join->user(), ", an admin, until ",
-                   DateOf(join->expire_time()),
-                   " UTC; from the next `ablate up --listen HOST:PORT` on others reach ",
-                   "the server at ", join->address()));
+  context.console.Info(absl::StrCat(
+      file, ": the token of ", join->user(), ", an admin, until ", DateOf(join->expire_time()),
+      " UTC; from the next `ablate up --listen HOST:PORT` on others reach ", "the server at ",
+      join->address()));
   return kSuccess;
 }
 

@@ -2,11 +2,9 @@
 #include <google/protobuf/empty.pb.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
@@ -38,18 +36,6 @@ struct TokenOptions {
   std::string output;
   bool json = false;
 };
-
-// Before anything is made: a join file is never written over another.
-absl::Status CheckNewFile(const std::string& path) {
-  std::error_code error;
-  if (path.empty()) return absl::OkStatus();
-  if (std::filesystem::exists(path, error)) {
-    return absl::AlreadyExistsError(absl::StrCat(path, " exists already: its token would be lost"));
-  }
-  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
-  if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("there is no folder ", folder.string()));
-}
 
 // Makes a token, and of it a join file, or prints that where no file is named.
 absl::Status MakeToken(const TokenOptions& options, const Context& context,
@@ -85,7 +71,7 @@ absl::StatusOr<int> AddUser(const TokenOptions& options, const Context& context,
                             Connection* connection) {
   const auto role = ReadRole(options.role);
   if (!role.ok()) return role.status();
-  if (absl::Status file = CheckNewFile(options.output); !file.ok()) return file;
+  if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
   v1::CreateUserRequest request;
   request.set_user(options.user);
   request.set_role(*role);
@@ -102,7 +88,7 @@ absl::StatusOr<int> AddUser(const TokenOptions& options, const Context& context,
 
 absl::StatusOr<int> AddToken(const TokenOptions& options, const Context& context,
                              Connection* connection) {
-  if (absl::Status file = CheckNewFile(options.output); !file.ok()) return file;
+  if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
   if (absl::Status made = MakeToken(options, context, connection); !made.ok()) return made;
   return kSuccess;
 }

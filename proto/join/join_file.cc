@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -168,6 +170,17 @@ absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path) {
   absl::StatusOr<v1::JoinFile> file = ParseJoinFile(*text);
   if (file.ok()) return file;
   return absl::Status(file.status().code(), absl::StrCat(path, ": ", file.status().message()));
+}
+
+absl::Status CheckNewFile(const std::string& path) {
+  std::error_code error;
+  if (path.empty()) return absl::OkStatus();
+  if (std::filesystem::exists(path, error)) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists already: its token would be lost"));
+  }
+  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("there is no folder ", folder.string()));
 }
 
 absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file) {

@@ -28,6 +28,10 @@ absl::StatusOr<v1::JoinFile> ParseJoinFile(absl::string_view text);
 // the bits 077) or it is no regular file of at most kMaxJoinFileBytes, and ParseJoinFile's.
 absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path);
 
+// What would keep WriteJoinFile from making that file, for those who look before there is a token:
+// ALREADY_EXISTS, or NOT_FOUND without its folder. OK for an empty path.
+absl::Status CheckNewFile(const std::string& path);
+
 // Makes a file of mode 0600. ALREADY_EXISTS rather than to overwrite one: its token could not be
 // had again. Errors otherwise as CheckJoinFile's.
 absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file);

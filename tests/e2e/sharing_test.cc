@@ -232,6 +232,22 @@ TEST_F(SharingTest, SecretsAreTheirOwnersAlone) {
   }
 }
 
+TEST(UnsharedServerTest, LooksAtTheJoinFileBeforeAnythingIsMade) {
+  PersonalServer box;
+  const TestFolder folder;
+  const std::string file = folder.path() + "/admin.join";
+  WriteFile(file, "another's");
+  box.Up();
+  const Output refused = box.Ablate({"admin", "init", "localhost:7443", "-o", file});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("exists already"));
+  EXPECT_EQ(ReadFile(file), "another's");
+  std::filesystem::remove(file);
+  const Output made = box.Ablate({"admin", "init", "localhost:7443", "-o", file});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.err, StartsWith(file + ": the token of "));
+}
+
 TEST(UnsharedServerTest, ServesNoAddressWithoutCertificates) {
   const PersonalServer box;
   const Output up = box.Ablate({"up", "--listen", "127.0.0.1:0"});

@@ -27,7 +27,6 @@ void Require(bool holds) {
 }
 
 struct Users {
-  std::string folder;
   std::unique_ptr<storage::AccessStore> store;
   std::string secret;
 };
@@ -36,7 +35,6 @@ Users MakeUsers() {
   Users users;
   std::string name = (std::filesystem::temp_directory_path() / "authorization-XXXXXX").string();
   Require(mkdtemp(name.data()) != nullptr);
-  users.folder = name;
   auto store = storage::AccessStore::Open({name + "/access.db", 100, nullptr});
   Require(store.ok());
   users.store = *std::move(store);
@@ -44,6 +42,8 @@ Users MakeUsers() {
   const auto issued = users.store->IssueToken("ada", "", absl::Hours(1), {"ada", ""}, kNow);
   Require(issued.ok());
   users.secret = issued->secret;
+  // The open file is enough.
+  std::filesystem::remove_all(name);
   return users;
 }
 
