@@ -31,6 +31,10 @@ inline bool Sees(const Viewer& viewer, const std::string& private_to) {
 
 enum class RunState { kQueued, kLeased, kDone, kDiverged, kFailed, kCancelled };
 
+// No run and no analysis has more device time than a hundred years, whatever its worker says: sums
+// and durations of it stay in range.
+inline constexpr Micros kMaxDeviceTime = Micros{36'525} * 24 * 3600 * 1'000'000;
+
 // What training a run took.
 struct Spent {
   Micros device_time = 0;     // lane time on a CPU

@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kFullPause{1000};  // between two tries on a full disk
 
+// Of one message, whatever it says.
+storage::Micros BusyOf(uint64_t busy_us) {
+  return static_cast<storage::Micros>(
+      std::min<uint64_t>(busy_us, static_cast<uint64_t>(storage::kMaxDeviceTime)));
+}
+
 }  // namespace
 
 AnalysisRunner::AnalysisRunner(storage::Store* store, schedule::Analyses* analyses, BlobPins* pins,
@@ -176,7 +182,7 @@ void AnalysisRunner::OnSaved(const std::string& id, uint64_t attempt,
     if (open == nullptr) return;
     open->progress = saved.progress();
     if (!saved.state_blob().empty()) open->failures = 0;
-    open->busy += static_cast<storage::Micros>(saved.busy_us());
+    open->busy = std::min(open->busy + BusyOf(saved.busy_us()), storage::kMaxDeviceTime);
     if (stores) progress.device_time = std::exchange(open->busy, 0);
   }
   if (stores) {
@@ -218,7 +224,7 @@ void AnalysisRunner::Finish(const std::string& id, const worker::v1::Computation
   stored.clear_artifact();
   stored.clear_artifact_bytes();
   end.result = stored.SerializeAsString();
-  end.device_time = static_cast<storage::Micros>(result.busy_us()) + TakeBusy(id);
+  end.device_time = std::min(BusyOf(result.busy_us()) + TakeBusy(id), storage::kMaxDeviceTime);
   const absl::Status ended = Store([&] { return store_->EndAnalysis(id, end); });
   if (ended.ok()) return Forget(id);
   spdlog::error("the result of analysis {} is not stored: {}", id, ended.ToString());

@@ -1,14 +1,12 @@
 #include "server/service/convert.h"
 
-#include <google/protobuf/util/time_util.h>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "server/spec/fields.h"
 
 namespace ablate::service {
 namespace {
-
-using ::google::protobuf::util::TimeUtil;
 
 struct ExperimentState {
   storage::ExperimentState stored;
@@ -94,6 +92,21 @@ v1::RunCounts ToProto(const storage::RunCounts& counts) {
   return message;
 }
 
+namespace {
+
+// As TimeUtil's, which ends the process at what is out of range: what a worker or a damaged file
+// says must not.
+google::protobuf::Duration ToDuration(storage::Micros time) {
+  constexpr int64_t kSecond = 1'000'000;
+  time = std::clamp<storage::Micros>(time, 0, storage::kMaxDeviceTime);
+  google::protobuf::Duration duration;
+  duration.set_seconds(time / kSecond);
+  duration.set_nanos(static_cast<int32_t>(time % kSecond) * 1'000);
+  return duration;
+}
+
+}  // namespace
+
 google::protobuf::Timestamp ToTimestamp(storage::Micros time) {
   constexpr int64_t kSecond = 1'000'000;
   google::protobuf::Timestamp timestamp;
@@ -169,9 +182,8 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   provenance->set_device(record.device);
   provenance->set_build(record.build);
   if (!record.worker.empty()) provenance->set_worker(absl::StrCat("workers/", record.worker));
-  *provenance->mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.spent.device_time);
-  *provenance->mutable_contended_time() =
-      TimeUtil::MicrosecondsToDuration(record.spent.contended_time);
+  *provenance->mutable_device_time() = ToDuration(record.spent.device_time);
+  *provenance->mutable_contended_time() = ToDuration(record.spent.contended_time);
   provenance->set_environment(record.environment);
   provenance->set_tokens(record.spent.tokens);
   SetOrigin(record.origin, record.origin_step, provenance);
@@ -249,7 +261,7 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   message.set_failure(record.failure);
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());
-  *message.mutable_device_time() = TimeUtil::MicrosecondsToDuration(record.device_time);
+  *message.mutable_device_time() = ToDuration(record.device_time);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);

@@ -446,12 +446,14 @@ absl::Status Store::SaveAnalysis(absl::string_view id, const AnalysisProgress& p
     if (!progress.state_blob.empty()) {
       const absl::Status published = CheckPublished(blobs_.get(), progress.state_blob);
       if (!published.ok()) return published;
-      SetState(t, *analysis, progress.state_blob, progress.state_bytes);
+      SetState(t, *analysis, progress.state_blob,
+               SizeOf(blobs_.get(), progress.state_blob, progress.state_bytes));
     }
     Statement(t.db,
-              "UPDATE analyses SET progress = ?2, device_time = device_time + ?3, "
+              "UPDATE analyses SET progress = ?2, device_time = min(device_time + ?3, ?5), "
               "state = iif(?4, 0, state) WHERE id = ?1",
-              analysis->id, Share(progress.progress), progress.device_time, progress.yielded)
+              analysis->id, Share(progress.progress), progress.device_time, progress.yielded,
+              kMaxDeviceTime)
         .Run();
     Charge(t, OwnerOf(t.db, analysis->id), progress.device_time);
     t.NextChange();
@@ -463,8 +465,8 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
   return db_->Write([&](Transaction& t) -> absl::Status {
     const std::optional<AnalysisRow> analysis = FindOpenAnalysis(t.db, id);
     if (!analysis.has_value()) return absl::OkStatus();
-    Statement(t.db, "UPDATE analyses SET device_time = device_time + ?2 WHERE id = ?1",
-              analysis->id, end.device_time)
+    Statement(t.db, "UPDATE analyses SET device_time = min(device_time + ?2, ?3) WHERE id = ?1",
+              analysis->id, end.device_time, kMaxDeviceTime)
         .Run();
     Charge(t, OwnerOf(t.db, analysis->id), end.device_time);
     if (!end.failure.empty()) {
@@ -481,7 +483,8 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
     Statement(t.db,
               "UPDATE analyses SET progress = 1, result = ?2, artifact = nullif(?3, ''), "
               "artifact_bytes = ?4 WHERE id = ?1",
-              analysis->id, Bytes{end.result}, end.artifact, end.artifact_bytes)
+              analysis->id, Bytes{end.result}, end.artifact,
+              SizeOf(blobs_.get(), end.artifact, end.artifact_bytes))
         .Run();
     Finish(t, *analysis, AnalysisState::kDone);
     return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "storage/sqlite/artifacts.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,12 @@ absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256) {
   if (blobs == nullptr || blobs->Size(sha256).ok()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "blob '", absl::CHexEscape(sha256.substr(0, 64)), "' is not published; publish it first"));
+}
+
+uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  said = std::min(said, kMost);
+  return blobs == nullptr || sha256.empty() ? said : blobs->Size(sha256).value_or(said);
 }
 
 bool IsNamed(Connection& db, absl::string_view sha256) {

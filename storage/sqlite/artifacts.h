@@ -41,6 +41,8 @@ bool DropResumeState(Transaction& t, int64_t run);
 
 // FAILED_PRECONDITION if the blob is not there. Null in memory, where blobs are not looked for.
 absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256);
+// Of a blob that is there, whatever its worker said; in memory what it said, up to 1 TiB.
+uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said);
 // Whether a data set, artifact, resume state, last state or analysis names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
 // What becomes of a blob that nothing names any more. Resume states, and those of analyses, do not

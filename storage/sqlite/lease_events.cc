@@ -66,7 +66,12 @@ absl::Status CheckEnd(const Context& c, const FinishedEvent& event) {
       absl::StrCat("finished.step: ", event.step, "; the run is done at step ", c.run->steps));
 }
 
-absl::Status CheckSpent(const Spent& spent) {
+absl::Status CheckSpent(const Context& c, const Spent& spent) {
+  if (spent.device_time > kMaxDeviceTime - c.run->spent.device_time) {
+    return absl::InvalidArgumentError(absl::StrCat("spent: ", spent.device_time, " µs after ",
+                                                   c.run->spent.device_time,
+                                                   "; no run may have more than ", kMaxDeviceTime));
+  }
   if (spent.contended_time >= 0 && spent.contended_time <= spent.device_time) {
     return absl::OkStatus();
   }
@@ -85,7 +90,7 @@ absl::Status ApplyTo(const Context& c, const StartedEvent&) {
 absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   absl::Status valid = CheckProgress(c, event.step);
   if (valid.ok()) valid = CheckPlaces(c, event);
-  if (valid.ok()) valid = CheckSpent(event.spent);
+  if (valid.ok()) valid = CheckSpent(c, event.spent);
   if (!valid.ok()) return valid;
   c.run->step = event.step;
   Spent& spent = c.run->spent;
@@ -119,7 +124,7 @@ absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
   if (valid.ok()) valid = CheckPublished(c.blobs, event.blob);
   if (!valid.ok()) return valid;
   CheckpointEvent checkpoint = event;
-  if (c.blobs != nullptr) checkpoint.bytes = c.blobs->Size(event.blob).value_or(event.bytes);
+  checkpoint.bytes = SizeOf(c.blobs, event.blob, event.bytes);
   valid = CheckRoomOfRun(c, checkpoint);
   if (!valid.ok()) return valid;
   AddCheckpoint(c.t, *c.run, checkpoint, SaveProgress(c.t, *c.run));
@@ -132,7 +137,9 @@ absl::Status ApplyTo(const Context& c, const ResumeStateEvent& event) {
   if (!valid.ok()) return valid;
   RunRow& run = *c.run;
   run.step = event.step;
-  const uint32_t before = SaveResumeState(c.t, run, event, c.t.NextChange());
+  ResumeStateEvent state = event;
+  state.bytes = SizeOf(c.blobs, event.blob, event.bytes);
+  const uint32_t before = SaveResumeState(c.t, run, state, c.t.NextChange());
   if (event.step > before) run.failures = run.losses = 0;
   SaveRun(c.t, run, run.state);
   return absl::OkStatus();

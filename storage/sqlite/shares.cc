@@ -55,6 +55,7 @@ std::map<std::string, Holdings> ReadHoldings(Connection& db, absl::string_view u
 
 void Charge(Transaction& t, const std::string& user, Micros device_time) {
   if (device_time <= 0) return;
+  device_time = std::min(device_time, kMaxDeviceTime);
   double used = 0;
   {
     Statement row(t.db, "SELECT device_time, time FROM shares WHERE user = ?1", user);
