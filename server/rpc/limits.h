@@ -76,8 +76,8 @@ inline constexpr Most kExpandingThreads = {4, 3};
 inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // that run or wait
 // Of those, so many may be experiments' at most: a client always finds room.
 inline constexpr uint32_t kMaxPlannedAnalyses = 9'000;
-inline constexpr size_t kMaxWorkerStreams = 64;
-inline constexpr size_t kMaxWorkerTransfers = 1'024;
+inline constexpr Most kMaxWorkerStreams = {64, 16};
+inline constexpr Most kMaxWorkerTransfers = {1'024, 256};
 inline constexpr size_t kMaxUnsentBytes = 64 << 20;  // to one worker
 
 }  // namespace ablate::rpc

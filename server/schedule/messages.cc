@@ -153,6 +153,24 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
 
 }  // namespace
 
+absl::Status CheckHeartbeat(const v1::Heartbeat& heartbeat) {
+  size_t runs = 0;
+  for (const v1::LeaseProgress& lease : heartbeat.leases()) {
+    if (absl::Status status = CheckName("heartbeat.leases.lease", lease.lease()); !status.ok()) {
+      return status;
+    }
+    runs += static_cast<size_t>(lease.runs_size());
+    for (const v1::RunProgress& run : lease.runs()) {
+      if (absl::Status status = CheckName("heartbeat.leases.runs.run", run.run()); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  if (runs <= kMaxLanes) return absl::OkStatus();
+  return Bad("heartbeat.leases.runs", absl::StrCat(runs, " runs"),
+             absl::StrCat("at most ", kMaxLanes, ", one a lane"));
+}
+
 absl::Status CheckHello(const v1::Hello& hello) {
   for (const absl::Status& status :
        {CheckName("hello.worker", hello.worker()),
@@ -185,6 +203,11 @@ absl::Status CheckHello(const v1::Hello& hello) {
   if (hello.role() == v1::ANALYSIS && hello.held_size() > 0) {
     return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
                "none for a worker for analyses");
+  }
+  for (const v1::HeldLease& held : hello.held()) {
+    if (absl::Status status = CheckName("hello.held.lease", held.lease()); !status.ok()) {
+      return status;
+    }
   }
   if (hello.held_size() > kMaxHeld) {
     return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),

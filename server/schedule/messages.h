@@ -12,6 +12,7 @@
 namespace ablate::schedule {
 
 // INVALID_ARGUMENT names the field and what is allowed.
+absl::Status CheckHeartbeat(const worker::v1::Heartbeat& heartbeat);
 absl::Status CheckHello(const worker::v1::Hello& hello);
 absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const worker::v1::Event& event);
 

@@ -148,6 +148,8 @@ class Scheduler {
 
   // sessions.cc
   void OnHello(Session id, const worker::v1::Hello& hello);
+  // RESOURCE_EXHAUSTED if it would be one too many.
+  absl::Status CheckKnownWorkers(const std::string& worker) const;
   void OnAnalysis(Session id, const worker::v1::FromWorker& message);
   void RegisterWorker(Session id, const worker::v1::Hello& hello);
   absl::Status SendVerdicts(Session id, const worker::v1::Hello& hello);

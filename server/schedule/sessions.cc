@@ -16,6 +16,7 @@ namespace v1 = worker::v1;
 namespace {
 
 constexpr size_t kMaxWorkers = 1'000;
+constexpr ptrdiff_t kMaxWorkersOfUser = 100;
 
 // Of a worker from before there were several, the one that it names.
 std::map<std::string, std::string> TrainersOf(const v1::Hello& hello) {
@@ -83,10 +84,8 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
     Close(id, status);
     return;
   }
-  if (workers_.size() >= kMaxWorkers && workers_.count(hello.worker()) == 0) {
-    Close(id, absl::ResourceExhaustedError(
-                  absl::StrCat("the server knows ", kMaxWorkers,
-                               " workers; allowed: as many, those of the last hour included")));
+  if (absl::Status status = CheckKnownWorkers(hello.worker()); !status.ok()) {
+    Close(id, status);
     return;
   }
   RegisterWorker(id, hello);
@@ -112,6 +111,18 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
     SendTo(id, message);
   }
   Dispatch();
+}
+
+absl::Status Scheduler::CheckKnownWorkers(const std::string& worker) const {
+  if (workers_.count(worker) > 0) return absl::OkStatus();
+  const absl::string_view user = UserOf(worker);
+  const auto of_user = std::count_if(workers_.begin(), workers_.end(), [user](const auto& known) {
+    return UserOf(known.first) == user;
+  });
+  if (workers_.size() < kMaxWorkers && of_user < kMaxWorkersOfUser) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the server knows ", workers_.size(), " workers, ", of_user, " of this user's; ",
+      "allowed: ", kMaxWorkers, " and ", kMaxWorkersOfUser, ", those of the last hour included"));
 }
 
 void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
@@ -197,6 +208,10 @@ void Scheduler::EndAbsentLeases(const v1::Hello& hello) {
 }
 
 void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
+  if (absl::Status status = CheckHeartbeat(heartbeat); !status.ok()) {
+    Close(id, status);
+    return;
+  }
   const absl::Duration now = clock_->Now();
   WorkerState& worker = workers_[sessions_[id].worker];
   worker.reported_at = now;

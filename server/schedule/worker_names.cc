@@ -21,12 +21,15 @@ void SetUser(absl::string_view user, worker::v1::Hello* hello) {
   hello->set_incarnation(with_user(hello->incarnation()));
 }
 
+absl::string_view UserOf(absl::string_view worker) {
+  const size_t at = worker.rfind(kAt);
+  return at == absl::string_view::npos ? absl::string_view() : worker.substr(at + 1);
+}
+
 bool IsElsewhere(absl::string_view worker) { return absl::StrContains(worker, kAt); }
 
 bool IsOfUser(absl::string_view worker, absl::string_view user) {
-  if (user.empty()) return true;
-  const size_t at = worker.rfind(kAt);
-  return at != absl::string_view::npos && worker.substr(at + 1) == user;
+  return user.empty() || UserOf(worker) == user;
 }
 
 }  // namespace ablate::schedule

@@ -14,6 +14,9 @@ namespace ablate::schedule {
 // workers on this machine, which keep theirs.
 void SetUser(absl::string_view user, worker::v1::Hello* hello);
 
+// With whose token a worker of this name came; empty for one on the server's machine.
+absl::string_view UserOf(absl::string_view worker);
+
 // Whether a worker of this name is on another machine than the server.
 bool IsElsewhere(absl::string_view worker);
 
