@@ -35,7 +35,7 @@ absl::StatusOr<uint64_t> ReadNumber(const std::string& option, const std::string
   uint64_t value = 0;
   if (absl::SimpleAtoi(digits, &value) && value <= most) return value;
   return absl::InvalidArgumentError(
-      absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or 0 to ", most,
+      absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or up to ", most,
                    bytes ? " with or without a unit, such as 20GB" : ""));
 }
 

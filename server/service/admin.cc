@@ -77,6 +77,9 @@ v1::Quota ToProto(const storage::Quota& quota) {
 
 absl::StatusOr<storage::Quota> FromProto(const v1::Quota& quota) {
   storage::Quota stored;
+  if (quota.has_lanes() && quota.lanes() == 0) {
+    return rpc::InvalidField("quota.lanes", "0 would let runs wait for ever", "at least 1");
+  }
   if (quota.has_lanes()) stored.lanes = quota.lanes();
   const std::tuple<const char*, bool, uint64_t, std::optional<int64_t>*> large[] = {
       {"quota.queued_runs", quota.has_queued_runs(), quota.queued_runs(), &stored.queued_runs},
@@ -309,7 +312,8 @@ absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
     lifetime =
         absl::Seconds(request.lifetime().seconds()) + absl::Nanoseconds(request.lifetime().nanos());
   }
-  if (lifetime < kLeastLifetime || lifetime > kMostLifetime) {
+  const int32_t nanos = request.lifetime().nanos();
+  if (nanos < 0 || nanos > 999'999'999 || lifetime < kLeastLifetime || lifetime > kMostLifetime) {
     return rpc::InvalidField("lifetime",
                              absl::StrCat(absl::FormatDuration(lifetime), " is out of range"),
                              "1 minute to 3,650 days");

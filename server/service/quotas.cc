@@ -35,7 +35,8 @@ absl::Status CheckQuota(const Backend& backend, const std::string& user, const D
                                ". Wait, cancel some, or make it smaller"));
   }
   const uint64_t bytes = has->bytes + demand.bytes;
-  if (quota.stored_bytes.has_value() && bytes > static_cast<uint64_t>(*quota.stored_bytes)) {
+  if (demand.bytes > 0 && quota.stored_bytes.has_value() &&
+      bytes > static_cast<uint64_t>(*quota.stored_bytes)) {
     return Beyond(absl::StrCat(user, " has ", Megabytes(has->bytes),
                                " stored, and this would add about ", Megabytes(demand.bytes),
                                ": the quota is ",

@@ -184,6 +184,11 @@ void AttachLoop::Received(const v1::ToWorker& message) {
 void AttachLoop::Ended(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
+  // Once, however often it is tried: a certificate that is not trusted stays so.
+  if (!welcomed_ && !stop_ && std::exchange(why_not_attached_, status) != status) {
+    spdlog::warn("not attached, trying on: {}", status.ToString());
+  }
+  if (welcomed_) why_not_attached_ = absl::OkStatus();
   // No other reason ends a stream with this.
   replaced_ = welcomed_ && absl::IsAlreadyExists(status);
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) refused_ = status;

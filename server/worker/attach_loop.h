@@ -97,6 +97,7 @@ class AttachLoop : public EventSink {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;              // this stream
   bool replaced_ ABSL_GUARDED_BY(mutex_) = false;           // by another process
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);            // why the server does not let it in
+  absl::Status why_not_attached_ ABSL_GUARDED_BY(mutex_);   // of the last stream
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
   absl::Duration grace_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(60);

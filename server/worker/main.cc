@@ -57,17 +57,13 @@ void Define(CLI::App& app, Flags& flags) {
   flags.lanes = process::UsableCores();
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
                                                  std::string(engine::TorchVersion())));
-  // Without a name the group's options are listed among the others.
-  auto* where = app.add_option_group("");
-  where
-      ->add_option("--server", flags.server,
-                   "where it works: a server on this machine, its socket for workers, unix:PATH")
+  app.add_option("--server", flags.server,
+                 "where it works: a server on this machine, its socket for workers, unix:PATH")
       ->check([](const std::string& server) {
         return absl::StartsWith(server, "unix:") ? "" : "must be unix:PATH, is " + server;
       });
-  where->add_option("--join", flags.join,
-                    "or one elsewhere: a join file of a user of role worker there");
-  where->require_option(1);
+  app.add_option("--join", flags.join,
+                 "or one elsewhere: a join file of a user of role worker there");
   app.add_option("--role", flags.role, "train, or analysis: make what is asked of trained models")
       ->check(CLI::IsMember({"train", "analysis"}))
       ->capture_default_str();
@@ -288,9 +284,16 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Trains the runs that an ablate server grants, each by its trainer (LibTorch or native), or "
       "makes analyses, on this machine's cores.");
+  app.footer(
+      "Exit codes: 0 drained, 3 the device is another worker's, 4 the device is lost, 5 the "
+      "server\n"
+      "refuses this worker, 6 the join file can't be used.");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
   CLI11_PARSE(app, argc, argv);
+  if (flags.server.empty() == flags.join.empty()) {
+    return app.exit(CLI::RequiredError("either --server or --join"));
+  }
   if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
     return app.exit(CLI::ValidationError(option, "is for --role train"));
   }
