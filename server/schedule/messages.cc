@@ -204,14 +204,14 @@ absl::Status CheckHello(const v1::Hello& hello) {
     return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
                "none for a worker for analyses");
   }
+  if (hello.held_size() > kMaxHeld) {
+    return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
+               absl::StrCat("at most ", kMaxHeld));
+  }
   for (const v1::HeldLease& held : hello.held()) {
     if (absl::Status status = CheckName("hello.held.lease", held.lease()); !status.ok()) {
       return status;
     }
-  }
-  if (hello.held_size() > kMaxHeld) {
-    return Bad("hello.held", absl::StrCat(hello.held_size(), " leases"),
-               absl::StrCat("at most ", kMaxHeld));
   }
   return absl::OkStatus();
 }

@@ -71,6 +71,8 @@ TEST(MessagesTest, RefusesMalformedHellosByField) {
          for (int i = 0; i <= 100'000; ++i) h->add_held();
        },
        "hello.held is 100001 leases"},
+      {[](auto* h) { h->add_held()->set_lease(std::string(129, 'l')); },
+       "hello.held.lease is 129 bytes; allowed: 1 to 128"},
   };
   for (const Case& one : cases) {
     wire::Hello hello = GoodHello();
@@ -79,6 +81,25 @@ TEST(MessagesTest, RefusesMalformedHellosByField) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << one.message;
     EXPECT_THAT(std::string(status.message()), StartsWith(one.message));
   }
+}
+
+TEST(MessagesTest, RefusesMalformedHeartbeatsByField) {
+  wire::Heartbeat good;
+  wire::LeaseProgress* lease = good.add_leases();
+  lease->set_lease("l");
+  lease->add_runs()->set_run("r");
+  EXPECT_TRUE(CheckHeartbeat(good).ok());
+  wire::Heartbeat bad = good;
+  bad.mutable_leases(0)->clear_lease();
+  EXPECT_THAT(std::string(CheckHeartbeat(bad).message()),
+              StartsWith("heartbeat.leases.lease is 0 bytes; allowed: 1 to 128"));
+  bad = good;
+  bad.mutable_leases(0)->mutable_runs(0)->set_run(std::string(129, 'r'));
+  EXPECT_THAT(std::string(CheckHeartbeat(bad).message()),
+              StartsWith("heartbeat.leases.runs.run is 129 bytes; allowed: 1 to 128"));
+  for (int i = 0; i < 4096; ++i) *good.add_leases() = good.leases(0);
+  EXPECT_THAT(std::string(CheckHeartbeat(good).message()),
+              StartsWith("heartbeat.leases.runs is 4097 runs; allowed: at most 4096, one a lane"));
 }
 
 TEST(MessagesTest, RefusesMalformedEventsByField) {

@@ -238,6 +238,28 @@ TEST_F(SchedulerSessionTest, LosesNoPartOfARefusedGroupWhenTheDiskIsFullNext) {
   EXPECT_EQ(Run("a-1").failures, 1u);
 }
 
+TEST_F(SchedulerSessionTest, KnowsOnlySoManyWorkersOfAUser) {
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = absl::StrCat("w", i, "@gpu2");
+    EXPECT_TRUE(Attach(name, name).open()) << name;
+  }
+  const Peer more = Attach("more@gpu2", "more@gpu2");
+  EXPECT_TRUE(absl::IsResourceExhausted(more.stream->closed)) << more.stream->closed;
+  EXPECT_TRUE(Attach("w7@gpu2", "again@gpu2").open()) << "one that it knows";
+  EXPECT_TRUE(Attach("w@gpu3", "w@gpu3").open()) << "another user's";
+  EXPECT_TRUE(Attach().open()) << "one on this machine";
+}
+
+TEST_F(SchedulerSessionTest, ClosesTheStreamOfAHeartbeatThatIsTooLong) {
+  const Peer peer = Attach();
+  wire::FromWorker message;
+  wire::LeaseProgress* lease = message.mutable_heartbeat()->add_leases();
+  lease->set_lease("l");
+  for (int i = 0; i < 5'000; ++i) lease->add_runs()->set_run("r");
+  Send(peer, message);
+  EXPECT_TRUE(absl::IsInvalidArgument(peer.stream->closed)) << peer.stream->closed;
+}
+
 TEST_F(SchedulerSessionTest, ClosesAStreamThatOverrunsItsCredit) {
   SchedulerOptions options;
   options.credit_bytes = 100;

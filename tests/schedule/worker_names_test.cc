@@ -39,6 +39,11 @@ TEST(WorkerNamesTest, SayWhoseAWorkerIsWhateverItCallsItself) {
   EXPECT_TRUE(IsOfUser("cpu-train@gpu2", "")) << "the machine's owner";
 }
 
+TEST(WorkerNamesTest, HaveTheUserBehindTheLastAt) {
+  EXPECT_EQ(UserOf("cpu-train@gpu2@gpu3"), "gpu3");
+  EXPECT_EQ(UserOf("cpu-train"), "");
+}
+
 TEST(WorkerNamesTest, LeaveAMissingNameMissing) {
   worker::v1::Hello hello;
   SetUser("gpu2", &hello);

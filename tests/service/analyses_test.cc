@@ -315,6 +315,18 @@ TEST_F(AnalysesTest, CountsAllTimeOfItsWorker) {
   EXPECT_EQ(WaitUntil(name, v1::AnalysisState::DONE).device_time().seconds(), 10);
 }
 
+// A duration that is out of range once ended the server.
+TEST_F(AnalysesTest, StaysReadableWhateverTimeItsWorkerSays) {
+  constexpr int64_t kHundredYears = int64_t{36'525} * 24 * 3600;
+  const auto analyst = MakeAnalyst();
+  const std::string name = Queue();
+  const Analyze analyze = analyst->NextAnalysis();
+  analyst->AnalysisSaved(analyze, .1, "a state", false, uint64_t{1} << 63);
+  analyst->AnalysisSaved(analyze, .2, "another", false, UINT64_MAX);
+  analyst->ComputationResult(analyze, Result(), "", INT64_MAX);
+  EXPECT_EQ(WaitUntil(name, v1::AnalysisState::DONE).device_time().seconds(), kHundredYears);
+}
+
 TEST_F(AnalysesTest, GoesOnFromItsLastStateAfterACrash) {
   auto analyst = MakeAnalyst();
   const std::string name = Queue();

@@ -51,6 +51,34 @@ TEST(BlobPinsTest, KeepsLeasesApart) {
   EXPECT_EQ(pins.Leases(), std::vector<std::string>{"one"});
 }
 
+TEST(BlobPinsTest, HoldsWhatWasWrittenUnderALeaseUntilItIsDurable) {
+  int alive = 0;
+  BlobPins pins;
+  EXPECT_FALSE(pins.Holds("one", "a"));
+  pins.Hold("one", std::make_shared<CountedPin>("a", &alive));
+  EXPECT_TRUE(pins.Holds("one", "a"));
+  EXPECT_FALSE(pins.Holds("two", "a"));
+  EXPECT_FALSE(pins.Holds("one", "b"));
+  pins.Named("one", 1, "a");
+  EXPECT_TRUE(pins.Holds("one", "a"));
+  pins.Acknowledged("one", 1);
+  EXPECT_FALSE(pins.Holds("one", "a"));
+}
+
+// It would let a blob go that no durable event names.
+TEST(BlobPinsTest, AnEventThatWasAcknowledgedNamesNothingNew) {
+  int alive = 0;
+  BlobPins pins;
+  pins.Hold("lease", std::make_shared<CountedPin>("a", &alive));
+  pins.Hold("lease", std::make_shared<CountedPin>("b", &alive));
+  pins.Named("lease", 1, "a");
+  pins.Acknowledged("lease", 1);
+  pins.Named("lease", 1, "b");
+  pins.Acknowledged("lease", 1);
+  EXPECT_TRUE(pins.Holds("lease", "b"));
+  EXPECT_EQ(alive, 1);
+}
+
 TEST(BlobPinsTest, BoundsWhatALeaseHasThatNoDurableEventNames) {
   int alive = 0;
   BlobPins pins;

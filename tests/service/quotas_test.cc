@@ -49,6 +49,9 @@ TEST_F(QuotasTest, AreSetByAdminsAndSeenByAll) {
   const grpc::Status large = Set(root_.token(), quota, &user);
   EXPECT_EQ(large.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(large), "quota.queued_runs");
+  quota.clear_queued_runs();
+  quota.set_lanes(0);
+  EXPECT_EQ(FieldOf(Set(root_.token(), quota, &user)), "quota.lanes");
   v1::ListUsersResponse users;
   ASSERT_TRUE(CallAs(mia, &v1::Admin::Stub::ListUsers, v1::ListUsersRequest(), &users).ok());
   EXPECT_EQ(users.users(1).quota().stored_bytes(), 1000u) << users.users(1).DebugString();

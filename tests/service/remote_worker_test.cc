@@ -112,6 +112,37 @@ TEST_F(RemoteWorkerTest, ReadsTheBlobsOfItsLeasesAlone) {
       << "after its end";
 }
 
+// It would have a checkpoint of the run that everybody may read.
+TEST_F(RemoteWorkerTest, NamesOnlyBlobsThatItWroteUnderTheLease) {
+  const v1::Dataset other = Upload("other.txt", "secret\nthings\n");
+  Create(SmallSpec(1));
+  const auto worker = WorkerOf("gpu2");
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  worker->Settle();
+  worker::v1::FromWorker message;
+  worker::v1::Event* event = message.mutable_event();
+  event->set_lease(run.lease);
+  event->set_run(run.run.run());
+  event->set_seq(2);
+  event->mutable_checkpoint()->set_step(10);
+  event->mutable_checkpoint()->set_blob(other.sha256());
+  event->mutable_checkpoint()->set_bytes(3);
+  EXPECT_TRUE(worker->Send(message));
+  // Its lease is lost, and the run is granted again by another.
+  FakeWorker::Leased again = worker->NextRun();
+  while (!again.lease.empty() && again.run.run() != run.run.run()) again = worker->NextRun();
+  EXPECT_NE(again.lease, run.lease);
+  EXPECT_EQ(again.run.run(), run.run.run());
+  Context context;
+  v1::ReadArtifactRequest request;
+  request.set_name("runs/" + run.run.run() + "/checkpoints/10");
+  v1::ArtifactChunk chunk;
+  const auto reader = artifacts_->ReadArtifact(&context, request);
+  EXPECT_FALSE(reader->Read(&chunk));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(RemoteWorkerTest, IsNotToldWhetherABlobIsThere) {
   const v1::Dataset other = Upload("other.txt", "secret\nthings\n");
   Create(SmallSpec(1));

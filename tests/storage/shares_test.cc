@@ -74,6 +74,18 @@ TEST_P(SharesTest, DeviceTimeIsChargedAndHalvesInAnHour) {
   EXPECT_NEAR(Value(store().GetShares())["ann"].used, 2.5e6 / 4, 1);
 }
 
+// Sums of it go into signed numbers, and to clients as durations.
+TEST_P(SharesTest, NoRunHasMoreDeviceTimeThanAHundredYears) {
+  SubmitAs("ann", {"x"});
+  Lease lease(&store(), "l", {"x"});
+  EXPECT_EQ(lease.Send("x", Spend(10, kMaxDeviceTime)), Applied::kApplied);
+  const absl::Status more = store().Apply("i1", {lease.Next("x", Spend(20, 1))}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(more)) << more;
+  EXPECT_THAT(std::string(more.message()), HasSubstr("no run may have more than"));
+  EXPECT_EQ(Run("x").spent.device_time, kMaxDeviceTime);
+  EXPECT_NEAR(Value(store().GetShares())["ann"].used, static_cast<double>(kMaxDeviceTime), 1e6);
+}
+
 TEST_P(SharesTest, SayWhatTheRunsOfEachStillTake) {
   SubmitAs("ann", {"x", "y"});
   SubmitAs("bob", {"z"});
