@@ -54,6 +54,7 @@ v1::Difference ToMessage(const report::PairedStatistics& statistics, bool bootst
   Put(statistics.interval, &D::set_low, &D::set_high, "low", "high", &message);
   Put(statistics.deviation, &D::set_deviation, "deviation", &message);
   Put(statistics.t, &D::set_t, "t", &message);
+  message.set_by_rechoosing(statistics.by_rechoosing);
   if (bootstrap) {
     Put(statistics.bca, &D::set_bca_low, &D::set_bca_high, "bca_low", "bca_high", &message);
   }
@@ -74,6 +75,8 @@ void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message)
   Put(row.mean, &R::set_mean, "mean", message);
   Put(row.interval, &R::set_mean_low, &R::set_mean_high, "mean_low", "mean_high", message);
   Put(difference.p_sign_flip, &R::set_p_sign_flip, "p_sign_flip", message);
+  Put(row.p, &R::set_p, "p", message);
+  message->set_by_wins(row.by_wins);
   Put(row.p_holm, &R::set_p_holm, "p_holm", message);
   Put(difference.p_t, &R::set_p_t, "p_t", message);
   message->set_exact(difference.exact);
@@ -134,11 +137,18 @@ v1::Verdict ToMessage(const report::Verdict& verdict) {
   static_assert(static_cast<int>(report::VerdictOutcome::kScoredDifferently) + 1 ==
                 v1::VerdictOutcome::SCORED_DIFFERENTLY);
   static_assert(static_cast<int>(report::VerdictOutcome::kLower) + 1 == v1::VerdictOutcome::LOWER);
+  static_assert(static_cast<int>(report::VerdictOutcome::kExploratory) + 1 ==
+                v1::VerdictOutcome::EXPLORATORY);
+  static_assert(static_cast<int>(report::Grade::kNoVerdict) + 1 == v1::VerdictGrade::NO_VERDICT);
+  static_assert(static_cast<int>(report::Grade::kEstablished) + 1 == v1::VerdictGrade::ESTABLISHED);
   v1::Verdict message;
   message.set_outcome(
       static_cast<v1::VerdictOutcome::Value>(static_cast<int>(verdict.outcome) + 1));
+  message.set_grade(static_cast<v1::VerdictGrade::Value>(static_cast<int>(verdict.grade) + 1));
   message.set_text(verdict.text);
   message.set_seeds_to_decide(static_cast<uint32_t>(verdict.seeds_to_decide));
+  message.set_seeds_low(static_cast<uint32_t>(verdict.seeds_low));
+  message.set_seeds_high(static_cast<uint32_t>(verdict.seeds_high));
   return message;
 }
 

@@ -227,6 +227,14 @@ bool IsOfAnalyses(const std::string& key) {
 
 double Seconds(storage::Micros micros) { return static_cast<double>(micros) / 1e6; }
 
+// Why what is read is not what was planned; "" if it is.
+std::string WhyExploratory(const v1::ExperimentSpec& spec, const ValueQuery& value) {
+  if (value.key != PrimaryMetric(spec)) {
+    return absl::StrCat("report.primary is ", PrimaryMetric(spec));
+  }
+  return value.at.has_value() ? "planned is where runs end" : "";
+}
+
 // Reads the cells of one experiment.
 class Loader {
  public:
@@ -274,13 +282,18 @@ class Loader {
     report::ComparisonInput& input = grid_.input;
     input.key = value_.key;
     input.better = BetterOf(grid_.spec, value_.key);
-    if (IsOfAnalyses(value_.key)) {
-      input.choice_key = ChoiceMetric(grid_.spec);
-      input.choice_better = BetterOf(grid_.spec, input.choice_key);
-    }
     input.axes = AxesOf(grid_.spec, false);
     input.baseline = query_.baseline;
     input.by = query_.by;
+    input.exploratory = WhyExploratory(grid_.spec, value_);
+    const bool tuned = std::any_of(
+        input.axes.begin(), input.axes.end(),
+        [this](const report::Axis& axis) { return axis.tuned && axis.name != query_.by; });
+    const std::string choice = ChoiceMetric(grid_.spec);
+    if (tuned && (choice != value_.key || value_.at.has_value())) {
+      input.choice_key = choice;
+      input.choice_better = BetterOf(grid_.spec, choice);
+    }
     return CheckAgainstAxes(input.axes, query_.by, query_.baseline);
   }
 
@@ -525,7 +538,7 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
 
 std::string ChoiceMetric(const v1::ExperimentSpec& spec) {
   const std::string primary = PrimaryMetric(spec);
-  return IsOfAnalyses(primary) ? "eval/loss" : primary;
+  return absl::StartsWith(primary, "eval/") ? primary : "eval/loss";
 }
 
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) {

@@ -145,7 +145,7 @@ TEST_F(CompareTest, GivesNoVerdictWhileRunsGoOn) {
     EXPECT_EQ(comparison.warnings_size(), 0) << comparison.warnings(0).text();
     if (trained < 16) TrainNext({});
   }
-  EXPECT_THAT(Table(name, v1::TableFormat::csv), HasSubstr(",16,16,worse\r\n"));
+  EXPECT_THAT(Table(name, v1::TableFormat::csv), HasSubstr(",16,16,worse,established\r\n"));
 }
 
 // Documents of 3 to 7 characters; settings of a context that cuts some, and of one that cuts none.

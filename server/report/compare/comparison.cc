@@ -1,6 +1,7 @@
 #include "server/report/compare/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -154,6 +155,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
   result.mean = result.own.mean;
   result.interval = result.own.interval;
   result.difference = NoPairs(Undefined::kNoBaseline);
+  result.p = NoNumber(Undefined::kNoBaseline);
   result.p_holm = NoNumber(Undefined::kNoBaseline);
   result.chosen = ChoicesOf(input, grid, row, runs);
   result.parameters = ParametersOf(runs);
@@ -257,10 +259,36 @@ Selection SelectRow(const ComparisonInput& input, const GridRow& row) {
                          by_other ? input.choice_better : input.better);
 }
 
+// The test that judges the row, where nothing is tuned.
+void Judge(Better better, ComparisonRow* row) {
+  const Pairs& pairs = row->pairs;
+  row->by_wins =
+      better != Better::kNeither && pairs.only_row_diverged + pairs.only_baseline_diverged > 0;
+  row->p = row->by_wins ? SignTest(pairs.wins, pairs.losses) : row->difference.p_sign_flip;
+}
+
+// The same where both settings chose among tuned values.
+void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const GridRow& baseline,
+                ComparisonRow* row) {
+  const RechoosingResult test =
+      TestByRechoosing(PairTrials(input, grid_row, baseline), input.better);
+  PairedStatistics& difference = row->difference;
+  if (difference.p_sign_flip.defined()) {
+    difference.p_sign_flip = test.p_difference;
+    difference.exact = test.exact;
+  }
+  if (difference.interval.defined() && test.interval.defined()) {
+    difference.interval = test.interval;
+    difference.by_rechoosing = true;
+  }
+  if (row->p.defined()) row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
+}
+
 bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
 
 // Says which rows get no verdict; `grid_rows` are by row.
-void Withhold(const std::vector<GridRow>& grid_rows, std::vector<ComparisonRow>* rows) {
+void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
+              std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size(); ++i) {
     ComparisonRow& row = (*rows)[i];
     if (!row.baseline.has_value() || *row.baseline == i) continue;
@@ -270,6 +298,10 @@ void Withhold(const std::vector<GridRow>& grid_rows, std::vector<ComparisonRow>*
       row.withheld = Withheld::kScoredDifferently;
     } else if (row.unfinished + baseline.unfinished > 0) {
       row.withheld = Withheld::kUnfinished;
+    } else if (exploratory) {
+      row.withheld = Withheld::kExploratory;
+    } else if (row.pairs.all < kLeastPairs) {
+      row.withheld = Withheld::kTooFewPairs;
     }
   }
 }
@@ -282,29 +314,70 @@ void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
     row.is_baseline = row.baseline == i;
     if (row.is_baseline) {
       row.difference = NoPairs(Undefined::kIsBaseline);
+      row.p = NoNumber(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
       CompareRow(runs[i], runs[*row.baseline], better, options.resamples, &row);
+      Judge(better, &row);
     }
   }
 }
 
-// Adjusts the sign-flip p values of all rows that can be judged as one family; returns its size.
+// Whether all runs that are done have a value, where something else is what is chosen by.
+bool HaveValues(const ComparisonInput& input) {
+  return input.choice_key.empty() ||
+         std::all_of(input.cells.begin(), input.cells.end(), [](const Cell& cell) {
+           return cell.outcome != RunOutcome::kDone || cell.value.has_value();
+         });
+}
+
+void JudgeTunedRows(const ComparisonInput& input, const CellGrid& grid,
+                    const CompareOptions& options, std::vector<ComparisonRow>* rows) {
+  for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
+    ComparisonRow& row = (*rows)[i];
+    if (row.compared()) JudgeTuned(input, grid.rows[i], grid.rows[*row.baseline], &row);
+  }
+}
+
+// Adjusts the p values of all rows that can be judged as one family; returns its size.
 size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
   std::vector<ComparisonRow*> family;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(family),
                [](const ComparisonRow* row) { return row->in_family(); });
-  std::vector<Number> p;
-  p.reserve(family.size());
-  for (const ComparisonRow* row : family) p.push_back(row->difference.p_sign_flip);
-  const std::vector<Number> adjusted = HolmAdjust(p);
-  for (size_t i = 0; i < family.size(); ++i) family[i]->p_holm = adjusted[i];
+  std::vector<Number> p, p_t;
+  for (const ComparisonRow* row : family) {
+    p.push_back(row->p);
+    p_t.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->difference.p_t);
+  }
+  const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t);
+  for (size_t i = 0; i < family.size(); ++i) {
+    family[i]->p_holm = adjusted[i];
+    family[i]->p_t_holm = adjusted_t[i];
+  }
   for (ComparisonRow* row : rows) {
     if (row->compared() && !row->in_family()) {
       row->p_holm = NoNumber(Undefined::kScoredDifferently);
     }
   }
   return family.size();
+}
+
+// What rows with a spread would take. How often runs diverge can't be foretold from pairs.
+void FindPower(size_t family, std::vector<ComparisonRow>* rows) {
+  for (ComparisonRow& row : *rows) {
+    if (!row.in_family() || row.by_wins || !row.difference.effect.defined()) continue;
+    row.needed = FindSeedsNeeded(row.difference.effect, row.difference.n, family);
+    // Both diverge on the others, which are seeds, too.
+    const double seeds_a_pair =
+        static_cast<double>(row.pairs.all) / static_cast<double>(row.pairs.converged);
+    for (Number* seeds : {&row.needed.estimate, &row.needed.low, &row.needed.high}) {
+      if (seeds->defined()) seeds->value = std::ceil(seeds->value * seeds_a_pair);
+    }
+    row.least_detectable = LeastDetectableEffect(row.difference.n, family);
+    if (row.least_detectable.defined()) {
+      row.least_detectable.value *= row.difference.deviation.value;
+    }
+  }
 }
 
 // The cells of one candidate of a row, as a row of its own.
@@ -349,7 +422,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
     if (baseline.has_value()) FindChanges(rows[i], rows[*baseline], &block.rows[i]);
   }
   CompareRows(runs, input.better, {options.cancelled, 0}, &block.rows);
-  Withhold(rows, &block.rows);
+  Withhold(rows, !input.exploratory.empty(), &block.rows);
   return block;
 }
 
@@ -406,6 +479,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.key = input.key;
   comparison.better = input.better;
   comparison.choice_key = input.choice_key;
+  comparison.exploratory = input.exploratory;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->within_axes) {
@@ -425,7 +499,10 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     }
   }
   CompareRows(runs, input.better, options, &comparison.rows);
-  Withhold(grid->rows, &comparison.rows);
+  // What only chosen runs have can't be read where something else is chosen.
+  const bool whole = HaveValues(input);
+  if (!grid->tuned_axes.empty() && whole) JudgeTunedRows(input, *grid, options, &comparison.rows);
+  Withhold(grid->rows, !input.exploratory.empty(), &comparison.rows);
   std::vector<ComparisonRow*> rows;
   comparison.ended = comparison.planned;
   for (ComparisonRow& row : comparison.rows) {
@@ -433,8 +510,8 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     comparison.ended -= row.unfinished;
   }
   comparison.family = AdjustFamily(rows);
-  // At shared values there need not be any number that is not what is chosen by.
-  if (!grid->tuned_axes.empty() && input.choice_key.empty()) {
+  FindPower(comparison.family, &comparison.rows);
+  if (!grid->tuned_axes.empty() && whole) {
     comparison.matched = MatchAll(input, *grid, options);
     comparison.reference = ReferenceBlock(input, *grid, comparison);
   }

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/compare/paired.h"
+#include "server/report/compare/power.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/warnings.h"
@@ -71,6 +72,9 @@ struct ComparisonInput {
   // as `choice`, and those that are not chosen need no value. Empty: they are chosen by `key`.
   std::string choice_key;
   Better choice_better = Better::kLower;
+  // Why this comparison was not planned, as what a sentence puts in brackets: "report.primary is
+  // eval/loss". Its rows are described and not judged. Empty: it was.
+  std::string exploratory;
   std::vector<Axis> axes;
   std::vector<Cell> cells;  // in any order; each combination and seed at most once
   // Label of the baseline by axis name; axes not named: their first label.
@@ -113,7 +117,11 @@ enum class Withheld {
   kNo,
   kUnfinished,         // a run of the row or of its baseline, tuned ones included, has not ended
   kScoredDifferently,  // their runs are not all scored on the same data, however they end
+  kExploratory,        // the comparison is not the one that was planned
+  kTooFewPairs,        // fewer than kLeastPairs
 };
+
+inline constexpr size_t kLeastPairs = 3;  // for a verdict
 
 struct ComparisonRow {
   std::vector<std::string> labels;  // one a row axis
@@ -141,7 +149,16 @@ struct ComparisonRow {
   Interval interval;  // of that mean
   Pairs pairs;
   PairedStatistics difference;  // row minus baseline over the pairs where both converged
-  Number p_holm;                // of difference.p_sign_flip, over all rows that can be judged
+  // Of the test that judges the row: of the difference, or of the wins where on some pair only one
+  // of the two diverged. Undefined: difference.p_sign_flip's reasons.
+  Number p;
+  bool by_wins = false;
+  Number p_holm;    // of p, over all rows that can be judged
+  Number p_t_holm;  // of difference.p_t likewise; a row by_wins counts in the family and has none
+  // Of the main rows: what the difference would take, and the least that the pairs are likely to
+  // find (kPower), in the metric's unit.
+  SeedsNeeded needed;
+  Number least_detectable;
 
   std::vector<Choice> chosen;  // of the tuned axes, in the grid's order, seeds > 0
   std::optional<ParameterRange> parameters;
@@ -169,7 +186,7 @@ struct MatchedBlock {
 struct Comparison {
   std::string key;
   Better better = Better::kLower;
-  std::string choice_key;  // as ComparisonInput's
+  std::string choice_key, exploratory;  // as ComparisonInput's
   std::vector<std::string> row_axes, tuned_axes;
   // Row axes whose settings are scored on different data, so that rows are compared within each of
   // them only.

@@ -236,6 +236,36 @@ Trial TrialOf(const Cell* cell) { return TrialBy(cell, &Cell::value); }
 
 Trial ChoiceOf(const Cell* cell) { return TrialBy(cell, &Cell::choice); }
 
+TunedPair PairTrials(const ComparisonInput& input, const GridRow& row, const GridRow& baseline) {
+  std::map<std::vector<size_t>, size_t> candidates;  // their places, in the grid's order
+  std::map<uint32_t, size_t> seeds;
+  for (const GridRow* of : {&row, &baseline}) {
+    for (const auto& candidate : of->candidates) candidates.emplace(candidate, 0);
+    for (const uint32_t seed : of->seeds) seeds.emplace(seed, 0);
+  }
+  const auto number = [](auto* places) {
+    size_t next = 0;
+    for (auto& [key, place] : *places) place = next++;
+  };
+  number(&candidates);
+  number(&seeds);
+  const auto trials = [&](const GridRow& of, Trial (*trial)(const Cell*)) {
+    std::vector<Trial> all(candidates.size() * seeds.size());
+    for (size_t i = 0; i < of.cells.size(); ++i) {
+      const size_t candidate = candidates[of.candidates[i / of.seeds.size()]];
+      all[candidate * seeds.size() + seeds[of.seeds[i % of.seeds.size()]]] = trial(of.cells[i]);
+    }
+    return all;
+  };
+  TunedPair pair{candidates.size(), seeds.size(), trials(row, TrialOf), trials(baseline, TrialOf)};
+  pair.choice_better = input.choice_better;
+  if (!input.choice_key.empty()) {
+    pair.setting_choices = trials(row, ChoiceOf);
+    pair.baseline_choices = trials(baseline, ChoiceOf);
+  }
+  return pair;
+}
+
 bool NeedsValue(const ComparisonInput& input, const GridRow& row, size_t index,
                 const std::vector<std::optional<size_t>>& picks) {
   if (input.choice_key.empty() || !row.cells[index]->choice.has_value()) return true;

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/rechoosing.h"
 #include "server/report/compare/selection.h"
 
 namespace ablate::report {
@@ -39,8 +40,11 @@ Trial TrialOf(const Cell* cell);
 // Likewise about what it is chosen by.
 Trial ChoiceOf(const Cell* cell);
 
-// Whether the row's cell at `index` of its cells needs a value: not where tuned values are chosen by
-// another metric, which it has, and on its seed another one is picked.
+// What two rows gave, over all candidates and seeds that one of them has.
+TunedPair PairTrials(const ComparisonInput& input, const GridRow& row, const GridRow& baseline);
+
+// Whether the row's cell at `index` of its cells needs a value: not where tuned values are chosen
+// by another metric, which it has, and on its seed another one is picked.
 bool NeedsValue(const ComparisonInput& input, const GridRow& row, size_t index,
                 const std::vector<std::optional<size_t>>& picks);
 

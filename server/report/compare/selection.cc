@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "server/report/compare/statistics.h"
 
 namespace ablate::report {
 namespace {
-
-constexpr double kWorst = std::numeric_limits<double>::infinity();
 
 // A candidate's results over some seeds; losses are values with the sign that makes lower better.
 struct Record {
@@ -32,32 +29,19 @@ struct Record {
     diverged += other.diverged;
   }
 
-  bool empty() const { return converged + diverged == 0; }
-  double Mean() const {
-    return converged > 0 ? losses.Total() / static_cast<double>(converged) : kWorst;
+  Standing standing() const {
+    const double mean = converged > 0 ? losses.Total() / static_cast<double>(converged) : 0;
+    return {mean, converged, diverged};
   }
 };
-
-bool Lower(double a, double b) {
-  if (std::isinf(a) || std::isinf(b)) return a < b;
-  return a < b - kTie * std::max(std::abs(a), std::abs(b));
-}
-
-// Whether `a` is strictly better than `b`. A mean with a diverged run in it is the worst there is,
-// so fewer of them decide before the means of the rest do.
-bool Beats(const Record& a, const Record& b) {
-  if (a.empty() || b.empty()) return !a.empty() && b.empty();
-  if (a.diverged != b.diverged) return a.diverged < b.diverged;
-  return Lower(a.Mean(), b.Mean());
-}
 
 // The first of the best records; none if all are empty.
 std::optional<size_t> Best(absl::Span<const Record> records) {
   size_t best = 0;
   for (size_t i = 1; i < records.size(); ++i) {
-    if (Beats(records[i], records[best])) best = i;
+    if (Beats(records[i].standing(), records[best].standing())) best = i;
   }
-  if (records.empty() || records[best].empty()) return std::nullopt;
+  if (records.empty() || records[best].standing().empty()) return std::nullopt;
   return best;
 }
 
@@ -78,6 +62,14 @@ std::vector<Record> LeftOut(absl::Span<const Trial> trials, Better better) {
 }
 
 }  // namespace
+
+bool Beats(const Standing& a, const Standing& b) {
+  if (a.empty() || b.empty()) return !a.empty() && b.empty();
+  if (a.diverged != b.diverged) return a.diverged < b.diverged;
+  if (a.converged == 0 || b.converged == 0) return a.converged > b.converged;
+  if (std::isinf(a.mean) || std::isinf(b.mean)) return a.mean < b.mean;  // of sums too large
+  return a.mean < b.mean - kTie * std::max(std::abs(a.mean), std::abs(b.mean));
+}
 
 Selection LeaveOneSeedOut(absl::Span<const Trial> trials, size_t candidates, size_t seeds,
                           Better better) {

@@ -25,6 +25,19 @@ struct Trial {
   double value = 0;
 };
 
+// What a candidate's results over some seeds come to; `mean` is of the losses of those that
+// converged (lower is better, whatever the metric), and not read where there are none.
+struct Standing {
+  double mean = 0;
+  size_t converged = 0, diverged = 0;
+
+  bool empty() const { return converged + diverged == 0; }
+};
+
+// Whether `a` is strictly better than `b`. A mean with a diverged run in it is the worst there is,
+// so fewer of them decide before the means of the rest do. Means within kTie are equal.
+bool Beats(const Standing& a, const Standing& b);
+
 // For each seed the candidate that was chosen without looking at it.
 struct Selection {
   std::vector<std::optional<size_t>> picks;  // per seed; none where no candidate has a result

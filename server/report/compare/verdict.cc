@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,109 +14,6 @@
 #include "text/decimal.h"
 
 namespace ablate::report {
-namespace {
-
-// +1 if `difference` (row minus baseline) is the row's gain, -1 if its loss; where neither is
-// better, its sign.
-int Toward(double difference, Better better) {
-  if (difference == 0) return 0;
-  return (difference < 0) == (better == Better::kLower) ? 1 : -1;
-}
-
-VerdictOutcome OutcomeOf(int toward, Better better) {
-  if (toward == 0) return VerdictOutcome::kInconclusive;
-  if (better == Better::kNeither) {
-    return toward > 0 ? VerdictOutcome::kHigher : VerdictOutcome::kLower;
-  }
-  return toward > 0 ? VerdictOutcome::kBetter : VerdictOutcome::kWorse;
-}
-
-// +1 if the baseline diverged on more of the pairs, -1 if the row did.
-int StabilityToward(const Pairs& pairs) {
-  if (pairs.only_row_diverged == pairs.only_baseline_diverged) return 0;
-  return pairs.only_row_diverged < pairs.only_baseline_diverged ? 1 : -1;
-}
-
-bool IsConstant(const PairedStatistics& difference) {
-  return difference.n >= 2 && difference.deviation.undefined == Undefined::kZeroVariance;
-}
-
-// Whether a constant difference is nothing but the rounding of the values.
-bool IsIdentical(const ComparisonRow& row) {
-  return std::abs(row.difference.mean.value) <= kTie * std::abs(row.mean.value);
-}
-
-// Where both converge: +1, -1, or 0 while it may be either.
-int ConvergedToward(const ComparisonRow& row, Better better) {
-  const PairedStatistics& difference = row.difference;
-  const bool leaves_out_zero = difference.interval.defined() &&
-                               (difference.interval.low > 0 || difference.interval.high < 0);
-  const bool constant = IsConstant(difference) && !IsIdentical(row) &&
-                        difference.p_sign_flip.defined() && difference.p_sign_flip.value <= kAlpha;
-  return leaves_out_zero || constant ? Toward(difference.mean.value, better) : 0;
-}
-
-// Where some diverged: +1 or -1 if the wins over all pairs and the divergences say the same.
-int WinsToward(const Pairs& pairs) {
-  const int stability = StabilityToward(pairs);
-  const Number p = SignTest(pairs.wins, pairs.losses);
-  if (stability == 0 || !p.defined() || p.value > kAlpha) return 0;
-  return (pairs.wins > pairs.losses) == (stability > 0) ? stability : 0;
-}
-
-// The seeds that it takes for `pairs` pairs to converge, at the rate so far.
-size_t SeedsFor(double pairs, const Pairs& counts) {
-  return static_cast<size_t>(
-      std::ceil(pairs * static_cast<double>(counts.all) / static_cast<double>(counts.converged)));
-}
-
-Decision Undecided(const ComparisonRow& row, size_t family) {
-  const size_t least = LeastSeedsForSignFlip(family);
-  // With as many pairs and no decision, what more of them would do is not known.
-  const size_t at_least = row.pairs.all < least ? least : 0;
-  if (row.difference.n < 2) {
-    return {VerdictOutcome::kInconclusive, Ground::kTooFewPairs, 0, at_least};
-  }
-  if (IsConstant(row.difference)) {
-    if (IsIdentical(row)) return {VerdictOutcome::kInconclusive, Ground::kIdentical, 0, 0};
-    return {VerdictOutcome::kInconclusive, Ground::kTooFewConstant, 0, at_least};
-  }
-  if (!row.difference.interval.defined()) {
-    return {VerdictOutcome::kInconclusive, Ground::kNonFinite, 0, 0};
-  }
-  Decision open{VerdictOutcome::kInconclusive, Ground::kOpen, 0, 0};
-  const Number needed = SeedsToDecide(row.difference.effect);
-  if (needed.defined()) {
-    open.seeds_to_decide = std::max(SeedsFor(needed.value, row.pairs), row.pairs.all + 1);
-  }
-  return open;
-}
-
-}  // namespace
-
-Decision Decide(const ComparisonRow& row, Better better, size_t family) {
-  if (row.withheld != Withheld::kNo) {
-    return {row.withheld == Withheld::kUnfinished ? VerdictOutcome::kPreliminary
-                                                  : VerdictOutcome::kScoredDifferently,
-            Ground::kWithheld, 0, 0};
-  }
-  if (row.pairs.all == 0) {
-    return {VerdictOutcome::kInconclusive, Ground::kNoPairs, 0, LeastSeedsForSignFlip(family)};
-  }
-  const int converged = ConvergedToward(row, better);
-  if (converged != 0) {
-    if (better != Better::kNeither && StabilityToward(row.pairs) == -converged) {
-      return {VerdictOutcome::kInconclusive, Ground::kConflict, converged, 0};
-    }
-    const Ground ground = IsConstant(row.difference) ? Ground::kConstant : Ground::kInterval;
-    return {OutcomeOf(converged, better), ground, converged, 0};
-  }
-  // Diverging is worse, but neither higher nor lower.
-  const int wins = better == Better::kNeither ? 0 : WinsToward(row.pairs);
-  if (wins != 0) return {OutcomeOf(wins, better), Ground::kDivergence, wins, 0};
-  return Undecided(row, family);
-}
-
 namespace {
 
 constexpr size_t kRowsInFull = 4;  // of an overall verdict; more are counted by outcome
@@ -147,43 +45,16 @@ std::string OverText(const ComparisonRow& row, const std::string& baseline) {
                       " on which both converged (", DivergedText(row, baseline), ")");
 }
 
+// ", each at its own best lr", or whose choice that was.
 std::string TunedText(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return "";
-  return absl::StrCat(", each at its own best ", absl::StrJoin(comparison.tuned_axes, " and "));
+  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
+  if (comparison.choice_key.empty()) return absl::StrCat(", each at its own best ", axes);
+  return absl::StrCat(", each at the ", axes, " that is best by ", comparison.choice_key);
 }
 
 std::string FamilyText(size_t family) {
   return family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : "";
-}
-
-// What speaks against reading too much into an interval that leaves out 0.
-std::string CautionText(const Comparison& comparison, const ComparisonRow& row) {
-  const size_t least = LeastSeedsForSignFlip(comparison.family);
-  if (row.difference.n < least) {
-    return absl::StrCat("; ", Counted(row.difference.n, "pair"),
-                        " cannot reach p < .05 in a sign-flip test", FamilyText(comparison.family),
-                        ", ", least, " could");
-  }
-  if (!row.p_holm.defined() || row.p_holm.value <= kAlpha) return "";
-  return absl::StrCat("; the sign-flip test", FamilyText(comparison.family), " gives only ",
-                      PText(row.p_holm.value));
-}
-
-std::string OpenSeedsText(const Decision& decision, const ComparisonRow& row) {
-  if (decision.seeds_to_decide > 0) {
-    return absl::StrCat("about ", Counted(decision.seeds_to_decide, "seed"),
-                        " would decide if mean and spread stay as they are");
-  }
-  if (row.difference.mean.value == 0) {
-    return "with a mean of exactly 0 no number of seeds can be foretold";
-  }
-  return absl::StrCat("more than ", text::Grouped(kMaxSeeds),
-                      " seeds would be needed for a difference this small");
-}
-
-std::string AtLeastText(const Decision& decision) {
-  if (decision.seeds_to_decide == 0) return "how many seeds would decide cannot be foretold";
-  return absl::StrCat("at least ", Counted(decision.seeds_to_decide, "seed"), " are needed");
 }
 
 // "eval/loss +.031 [+.024, +.038] over 12 seeds, each at its own best lr".
@@ -192,94 +63,232 @@ std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row)
                       OverText(row, BaselineLabel(comparison, row)), TunedText(comparison));
 }
 
-// What follows "A is better than B: ".
-std::string DecidedText(const Comparison& comparison, const ComparisonRow& row,
-                        const Decision& decision) {
-  if (decision.ground == Ground::kDivergence) {
-    const Pairs& pairs = row.pairs;
-    return absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison),
-                        ", and ", row.label, " won ", pairs.wins, " and lost ", pairs.losses,
-                        " (sign test, ", PText(SignTest(pairs.wins, pairs.losses).value), ")");
+// The same, or where there is no difference who diverged.
+std::string SeenText(const Comparison& comparison, const ComparisonRow& row) {
+  if (row.pairs.all == 0) return "no seed has a result of both";
+  if (row.difference.mean.defined()) return MeasuredText(comparison, row);
+  return absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
+}
+
+// What the row's test was made on.
+std::string EvidenceText(const Comparison& comparison, const ComparisonRow& row,
+                         const Decision& decision) {
+  const std::string seen = SeenText(comparison, row);
+  if (row.by_wins) {
+    return absl::StrCat(seen, "; ", row.label, " won ", row.pairs.wins, " and lost ",
+                        row.pairs.losses);
   }
-  std::string text = MeasuredText(comparison, row);
-  if (decision.ground == Ground::kConstant) {
-    absl::StrAppend(&text, ", the same on every seed, so by the sign-flip test (",
-                    PText(row.difference.p_sign_flip.value), ") and not by an interval");
+  if (decision.ground != Ground::kConstant) return seen;
+  return absl::StrCat(seen, ", the same on every seed, so without an interval");
+}
+
+// "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
+std::string EstablishedText(const Comparison& comparison, const ComparisonRow& row) {
+  const double pairs = static_cast<double>(row.by_wins ? row.pairs.all : row.difference.n);
+  const bool least = row.p.value <= std::pow(2.0, 1 - pairs) * (1 + kTie);
+  return absl::StrCat(PText(row.p_holm.value), FamilyText(comparison.family),
+                      least ? absl::StrCat(", the least that ",
+                                           Counted(static_cast<size_t>(pairs), "pair"), " allow")
+                            : "");
+}
+
+std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
+  return absl::StrCat(Counted(row.difference.n, "pair"),
+                      " cannot reach p < .05 in a sign-flip test", FamilyText(comparison.family),
+                      ", so this rests on roughly normal differences (t-test, ",
+                      PText(row.p_t_holm.value), "); ", LeastSeedsForSignFlip(comparison.family),
+                      " seeds would let the sign-flip test decide");
+}
+
+std::string SeedsText(const Number& seeds) {
+  return seeds.defined() ? text::Grouped(static_cast<int64_t>(seeds.value))
+                         : absl::StrCat("more than ", text::Grouped(kMaxSeeds));
+}
+
+// What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
+// find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)".
+std::string PowerText(const ComparisonRow& row, size_t family) {
+  const size_t least = LeastSeedsForSignFlip(family);
+  if (!row.needed.known()) {
+    if (row.pairs.all >= least) return "how many seeds would decide cannot be foretold";
+    return absl::StrCat("at least ", Counted(least, "seed"), " are needed");
   }
-  return absl::StrCat(text, CautionText(comparison, row));
+  const std::string detectable =
+      row.least_detectable.defined()
+          ? absl::StrCat("the least difference that ", Counted(row.difference.n, "seed"),
+                         " would find with 80 % power is ",
+                         Plain(row.least_detectable.value, DecimalsFor(row.least_detectable.value)))
+          : absl::StrCat(Counted(row.difference.n, "pair"),
+                         " cannot reach p < .05 in a sign-flip test", FamilyText(family));
+  const std::string low = SeedsText(row.needed.low), high = SeedsText(row.needed.high);
+  if (!row.needed.estimate.defined()) {
+    return absl::StrCat(detectable, "; the one seen takes more than ", text::Grouped(kMaxSeeds),
+                        " seeds", row.needed.low.defined() ? absl::StrCat(", at best ", low) : "");
+  }
+  return absl::StrCat(detectable, "; the one seen takes about ", SeedsText(row.needed.estimate),
+                      " seeds (", low, " to ", high, ")");
+}
+
+// What follows "A against B leans better: ".
+std::string LeansText(const Comparison& comparison, const ComparisonRow& row,
+                      const Decision& decision) {
+  return absl::StrCat(EvidenceText(comparison, row, decision), "; ", PText(row.p.value),
+                      " alone, but ", PText(row.p_holm.value), FamilyText(comparison.family), "; ",
+                      PowerText(row, comparison.family));
 }
 
 // What follows "A against B is inconclusive: ".
 std::string UndecidedText(const Comparison& comparison, const ComparisonRow& row,
                           const Decision& decision) {
-  const std::string& baseline = BaselineLabel(comparison, row);
-  const std::string measured = MeasuredText(comparison, row);
+  const std::string evidence = EvidenceText(comparison, row, decision);
   switch (decision.ground) {
-    case Ground::kNoPairs:
-      return absl::StrCat("no seed has a result of both; ", AtLeastText(decision));
-    case Ground::kConflict:
-      return absl::StrCat(measured, " makes it the ", decision.toward > 0 ? "better" : "worse",
-                          " one where both converge, but it diverges ",
-                          decision.toward > 0 ? "more" : "less",
-                          " often; more seeds would not say which of the two counts");
+    case Ground::kConflict: {
+      const bool better_converged = row.pairs.only_row_diverged > row.pairs.only_baseline_diverged;
+      return absl::StrCat(
+          MeasuredText(comparison, row), " makes it the ", better_converged ? "better" : "worse",
+          " one where both converge, but it diverges ", better_converged ? "more" : "less",
+          " often; more seeds would not say which of the two counts");
+    }
     case Ground::kIdentical:
-      return absl::StrCat(comparison.key, " is identical ", OverText(row, baseline),
-                          TunedText(comparison),
+      return absl::StrCat(comparison.key, " is identical ",
+                          OverText(row, BaselineLabel(comparison, row)), TunedText(comparison),
                           "; more seeds would not decide: see whether the setting takes effect");
-    case Ground::kTooFewConstant:
-      return absl::StrCat(measured, ", the same on every seed, so without an interval; ",
-                          AtLeastText(decision));
-    case Ground::kTooFewPairs:
-      if (row.pairs.converged < row.pairs.all) {
-        return absl::StrCat(DivergedText(row, baseline), TunedText(comparison), "; ",
-                            AtLeastText(decision));
-      }
-      return absl::StrCat(measured, " has no spread to be judged by; ", AtLeastText(decision));
     case Ground::kNonFinite:
       return absl::StrCat("the differences in ", comparison.key, " are too large to compute with");
     default:
-      return absl::StrCat(measured, "; ", OpenSeedsText(decision, row));
+      return absl::StrCat(evidence, row.p.defined() ? absl::StrCat(", ", PText(row.p.value)) : "",
+                          "; ", PowerText(row, comparison.family));
   }
 }
 
 // What follows "A against B: ": why there is no verdict, and what is known all the same.
 std::string WithheldText(const Comparison& comparison, const ComparisonRow& row) {
-  const std::string measured =
-      row.pairs.all == 0 ? "no seed has a result of both"
-      : row.difference.mean.defined()
-          ? MeasuredText(comparison, row)
-          : absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
-  if (row.withheld == Withheld::kScoredDifferently) {
-    return absl::StrCat("no verdict, for they are not scored on the same ",
-                        ScoredText(comparison.key), " (", Enumerated(row.scored_differently), "); ",
-                        measured);
+  const std::string so_far = SeenText(comparison, row);
+  switch (row.withheld) {
+    case Withheld::kScoredDifferently:
+      return absl::StrCat("no verdict, for they are not scored on the same ",
+                          ScoredText(comparison.key), " (", Enumerated(row.scored_differently),
+                          "); ", so_far);
+    case Withheld::kExploratory:
+      return absl::StrCat("exploratory (", comparison.exploratory, "), so no verdict; ", so_far);
+    case Withheld::kUnfinished: {
+      const ComparisonRow& baseline = comparison.rows[*row.baseline];
+      const size_t planned = row.cells + baseline.cells;
+      return absl::StrCat("preliminary, ",
+                          OfRuns(planned - row.unfinished - baseline.unfinished, planned), "; ",
+                          so_far, " so far");
+    }
+    case Withheld::kTooFewPairs:
+    case Withheld::kNo:
+      break;
   }
-  const ComparisonRow& baseline = comparison.rows[*row.baseline];
-  const size_t planned = row.cells + baseline.cells;
-  return absl::StrCat("preliminary, ",
-                      OfRuns(planned - row.unfinished - baseline.unfinished, planned), "; ",
-                      measured, " so far");
+  return absl::StrCat("no verdict below ", kLeastPairs, " pairs; ", so_far, "; at least ",
+                      Counted(LeastSeedsForSignFlip(comparison.family), "seed"),
+                      " are needed to establish anything");
+}
+
+// "about 105 seeds": what Verdict says as numbers.
+void PutSeeds(const ComparisonRow& row, size_t family, const Decision& decision, Verdict* verdict) {
+  const bool open = decision.grade == Grade::kInconclusive || decision.grade == Grade::kLeans;
+  const bool foretold = open && decision.ground != Ground::kConflict &&
+                        decision.ground != Ground::kIdentical &&
+                        decision.ground != Ground::kNonFinite;
+  const size_t least = LeastSeedsForSignFlip(family);
+  if (decision.outcome == VerdictOutcome::kTooFewPairs) verdict->seeds_to_decide = least;
+  if (!foretold) return;
+  if (!row.needed.known()) {
+    verdict->seeds_to_decide = row.pairs.all < least ? least : 0;
+    return;
+  }
+  const auto count = [](const Number& seeds) {
+    return seeds.defined() ? static_cast<size_t>(seeds.value) : 0;
+  };
+  verdict->seeds_to_decide = count(row.needed.estimate);
+  verdict->seeds_low = count(row.needed.low);
+  verdict->seeds_high = count(row.needed.high);
 }
 
 Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
                   const Decision& decision) {
   const std::string& baseline = BaselineLabel(comparison, row);
-  std::string text;
-  if (decision.ground == Ground::kWithheld) {
-    text = absl::StrCat(row.label, " against ", baseline, ": ", WithheldText(comparison, row), ".");
-  } else if (decision.outcome == VerdictOutcome::kInconclusive) {
-    text = absl::StrCat(row.label, " against ", baseline,
-                        " is inconclusive: ", UndecidedText(comparison, row, decision), ".");
-  } else {
-    text = absl::StrCat(row.label, " is ", OutcomeName(decision.outcome), " than ", baseline, ": ",
-                        DecidedText(comparison, row, decision), ".");
+  const absl::string_view name =
+      decision.toward == 0 ? "" : DirectionName(decision.toward, comparison.better);
+  Verdict verdict;
+  verdict.outcome = decision.outcome;
+  verdict.grade = decision.grade;
+  switch (decision.grade) {
+    case Grade::kNoVerdict:
+      verdict.text =
+          absl::StrCat(row.label, " against ", baseline, ": ", WithheldText(comparison, row), ".");
+      break;
+    case Grade::kInconclusive:
+      verdict.text =
+          absl::StrCat(row.label, " against ", baseline,
+                       " is inconclusive: ", UndecidedText(comparison, row, decision), ".");
+      break;
+    case Grade::kLeans:
+      verdict.text = absl::StrCat(row.label, " against ", baseline, " leans ", name, ": ",
+                                  LeansText(comparison, row, decision), ".");
+      break;
+    case Grade::kProbable:
+    case Grade::kEstablished: {
+      const bool established = decision.grade == Grade::kEstablished;
+      verdict.text = absl::StrCat(
+          row.label, " is ", established ? "" : "probably ", name, " than ", baseline, ": ",
+          EvidenceText(comparison, row, decision), "; ",
+          established ? EstablishedText(comparison, row) : ProbableText(comparison, row), ".");
+      break;
+    }
   }
-  return {decision.outcome, std::move(text), decision.seeds_to_decide};
+  PutSeeds(row, comparison.family, decision, &verdict);
+  return verdict;
 }
 
-// A row in a list: "none is better (−.043 [−.049, −.038])".
-std::string ShortText(const ComparisonRow& row, const Decision& decision) {
+// "better", "probably better", "leans better", "inconclusive", "without a verdict".
+std::string StandingText(const Decision& decision, Better better) {
+  switch (decision.grade) {
+    case Grade::kEstablished:
+      return std::string(DirectionName(decision.toward, better));
+    case Grade::kProbable:
+      return absl::StrCat("probably ", DirectionName(decision.toward, better));
+    case Grade::kLeans:
+      return absl::StrCat("leaning ", DirectionName(decision.toward, better));
+    case Grade::kInconclusive:
+      return "inconclusive";
+    case Grade::kNoVerdict:
+      break;
+  }
+  return "without a verdict";
+}
+
+absl::string_view WhyWithheld(Withheld withheld) {
+  switch (withheld) {
+    case Withheld::kScoredDifferently:
+      return "scored on other data";
+    case Withheld::kUnfinished:
+      return "runs have not ended";
+    case Withheld::kExploratory:
+      return "exploratory";
+    case Withheld::kTooFewPairs:
+      return "too few pairs";
+    case Withheld::kNo:
+      break;
+  }
+  return "";
+}
+
+// A row in a list: "none is better (−.043 [−.049, −.038], p = .016)".
+std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
+                      const Decision& decision) {
+  // The sentence says it of all of them.
+  if (row.withheld == Withheld::kExploratory && row.difference.mean.defined()) {
+    return absl::StrCat(row.label, " ", DifferenceText(row));
+  }
   std::vector<std::string> facts;
+  if (decision.grade == Grade::kNoVerdict) facts.emplace_back(WhyWithheld(row.withheld));
+  if (row.withheld == Withheld::kScoredDifferently) {
+    return absl::StrCat(row.label, " is without a verdict (", facts[0], ")");
+  }
   if (row.difference.mean.defined()) facts.push_back(DifferenceText(row));
   if (row.pairs.all == 0) facts.push_back("no pairs");
   if (row.pairs.converged < row.pairs.all) {
@@ -287,14 +296,18 @@ std::string ShortText(const ComparisonRow& row, const Decision& decision) {
         absl::StrCat(row.pairs.converged, " of ", Counted(row.pairs.all, "pair"), " converged"));
   }
   if (decision.ground == Ground::kIdentical) facts = {"identical values"};
-  if (decision.seeds_to_decide > 0) {
-    facts.push_back(absl::StrCat(decision.ground == Ground::kOpen ? "about " : "at least ",
-                                 Counted(decision.seeds_to_decide, "seed"), " needed"));
+  const bool tested = decision.grade > Grade::kInconclusive && row.p_holm.defined();
+  if (tested && decision.grade != Grade::kProbable) facts.push_back(PText(row.p_holm.value));
+  if (decision.grade == Grade::kProbable) {
+    facts.push_back(absl::StrCat("by the t-test, ", PText(row.p_t_holm.value)));
   }
-  if (decision.ground == Ground::kWithheld) {
-    return absl::StrCat(row.label, " has no verdict (scored on other data)");
+  Verdict verdict;
+  PutSeeds(row, comparison.family, decision, &verdict);
+  if (verdict.seeds_to_decide > 0) {
+    facts.push_back(absl::StrCat(verdict.seeds_low > 0 ? "about " : "at least ",
+                                 Counted(verdict.seeds_to_decide, "seed"), " needed"));
   }
-  return absl::StrCat(row.label, " is ", OutcomeName(decision.outcome), " (",
+  return absl::StrCat(row.label, " is ", StandingText(decision, comparison.better), " (",
                       absl::StrJoin(facts, ", "), ")");
 }
 
@@ -303,40 +316,25 @@ struct Decided {
   Decision decision;
 };
 
-// "3 are better (a, b and c), 1 is worse (d) and 16 are inconclusive (e, f, g and 13 more)". None
-// of them is unfinished.
-std::string CountsText(const std::vector<Decided>& all) {
+// "3 are better (a, b and c), 1 is worse (d) and 16 are inconclusive (e, f, g and 13 more)", what
+// speaks for most first. None of them is unfinished.
+std::string CountsText(const Comparison& comparison, const std::vector<Decided>& all) {
+  using Standing = std::tuple<int, int, std::string>;  // of ascending doubt
+  std::map<Standing, std::vector<std::string>> labels;
+  for (const Decided& one : all) {
+    const bool withheld = one.decision.grade == Grade::kNoVerdict;
+    const int toward = one.decision.grade > Grade::kInconclusive ? one.decision.toward : 0;
+    labels[{-static_cast<int>(one.decision.grade), -toward,
+            absl::StrCat(StandingText(one.decision, comparison.better), withheld ? ", " : "",
+                         WhyWithheld(one.row->withheld))}]
+        .push_back(one.row->label);
+  }
   std::vector<std::string> counts;
-  for (const VerdictOutcome outcome :
-       {VerdictOutcome::kBetter, VerdictOutcome::kWorse, VerdictOutcome::kHigher,
-        VerdictOutcome::kLower, VerdictOutcome::kInconclusive,
-        VerdictOutcome::kScoredDifferently}) {
-    std::vector<std::string> labels;
-    for (const Decided& one : all) {
-      if (one.decision.outcome == outcome) labels.push_back(one.row->label);
-    }
-    if (labels.empty()) continue;
-    const absl::string_view name = outcome == VerdictOutcome::kScoredDifferently
-                                       ? "without a verdict, scored on other data"
-                                       : OutcomeName(outcome);
-    counts.push_back(absl::StrCat(labels.size(), labels.size() == 1 ? " is " : " are ", name, " (",
-                                  Enumerated(labels, kRowsInFull), ")"));
+  for (const auto& [standing, rows] : labels) {
+    counts.push_back(absl::StrCat(rows.size(), rows.size() == 1 ? " is " : " are ",
+                                  std::get<2>(standing), " (", Enumerated(rows, kRowsInFull), ")"));
   }
   return Enumerated(counts);
-}
-
-// The rows that an interval decides and Holm's p does not.
-std::string OverallCaution(const Comparison& comparison, const std::vector<Decided>& all) {
-  std::vector<std::string> doubtful;
-  for (const Decided& one : all) {
-    const bool by_interval =
-        one.decision.ground == Ground::kInterval || one.decision.ground == Ground::kConstant;
-    if (!by_interval || (one.row->p_holm.defined() && one.row->p_holm.value <= kAlpha)) continue;
-    doubtful.push_back(one.row->label);
-  }
-  if (doubtful.empty()) return "";
-  return absl::StrCat("; the sign-flip test", FamilyText(comparison.family),
-                      " does not reach p < .05 for ", Enumerated(doubtful, kRowsInFull));
 }
 
 // The baseline that all rows share, or what to call several.
@@ -349,64 +347,51 @@ std::string SharedBaseline(const Comparison& comparison, const std::vector<Decid
 Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all) {
   Verdict verdict;
   verdict.outcome = all[0].decision.outcome;
+  verdict.grade = all[0].decision.grade;
   std::vector<std::string> rows;
   for (const Decided& one : all) {
     if (one.decision.outcome != verdict.outcome) verdict.outcome = VerdictOutcome::kMixed;
-    verdict.seeds_to_decide = std::max(verdict.seeds_to_decide, one.decision.seeds_to_decide);
-    rows.push_back(ShortText(*one.row, one.decision));
+    verdict.grade = std::min(verdict.grade, one.decision.grade);
+    Verdict own;
+    PutSeeds(*one.row, comparison.family, one.decision, &own);
+    if (own.seeds_to_decide > verdict.seeds_to_decide) {
+      verdict.seeds_to_decide = own.seeds_to_decide;
+      verdict.seeds_low = own.seeds_low;
+      verdict.seeds_high = own.seeds_high;
+    }
+    rows.push_back(ShortText(comparison, *one.row, one.decision));
   }
-  verdict.text = absl::StrCat(comparison.key, " against ", SharedBaseline(comparison, all),
-                              TunedText(comparison), ": ",
-                              all.size() <= kRowsInFull ? Enumerated(rows) : CountsText(all),
-                              OverallCaution(comparison, all), ".");
+  const bool in_full = all.size() <= kRowsInFull || !comparison.exploratory.empty();
+  verdict.text = absl::StrCat(
+      comparison.key, " against ", SharedBaseline(comparison, all), TunedText(comparison), ": ",
+      comparison.exploratory.empty()
+          ? ""
+          : absl::StrCat("exploratory (", comparison.exploratory, "), without a verdict; "),
+      in_full ? Enumerated(rows) : CountsText(comparison, all), ".");
   return verdict;
 }
 
 }  // namespace
 
-absl::string_view OutcomeName(VerdictOutcome outcome) {
-  switch (outcome) {
-    case VerdictOutcome::kBetter:
-      return "better";
-    case VerdictOutcome::kWorse:
-      return "worse";
-    case VerdictOutcome::kInconclusive:
-      return "inconclusive";
-    case VerdictOutcome::kMixed:
-      return "mixed";
-    case VerdictOutcome::kPreliminary:
-      return "preliminary";
-    case VerdictOutcome::kScoredDifferently:
-      return "scored-differently";
-    case VerdictOutcome::kHigher:
-      return "higher";
-    case VerdictOutcome::kLower:
-      return "lower";
-  }
-  return "";
-}
-
 Verdict RowVerdict(const Comparison& comparison, size_t row) {
   const ComparisonRow& compared = comparison.rows[row];
-  return VerdictOf(comparison, compared, Decide(compared, comparison.better, comparison.family));
+  return VerdictOf(comparison, compared, Decide(comparison, compared));
 }
 
 Verdict OverallVerdict(const Comparison& comparison) {
   std::vector<Decided> all;
   for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) all.push_back({&row, Decide(row, comparison.better, comparison.family)});
+    if (row.compared()) all.push_back({&row, Decide(comparison, row)});
   }
   if (comparison.ended < comparison.planned) {
-    return {VerdictOutcome::kPreliminary,
+    return {VerdictOutcome::kPreliminary, Grade::kNoVerdict,
             absl::StrCat(PreliminaryText(comparison),
-                         ": there is no verdict before all of them have ended."),
-            0};
+                         ": there is no verdict before all of them have ended.")};
   }
   if (all.empty()) {
-    return {VerdictOutcome::kInconclusive,
+    return {VerdictOutcome::kInconclusive, Grade::kNoVerdict,
             comparison.rows.size() == 1 ? "Nothing is compared: there is one setting."
-                                        : "Nothing is compared: there is no baseline.",
-            0};
+                                        : "Nothing is compared: there is no baseline."};
   }
   if (all.size() == 1) return VerdictOf(comparison, *all[0].row, all[0].decision);
   return OverallOf(comparison, all);

@@ -116,8 +116,7 @@ std::string VerdictName(const Comparison& comparison, const Source& source,
                         const ComparisonRow& row) {
   const bool judged = source.rows == &comparison.rows;
   if (!judged && row.withheld == report::Withheld::kNo) return "";
-  return std::string(
-      report::OutcomeName(report::Decide(row, comparison.better, comparison.family).outcome));
+  return std::string(report::OutcomeName(report::Decide(comparison, row).outcome));
 }
 
 void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {

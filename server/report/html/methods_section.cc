@@ -12,6 +12,9 @@ namespace {
 using report::Comparison;
 
 std::string PairsText(const Comparison& comparison, bool shared_weights) {
+  const bool rechosen =
+      std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                  [](const report::ComparisonRow& row) { return row.difference.by_rechoosing; });
   return absl::StrCat(
       "Runs with the same seed share ",
       shared_weights ? "the initial weights that their settings have in common and " : "",
@@ -21,9 +24,12 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
       "converged, of the setting's ",
       comparison.key,
       " minus its baseline's, and a setting's mean in the main table is over the same seeds. "
-      "The interval of Δ is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds "
-      "as a sample "
-      "of all seeds and the differences as roughly normal. Effect d_z is the mean of the "
+      "The interval of Δ ",
+      rechosen ? "is made of every shift of the setting's values that the test below does not "
+                 "reject at 5 %"
+               : "is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds as a "
+                 "sample of all seeds and the differences as roughly normal",
+      ". Effect d_z is the mean of the "
       "differences over their "
       "standard deviation. r of pairs is the correlation of the two settings over the seeds: where "
       "it is near 0, "
@@ -39,15 +45,15 @@ std::string TestsText(const Comparison& comparison) {
       "The p value does not need normality: it is the share of all patterns of signs, given to the "
       "differences, "
       "whose mean is at least as far from 0 as the one observed (two-sided",
-      sampled ? "; beyond 20 pairs 100,000 patterns are drawn" : "; every pattern is counted",
-      "). With ",
+      sampled ? "; of so many pairs patterns are drawn" : "; every pattern is counted",
+      "). It takes the differences to be as likely one way as the other around their mean. With ",
       comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),
       " it can reach .05 from ",
       report::Counted(report::LeastSeedsForSignFlip(std::max<size_t>(1, comparison.family)),
                       "pair"),
       " on. Holm's adjustment is over the ", report::Counted(comparison.family, "row"), " that ",
       comparison.family == 1 ? "is" : "are",
-      " compared: it bounds the chance of one or more false findings among them. Beside the t "
+      " compared: it bounds the chance of one or more false findings among them. Beside the "
       "interval a bias-corrected "
       "and accelerated bootstrap (BCa, 10,000 resamples of the seeds) is computed; ablate compare "
       "--json prints it.");
@@ -61,16 +67,17 @@ std::string TunedText(const Comparison& comparison) {
       "for each seed on the setting's other seeds (leave one seed out): "
       "the value with the best mean there, so that no run is judged by a choice "
       "that it took part in. A value at "
-      "which a run diverged counts as the worst. Because the choices of two seeds "
-      "share the other seeds, "
-      "the pairs are not quite independent: intervals and p values of the main "
-      "table are approximate.",
+      "which a run diverged counts as the worst. ",
+      comparison.choice_key.empty()
+          ? "Choosing lowers what is chosen, so the choice is made again under every pattern of "
+            "signs, with the flipped seeds' runs of the two settings exchanged at all values."
+          : "",
       comparison.matched.empty()
           ? ""
           : absl::StrCat(" The table at one shared ", axes, " has no such choice."));
 }
 
-// What stands in for the interval, or against it.
+// What stands in for the difference, or against it.
 std::string ExceptionsText(const Comparison& comparison) {
   const auto any = [&comparison](bool (*holds)(const report::ComparisonRow&)) {
     return std::any_of(
@@ -78,35 +85,36 @@ std::string ExceptionsText(const Comparison& comparison) {
         [holds](const report::ComparisonRow& row) { return row.compared() && holds(row); });
   };
   std::string text;
-  const bool neither = comparison.better == report::Better::kNeither;
-  if (!neither && any([](const auto& row) { return row.pairs.converged < row.pairs.all; })) {
+  if (any([](const auto& row) { return row.by_wins; })) {
     text +=
-        " Where runs diverged the interval is not alone: if the one that is better where both "
-        "converged diverges more often, the comparison is inconclusive; and where the interval "
-        "decides nothing, the one that diverges less often is better if it also wins more pairs "
-        "(exact sign test over all pairs, p ≤ .05).";
+        " Where on some seed only one of the two diverged, the test is of the wins over all pairs, "
+        "for which a diverged run loses; what is better where both converge and diverges more "
+        "often "
+        "is inconclusive.";
   }
   if (any([](const auto& row) {
         return row.difference.deviation.undefined == report::Undefined::kZeroVariance;
       })) {
     text +=
-        " Differences that are the same on every seed have no interval: the sign-flip test decides "
-        "(p ≤ .05), and values that are identical are inconclusive.";
+        " Differences that are the same on every seed have no interval, and values that are "
+        "identical are inconclusive.";
   }
   return text;
 }
 
 std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
-      "The verdict follows the interval of the paired difference: ",
+      "A setting is called ",
       comparison.better == report::Better::kNeither ? "higher or lower" : "better or worse",
-      " where it leaves out 0, inconclusive where it does not; an inconclusive comparison is never "
-      "called equal. "
-      "There is none before every run has ended, and none between runs that are scored on "
-      "different data.",
+      " where the adjusted p is at most .05 (established), or, with too few pairs for that test, "
+      "where the adjusted paired t-test is (probable); it leans where only its own p is. All "
+      "else is inconclusive, which is never called equal. There is no verdict before every run has "
+      "ended, below three pairs, between runs that are scored on different data, and of another "
+      "metric or step than the planned one.",
       ExceptionsText(comparison),
-      " The number of seeds that would decide is the least n at which the t interval would leave "
-      "out 0 were mean and spread of the differences to stay as they are.");
+      " The number of seeds is what establishes the difference seen in 80 % of experiments, were "
+      "its mean and spread to stay as they are (noncentral t at the level of Holm's first step); "
+      "its range is that of the effect's 80 % interval.");
 }
 
 std::string DivergenceText() {

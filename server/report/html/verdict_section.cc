@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -55,51 +56,43 @@ absl::string_view BetterText(report::Better better) {
   return "neither lower nor higher";
 }
 
+absl::string_view GradeText(report::Grade grade) {
+  switch (grade) {
+    case report::Grade::kEstablished:
+      return "established";
+    case report::Grade::kProbable:
+      return "probable";
+    case report::Grade::kLeans:
+      return "only leaning";
+    case report::Grade::kInconclusive:
+      return "inconclusive";
+    case report::Grade::kNoVerdict:
+      break;
+  }
+  return "without a verdict";
+}
+
+// How many settings have which grade, in words.
 std::string SureText(const Comparison& comparison) {
-  size_t fewest = SIZE_MAX, most = 0, excluding = 0, significant = 0;
+  size_t fewest = SIZE_MAX, most = 0;
+  std::map<report::Grade, size_t> graded;
   for (const ComparisonRow& row : comparison.rows) {
     if (!row.in_family()) continue;
     fewest = std::min(fewest, row.difference.n);
     most = std::max(most, row.difference.n);
-    const report::Interval& interval = row.difference.interval;
-    if (interval.defined() && (interval.low > 0 || interval.high < 0)) ++excluding;
-    if (row.p_holm.defined() && row.p_holm.value <= report::kAlpha) ++significant;
+    ++graded[report::Decide(comparison, row).grade];
   }
   if (comparison.family == 0) return "";
   // Counts of what is decided would be read as a verdict.
   if (comparison.ended < comparison.planned) return "";
   const std::string pairs =
       fewest == most ? absl::StrCat(most) : absl::StrCat(fewest, " to ", most);
-  return absl::StrCat(
-      "Each setting is compared with its baseline seed by seed, over ", pairs,
-      most == 1 ? " pair" : " pairs", ". The 95 % interval of the difference leaves out 0 for ",
-      excluding, " of ", report::Counted(comparison.family, "setting"),
-      "; the sign-flip test, adjusted for ",
-      comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),
-      ", reaches p ≤ .05 for ", significant, ".");
-}
-
-// Foretold from mean and spread where there are such, else what the sign-flip test takes at least.
-std::string SeedsText(const Comparison& comparison) {
-  std::vector<std::string> foretold, least;
-  for (const ComparisonRow& row : comparison.rows) {
-    if (!row.compared()) continue;
-    const report::Decision decision = report::Decide(row, comparison.better, comparison.family);
-    if (decision.seeds_to_decide == 0) continue;
-    const std::string seeds = report::Counted(decision.seeds_to_decide, "seed");
-    if (decision.ground == report::Ground::kOpen) {
-      foretold.push_back(absl::StrCat(row.label, " about ", seeds));
-    } else {
-      least.push_back(absl::StrCat(row.label, " at least ", seeds));
-    }
+  std::vector<std::string> counts;
+  for (auto grade = graded.rbegin(); grade != graded.rend(); ++grade) {
+    counts.push_back(absl::StrCat(grade->second, " ", GradeText(grade->first)));
   }
-  std::vector<std::string> parts;
-  if (!foretold.empty()) {
-    parts.push_back(absl::StrCat("were mean and spread to stay as they are, ",
-                                 report::Enumerated(foretold), " would be needed to decide"));
-  }
-  if (!least.empty()) parts.push_back(absl::StrCat(report::Enumerated(least), " are needed"));
-  return parts.empty() ? "" : absl::StrCat("More seeds: ", absl::StrJoin(parts, "; "), ".");
+  return absl::StrCat("Each setting is compared with its baseline seed by seed, over ", pairs,
+                      most == 1 ? " pair" : " pairs", ": ", report::Enumerated(counts), ".");
 }
 
 std::string WarningsText(const Comparison& comparison) {
@@ -121,9 +114,8 @@ void WhatWouldChangeIt(const Place& place, const Experiment& experiment, Markup*
                                     comparison.planned - comparison.ended == 1 ? "has" : "have",
                                     " not ended: every number is what is stored so far."));
   }
-  const std::string sure = SureText(comparison), seeds = SeedsText(comparison);
+  const std::string sure = SureText(comparison);
   if (!sure.empty()) out->Element("li", sure);
-  if (!seeds.empty()) out->Element("li", seeds);
   if (comparison.warnings.empty()) {
     out->Element("li", "No warning applies.");
   } else {

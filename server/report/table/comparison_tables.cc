@@ -169,10 +169,11 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
   if (!comparison.within_axes.empty()) line("note: ", WithinNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
-    line("note: ",
-         absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
-                      " is chosen on the other seeds", comparison.choice_key.empty() ? "" : ", by ",
-                      comparison.choice_key, ", so intervals and p are approximate"));
+    line("note: ", absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
+                                " is chosen on the other seeds",
+                                comparison.choice_key.empty()
+                                    ? ", again under every pattern of signs"
+                                    : absl::StrCat(", by ", comparison.choice_key)));
   }
   const Table table = WindowTable(comparison, windows);
   if (!table.columns.empty()) {
@@ -246,6 +247,7 @@ constexpr Field kFields[] = {
     {"bca_low", [](Row row) { return Low(row.difference.bca); }},
     {"bca_high", [](Row row) { return High(row.difference.bca); }},
     {"p_sign_flip", [](Row row) { return Exact(row.difference.p_sign_flip); }},
+    {"p", [](Row row) { return Exact(row.p); }},
     {"p_holm", [](Row row) { return Exact(row.p_holm); }},
     {"p_t", [](Row row) { return Exact(row.difference.p_t); }},
     {"exact", [](Row row) { return Flag(row.difference.exact); }},
@@ -293,7 +295,10 @@ Table DataTable(const Comparison& comparison) {
   add("planned", [&comparison](Row) { return absl::StrCat(comparison.planned); });
   add("verdict", [&comparison](Row row) {
     if (!row.compared()) return std::string();
-    return std::string(OutcomeName(Decide(row, comparison.better, comparison.family).outcome));
+    return std::string(OutcomeName(Decide(comparison, row).outcome));
+  });
+  add("grade", [&comparison](Row row) {
+    return row.compared() ? std::string(GradeName(Decide(comparison, row).grade)) : "";
   });
   return table;
 }

@@ -111,6 +111,9 @@ Json RowOut(const ComparisonRow& row) {
           {"wins", row.pairs.wins},
           {"ties", row.pairs.ties},
           {"difference", Out(row.difference)},
+          {"p", Out(row.p)},
+          {"by_wins", row.by_wins},
+          {"by_rechoosing", row.difference.by_rechoosing},
           {"p_holm", Out(row.p_holm)},
           {"runs", runs}};
 }

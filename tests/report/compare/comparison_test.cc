@@ -71,8 +71,9 @@ TEST(CompareTest, AllDivergedHasAReasonAndNoNumber) {
   EXPECT_EQ(post.interval.undefined, Undefined::kAllDiverged);
   EXPECT_EQ(post.difference.mean.undefined, Undefined::kAllDiverged);
   EXPECT_EQ(post.difference.p_sign_flip.undefined, Undefined::kAllDiverged);
-  EXPECT_EQ(post.p_holm.undefined, Undefined::kAllDiverged);
   EXPECT_EQ(post.pairs.losses, 6u);
+  EXPECT_TRUE(post.by_wins);
+  EXPECT_EQ(post.p_holm.value, 2. / 64);
 }
 
 TEST(CompareTest, HasItsOwnMeanWhereTheBaselineAlwaysDiverged) {

@@ -34,8 +34,8 @@ TEST(OverallVerdictTest, SaysHigherAndLowerWhereNeitherIsBetter) {
   input.key = "spectrum/participation_ratio";
   input.better = Better::kNeither;
   EXPECT_EQ(OverallVerdict(*Compare(input)).text,
-            "spectrum/participation_ratio against pre: post is higher (+.030 [+.023, +.037]) and "
-            "none is lower (−.040 [−.047, −.033]).");
+            "spectrum/participation_ratio against pre: post is higher (+.030 [+.023, +.037], p = "
+            ".001) and none is lower (−.040 [−.047, −.033], p = .001).");
 }
 
 TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
@@ -43,8 +43,8 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
   EXPECT_EQ(verdict.text,
-            "eval/loss against pre: post is worse (+.030 [+.023, +.037]) and none is better (−.040 "
-            "[−.047, −.033]).");
+            "eval/loss against pre: post is worse (+.030 [+.023, +.037], p = .001) and none is "
+            "better (−.040 [−.047, −.033], p = .001).");
 }
 
 TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
@@ -72,8 +72,8 @@ TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(comparison.family, 1u);
   EXPECT_EQ(OverallVerdict(comparison).text,
-            "eval/loss against pre: post is worse (+.030 [+.023, +.037]) and none has no verdict "
-            "(scored on other data).");
+            "eval/loss against pre: post is worse (+.030 [+.023, +.037], p < .001) and none is "
+            "without a verdict (scored on other data).");
 }
 
 TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
@@ -83,9 +83,9 @@ TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
   EXPECT_EQ(
       verdict.text,
-      "eval/loss against pre: a is inconclusive (+.003 [−.004, +.010], about 50 seeds needed) and "
-      "b is inconclusive (−.002 [−.009, +.005], about 108 seeds needed).");
-  EXPECT_EQ(verdict.seeds_to_decide, 108u);
+      "eval/loss against pre: a is inconclusive (+.003 [−.004, +.010], about 118 seeds needed) and "
+      "b is inconclusive (−.002 [−.009, +.005], about 262 seeds needed).");
+  EXPECT_EQ(verdict.seeds_to_decide, 262u);
 }
 
 TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
@@ -101,9 +101,9 @@ TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
   }
   EXPECT_EQ(
       OverallVerdict(*Compare(input)).text,
-      "eval/loss against pre: some is worse (+.030 [+.022, +.038], 10 of 12 pairs converged), all "
-      "is worse (0 of 12 pairs converged), same is inconclusive (identical values) and late is "
-      "inconclusive (no pairs, at least 8 seeds needed).");
+      "eval/loss against pre: some is worse (+.030 [+.022, +.038], 10 of 12 pairs converged, p = "
+      ".002), all is worse (0 of 12 pairs converged, p = .002), same is inconclusive (identical "
+      "values) and late is without a verdict (too few pairs, no pairs, at least 8 seeds needed).");
 }
 
 TEST(OverallVerdictTest, CountsManyRows) {
@@ -118,12 +118,34 @@ TEST(OverallVerdictTest, CountsManyRows) {
             "inconclusive (g).");
 }
 
-TEST(OverallVerdictTest, NamesTheRowsThatTheTestDoubts) {
+TEST(OverallVerdictTest, SaysWhatIsOnlyProbable) {
   const Verdict verdict = OverallVerdict(*Compare(OneAxis(
       {{"pre", Base(5)}, {"a", Shifted(Base(5), .03, .001)}, {"b", Shifted(Base(5), .04, .001)}})));
-  EXPECT_THAT(
+  EXPECT_EQ(
       verdict.text,
-      HasSubstr("; the sign-flip test with Holm over 2 rows does not reach p < .05 for a and b."));
+      "eval/loss against pre: a is probably worse (+.0302 [+.0288, +.0316], by the t-test, p < "
+      ".001) and b is probably worse (+.0402 [+.0388, +.0416], by the t-test, p < .001).");
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
+  EXPECT_EQ(verdict.grade, Grade::kProbable);
+}
+
+TEST(OverallVerdictTest, DescribesWhatWasNotPlannedAndJudgesNothing) {
+  ComparisonInput input = Placements();
+  input.key = "train/loss";
+  input.exploratory = "report.primary is eval/loss";
+  const Verdict verdict = OverallVerdict(*Compare(input));
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kExploratory);
+  EXPECT_EQ(verdict.grade, Grade::kNoVerdict);
+  EXPECT_EQ(verdict.text,
+            "train/loss against pre: exploratory (report.primary is eval/loss), without a verdict; "
+            "post +.030 [+.023, +.037] and none −.040 [−.047, −.033].");
+}
+
+TEST(OverallVerdictTest, HasTheLeastGradeOfItsRows) {
+  const Verdict verdict = OverallVerdict(*Compare(OneAxis(
+      {{"pre", Base(12)}, {"a", Shifted(Base(12), .03, .01)}, {"b", Shifted(Base(12), 0, .01)}})));
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
+  EXPECT_EQ(verdict.grade, Grade::kInconclusive);
 }
 
 TEST(OverallVerdictTest, SaysWhyNothingIsCompared) {
@@ -160,12 +182,12 @@ TEST(VerdictTest, SaysThatValuesWereTuned) {
   const Comparison comparison = *Compare(TunedPlacements());
   EXPECT_EQ(
       OverallVerdict(comparison).text,
-      "eval/loss against pre, each at its own best lr: post is worse (+.0300 [+.0273, +.0327]) and "
-      "none is better (−.0400 [−.0427, −.0373]).");
+      "eval/loss against pre, each at its own best lr: post is worse (+.0300 [+.0273, +.0327], p "
+      "= .001) and none is better (−.0400 [−.0427, −.0373], p = .001).");
   EXPECT_EQ(
       RowVerdict(comparison, 2).text,
       "none is better than pre: eval/loss −.0400 [−.0427, −.0373] over 12 seeds, each at its own "
-      "best lr.");
+      "best lr; p = .001 with Holm over 2 rows, the least that 12 pairs allow.");
 }
 
 TEST(MatchedNoteTest, NamesTheDifferenceThatIsTheTunedValues) {

@@ -63,6 +63,85 @@ def picked_runs(results, candidates, seeds, sign):
     return runs
 
 
+def score(own, other, sign):
+    """Mean difference over the pairs that both converged (none: infinite), their number, wins less losses, pairs."""
+    differences, wins, pairs = [], 0, 0
+    for seed in sorted(set(own) & set(other)):
+        a, b = own[seed][1], other[seed][1]
+        pairs += 1
+        a_loss, b_loss = (sign * v if math.isfinite(v) else INFINITY for v in (a, b))
+        wins += int(a_loss < b_loss) - int(a_loss > b_loss)
+        if math.isfinite(a) and math.isfinite(b):
+            differences.append(a - b)
+    return (math.fsum(differences) / len(differences) if differences else INFINITY), len(differences), wins, pairs
+
+
+def flip(results, others, flipped):
+    """One setting's results with the columns of the flipped seeds taken from the other's."""
+    return {**{key: r for key, r in results.items() if key[1] not in flipped},
+            **{key: r for key, r in others.items() if key[1] in flipped}}
+
+
+def rechosen_p(own, other, candidates, seeds, sign):
+    """(p of the difference, p of the wins), choosing again under each of all patterns of signs; few seeds only."""
+    columns = [s for s in seeds if any((c, s) in own for c in candidates) and any((c, s) in other for c in candidates)]
+    scores = []
+    for pattern in range(2 ** len(columns)):
+        flipped = {s for i, s in enumerate(columns) if pattern >> i & 1}
+        scores.append(score(picked_runs(flip(own, other, flipped), candidates, seeds, sign),
+                            picked_runs(flip(other, own, flipped), candidates, seeds, sign), sign))
+    mean, converged, wins, pairs = scores[0]
+    tie = 1e-12 * max(abs(r) for r in [*own.values(), *other.values(), 1.0] if math.isfinite(r))
+    return (np.mean([abs(s[0]) >= abs(mean) - tie for s in scores]) if converged >= 2 else None,
+            np.mean([abs(s[2]) >= abs(wins) for s in scores]) if pairs >= 2 else None)
+
+
+def pick_all(values, sign):
+    """[..., candidates, seeds] → the values that the other seeds' means pick, [..., seeds]; the first of equals."""
+    others = sign * (values.sum(-1, keepdims=True) - values)
+    lowest = others.min(-2, keepdims=True)
+    picks = (others <= lowest + 1e-12 * np.abs(lowest)).argmax(-2)
+    return np.take_along_axis(values, picks[..., None, :], -2)[..., 0, :]
+
+
+def rechosen(own, other, candidates, seeds, sign):
+    """p and the kept shifts of whole grids, by all patterns at once; the shifts by bisection."""
+    a, b = (np.array([[results[c, s] for s in seeds] for c in candidates]) for results in (own, other))
+    patterns = (np.arange(2 ** (len(seeds) - 1))[:, None, None] >> np.arange(len(seeds))) & 1
+
+    def p_at(shift):
+        x, y = np.where(patterns, b, a - shift), np.where(patterns, a - shift, b)
+        means = np.abs((pick_all(x, sign) - pick_all(y, sign)).mean(-1))
+        return (means >= means[0] - 1e-12).mean()
+    center = (pick_all(a, sign) - pick_all(b, sign)).mean()
+    ends = []
+    for step in (-1.0, 1.0):
+        kept, rejected = center, center + step
+        assert p_at(rejected) <= 0.05
+        for _ in range(45):
+            middle = (kept + rejected) / 2
+            kept, rejected = (middle, rejected) if p_at(middle) > 0.05 else (kept, middle)
+        ends.append(kept)
+    return p_at(0.0), ends
+
+
+def check_rechoosing(checks, name, row, own, other, candidates, seeds, sign):
+    """p of a row whose settings chose, and its interval where the grid is whole."""
+    whole = all(math.isfinite(r.get((c, s), INFINITY)) for r in (own, other) for c in candidates for s in seeds)
+    if len(seeds) <= 5:
+        p, p_wins = rechosen_p(own, other, candidates, seeds, sign)
+        if p is not None:
+            checks.near(f"{name} p, chosen again", row["difference"]["p_sign_flip"], p)
+        if row["by_wins"] and p_wins is not None:
+            checks.near(f"{name} p of wins, chosen again", row["p"], p_wins)
+        checks.equal(f"{name} is chosen again below six pairs", row["by_rechoosing"], False)
+    elif whole and len(seeds) <= 12:
+        p, ends = rechosen(own, other, candidates, seeds, sign)
+        checks.near(f"{name} p, chosen again", row["difference"]["p_sign_flip"], p)
+        checks.equal(f"{name} interval is of the choices made again", row["by_rechoosing"], True)
+        checks.near(f"{name} kept shifts", row["difference"]["interval"], ends, 1e-7)
+
+
 def read_grid(question):
     """setting labels → {(tuned labels, seed): value}; infinite where diverged, absent where missing."""
     compared = [i for i, axis in enumerate(question["axes"]) if not axis["tuned"] or axis["name"] == question["by"]]
@@ -92,7 +171,7 @@ def holm(p):
     return adjusted
 
 
-def check_numbers(checks, name, row, values, baseline):
+def check_numbers(checks, name, row, values, baseline, tuned):
     """Mean, interval and difference over converged pairs; both are arrays of one length."""
     d = values - baseline
     checks.near(f"{name} mean", row["mean"], values.mean())
@@ -100,18 +179,19 @@ def check_numbers(checks, name, row, values, baseline):
     if len(d) < 2:
         checks.equal(f"{name} interval", row["difference"]["interval"], "TOO_FEW_PAIRS")
         return
-    if len(d) <= 20:
+    if len(d) <= 20 and not tuned:
         checks.near(f"{name} sign flip", row["difference"]["p_sign_flip"], asking.exact_sign_flip(d))
     if d.std() < 1e-14:
         checks.equal(f"{name} interval", row["difference"]["interval"], "ZERO_VARIANCE")
         return
     test = stats.ttest_rel(values, baseline)
     interval = test.confidence_interval(0.95)
-    checks.near(f"{name} difference's interval", row["difference"]["interval"], [interval.low, interval.high])
+    if not row["by_rechoosing"]:
+        checks.near(f"{name} difference's interval", row["difference"]["interval"], [interval.low, interval.high])
     checks.near(f"{name} p", row["difference"]["p_t"], test.pvalue)
 
 
-def check_row(checks, name, row, runs, baseline, sign, is_baseline):
+def check_row(checks, name, row, runs, baseline, sign, is_baseline, tuned):
     values = {seed: value for seed, (_, value) in runs.items()}
     checks.equal(f"{name} n", row["n"], len(values))
     checks.equal(f"{name} diverged", row["diverged"], sum(math.isinf(v) for v in values.values()))
@@ -130,14 +210,23 @@ def check_row(checks, name, row, runs, baseline, sign, is_baseline):
     checks.equal(f"{name} converged pairs", row["difference"]["n"], len(both))
     if both:
         check_numbers(checks, name, row, np.array([values[s] for s in both]),
-                      np.array([baseline[s][1] for s in both]))
+                      np.array([baseline[s][1] for s in both]), tuned)
     else:
         checks.equal(f"{name} difference", row["difference"]["mean"], "ALL_DIVERGED" if shared else "TOO_FEW_PAIRS")
 
 
+    wins, losses = row["wins"], row["pairs"] - row["wins"] - row["ties"]
+    one_diverged = sum(math.isinf(a) != math.isinf(b) for a, b in signed) > 0
+    checks.equal(f"{name} by wins", row["by_wins"], one_diverged)
+    if one_diverged and not tuned:
+        checks.near(f"{name} sign test", row["p"], stats.binomtest(wins, wins + losses).pvalue)
+    elif not one_diverged:
+        checks.equal(f"{name} p", row["p"], row["difference"]["p_sign_flip"])
+
+
 def check_holm(checks, name, rows):
     """p_holm from the p values that the rows themselves carry; undefined ones count in the family as 1."""
-    p = [row["difference"]["p_sign_flip"] for row in rows]
+    p = [row["p"] for row in rows]
     adjusted = holm([value if isinstance(value, float) else 1.0 for value in p])
     for i, row in enumerate(rows):
         if isinstance(p[i], float):
@@ -160,7 +249,9 @@ def check_grid(checks, name, question, answer):
         base = baseline_of(question, compared, labels)
         where = f"{name} {labels}"
         checks.equal(f"{where} picks", row["runs"], [[s, list(runs[labels][s][0])] for s in sorted(runs[labels])])
-        check_row(checks, where, row, runs[labels], runs[base], sign, base == labels)
+        check_row(checks, where, row, runs[labels], runs[base], sign, base == labels, bool(tuned_axes))
+        if base != labels and tuned_axes:
+            check_rechoosing(checks, where, row, grid[labels], grid[base], candidates, seeds, sign)
         if base != labels:
             tested.append(row)
     check_holm(checks, name, tested)
@@ -178,7 +269,8 @@ def check_matched(checks, name, question, answer, compared, grid, candidates, se
         for row in block["rows"]:
             labels = tuple(row["labels"])
             base = baseline_of(question, compared, labels)
-            check_row(checks, f"{name} at {tuned} {labels}", row, at[labels], at[base], sign, base == labels)
+            check_row(checks, f"{name} at {tuned} {labels}", row, at[labels], at[base], sign, base == labels,
+                      False)
             if base != labels:
                 tested.append(row)
     check_holm(checks, f"{name} matched", tested)

@@ -67,7 +67,7 @@ TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   EXPECT_THAT(table.columns[0].cells,
               ElementsAre("pre   lr 0.004", "post  lr 0.002", "none  lr 0.004"));
   EXPECT_EQ(table.columns[2].cells[0], "—");
-  EXPECT_EQ(table.columns[2].cells[1], "+.0300 [+.0287, +.0313]");
+  EXPECT_EQ(table.columns[2].cells[1], "+.030 [+.016, +.049]");
   EXPECT_EQ(table.columns[2].cells[2], "−.0400 [−.0427, −.0373]");
   EXPECT_THAT(table.columns[3].cells, ElementsAre("", ".001", ".001"));
   EXPECT_THAT(table.columns[4].cells, ElementsAre("", "0/12", "12/12"));

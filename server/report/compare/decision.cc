@@ -1,0 +1,159 @@
+#include "server/report/compare/decision.h"
+
+#include <cmath>
+
+namespace ablate::report {
+namespace {
+
+VerdictOutcome OutcomeOf(int toward, Better better) {
+  if (better == Better::kNeither) {
+    return toward > 0 ? VerdictOutcome::kHigher : VerdictOutcome::kLower;
+  }
+  return toward > 0 ? VerdictOutcome::kBetter : VerdictOutcome::kWorse;
+}
+
+VerdictOutcome OutcomeOf(Withheld withheld) {
+  switch (withheld) {
+    case Withheld::kUnfinished:
+      return VerdictOutcome::kPreliminary;
+    case Withheld::kScoredDifferently:
+      return VerdictOutcome::kScoredDifferently;
+    case Withheld::kExploratory:
+      return VerdictOutcome::kExploratory;
+    case Withheld::kTooFewPairs:
+    case Withheld::kNo:
+      break;
+  }
+  return VerdictOutcome::kTooFewPairs;
+}
+
+// +1 if `difference` (row minus baseline) is the row's gain, -1 if its loss; where neither is
+// better, its sign.
+int GainOf(double difference, Better better) {
+  if (!(difference > 0) && !(difference < 0)) return 0;
+  return (difference < 0) == (better == Better::kLower) ? 1 : -1;
+}
+
+bool IsConstant(const PairedStatistics& difference) {
+  return difference.n >= 2 && difference.deviation.undefined == Undefined::kZeroVariance;
+}
+
+// Whether a constant difference is nothing but the rounding of the values.
+bool IsIdentical(const ComparisonRow& row) {
+  return IsConstant(row.difference) &&
+         std::abs(row.difference.mean.value) <= kTie * std::abs(row.mean.value);
+}
+
+bool AtMostAlpha(const Number& p) { return p.defined() && p.value <= kAlpha; }
+
+// +1 if the baseline diverged on more of the pairs, -1 if the row did.
+int StabilityOf(const Pairs& pairs) {
+  if (pairs.only_row_diverged == pairs.only_baseline_diverged) return 0;
+  return pairs.only_row_diverged < pairs.only_baseline_diverged ? 1 : -1;
+}
+
+// Whether the row is better where both converge but diverges more often, or the reverse, and the
+// wins do not say that diverging outweighs it.
+bool Conflicts(const ComparisonRow& row, Better better, int wins) {
+  const Interval& interval = row.difference.interval;
+  const bool leaves_out_zero = interval.defined() && (interval.low > 0 || interval.high < 0);
+  const int stability = StabilityOf(row.pairs);
+  if (!leaves_out_zero || stability != -GainOf(row.difference.mean.value, better)) return false;
+  return wins != stability || !AtMostAlpha(row.p);
+}
+
+Ground GroundOf(const ComparisonRow& row, Better better, int toward) {
+  if (row.by_wins) {
+    return Conflicts(row, better, toward) ? Ground::kConflict : Ground::kDivergence;
+  }
+  if (IsIdentical(row)) return Ground::kIdentical;
+  if (IsConstant(row.difference)) return Ground::kConstant;
+  return row.p.undefined == Undefined::kNonFinite ? Ground::kNonFinite : Ground::kDifference;
+}
+
+// Whether the test that judges the row is too coarse for its family, and neither of the two chose
+// different values on different seeds, which the t-test would forget.
+bool MayBeProbable(const Comparison& comparison, const ComparisonRow& row) {
+  const ComparisonRow& baseline = comparison.rows[*row.baseline];
+  return !row.by_wins && row.difference.n < LeastSeedsForSignFlip(comparison.family) &&
+         row.chosen.size() <= 1 && baseline.chosen.size() <= 1;
+}
+
+Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Decision& decision) {
+  if (decision.toward == 0 || decision.ground == Ground::kIdentical ||
+      decision.ground == Ground::kConflict) {
+    return Grade::kInconclusive;
+  }
+  if (AtMostAlpha(row.p_holm)) return Grade::kEstablished;
+  if (AtMostAlpha(row.p_t_holm) && MayBeProbable(comparison, row)) return Grade::kProbable;
+  return AtMostAlpha(row.p) ? Grade::kLeans : Grade::kInconclusive;
+}
+
+}  // namespace
+
+Decision Decide(const Comparison& comparison, const ComparisonRow& row) {
+  Decision decision;
+  const int wins = row.pairs.wins > row.pairs.losses   ? 1
+                   : row.pairs.wins < row.pairs.losses ? -1
+                                                       : 0;
+  decision.toward = row.by_wins ? wins : GainOf(row.difference.mean.value, comparison.better);
+  if (row.withheld != Withheld::kNo) {
+    decision.outcome = OutcomeOf(row.withheld);
+    decision.grade = Grade::kNoVerdict;
+    return decision;
+  }
+  decision.ground = GroundOf(row, comparison.better, decision.toward);
+  decision.grade = GradeOf(comparison, row, decision);
+  if (decision.grade >= Grade::kProbable) {
+    decision.outcome = OutcomeOf(decision.toward, comparison.better);
+  }
+  return decision;
+}
+
+absl::string_view DirectionName(int toward, Better better) {
+  return OutcomeName(OutcomeOf(toward, better));
+}
+
+absl::string_view OutcomeName(VerdictOutcome outcome) {
+  switch (outcome) {
+    case VerdictOutcome::kBetter:
+      return "better";
+    case VerdictOutcome::kWorse:
+      return "worse";
+    case VerdictOutcome::kInconclusive:
+      return "inconclusive";
+    case VerdictOutcome::kMixed:
+      return "mixed";
+    case VerdictOutcome::kPreliminary:
+      return "preliminary";
+    case VerdictOutcome::kScoredDifferently:
+      return "scored-differently";
+    case VerdictOutcome::kHigher:
+      return "higher";
+    case VerdictOutcome::kLower:
+      return "lower";
+    case VerdictOutcome::kTooFewPairs:
+      return "too-few-pairs";
+    case VerdictOutcome::kExploratory:
+      return "exploratory";
+  }
+  return "";
+}
+
+absl::string_view GradeName(Grade grade) {
+  switch (grade) {
+    case Grade::kNoVerdict:
+      return "no-verdict";
+    case Grade::kInconclusive:
+      return "inconclusive";
+    case Grade::kLeans:
+      return "leans";
+    case Grade::kProbable:
+      return "probable";
+    case Grade::kEstablished:
+      return "established";
+  }
+  return "";
+}
+
+}  // namespace ablate::report

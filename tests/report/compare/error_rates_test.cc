@@ -1,0 +1,117 @@
+// How often the verdict is wrong where nothing differs, and right where something does. The noise
+// is seeded: a rate that is beyond its bound is a fault of the rule, not bad luck.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/compare/decision.h"
+#include "tests/report/compare/example_grid.h"
+#include "tests/report/compare/noise.h"
+
+namespace ablate::report {
+namespace {
+
+struct Design {
+  size_t rows = 1;  // beside the baseline
+  size_t seeds = 8;
+  size_t rates = 1;        // candidates of a tuned axis; 1: none is
+  double correlation = 0;  // of a setting's noise between rates
+  double gap = 0;          // between neighbouring rates' means, in standard deviations
+  double effect = 0;       // by which the first row is better
+};
+
+ComparisonInput Draw(const Design& design, Noise* noise) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("setting", {})};
+  if (design.rates > 1) input.axes.push_back(MakeAxis("lr", {}, true));
+  for (size_t rate = 0; rate < design.rates && design.rates > 1; ++rate) {
+    input.axes[1].labels.push_back(absl::StrCat(rate));
+  }
+  std::vector<double> of_seed(design.seeds);
+  for (double& value : of_seed) value = (*noise)();
+  for (size_t setting = 0; setting <= design.rows; ++setting) {
+    input.axes[0].labels.push_back(absl::StrCat("s", setting));
+    std::vector<double> shared(design.seeds);
+    for (double& value : shared) value = (*noise)();
+    for (size_t rate = 0; rate < design.rates; ++rate) {
+      for (size_t seed = 0; seed < design.seeds; ++seed) {
+        const double own = std::sqrt(design.correlation) * shared[seed] +
+                           std::sqrt(1 - design.correlation) * (*noise)();
+        std::vector<std::string> labels = {absl::StrCat("s", setting)};
+        if (design.rates > 1) labels.push_back(absl::StrCat(rate));
+        input.cells.push_back(MakeCell(labels, static_cast<uint32_t>(seed),
+                                       of_seed[seed] + own +
+                                           design.gap * static_cast<double>(rate) -
+                                           (setting == 1 ? design.effect : 0)));
+      }
+    }
+  }
+  return input;
+}
+
+// Shares of experiments in which some row has at least the grade.
+struct Rates {
+  double established = 0, probable = 0;
+  double first = 0;  // in which the first row is established
+};
+
+Rates Simulate(const Design& design, int experiments) {
+  Noise noise(1000 * design.seeds + 10 * design.rows + design.rates);
+  Rates rates;
+  for (int i = 0; i < experiments; ++i) {
+    const Comparison comparison = *Compare(Draw(design, &noise), {{}, 0});
+    Grade best = Grade::kNoVerdict;
+    for (const ComparisonRow& row : comparison.rows) {
+      if (row.compared()) best = std::max(best, Decide(comparison, row).grade);
+    }
+    rates.established += best == Grade::kEstablished;
+    rates.probable += best >= Grade::kProbable;
+    rates.first += Decide(comparison, comparison.rows[1]).grade == Grade::kEstablished;
+  }
+  for (double* rate : {&rates.established, &rates.probable, &rates.first}) *rate /= experiments;
+  return rates;
+}
+
+TEST(ErrorRatesTest, FewExperimentsWithoutADifferenceEstablishOne) {
+  constexpr int kExperiments = 300;
+  for (const size_t rows : {1, 2, 5, 11}) {
+    for (const size_t seeds : {6, 8, 12}) {
+      const Rates rates = Simulate({rows, seeds}, kExperiments);
+      EXPECT_LE(rates.established, AtMost(kAlpha, kExperiments)) << rows << " rows, " << seeds;
+      EXPECT_LE(rates.probable, AtMost(kAlpha, kExperiments)) << rows << " rows, " << seeds;
+    }
+  }
+}
+
+TEST(ErrorRatesTest, NorDoThoseThatTune) {
+  constexpr int kExperiments = 200;
+  for (const Design& design :
+       {Design{1, 8, 5}, Design{2, 6, 5}, Design{2, 8, 5}, Design{2, 8, 5, .8},
+        Design{2, 8, 5, .8, 2}, Design{5, 8, 5, .8}, Design{11, 8, 5}, Design{2, 12, 5}}) {
+    const Rates rates = Simulate(design, kExperiments);
+    EXPECT_LE(rates.established, AtMost(kAlpha, kExperiments))
+        << design.rows << " rows, " << design.seeds << " seeds, gap " << design.gap;
+    EXPECT_LE(rates.probable, AtMost(kAlpha, kExperiments))
+        << design.rows << " rows, " << design.seeds << " seeds, gap " << design.gap;
+  }
+}
+
+TEST(ErrorRatesTest, ADifferenceIsFoundAsOftenAsForetold) {
+  constexpr int kExperiments = 800;
+  for (const double effect : {1., 1.5, 2.}) {
+    // A difference of two settings of unit noise has a deviation of √2.
+    const double power = EstablishingPower(effect / std::sqrt(2), 10, 1);
+    EXPECT_NEAR(Simulate({1, 10, 1, 0, 0, effect}, kExperiments).first, power, .05) << effect;
+  }
+}
+
+TEST(ErrorRatesTest, TuningKeepsMostOfThePower) {
+  constexpr int kExperiments = 150;
+  EXPECT_GE(Simulate({2, 8, 5, .8, .5, 2}, kExperiments).first, .6);
+  EXPECT_GE(Simulate({2, 8, 5, .8, .5, 3}, kExperiments).first, .9);
+}
+
+}  // namespace
+}  // namespace ablate::report
