@@ -81,8 +81,8 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
   return store_->Initialize(admin, now).status();
 }
 
-absl::StatusOr<CertificateFacts> Sharing::Renew(const std::vector<std::string>& hosts,
-                                                absl::Time now) {
+absl::StatusOr<tls::CertificateFacts> Sharing::Renew(const std::vector<std::string>& hosts,
+                                                     absl::Time now) {
   const auto address = ReadAddress();
   if (!address.ok()) return address.status();
   const auto reached_at = text::ParseHostPort(*address);

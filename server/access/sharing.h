@@ -44,7 +44,8 @@ class Sharing {
                           const std::string& admin, absl::Time now);
   // A new certificate by the same authority, for the host where clients reach the server and
   // `hosts`, from the next start on. FAILED_PRECONDITION before Initialize.
-  absl::StatusOr<CertificateFacts> Renew(const std::vector<std::string>& hosts, absl::Time now);
+  absl::StatusOr<tls::CertificateFacts> Renew(const std::vector<std::string>& hosts,
+                                              absl::Time now);
 
   // FAILED_PRECONDITION before Initialize, or as tls_folder.h's Load.
   absl::StatusOr<Entrance> FindEntrance(absl::Time now) const;

@@ -16,11 +16,17 @@
 #include "process/private_file.h"
 #include "process/private_folder.h"
 #include "text/utf8.h"
+#include "tls/certificate_facts.h"
 
 namespace ablate::access {
 namespace {
 
 using process::Readers;
+using tls::CertificateFacts;
+using tls::CheckIssued;
+using tls::CheckKey;
+using tls::CheckTimes;
+using tls::ReadFacts;
 
 constexpr size_t kMaxFileBytes = 64 << 10;
 

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/access/certificate_facts.h"
 #include "server/access/certificates.h"
+#include "tls/certificate_facts.h"
 
 namespace ablate::access {
 
@@ -27,7 +27,7 @@ struct TlsFiles {
 struct ServerTls {
   std::string authority;  // its certificate in PEM
   CertifiedKey server;
-  CertificateFacts facts;  // of the server's certificate
+  tls::CertificateFacts facts;  // of the server's certificate
 };
 
 // Functions below are for one machine's processes: they wait for each other by a lock on the
