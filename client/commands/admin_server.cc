@@ -58,6 +58,7 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
 
 struct RenewOptions {
   std::vector<std::string> hosts;
+  bool only = false;
   bool json = false;
 };
 
@@ -65,6 +66,7 @@ absl::StatusOr<int> Renew(const RenewOptions& options, const Context& context,
                           Connection* connection) {
   v1::RenewCertificateRequest request;
   for (const std::string& host : options.hosts) request.add_hosts(host);
+  request.set_drop_others(options.only);
   const auto renewed = connection->RenewCertificate(request);
   if (!renewed.ok()) return renewed.status();
   if (options.json) PrintJson(context, *renewed);
@@ -124,6 +126,9 @@ Action DefineAdminRenew(Command* command) {
   auto options = std::make_shared<RenewOptions>();
   command->Options(&options->hosts, "--host", "HOST",
                    "another name or address of the machine; repeatable");
+  command->Flag(&options->only, "--only",
+                "for these and ADDRESS of `ablate admin init` alone, not for what the one before "
+                "was for");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "On the server's machine. Join files stay valid: the authority is the same.\n\n"
