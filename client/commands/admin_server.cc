@@ -72,7 +72,7 @@ absl::StatusOr<int> Renew(const RenewOptions& options, const Context& context,
   if (options.json) PrintJson(context, *renewed);
   context.console.Info(absl::StrCat("a certificate for ", absl::StrJoin(renewed->hosts(), ", "),
                                     " until ", DateOf(renewed->expire_time()),
-                                    " UTC; the server has it from its next start on"));
+                                    " UTC; who connects from now on is served with it"));
   return kSuccess;
 }
 
@@ -131,8 +131,9 @@ Action DefineAdminRenew(Command* command) {
                 "was for");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "On the server's machine. Join files stay valid: the authority is the same.\n\n"
-      "Example:\n  ablate admin renew && ablate down && ablate up --listen 0.0.0.0:7443");
+      "On the server's machine. Join files stay valid: the authority is the same. The server does\n"
+      "this by itself when 30 days are left, unless tls/authority.key is kept elsewhere.\n\n"
+      "Example:\n  ablate admin renew --host box.example.org");
   return WithServer(options, Renew);
 }
 

@@ -96,7 +96,18 @@ absl::StatusOr<tls::CertificateFacts> Sharing::Renew(const std::vector<std::stri
   if (!host.ok()) return host.status();
   auto tls = access::Renew(tls_folder_, NamesOf(*host, hosts), now, old_names);
   if (!tls.ok()) return tls.status();
+  std::function<void()> on_renewal;
+  {
+    MutexLock lock(&mutex_);
+    on_renewal = on_renewal_;
+  }
+  if (on_renewal != nullptr) on_renewal();
   return std::move(tls->facts);
+}
+
+void Sharing::OnRenewal(std::function<void()> on_renewal) {
+  MutexLock lock(&mutex_);
+  on_renewal_ = std::move(on_renewal);
 }
 
 absl::StatusOr<Upkeep> Sharing::KeepFresh(absl::Time now) {

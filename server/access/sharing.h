@@ -46,6 +46,8 @@ class Sharing {
   // and what the old one was for (tls_folder.h). FAILED_PRECONDITION before Initialize.
   absl::StatusOr<tls::CertificateFacts> Renew(const std::vector<std::string>& hosts, absl::Time now,
                                               OldNames old_names = OldNames::kKeep);
+  // Called when Renew has made one, until it is replaced; null: nobody is.
+  void OnRenewal(std::function<void()> on_renewal);
   // Renews it if that is due (tls_folder.h). FAILED_PRECONDITION before Initialize.
   absl::StatusOr<Upkeep> KeepFresh(absl::Time now);
 
@@ -62,6 +64,7 @@ class Sharing {
   const std::string address_file_;
   Mutex mutex_;
   std::function<void(const std::set<std::string>&)> on_end_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> on_renewal_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<storage::AccessStore> store_;
 };
 

@@ -209,6 +209,9 @@ TEST_F(SharingTest, SaysWhyTheServerIsNotReached) {
   EXPECT_TRUE(Eventually([&] {
     return ReadFile(File("worker.log")).find("is not for other.example.org") != std::string::npos;
   })) << ReadFile(File("worker.log"));
+  const Output renewed = box_.Ablate({"admin", "renew", "--host", "other.example.org"});
+  EXPECT_EQ(renewed.exit_code, 0) << renewed.err;
+  EXPECT_EQ(On("ada", {"ls"}).exit_code, 0) << "without a restart";
   WriteFile(file, fine.dump());
   ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
   EXPECT_THAT(On("ada", {"ls"}).err, HasSubstr("nobody listens at " + address_));
