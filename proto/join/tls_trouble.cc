@@ -12,6 +12,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <future>
 #include <string>
@@ -138,7 +140,8 @@ absl::StatusOr<process::FileDescriptor> Connect(const std::string& address,
   int error = EHOSTUNREACH;
   for (size_t i = 0; i < endpoints.size(); ++i) {
     process::FileDescriptor connected;
-    error = ConnectTo(endpoints[i], deadline.left() / (endpoints.size() - i), &connected);
+    error = ConnectTo(endpoints[i], deadline.left() / static_cast<int64_t>(endpoints.size() - i),
+                      &connected);
     if (error == 0) return connected;
   }
   if (error == ECONNREFUSED) {
@@ -225,11 +228,11 @@ bool IsFor(X509* certificate, const std::string& name) {
 std::string NamesOf(const tls::CertificateFacts& facts) {
   if (facts.names.empty()) return "nothing";
   const size_t shown = std::min(facts.names.size(), kMaxNamesShown);
-  return absl::StrCat(absl::StrJoin(facts.names.begin(), facts.names.begin() + shown, ", ",
-                                    [](std::string* out, const std::string& name) {
-                                      absl::StrAppend(out, Shown(name));
-                                    }),
-                      shown < facts.names.size() ? ", …" : "");
+  return absl::StrCat(
+      absl::StrJoin(
+          facts.names.begin(), facts.names.begin() + static_cast<ptrdiff_t>(shown), ", ",
+          [](std::string* out, const std::string& name) { absl::StrAppend(out, Shown(name)); }),
+      shown < facts.names.size() ? ", …" : "");
 }
 
 // `whose` certificate it is, and `to_do` where this machine's clock is right.
