@@ -22,6 +22,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "proto/join/channel.h"
+#include "proto/join/tls_trouble.h"
 
 namespace ablate::client {
 namespace {
@@ -87,34 +88,28 @@ absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
     return absl::UnavailableError(
         absl::StrCat("no server answers at ", server.address, ": run `ablate up` (", why, ")"));
   }
-  // As gRPC says of a handshake that failed for the server's certificate.
-  const bool distrusted = absl::StrContains(why, "CERTIFICATE_VERIFY_FAILED") ||
-                          absl::StrContains(why, "certificate verify failed") ||
-                          absl::StrContains(why, "Hostname Verification Check failed") ||
-                          absl::StrContains(why, "is not in peer certificate");
-  if (distrusted) {
-    return absl::UnavailableError(absl::StrCat(
-        "the server at ", server.address,
-        " is not trusted: its certificate is not by the authority ",
-        "of the join file, is not for ", server.server_name, ", or has expired (", why, ")"));
-  }
+  if (absl::Status trouble = join::DiagnoseTls(server); !trouble.ok()) return trouble;
   return absl::UnavailableError(absl::StrCat("the server ", server.login, " does not answer at ",
                                              server.address, " (", why, ")"));
 }
 
+// Our server gives details with every error, the transport none.
+bool IsAnswer(const grpc::Status& status) { return !status.error_details().empty(); }
+
+// The transport cancels what reaches a server that shuts down; nothing of ours cancels and asks.
+bool IsCutOff(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::CANCELLED && !IsAnswer(status);
+}
+
 // With the server's message, field violations and reason. UNAVAILABLE, if the server gave no
-// answer, names its address and what to do.
+// answer, names its address and what to do: looking why takes a while.
 absl::Status ToStatus(const grpc::Status& status, const ServerAddress& server) {
   const std::string& address = server.address;
   if (status.ok()) return absl::OkStatus();
-  // Our server gives details with every error, the transport none.
-  const bool answered = !status.error_details().empty();
-  // The transport cancels what reaches a server that shuts down; nothing of ours cancels and asks.
-  const bool cut_off = status.error_code() == grpc::StatusCode::CANCELLED && !answered;
-  if (cut_off) {
+  if (IsCutOff(status)) {
     return absl::UnavailableError(absl::StrCat("the server at ", address, " is shutting down"));
   }
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !answered) {
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !IsAnswer(status)) {
     return NoAnswer(server, MessageOf(status));
   }
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
@@ -154,10 +149,9 @@ class Connection::Caller {
       Authorize(&context);
       const grpc::Status called = (stub<Stub>().*method)(&context, request, &response);
       if (called.ok()) return response;
-      const absl::Status failed = ToStatus(called, server_);
-      const bool again =
-          options.may_repeat && delay != std::end(kRetryDelays) && absl::IsUnavailable(failed);
-      if (!again) return failed;
+      const bool passes = called.error_code() == grpc::StatusCode::UNAVAILABLE || IsCutOff(called);
+      const bool again = options.may_repeat && delay != std::end(kRetryDelays) && passes;
+      if (!again) return ToStatus(called, server_);
       sleep_(*delay++);
     }
   }

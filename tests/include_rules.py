@@ -4,7 +4,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ("text", "sync", "process", "proto", "storage", "server", "client")
+SOURCES = ("text", "sync", "process", "tls", "proto", "storage", "server", "client")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
@@ -13,9 +13,11 @@ TORCH_TRAINING = re.compile(r"^server/engine/train/(torch_\w+|stack_trainer|nati
 PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
 OPENSSL = re.compile(r"^openssl/")
+# Certificates made, read and served; and why a server is not reached by them.
+SPEAK_TLS = ("tls/", "server/access/", "server/rpc/tls_", "proto/join/tls_trouble.")
 HASHES = ("storage/sha256.cc", "server/spec/fingerprint.cc")
 SQLITE = re.compile(r"^sqlite3")
-OURS = re.compile(r"^(text|sync|process|proto|storage|server|client)/")
+OURS = re.compile(r"^(text|sync|process|tls|proto|storage|server|client)/")
 # What the engine may use beside the standard library and its own headers.
 ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|text|server/engine)\b")
 STANDARD = re.compile(r"^[a-z0-9_]+$|^(sys|linux)/[a-z0-9_]+\.h$|^[a-z0-9_]+\.h$")
@@ -31,8 +33,8 @@ def problems_of(path: str, include: str):
         yield "only server/engine/ below its public headers and apart from the run loop sees torch"
     if SQLITE.match(include) and not inside("storage/sqlite/"):
         yield "only storage/sqlite/ sees sqlite3.h"
-    if OPENSSL.match(include) and not inside(("server/access/", "server/rpc/tls_")) and path not in HASHES:
-        yield "only server/access/, the public port's TLS, and what hashes for names, sees OpenSSL"
+    if OPENSSL.match(include) and not inside(SPEAK_TLS) and path not in HASHES:
+        yield "only what makes, reads or judges certificates, and what hashes for names, sees OpenSSL"
     if inside("server/access/") and (PROTO.search(include) or GRPC.search(include)):
         yield "server/access/ knows no messages and no calls"
     if include.startswith("server/") and not inside("server/"):
@@ -41,7 +43,7 @@ def problems_of(path: str, include: str):
         yield "nothing outside client/ includes client/"
     if include.startswith("storage/") and not (inside("storage/") or inside("server/")) and include != "storage/sha256.h":
         yield "only the server includes storage/, but for the names of blobs"
-    for below in ("text/", "sync/", "process/"):
+    for below in ("text/", "sync/", "process/", "tls/"):
         if inside(below) and OURS.match(include) and not include.startswith(below):
             yield f"{below} is below everything else"
     if inside("storage/") and (PROTO.search(include) or GRPC.search(include)):
@@ -109,7 +111,8 @@ def check_rules():
            ("server/report/compare/verdict.cc", "server/results/compare.h"),
            ("server/report/compare/verdict.cc", "storage/store.h"),
            ("server/spec/resolve.cc", "server/results/compare.h"),
-           ("client/connection.cc", "openssl/ssl.h"), ("storage/blobs.cc", "openssl/evp.h"),
+           ("client/connection.cc", "openssl/ssl.h"), ("proto/join/channel.cc", "openssl/ssl.h"),
+           ("tls/openssl.cc", "server/access/certificates.h"), ("storage/blobs.cc", "openssl/evp.h"),
            ("server/access/certificates.cc", "grpcpp/server.h")]
     return [f"rule does not catch {p} including {i}" for p, i in bad if not list(problems_of(p, i))]
 

@@ -58,6 +58,7 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
 
 struct RenewOptions {
   std::vector<std::string> hosts;
+  bool only = false;
   bool json = false;
 };
 
@@ -65,12 +66,13 @@ absl::StatusOr<int> Renew(const RenewOptions& options, const Context& context,
                           Connection* connection) {
   v1::RenewCertificateRequest request;
   for (const std::string& host : options.hosts) request.add_hosts(host);
+  request.set_drop_others(options.only);
   const auto renewed = connection->RenewCertificate(request);
   if (!renewed.ok()) return renewed.status();
   if (options.json) PrintJson(context, *renewed);
   context.console.Info(absl::StrCat("a certificate for ", absl::StrJoin(renewed->hosts(), ", "),
                                     " until ", DateOf(renewed->expire_time()),
-                                    " UTC; the server has it from its next start on"));
+                                    " UTC; who connects from now on is served with it"));
   return kSuccess;
 }
 
@@ -124,10 +126,14 @@ Action DefineAdminRenew(Command* command) {
   auto options = std::make_shared<RenewOptions>();
   command->Options(&options->hosts, "--host", "HOST",
                    "another name or address of the machine; repeatable");
+  command->Flag(&options->only, "--only",
+                "for these and ADDRESS of `ablate admin init` alone, not for what the one before "
+                "was for");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "On the server's machine. Join files stay valid: the authority is the same.\n\n"
-      "Example:\n  ablate admin renew && ablate down && ablate up --listen 0.0.0.0:7443");
+      "On the server's machine. Join files stay valid: the authority is the same. The server does\n"
+      "this by itself when 30 days are left, unless tls/authority.key is kept elsewhere.\n\n"
+      "Example:\n  ablate admin renew --host box.example.org");
   return WithServer(options, Renew);
 }
 

@@ -9,13 +9,25 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/access/certificate_facts.h"
-#include "server/access/openssl.h"
 #include "text/host.h"
 #include "text/utf8.h"
+#include "tls/certificate_facts.h"
+#include "tls/openssl.h"
 
 namespace ablate::access {
 namespace {
+
+using tls::Certificate;
+using tls::CertificateFacts;
+using tls::CheckKey;
+using tls::CheckTimes;
+using tls::Key;
+using tls::OpenSslError;
+using tls::Owned;
+using tls::ParseCertificate;
+using tls::ParseKey;
+using tls::ReadFacts;
+using tls::ToPem;
 
 // X.509's bound of a common name is 64 characters.
 constexpr size_t kMaxName = 57;

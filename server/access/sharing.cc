@@ -16,9 +16,8 @@ absl::Status NotShared() {
 }
 
 // What the server's certificate is for.
-std::vector<std::string> NamesOf(const text::HostPort& reached_at,
-                                 const std::vector<std::string>& hosts) {
-  std::vector<std::string> names = {reached_at.host.text};
+std::vector<std::string> NamesOf(const std::string& host, const std::vector<std::string>& hosts) {
+  std::vector<std::string> names = {host};
   names.insert(names.end(), hosts.begin(), hosts.end());
   return names;
 }
@@ -71,25 +70,50 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
           absl::StrCat(admin, " is no admin: this server has users, and needs one of its admins"));
     }
   }
-  const std::vector<std::string> names = NamesOf(*reached_at, hosts);
+  const std::vector<std::string> names = NamesOf(reached_at->host.text, hosts);
   auto tls = access::Initialize(tls_folder_, names, now);
   // An earlier try may have come so far, for another address.
-  if (absl::IsAlreadyExists(tls.status())) tls = access::Renew(tls_folder_, names, now);
+  if (absl::IsAlreadyExists(tls.status())) {
+    tls = access::Renew(tls_folder_, names, now, OldNames::kDrop);
+  }
   if (!tls.ok()) return tls.status();
   const absl::Status written = process::ReplaceFile(address_file_, absl::StrCat(address, "\n"));
   if (!written.ok() || has_users) return written;
   return store_->Initialize(admin, now).status();
 }
 
-absl::StatusOr<CertificateFacts> Sharing::Renew(const std::vector<std::string>& hosts,
-                                                absl::Time now) {
+absl::StatusOr<std::string> Sharing::ReadHost() const {
   const auto address = ReadAddress();
   if (!address.ok()) return address.status();
-  const auto reached_at = text::ParseHostPort(*address);
-  if (!reached_at.ok()) return reached_at.status();
-  auto tls = access::Renew(tls_folder_, NamesOf(*reached_at, hosts), now);
+  auto reached_at = text::ParseHostPort(*address);
+  if (reached_at.ok()) return std::move(reached_at->host.text);
+  return absl::DataLossError(absl::StrCat(address_file_, ": ", reached_at.status().message()));
+}
+
+absl::StatusOr<tls::CertificateFacts> Sharing::Renew(const std::vector<std::string>& hosts,
+                                                     absl::Time now, OldNames old_names) {
+  const auto host = ReadHost();
+  if (!host.ok()) return host.status();
+  auto tls = access::Renew(tls_folder_, NamesOf(*host, hosts), now, old_names);
   if (!tls.ok()) return tls.status();
+  std::function<void()> on_renewal;
+  {
+    MutexLock lock(&mutex_);
+    on_renewal = on_renewal_;
+  }
+  if (on_renewal != nullptr) on_renewal();
   return std::move(tls->facts);
+}
+
+void Sharing::OnRenewal(std::function<void()> on_renewal) {
+  MutexLock lock(&mutex_);
+  on_renewal_ = std::move(on_renewal);
+}
+
+absl::StatusOr<Upkeep> Sharing::KeepFresh(absl::Time now) {
+  const auto host = ReadHost();
+  if (!host.ok()) return host.status();
+  return access::KeepFresh(tls_folder_, {*host}, now);
 }
 
 absl::StatusOr<std::string> Sharing::ReadAddress() const {
@@ -102,13 +126,11 @@ absl::StatusOr<std::string> Sharing::ReadAddress() const {
 absl::StatusOr<Entrance> Sharing::FindEntrance(absl::Time now) const {
   auto address = ReadAddress();
   if (!address.ok()) return address.status();
-  const auto reached_at = text::ParseHostPort(*address);
-  if (!reached_at.ok()) {
-    return absl::DataLossError(absl::StrCat(address_file_, ": ", reached_at.status().message()));
-  }
+  auto host = ReadHost();
+  if (!host.ok()) return host.status();
   auto tls = access::Load(tls_folder_, now);
   if (!tls.ok()) return tls.status();
-  return Entrance{*std::move(address), reached_at->host.text, std::move(tls->authority)};
+  return Entrance{*std::move(address), *std::move(host), std::move(tls->authority)};
 }
 
 absl::StatusOr<ServerTls> Sharing::LoadTls(absl::Time now) const {

@@ -42,9 +42,14 @@ class Sharing {
   // host can't be one; FAILED_PRECONDITION if nothing is missing.
   absl::Status Initialize(const std::string& address, const std::vector<std::string>& hosts,
                           const std::string& admin, absl::Time now);
-  // A new certificate by the same authority, for the host where clients reach the server and
-  // `hosts`, from the next start on. FAILED_PRECONDITION before Initialize.
-  absl::StatusOr<CertificateFacts> Renew(const std::vector<std::string>& hosts, absl::Time now);
+  // A new certificate by the same authority, for the host where clients reach the server, `hosts`
+  // and what the old one was for (tls_folder.h). FAILED_PRECONDITION before Initialize.
+  absl::StatusOr<tls::CertificateFacts> Renew(const std::vector<std::string>& hosts, absl::Time now,
+                                              OldNames old_names = OldNames::kKeep);
+  // Called when Renew has made one, until it is replaced; null: nobody is.
+  void OnRenewal(std::function<void()> on_renewal);
+  // Renews it if that is due (tls_folder.h). FAILED_PRECONDITION before Initialize.
+  absl::StatusOr<Upkeep> KeepFresh(absl::Time now);
 
   // FAILED_PRECONDITION before Initialize, or as tls_folder.h's Load.
   absl::StatusOr<Entrance> FindEntrance(absl::Time now) const;
@@ -53,11 +58,13 @@ class Sharing {
  private:
   explicit Sharing(const std::string& home);
   absl::StatusOr<std::string> ReadAddress() const;
+  absl::StatusOr<std::string> ReadHost() const;  // of the address, without brackets
 
   const std::string tls_folder_;
   const std::string address_file_;
   Mutex mutex_;
   std::function<void(const std::set<std::string>&)> on_end_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> on_renewal_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<storage::AccessStore> store_;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +17,17 @@
 #include "process/private_file.h"
 #include "process/private_folder.h"
 #include "text/utf8.h"
+#include "tls/certificate_facts.h"
 
 namespace ablate::access {
 namespace {
 
 using process::Readers;
+using tls::CertificateFacts;
+using tls::CheckIssued;
+using tls::CheckKey;
+using tls::CheckTimes;
+using tls::ReadFacts;
 
 constexpr size_t kMaxFileBytes = 64 << 10;
 
@@ -193,6 +200,53 @@ absl::Status ReplaceServerPair(const TlsFiles& files, const CertifiedKey& server
   return process::SyncFolder(files.folder);
 }
 
+absl::StatusOr<CertificateFacts> FactsIn(const std::string& certificate_file) {
+  const auto text = process::ReadBoundedFile(certificate_file, kMaxFileBytes, Readers::kAll);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<CertificateFacts> facts = ReadFacts(*text);
+  if (!facts.ok()) return Annotated(certificate_file, facts.status());
+  return facts;
+}
+
+// What the certificate was for beside `hosts` and what each one is for; nothing if it can't be
+// read.
+std::vector<std::string> OtherNames(const std::string& certificate_file,
+                                    const std::vector<std::string>& hosts) {
+  const absl::StatusOr<CertificateFacts> facts = FactsIn(certificate_file);
+  if (!facts.ok()) return {};
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<std::string> others;
+  for (const std::string& name : facts->names) {
+    if (!has(hosts, name) && !has(LocalHosts(), name)) others.push_back(name);
+  }
+  return others;
+}
+
+// With the folder's lock.
+absl::StatusOr<ServerTls> RenewLocked(const TlsFiles& files, std::vector<std::string> hosts,
+                                      absl::Time now, OldNames old_names) {
+  const absl::StatusOr<CertifiedKey> authority =
+      ReadPair(files.authority_certificate, files.authority_key);
+  if (!authority.ok()) return authority.status();
+  if (absl::Status pair = CheckPair(*authority, files.authority_certificate, files.authority_key);
+      !pair.ok()) {
+    return pair;
+  }
+  if (old_names == OldNames::kKeep) {
+    const std::vector<std::string> others = OtherNames(files.server_certificate, hosts);
+    hosts.insert(hosts.end(), others.begin(), others.end());
+  }
+  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(*authority, hosts, now);
+  if (absl::IsFailedPrecondition(server.status())) {
+    return Annotated(files.authority_certificate, server.status());
+  }
+  if (!server.ok()) return server.status();
+  if (absl::Status replaced = ReplaceServerPair(files, *server); !replaced.ok()) return replaced;
+  return LoadLocked(files, now);
+}
+
 }  // namespace
 
 TlsFiles::TlsFiles(const std::string& tls_folder)
@@ -234,24 +288,29 @@ absl::StatusOr<ServerTls> Load(const std::string& tls_folder, absl::Time now) {
 }
 
 absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
-                                const std::vector<std::string>& hosts, absl::Time now) {
+                                const std::vector<std::string>& hosts, absl::Time now,
+                                OldNames old_names) {
+  const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
+  if (!lock.ok()) return lock.status();
+  return RenewLocked(TlsFiles(tls_folder), hosts, now, old_names);
+}
+
+absl::StatusOr<Upkeep> KeepFresh(const std::string& tls_folder,
+                                 const std::vector<std::string>& hosts, absl::Time now) {
   const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
   if (!lock.ok()) return lock.status();
   const TlsFiles files(tls_folder);
-  const absl::StatusOr<CertifiedKey> authority =
-      ReadPair(files.authority_certificate, files.authority_key);
+  if (absl::Status done = FinishRenewal(files); !done.ok()) return done;
+  const auto facts = FactsIn(files.server_certificate);
+  if (!facts.ok()) return facts.status();
+  if (facts->not_after - now >= kRenewBefore) return Upkeep::kFine;
+  const auto authority = FactsIn(files.authority_certificate);
   if (!authority.ok()) return authority.status();
-  if (absl::Status pair = CheckPair(*authority, files.authority_certificate, files.authority_key);
-      !pair.ok()) {
-    return pair;
-  }
-  const absl::StatusOr<CertifiedKey> server = MakeServerCertificate(*authority, hosts, now);
-  if (absl::IsFailedPrecondition(server.status())) {
-    return Annotated(files.authority_certificate, server.status());
-  }
-  if (!server.ok()) return server.status();
-  if (absl::Status replaced = ReplaceServerPair(files, *server); !replaced.ok()) return replaced;
-  return LoadLocked(files, now);
+  if (facts->not_after >= authority->not_after) return Upkeep::kNeedsAuthority;
+  if (::access(files.authority_key.c_str(), F_OK) != 0) return Upkeep::kNeedsKey;
+  const auto renewed = RenewLocked(files, hosts, now, OldNames::kKeep);
+  if (!renewed.ok()) return renewed.status();
+  return Upkeep::kRenewed;
 }
 
 }  // namespace ablate::access

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/access/certificate_facts.h"
 #include "server/access/certificates.h"
+#include "tls/certificate_facts.h"
 
 namespace ablate::access {
 
@@ -27,7 +27,7 @@ struct TlsFiles {
 struct ServerTls {
   std::string authority;  // its certificate in PEM
   CertifiedKey server;
-  CertificateFacts facts;  // of the server's certificate
+  tls::CertificateFacts facts;  // of the server's certificate
 };
 
 // Functions below are for one machine's processes: they wait for each other by a lock on the
@@ -45,12 +45,33 @@ absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
 // authority's, or one of them is not valid `now`.
 absl::StatusOr<ServerTls> Load(const std::string& tls_folder, absl::Time now);
 
+// Whether a new certificate is for what the old one was for, too.
+enum class OldNames { kKeep, kDrop };
+
 // Gives the server a new key and certificate by the same authority, so that join files stay valid;
-// for `hosts` and LocalHosts(), not for those of the old one. A server that runs keeps what it has
-// loaded. The old ones are there, or the new, also after a crash; the old ones may have expired, be
-// damaged or missing, the authority may not. Errors as Load's and MakeServerCertificate's.
+// for `hosts`, LocalHosts() and, as far as it can be read, what the old one was for. A server that
+// runs keeps what it has loaded. The old ones are there, or the new, also after a crash; the old
+// ones may have expired, be damaged or missing, the authority may not. Errors as Load's and
+// MakeServerCertificate's.
 absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
-                                const std::vector<std::string>& hosts, absl::Time now);
+                                const std::vector<std::string>& hosts, absl::Time now,
+                                OldNames old_names = OldNames::kKeep);
+
+// A server renews its certificate by itself once it has less than this left: time enough to see a
+// warning where that can't be.
+inline constexpr absl::Duration kRenewBefore = absl::Hours(24 * 30);
+
+enum class Upkeep {
+  kFine,            // kRenewBefore is left, or more
+  kRenewed,         // there was less left, or none
+  kNeedsKey,        // there is less left, and no authority.key
+  kNeedsAuthority,  // there is less left of the authority, and a certificate can't outlive it
+};
+
+// Renews the server's certificate, for `hosts`, too, if that is due and can be. Errors as Renew's
+// and, of a certificate that can't be read, as Load's.
+absl::StatusOr<Upkeep> KeepFresh(const std::string& tls_folder,
+                                 const std::vector<std::string>& hosts, absl::Time now);
 
 }  // namespace ablate::access
 

@@ -116,6 +116,21 @@ void PublicPort::StopAccepting() {
   Wake();
 }
 
+absl::Status PublicPort::UseCertificate(const std::string& certificate_chain,
+                                        const std::string& private_key) {
+  absl::StatusOr<TlsContext> context = MakeTlsContext(certificate_chain, private_key);
+  if (!context.ok()) return context.status();
+  MutexLock lock(&mutex_);
+  context_ = *std::move(context);
+  return absl::OkStatus();
+}
+
+// It holds its context as long as it needs it.
+std::unique_ptr<SSL, FreeSsl> PublicPort::NewSession() {
+  MutexLock lock(&mutex_);
+  return std::unique_ptr<SSL, FreeSsl>(SSL_new(context_.get()));
+}
+
 void PublicPort::Run() {
   BlockSigpipe();
   while (!stopping_) Turn();
@@ -176,7 +191,7 @@ void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::D
     NoteHangUp(peer.address, "there is no room for more connections, or for more of its address");
     return;
   }
-  std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context_.get()));
+  std::unique_ptr<SSL, FreeSsl> ssl = NewSession();
   if (ssl == nullptr) return;
   SSL_set_accept_state(ssl.get());
   const int on = 1;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -22,6 +23,7 @@
 #include "server/rpc/listener.h"
 #include "server/rpc/tls_context.h"
 #include "server/rpc/tls_pipe.h"
+#include "sync/mutex.h"
 
 namespace ablate::rpc {
 
@@ -38,7 +40,7 @@ struct PublicPortOptions {
 };
 
 // Listens, ends TLS, and hands gRPC one end of a pair of sockets for each connection. One thread
-// does all of it. The methods are for one thread; the table is thread-safe.
+// does all of it. The methods are for one thread, but for UseCertificate; the table is thread-safe.
 class PublicPort {
  public:
   // Binds the address. INVALID_ARGUMENT for one that can't be, or for a certificate or key that
@@ -56,6 +58,9 @@ class PublicPort {
   void Serve();
   // Closes the port for whoever is new; those who are here stay. Before the gRPC server's Shutdown.
   void StopAccepting();
+  // Serves who connects from now on with another certificate; who is here keeps the old one. Errors
+  // as Listen's, and then the old one stays. Thread-safe.
+  absl::Status UseCertificate(const std::string& certificate_chain, const std::string& private_key);
   int port() const { return port_; }
   const ConnectionTable& connections() const { return *table_; }
 
@@ -87,6 +92,7 @@ class PublicPort {
   // Waits until something happens or is due; gives those a turn that it is about.
   void Turn();
   void AcceptWaiting(absl::Duration now);
+  std::unique_ptr<SSL, FreeSsl> NewSession();
   void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
   static Group& GroupOf(const std::string& name, absl::Duration now, Groups* groups);
   // Ends a stranger's connection where one more would be too many. False if there is none to end.
@@ -106,7 +112,8 @@ class PublicPort {
   process::FileDescriptor ConnectToServer();
   void Wake() const;
 
-  const TlsContext context_;
+  Mutex mutex_;
+  TlsContext context_ ABSL_GUARDED_BY(mutex_);
   const process::FileDescriptor wake_;
   const int port_;
   const std::shared_ptr<ConnectionTable> table_;

@@ -217,8 +217,9 @@ absl::Status Renew(const Backend& backend, const v1::RenewCertificateRequest& re
   if (request.hosts_size() > kMaxHosts) {
     return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
   }
-  const auto facts =
-      backend.sharing->Renew({request.hosts().begin(), request.hosts().end()}, absl::Now());
+  const auto facts = backend.sharing->Renew(
+      {request.hosts().begin(), request.hosts().end()}, absl::Now(),
+      request.drop_others() ? access::OldNames::kDrop : access::OldNames::kKeep);
   if (!facts.ok()) return facts.status();
   for (const std::string& name : facts->names) response->add_hosts(name);
   *response->mutable_expire_time() = ToTimestamp(facts->not_after);

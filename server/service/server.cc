@@ -196,7 +196,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 }
 
 Server::~Server() {
-  if (backend_.sharing != nullptr) backend_.sharing->OnTokensEnd(nullptr);
+  if (backend_.sharing != nullptr) {
+    backend_.sharing->OnTokensEnd(nullptr);
+    backend_.sharing->OnRenewal(nullptr);
+  }
   StopClients();
   if (worker_server_ == nullptr) return;
   workers_.streams.StopAll();
@@ -237,7 +240,8 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   if (backend_.sharing == nullptr) {
     return absl::FailedPreconditionError("a server that nobody shares has no public address");
   }
-  const auto tls = backend_.sharing->LoadTls(absl::Now());
+  KeepCertificate();
+  const auto tls = certificate_->Load();
   if (!tls.ok()) return tls.status();
   storage::AccessStore* const access = &backend_.sharing->store();
   expired_until_ = absl::Now();
@@ -270,7 +274,24 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   }
   public_server_->GetHealthCheckService()->SetServingStatus(true);
   public_port_->Serve();
+  backend_.sharing->OnRenewal([this] { certificate_->Reload(); });
   return absl::OkStatus();
+}
+
+void Server::KeepCertificate() {
+  access::CertificateKeeperOptions keeper;
+  keeper.now = [] { return absl::Now(); };
+  keeper.use = [this](const access::ServerTls& tls) {
+    return public_port_->UseCertificate(tls.server.certificate, tls.server.key);
+  };
+  keeper.log = [](const std::string& what) { spdlog::info("{}", what); };
+  keeper.warn = [](const std::string& what) { spdlog::warn("{}", what); };
+  certificate_ = std::make_unique<access::CertificateKeeper>(backend_.sharing, std::move(keeper));
+}
+
+void Server::CheckCertificate() {
+  if (certificate_ == nullptr || !certificate_->due()) return;
+  pool_.Post([this] { certificate_->Check(); });
 }
 
 void Server::EndTokens(const std::set<std::string>& tokens, const absl::Status& why) {
@@ -364,6 +385,7 @@ void Server::CheckLater() {
     if (StallChanged()) backend_.watches.WakeAll();
     EndExpiredTokens();
     WriteDoorLog();
+    CheckCertificate();
     CheckLater();
   });
 }

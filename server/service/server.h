@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
+#include "server/access/certificate_keeper.h"
 #include "server/access/sharing.h"
 #include "server/rpc/door_log.h"
 #include "server/rpc/live_streams.h"
@@ -64,6 +65,8 @@ class Server {
   // Has what each user may have of the server counted, the owner's too. Before it listens.
   void KnowUsers();
   absl::Status ListenInPublic(const ServerOptions& options);
+  // Has the certificate looked after, and the public port use what becomes of it.
+  void KeepCertificate();
   std::vector<std::unique_ptr<grpc::Service>> MakeClientServices();
   // All that the public address serves.
   std::vector<rpc::LiveStreams*> StreamsWithTokens();
@@ -72,6 +75,8 @@ class Server {
   void EndExpiredTokens();
   // Has what the public port refused go to the audit log, unless that is being done still.
   void WriteDoorLog();
+  // Has the certificate looked at if that is due.
+  void CheckCertificate();
   // Whether a stall came or went since this was last asked.
   bool StallChanged();
   // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
@@ -89,6 +94,9 @@ class Server {
   absl::Time expired_until_;
   std::unique_ptr<rpc::DoorLog> door_log_;  // null without a public address
   std::atomic<bool> writes_door_log_ = false;
+  // Both are used by the pool, too, and null without a public address.
+  std::unique_ptr<rpc::PublicPort> public_port_;
+  std::unique_ptr<access::CertificateKeeper> certificate_;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
   rpc::WorkPool submissions_;
@@ -97,7 +105,6 @@ class Server {
   std::vector<std::unique_ptr<grpc::Service>> worker_services_;
   std::unique_ptr<AnalysisRunner> analyses_;
   std::unique_ptr<AnalysisPlanner> planner_;
-  std::unique_ptr<rpc::PublicPort> public_port_;
   std::unique_ptr<grpc::Server> public_server_;
   std::unique_ptr<grpc::Server> client_server_;
   std::unique_ptr<grpc::Server> worker_server_;

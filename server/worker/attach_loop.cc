@@ -80,6 +80,7 @@ void AttachLoop::Loop() {
     }
     if (replaced) return LeaveToReplacement();
     if (!refused.ok()) return LeaveRefused(refused);
+    SayWhyNotAttached();
     CheckAbsence();
     WaitBeforeRetry(backoff.Next());
   }
@@ -184,11 +185,7 @@ void AttachLoop::Received(const v1::ToWorker& message) {
 void AttachLoop::Ended(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
-  // Once, however often it is tried: a certificate that is not trusted stays so.
-  if (!welcomed_ && !stop_ && std::exchange(why_not_attached_, status) != status) {
-    spdlog::warn("not attached, trying on: {}", status.ToString());
-  }
-  if (welcomed_) why_not_attached_ = absl::OkStatus();
+  why_not_attached_ = welcomed_ ? absl::OkStatus() : status;
   // No other reason ends a stream with this.
   replaced_ = welcomed_ && absl::IsAlreadyExists(status);
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) refused_ = status;
@@ -215,6 +212,20 @@ void AttachLoop::LeaveToReplacement() {
 void AttachLoop::LeaveRefused(const absl::Status& why) {
   DropLeases();
   requests_.refused(why);
+}
+
+void AttachLoop::SayWhyNotAttached() {
+  absl::Status why;
+  {
+    MutexLock lock(&mutex_);
+    why = why_not_attached_;
+    if (std::exchange(said_, why) == why || why.ok()) return;
+  }
+  if (absl::IsUnavailable(why) && options_.diagnose) {
+    const absl::Status found = options_.diagnose();
+    if (!found.ok()) why = found;
+  }
+  spdlog::warn("not attached, trying on: {}", why.ToString());
 }
 
 void AttachLoop::CheckAbsence() {

@@ -26,6 +26,9 @@ struct AttachOptions {
   absl::Duration welcome_timeout = absl::Seconds(10);  // from Hello to Welcome
   // Without a server for so long and with no lease, the worker leaves: its server is gone for good.
   absl::Duration orphan_timeout = absl::Minutes(10);
+  // Says more of why the server is not reached, or OK; may take seconds. Null where there is no
+  // more to say.
+  std::function<absl::Status()> diagnose = {};
 };
 
 // What the server's messages ask of the worker. Called from the transport's threads, one at a time;
@@ -78,6 +81,8 @@ class AttachLoop : public EventSink {
   void SendHeartbeat();
   // Without a stream longer than the server's grace: gives all leases up.
   void CheckAbsence();
+  // Once for each reason, however often it is tried: a certificate that is not trusted stays so.
+  void SayWhyNotAttached();
   // Another process has this worker's name now: gives all leases up and lets the worker end.
   void LeaveToReplacement();
   // Trying again would be refused again: lets the worker end.
@@ -98,6 +103,7 @@ class AttachLoop : public EventSink {
   bool replaced_ ABSL_GUARDED_BY(mutex_) = false;           // by another process
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);            // why the server does not let it in
   absl::Status why_not_attached_ ABSL_GUARDED_BY(mutex_);   // of the last stream
+  absl::Status said_ ABSL_GUARDED_BY(mutex_);               // of those reasons, the last that was
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration heartbeat_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
   absl::Duration grace_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(60);

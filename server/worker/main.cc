@@ -24,6 +24,7 @@
 #include "process/machine.h"
 #include "proto/join/channel.h"
 #include "proto/join/join_file.h"
+#include "proto/join/tls_trouble.h"
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
 #include "server/engine/task.h"
@@ -211,7 +212,10 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server) {
   options.server = std::move(server);
   options.attach.hello = HelloOf(flags);
   // A server elsewhere comes back some day; one on this machine starts workers of its own.
-  if (!flags.join.empty()) options.attach.orphan_timeout = absl::InfiniteDuration();
+  if (!flags.join.empty()) {
+    options.attach.orphan_timeout = absl::InfiniteDuration();
+    options.attach.diagnose = [server = options.server] { return join::DiagnoseTls(server); };
+  }
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
   options.make_trainer = engine::MakeTrainer;

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/access/certificate_facts.h"
-#include "server/access/openssl.h"
 #include "tests/test_folder.h"
+#include "tls/certificate_facts.h"
+#include "tls/openssl.h"
 
 namespace ablate::access {
 namespace {
@@ -21,6 +21,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
+using tls::Certificate;
+using tls::CheckIssued;
+using tls::CheckKey;
+using tls::Describe;
+using tls::Owned;
+using tls::ParseCertificate;
+using tls::ParseKey;
+using tls::ReadFacts;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
 

@@ -190,7 +190,8 @@ TEST_F(TlsFolderTest, RenewsUnderTheSameAuthority) {
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_EQ(renewed->authority, first_.authority);
   EXPECT_NE(renewed->server.key, first_.server.key);
-  EXPECT_THAT(renewed->facts.names, ElementsAre("10.0.0.7", "localhost", "127.0.0.1", "::1"));
+  EXPECT_THAT(renewed->facts.names,
+              ElementsAre("10.0.0.7", "box.example.org", "localhost", "127.0.0.1", "::1"));
   EXPECT_EQ(renewed->facts.not_after, later + kServerLifetime);
   EXPECT_EQ(Mode(files_.server_key), 0600u);
   EXPECT_THAT(Names(tls_),
@@ -198,6 +199,50 @@ TEST_F(TlsFolderTest, RenewsUnderTheSameAuthority) {
   const auto loaded = Load(tls_, later);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->facts.fingerprint, renewed->facts.fingerprint);
+}
+
+TEST_F(TlsFolderTest, DropsOldNamesWhereThatIsAsked) {
+  const auto renewed = Renew(tls_, {"new.example"}, kNow, OldNames::kDrop);
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_THAT(renewed->facts.names, ElementsAre("new.example", "localhost", "127.0.0.1", "::1"));
+}
+
+TEST_F(TlsFolderTest, RenewsByItselfOnceLittleTimeIsLeft) {
+  const absl::Time end = first_.facts.not_after;
+  EXPECT_EQ(*KeepFresh(tls_, {}, end - kRenewBefore), Upkeep::kFine);
+  EXPECT_EQ(Load(tls_, kNow)->facts.fingerprint, first_.facts.fingerprint);
+  const absl::Time due = end - kRenewBefore + absl::Seconds(1);
+  EXPECT_EQ(*KeepFresh(tls_, {"10.0.0.7"}, due), Upkeep::kRenewed);
+  const auto renewed = Load(tls_, due);
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_EQ(renewed->facts.not_after, due + kServerLifetime);
+  EXPECT_THAT(renewed->facts.names,
+              ElementsAre("10.0.0.7", "box.example.org", "localhost", "127.0.0.1", "::1"));
+  EXPECT_EQ(*KeepFresh(tls_, {}, due), Upkeep::kFine);
+}
+
+TEST_F(TlsFolderTest, RenewsByItselfWhatHasExpired) {
+  const absl::Time late = kNow + kServerLifetime + absl::Hours(1);
+  EXPECT_EQ(*KeepFresh(tls_, {}, late), Upkeep::kRenewed);
+  EXPECT_TRUE(Loaded(late).ok()) << Loaded(late);
+}
+
+TEST_F(TlsFolderTest, RenewsNothingByItselfWithoutTheKey) {
+  std::filesystem::remove(files_.authority_key);
+  EXPECT_EQ(*KeepFresh(tls_, {}, kNow), Upkeep::kFine);
+  EXPECT_EQ(*KeepFresh(tls_, {}, first_.facts.not_after), Upkeep::kNeedsKey);
+  EXPECT_EQ(Load(tls_, kNow)->facts.fingerprint, first_.facts.fingerprint);
+}
+
+TEST_F(TlsFolderTest, NoCertificateOutlivesItsAuthority) {
+  const absl::Time last = kNow + kAuthorityLifetime - absl::Hours(24);
+  EXPECT_EQ(*KeepFresh(tls_, {}, last), Upkeep::kRenewed);
+  EXPECT_EQ(*KeepFresh(tls_, {}, last), Upkeep::kNeedsAuthority) << "not again and again";
+}
+
+TEST_F(TlsFolderTest, SaysWhichFileKeepsItFromRenewing) {
+  Replace(files_.server_certificate, "garbage");
+  EXPECT_THAT(Message(KeepFresh(tls_, {}, kNow).status()), HasSubstr(files_.server_certificate));
 }
 
 TEST_F(TlsFolderTest, RenewsWhatIsMissingOrDamaged) {

@@ -195,6 +195,28 @@ TEST_F(SharingTest, ATokenThatIsRevokedEndsAtOnceAndStaysSo) {
   EXPECT_THAT(again.err, HasSubstr("revoked"));
 }
 
+TEST_F(SharingTest, SaysWhyTheServerIsNotReached) {
+  Join("ada");
+  const std::string file = File("ada") + "/ablate/servers/box.json";
+  const nlohmann::json fine = nlohmann::json::parse(ReadFile(file));
+  nlohmann::json other = fine;
+  other["server_name"] = "other.example.org";
+  WriteFile(file, other.dump());
+  const Output misnamed = On("ada", {"ls"});
+  EXPECT_EQ(misnamed.exit_code, 69);
+  EXPECT_THAT(misnamed.err, HasSubstr("its certificate is not for other.example.org, but for "));
+  const RemoteWorker worker(file, File("worker.log"));
+  EXPECT_TRUE(Eventually([&] {
+    return ReadFile(File("worker.log")).find("is not for other.example.org") != std::string::npos;
+  })) << ReadFile(File("worker.log"));
+  const Output renewed = box_.Ablate({"admin", "renew", "--host", "other.example.org"});
+  EXPECT_EQ(renewed.exit_code, 0) << renewed.err;
+  EXPECT_EQ(On("ada", {"ls"}).exit_code, 0) << "without a restart";
+  WriteFile(file, fine.dump());
+  ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
+  EXPECT_THAT(On("ada", {"ls"}).err, HasSubstr("nobody listens at " + address_));
+}
+
 TEST_F(SharingTest, NoOtherServerIsTrusted) {
   Join("ada");
   // Another authority: as whoever sits between them would have.
@@ -209,7 +231,7 @@ TEST_F(SharingTest, NoOtherServerIsTrusted) {
   box_.Up({"--listen", "127.0.0.1:" + port});
   const Output refused = On("ada", {"ls"});
   EXPECT_EQ(refused.exit_code, 69);
-  EXPECT_THAT(refused.err, HasSubstr("is not trusted: its certificate is not by the authority"));
+  EXPECT_THAT(refused.err, HasSubstr("is not by the authority of the join file"));
 }
 
 TEST_F(SharingTest, SecretsAreTheirOwnersAlone) {

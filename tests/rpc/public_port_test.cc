@@ -105,9 +105,10 @@ class PublicPortTest : public testing::Test {
     server_->Shutdown(std::chrono::system_clock::now());
   }
 
-  std::shared_ptr<grpc::Channel> Connect() const {
+  std::shared_ptr<grpc::Channel> Connect() const { return Connect(certificate_); }
+  std::shared_ptr<grpc::Channel> Connect(const SelfSigned& trusted) const {
     grpc::SslCredentialsOptions options;
-    options.pem_root_certs = certificate_.certificate;
+    options.pem_root_certs = trusted.certificate;
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride("localhost");
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -215,6 +216,21 @@ TEST_F(PublicPortTest, SaysWhomItHungUpOn) {
   const std::string said = said_.Wait();
   EXPECT_THAT(said, StartsWith("hung up on 1 connections, the last from 127.0.0.1:"));
   EXPECT_THAT(said, EndsWith(": it breaks TLS"));
+}
+
+TEST_F(PublicPortTest, ServesWhoConnectsFromNowOnWithANewCertificate) {
+  ASSERT_TRUE(Call("good", 5).status.ok());
+  const SelfSigned renewed = MakeSelfSigned();
+  EXPECT_TRUE(port_->UseCertificate(renewed.certificate, renewed.private_key).ok());
+  EXPECT_TRUE(Call("good", 5).status.ok()) << "who was here stays";
+  const std::shared_ptr<grpc::Channel> here = std::exchange(channel_, Connect(renewed));
+  EXPECT_TRUE(Call("good", 5).status.ok());
+  channel_ = Connect();
+  EXPECT_EQ(Call("good", 5).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(port_->UseCertificate(certificate_.certificate, renewed.private_key).code(),
+            absl::StatusCode::kInvalidArgument);
+  channel_ = Connect(renewed);
+  EXPECT_TRUE(Call("good", 5).status.ok()) << "what can't be used changes nothing";
 }
 
 TEST_F(PublicPortTest, AcceptsNobodyNewOnceItStops) {

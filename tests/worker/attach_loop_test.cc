@@ -100,5 +100,47 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   EXPECT_FALSE(opened) << "it must not attach again";
 }
 
+// Each attempt fails for the same reason until the test ends.
+class FailingClient : public AttachClient {
+ public:
+  explicit FailingClient(std::atomic<int>* attempts) : attempts_(attempts) {}
+  std::unique_ptr<AttachStream> Open(v1::Hello, AttachCallbacks callbacks) override {
+    ++*attempts_;
+    ended_ = std::thread([callbacks] { callbacks.ended(absl::UnavailableError("no handshake")); });
+    return std::make_unique<EndedStream>(&ended_);
+  }
+
+ private:
+  class EndedStream : public AttachStream {
+   public:
+    explicit EndedStream(std::thread* ended) : ended_(ended) {}
+    ~EndedStream() override { ended_->join(); }
+    void Send(v1::FromWorker) override {}
+    bool Unsent() const override { return false; }
+    void Cancel() override {}
+
+   private:
+    std::thread* const ended_;
+  };
+
+  std::atomic<int>* const attempts_;
+  std::thread ended_;
+};
+
+TEST(AttachLoopEndTest, LooksOnceWhyTheServerIsNotReached) {
+  std::atomic<int> attempts = 0, diagnoses = 0;
+  AttachOptions options;
+  options.first_wait = options.longest_wait = absl::Milliseconds(1);
+  options.diagnose = [&] {
+    ++diagnoses;
+    return absl::UnavailableError("its certificate expired");
+  };
+  AttachLoop loop(std::move(options), std::make_unique<FailingClient>(&attempts));
+  loop.Run({});
+  while (attempts < 5) std::this_thread::yield();
+  loop.Stop();
+  EXPECT_EQ(diagnoses, 1);
+}
+
 }  // namespace
 }  // namespace ablate::worker

@@ -1,11 +1,11 @@
-#include "server/access/openssl.h"
+#include "tls/openssl.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
 #include "absl/strings/str_cat.h"
 
-namespace ablate::access {
+namespace ablate::tls {
 namespace {
 
 Memory Reader(absl::string_view text) {
@@ -61,4 +61,4 @@ absl::StatusOr<std::string> ToPem(const Key& key) {
   });
 }
 
-}  // namespace ablate::access
+}  // namespace ablate::tls

@@ -1,7 +1,7 @@
 // OpenSSL's objects as values of ours: freed with their owner, read from and written as PEM, and
 // its errors as statuses.
-#ifndef ABLATE_SERVER_ACCESS_OPENSSL_H_
-#define ABLATE_SERVER_ACCESS_OPENSSL_H_
+#ifndef ABLATE_TLS_OPENSSL_H_
+#define ABLATE_TLS_OPENSSL_H_
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace ablate::access {
+namespace ablate::tls {
 
 template <auto kFree>
 struct Freed {
@@ -41,6 +41,6 @@ absl::StatusOr<Key> ParseKey(absl::string_view pem);
 absl::StatusOr<std::string> ToPem(const Certificate& certificate);
 absl::StatusOr<std::string> ToPem(const Key& key);  // PKCS #8
 
-}  // namespace ablate::access
+}  // namespace ablate::tls
 
-#endif  // ABLATE_SERVER_ACCESS_OPENSSL_H_
+#endif  // ABLATE_TLS_OPENSSL_H_

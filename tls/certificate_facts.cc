@@ -1,4 +1,4 @@
-#include "server/access/certificate_facts.h"
+#include "tls/certificate_facts.h"
 
 #include <arpa/inet.h>
 #include <openssl/asn1.h>
@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "server/access/openssl.h"
+#include "tls/openssl.h"
 
-namespace ablate::access {
+namespace ablate::tls {
 namespace {
 
 using Names = Owned<GENERAL_NAMES, GENERAL_NAMES_free>;
@@ -144,4 +144,4 @@ std::string Describe(const CertificateFacts& facts) {
                       facts.fingerprint, "\n");
 }
 
-}  // namespace ablate::access
+}  // namespace ablate::tls

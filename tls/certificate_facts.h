@@ -1,6 +1,6 @@
 // What a certificate says, and whether keys and certificates belong together.
-#ifndef ABLATE_SERVER_ACCESS_CERTIFICATE_FACTS_H_
-#define ABLATE_SERVER_ACCESS_CERTIFICATE_FACTS_H_
+#ifndef ABLATE_TLS_CERTIFICATE_FACTS_H_
+#define ABLATE_TLS_CERTIFICATE_FACTS_H_
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace ablate::access {
+namespace ablate::tls {
 
 struct CertificateFacts {
   std::string subject;  // its common name
@@ -43,6 +43,6 @@ std::string FormatDate(absl::Time time);
 // For people: lines with the names, the dates and the fingerprint.
 std::string Describe(const CertificateFacts& facts);
 
-}  // namespace ablate::access
+}  // namespace ablate::tls
 
-#endif  // ABLATE_SERVER_ACCESS_CERTIFICATE_FACTS_H_
+#endif  // ABLATE_TLS_CERTIFICATE_FACTS_H_

@@ -1,0 +1,347 @@
+#include "proto/join/tls_trouble.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <future>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "process/file.h"
+#include "text/host.h"
+#include "tls/certificate_facts.h"
+#include "tls/openssl.h"
+
+namespace ablate::join {
+namespace {
+
+using Context = tls::Owned<SSL_CTX, SSL_CTX_free>;
+using Session = tls::Owned<SSL, SSL_free>;
+using Store = tls::Owned<X509_STORE, X509_STORE_free>;
+using StoreContext = tls::Owned<X509_STORE_CTX, X509_STORE_CTX_free>;
+using std::chrono::steady_clock;
+
+constexpr size_t kMaxNamesShown = 8;
+constexpr size_t kMaxShown = 80;
+constexpr unsigned char kH2[] = {2, 'h', '2'};
+
+// What a stranger's certificate says, on one line.
+std::string Shown(absl::string_view text) { return absl::CHexEscape(text.substr(0, kMaxShown)); }
+
+template <typename... Parts>
+absl::Status Trouble(const Parts&... parts) {
+  return absl::UnavailableError(absl::StrCat(parts...));
+}
+
+// Of one diagnosis.
+class Deadline {
+ public:
+  explicit Deadline(absl::Duration timeout)
+      : end_(steady_clock::now() + absl::ToChronoNanoseconds(timeout)) {}
+  std::chrono::milliseconds left() const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - steady_clock::now());
+    return std::max(left, std::chrono::milliseconds(0));
+  }
+
+ private:
+  const steady_clock::time_point end_;
+};
+
+// False if nothing happens in time.
+bool Await(int socket, short events, std::chrono::milliseconds timeout) {
+  pollfd waiting = {socket, events, 0};
+  return poll(&waiting, 1, static_cast<int>(timeout.count())) > 0;
+}
+
+struct Endpoint {
+  sockaddr_storage address{};
+  socklen_t size = 0;
+};
+
+struct Endpoints {
+  int error = 0;  // getaddrinfo's
+  std::vector<Endpoint> found;
+};
+
+Endpoints Resolve(const std::string& host, uint16_t port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* first = nullptr;
+  Endpoints endpoints;
+  endpoints.error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &first);
+  if (endpoints.error != 0) return endpoints;
+  for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
+    Endpoint endpoint;
+    endpoint.size = each->ai_addrlen;
+    std::memcpy(&endpoint.address, each->ai_addr, each->ai_addrlen);
+    endpoints.found.push_back(endpoint);
+  }
+  freeaddrinfo(first);
+  return endpoints;
+}
+
+// Names are resolved without a bound of time: who takes too long is left to it.
+absl::StatusOr<std::vector<Endpoint>> Find(const text::HostPort& server, const Deadline& deadline) {
+  std::packaged_task<Endpoints()> task(
+      [host = server.host.text, port = server.port] { return Resolve(host, port); });
+  std::future<Endpoints> resolved = task.get_future();
+  std::thread(std::move(task)).detach();
+  constexpr absl::string_view kToDo =
+      ": look at the name in the join file, and at this machine's network";
+  if (resolved.wait_for(deadline.left()) != std::future_status::ready) {
+    return Trouble("the name ", server.host.text, " was not resolved in time", kToDo);
+  }
+  Endpoints endpoints = resolved.get();
+  if (endpoints.error == 0) return std::move(endpoints.found);
+  return Trouble("the name ", server.host.text, " can't be resolved (",
+                 gai_strerror(endpoints.error), ")", kToDo);
+}
+
+// 0, or why there is no connection.
+int ConnectTo(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+              process::FileDescriptor* connected) {
+  *connected = process::FileDescriptor(
+      socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!connected->open()) return errno;
+  const auto* const address = reinterpret_cast<const sockaddr*>(&endpoint.address);
+  if (connect(connected->get(), address, endpoint.size) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  if (!Await(connected->get(), POLLOUT, timeout)) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(connected->get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+// The first of the endpoints that takes a connection. Those left share the time.
+absl::StatusOr<process::FileDescriptor> Connect(const std::string& address,
+                                                const std::vector<Endpoint>& endpoints,
+                                                const Deadline& deadline) {
+  int error = EHOSTUNREACH;
+  for (size_t i = 0; i < endpoints.size(); ++i) {
+    process::FileDescriptor connected;
+    error = ConnectTo(endpoints[i], deadline.left() / static_cast<int64_t>(endpoints.size() - i),
+                      &connected);
+    if (error == 0) return connected;
+  }
+  if (error == ECONNREFUSED) {
+    return Trouble("nobody listens at ", address,
+                   ": is the server up, with --listen and that port?");
+  }
+  return Trouble(address, " is not reached (", std::strerror(error),
+                 "): is that machine up, and do firewalls let that port through?");
+}
+
+absl::Status EndedByServer(const std::string& address) {
+  return Trouble("who answers at ", address,
+                 " ends the connection before TLS begins: it is no shared server, or one that is "
+                 "full or ends");
+}
+
+// What OpenSSL does not understand of an answer; `error` is the first of its errors.
+absl::Status NotUnderstood(const std::string& address, unsigned long error) {
+  const char* const text = ERR_reason_error_string(error);
+  const std::string reason = text != nullptr ? text : "no reason";
+  if (ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET) {
+    return Trouble("who answers at ", address, " refuses TLS for HTTP/2 (", reason,
+                   "): it is no shared server");
+  }
+  return Trouble("who answers at ", address, " speaks no TLS 1.2 or later (", reason,
+                 "): is that the port of the server's --listen?");
+}
+
+// Bytes go through memory: OpenSSL's own writes would raise SIGPIPE.
+bool SendAll(BIO* bytes, int socket) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bytes, &data);
+  const bool sent =
+      size == 0 || send(socket, data, static_cast<size_t>(size), MSG_NOSIGNAL) == size;
+  return BIO_reset(bytes) == 1 && sent;
+}
+
+// Until TLS is open, whoever the certificate may be of: nothing secret follows.
+absl::Status ShakeHands(const std::string& address, SSL* session, int socket,
+                        const Deadline& deadline) {
+  BIO* const in = BIO_new(BIO_s_mem());
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(session, in, out);  // owns them
+  while (true) {
+    ERR_clear_error();
+    const int result = SSL_connect(session);
+    const int state = SSL_get_error(session, result);
+    const unsigned long error = ERR_peek_error();
+    ERR_clear_error();
+    const bool sent = SendAll(out, socket);
+    if (result == 1) return absl::OkStatus();
+    if (state != SSL_ERROR_WANT_READ) return NotUnderstood(address, error);
+    if (!sent) return EndedByServer(address);
+    if (!Await(socket, POLLIN, deadline.left())) {
+      return Trouble("who answers at ", address,
+                     " does not begin TLS in time: it is no shared server, or one that hangs");
+    }
+    std::array<char, 16 << 10> bytes;
+    const ssize_t size = recv(socket, bytes.data(), bytes.size(), 0);
+    if (size <= 0) return EndedByServer(address);
+    BIO_write(in, bytes.data(), static_cast<int>(size));
+  }
+}
+
+// Whether the authority stands behind the certificate, at whatever time; with OpenSSL's reason.
+bool IsBy(X509* authority, X509* certificate, STACK_OF(X509) * others, std::string* reason) {
+  const Store store(X509_STORE_new());
+  const StoreContext context(X509_STORE_CTX_new());
+  X509_STORE_add_cert(store.get(), authority);
+  X509_STORE_CTX_init(context.get(), store.get(), certificate, others);
+  X509_STORE_CTX_set_flags(context.get(), X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_PARTIAL_CHAIN);
+  X509_STORE_CTX_set_purpose(context.get(), X509_PURPOSE_SSL_SERVER);
+  const bool verified = X509_verify_cert(context.get()) == 1;
+  *reason = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
+  ERR_clear_error();
+  return verified;
+}
+
+bool IsFor(X509* certificate, const std::string& name) {
+  return X509_check_host(certificate, name.data(), name.size(), 0, nullptr) == 1 ||
+         X509_check_ip_asc(certificate, name.c_str(), 0) == 1;
+}
+
+std::string NamesOf(const tls::CertificateFacts& facts) {
+  if (facts.names.empty()) return "nothing";
+  const size_t shown = std::min(facts.names.size(), kMaxNamesShown);
+  return absl::StrCat(
+      absl::StrJoin(
+          facts.names.begin(), facts.names.begin() + static_cast<ptrdiff_t>(shown), ", ",
+          [](std::string* out, const std::string& name) { absl::StrAppend(out, Shown(name)); }),
+      shown < facts.names.size() ? ", …" : "");
+}
+
+// `whose` certificate it is, and `to_do` where this machine's clock is right.
+absl::Status CheckTimes(const tls::CertificateFacts& facts, const std::string& whose,
+                        absl::string_view to_do) {
+  const absl::Time now = absl::Now();
+  if (tls::CheckTimes(facts, now).ok()) return absl::OkStatus();
+  const bool late = now > facts.not_after;
+  return Trouble(whose, late ? " expired on " : " is not valid before ",
+                 tls::FormatDate(late ? facts.not_after : facts.not_before),
+                 "; by this machine's clock it is ", tls::FormatDate(now),
+                 ": if the clock is right, ", to_do);
+}
+
+absl::StatusOr<tls::CertificateFacts> FactsOf(const tls::Certificate& certificate) {
+  const absl::StatusOr<std::string> pem = tls::ToPem(certificate);
+  if (!pem.ok()) return pem.status();
+  return tls::ReadFacts(*pem);
+}
+
+// In the order in which gRPC looks: who signed it, when it is valid, for which names.
+absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
+  const std::string distrusted =
+      absl::StrCat("the server at ", server.address, " is not trusted: ");
+  const tls::Certificate certificate(SSL_get1_peer_certificate(session));
+  if (certificate == nullptr) return Trouble(distrusted, "it shows no certificate");
+  const auto facts = FactsOf(certificate);
+  if (!facts.ok()) return Trouble(distrusted, "its certificate can't be read");
+  const auto authority = tls::ParseCertificate(server.authority);
+  const auto authority_facts = tls::ReadFacts(server.authority);
+  if (!authority.ok() || !authority_facts.ok()) {
+    return Trouble("the certificate of the authority in the join file can't be read: an admin of ",
+                   "the server makes a new join file");
+  }
+  std::string reason;
+  if (!IsBy(authority->get(), certificate.get(), SSL_get_peer_cert_chain(session), &reason)) {
+    return Trouble(distrusted, "its certificate, by \"", Shown(facts->issuer),
+                   "\", is not by the authority of the join file, \"",
+                   Shown(authority_facts->subject), "\" (", reason,
+                   "). It is another server, or someone is between; or its tls/ was made anew: ",
+                   "then its admin has a new join file for you");
+  }
+  if (absl::Status valid =
+          CheckTimes(*authority_facts, absl::StrCat(distrusted, "the authority of the join file"),
+                     "its admin begins with a new one, and has a new join file for you");
+      !valid.ok()) {
+    return valid;
+  }
+  if (absl::Status valid = CheckTimes(*facts, absl::StrCat(distrusted, "its certificate"),
+                                      "an admin of the server runs `ablate admin renew`");
+      !valid.ok()) {
+    return valid;
+  }
+  if (IsFor(certificate.get(), server.server_name)) return absl::OkStatus();
+  return Trouble(distrusted, "its certificate is not for ", server.server_name, ", but for ",
+                 NamesOf(*facts), ": reach it by one of these, or an admin of the server runs ",
+                 "`ablate admin renew --host ", server.server_name, "`");
+}
+
+bool AgreedOnH2(const SSL* session) {
+  const unsigned char* chosen = nullptr;
+  unsigned int size = 0;
+  SSL_get0_alpn_selected(session, &chosen, &size);
+  return absl::string_view(reinterpret_cast<const char*>(chosen), size) == "h2";
+}
+
+// As gRPC begins TLS.
+Session MakeSession(const Context& context, const std::string& server_name) {
+  if (context == nullptr) return nullptr;
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  // What is wrong with the certificate is found afterwards.
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  Session session(SSL_new(context.get()));
+  if (session == nullptr) return nullptr;
+  SSL_set_alpn_protos(session.get(), kH2, sizeof kH2);
+  const auto name = text::ParseHost(server_name);
+  const bool is_dns = name.ok() && name->address.empty();
+  if (is_dns) SSL_set_tlsext_host_name(session.get(), server_name.c_str());
+  return session;
+}
+
+}  // namespace
+
+absl::Status DiagnoseTls(const ServerAddress& server, absl::Duration timeout) {
+  const Deadline deadline(timeout);
+  const auto reached_at = text::ParseHostPort(server.address);
+  if (!reached_at.ok()) {
+    return Trouble("the address is ", server.address, ": ", reached_at.status().message());
+  }
+  const auto endpoints = Find(*reached_at, deadline);
+  if (!endpoints.ok()) return endpoints.status();
+  const auto connected = Connect(server.address, *endpoints, deadline);
+  if (!connected.ok()) return connected.status();
+  const Context context(SSL_CTX_new(TLS_client_method()));
+  const Session session = MakeSession(context, server.server_name);
+  // Nothing is known then: what gRPC says has to do.
+  if (session == nullptr) return absl::OkStatus();
+  absl::Status open = ShakeHands(server.address, session.get(), connected->get(), deadline);
+  if (!open.ok()) return open;
+  // The goodbye: a server should not take this for a line that broke.
+  SSL_shutdown(session.get());
+  SendAll(SSL_get_wbio(session.get()), connected->get());
+  ERR_clear_error();
+  absl::Status trusted = JudgeCertificate(server, session.get());
+  if (!trusted.ok() || AgreedOnH2(session.get())) return trusted;
+  return Trouble(
+      "who answers at ", server.address,
+      " speaks no HTTP/2 in TLS: it is no shared server, or a proxy before it that needs "
+      "to pass it on");
+}
+
+}  // namespace ablate::join
