@@ -17,23 +17,13 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "server/rpc/public_port.h"
+#include "tests/rpc/judge.h"
 #include "tests/rpc/self_signed.h"
 
 namespace ablate::rpc {
 namespace {
 
-// Of somebody who is to be served, and of somebody who attacks.
-constexpr char kToken[] = "Bearer good";
-constexpr char kHostileToken[] = "Bearer hostile";
-
-absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
-  const auto found = metadata.find("authorization");
-  if (found != metadata.end() && found->second == kToken) return "ada";
-  if (found != metadata.end() && found->second == kHostileToken) return "eve";
-  return absl::UnauthenticatedError("there is no token, or it is not good");
-}
-
-// The same, for gRPC's own port.
+// JudgeCall, for gRPC's own port.
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
  public:
   bool IsBlocking() const override { return false; }

@@ -1,0 +1,26 @@
+// Who may call a port under test.
+#ifndef ABLATE_TESTS_RPC_JUDGE_H_
+#define ABLATE_TESTS_RPC_JUDGE_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/rpc/public_port.h"
+
+namespace ablate::rpc {
+
+// "good" is ada's token, "better" bob's, "hostile" that of eve, who attacks.
+inline absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
+  constexpr std::pair<const char*, const char*> kUsers[] = {
+      {"Bearer good", "ada"}, {"Bearer better", "bob"}, {"Bearer hostile", "eve"}};
+  const auto found = metadata.find("authorization");
+  for (const auto& [token, user] : kUsers) {
+    if (found != metadata.end() && found->second == token) return std::string(user);
+  }
+  return absl::UnauthenticatedError("there is no token, or it is not good");
+}
+
+}  // namespace ablate::rpc
+
+#endif  // ABLATE_TESTS_RPC_JUDGE_H_
