@@ -48,8 +48,23 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
   return steps;
 }
 
+// Why queued runs wait, if it is for the owner's quota; empty otherwise, also where that can't be
+// asked.
+std::string QuotaText(const v1::Experiment& experiment, Connection* connection) {
+  if (!connection->is_elsewhere() || experiment.counts().queued() == 0) return "";
+  const auto users = connection->ListUsers({});
+  if (!users.ok()) return "";
+  for (const v1::User& user : users->users()) {
+    if (Id(user.name()) != experiment.owner() || !user.quota().has_lanes()) continue;
+    if (user.usage().lanes() < user.quota().lanes()) continue;
+    return absl::StrCat("queued runs wait for lanes: ", user.usage().lanes(), " of ",
+                        user.quota().lanes(), " of ", OwnerText(experiment), "'s quota are in use");
+  }
+  return "";
+}
+
 void Print(const Context& context, const v1::Experiment& experiment,
-           const v1::ListRunsResponse& runs, bool owner) {
+           const v1::ListRunsResponse& runs, bool owner, const std::string& waits) {
   std::ostream& out = *context.console.out;
   out << Id(experiment.name()) << "   " << StateText(experiment) << "   "
       << CountsText(experiment.counts()) << "   created "
@@ -58,6 +73,7 @@ void Print(const Context& context, const v1::Experiment& experiment,
   if (!experiment.spec().question().empty()) {
     out << Printable(experiment.spec().question()) << "\n";
   }
+  out << Printable(waits) << (waits.empty() ? "" : "\n");
   const std::string origins = OriginsText(runs);
   if (!origins.empty()) out << origins << "\n";
   if (experiment.has_analyses()) out << AnalysesText(experiment.analyses()) << "\n";
@@ -78,7 +94,8 @@ absl::StatusOr<int> Show(const Options& options, const Context& context, Connect
   if (options.json) return PrintJson(context, *experiment);
   const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
   if (!runs.ok()) return runs.status();
-  Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_());
+  Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
+        QuotaText(*experiment, connection));
   return kSuccess;
 }
 

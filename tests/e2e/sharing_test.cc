@@ -106,6 +106,21 @@ TEST_F(SharingTest, AColleagueSubmitsFromElsewhere) {
               AllOf(HasSubstr("Experiments.DeleteExperiment"), HasSubstr("PERMISSION_DENIED")));
 }
 
+TEST_F(SharingTest, SaysThatRunsWaitForAQuotasLanes) {
+  Join("ada");
+  ASSERT_EQ(box_.Ablate({"admin", "quota", "set", "ada", "--lanes", "1"}).exit_code, 0);
+  ASSERT_EQ(
+      On("ada", {"submit", "-"}, SmallNames("long", 1'000'000, "seeds: {count: 3}\n")).exit_code,
+      0);
+  EXPECT_TRUE(Eventually([&] {
+    const std::string shown = On("ada", {"show", "long"}).out;
+    return shown.find("queued runs wait for lanes: 1 of 1 of ada's quota are in use\n") !=
+           std::string::npos;
+  }));
+  EXPECT_EQ(On("ada", {"cancel", "long"}).exit_code, 0);
+  EXPECT_THAT(On("ada", {"show", "long"}).out, Not(HasSubstr("wait for lanes")));
+}
+
 // Numbers of all points of an experiment, by cell, key and step.
 std::string Points(const PersonalServer& server, const std::string& experiment) {
   const Output points = server.Ablate({"metrics", experiment, "--csv"});

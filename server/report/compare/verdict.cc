@@ -100,9 +100,16 @@ std::string ProbableText(const Comparison& comparison, const ComparisonRow& row)
                       " seeds would let the sign-flip test decide");
 }
 
+// To two digits: no more of it is known.
+size_t Rounded(size_t seeds) {
+  size_t unit = 1;
+  while (seeds / unit >= 100) unit *= 10;
+  return (seeds + unit / 2) / unit * unit;
+}
+
 std::string SeedsText(const Number& seeds) {
-  return seeds.defined() ? text::Grouped(static_cast<int64_t>(seeds.value))
-                         : absl::StrCat("more than ", text::Grouped(kMaxSeeds));
+  if (!seeds.defined()) return absl::StrCat("more than ", text::Grouped(kMaxSeeds));
+  return text::Grouped(static_cast<int64_t>(Rounded(static_cast<size_t>(seeds.value))));
 }
 
 // What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
@@ -305,7 +312,7 @@ std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
   PutSeeds(row, comparison.family, decision, &verdict);
   if (verdict.seeds_to_decide > 0) {
     facts.push_back(absl::StrCat(verdict.seeds_low > 0 ? "about " : "at least ",
-                                 Counted(verdict.seeds_to_decide, "seed"), " needed"));
+                                 Counted(Rounded(verdict.seeds_to_decide), "seed"), " needed"));
   }
   return absl::StrCat(row.label, " is ", StandingText(decision, comparison.better), " (",
                       absl::StrJoin(facts, ", "), ")");

@@ -206,7 +206,8 @@ std::string ForestCaption(const Input& input) {
   return absl::StrCat(
       "Difference in ", comparison.key,
       " to the baseline: mean and 95 % interval over the seeds on which both converged; dots are "
-      "single seeds. The intervals are each row's own; the verdict's tests are of all rows together.",
+      "single seeds. The intervals are each row's own; the verdict's tests are of all rows "
+      "together.",
       groups ? absl::StrCat(" First each setting at its own best ",
                             absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
                             absl::StrJoin(comparison.matched[*comparison.reference].labels, ", "),

@@ -83,8 +83,8 @@ TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
   EXPECT_EQ(
       verdict.text,
-      "eval/loss against pre: a is inconclusive (+.003 [−.004, +.010], about 118 seeds needed) and "
-      "b is inconclusive (−.002 [−.009, +.005], about 262 seeds needed).");
+      "eval/loss against pre: a is inconclusive (+.003 [−.004, +.010], about 120 seeds needed) and "
+      "b is inconclusive (−.002 [−.009, +.005], about 260 seeds needed).");
   EXPECT_EQ(verdict.seeds_to_decide, 262u);
 }
 

@@ -145,7 +145,7 @@ TEST(RowVerdictTest, OnlyLeansWhereItsFamilyIsTooLarge) {
   EXPECT_EQ(verdict.text,
             "post against pre leans worse: eval/loss +.008 [+.001, +.015] over 12 seeds; p = .031 "
             "alone, but p = .250 with Holm over 8 rows; the least difference that 12 seeds would "
-            "find with 80 % power is .0132; the one seen takes about 26 seeds (14 to 125).");
+            "find with 80 % power is .0132; the one seen takes about 26 seeds (14 to 130).");
 }
 
 // Twelve settings that differ by noise alone: none of them is called better or worse.
