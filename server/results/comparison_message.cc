@@ -79,6 +79,7 @@ void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message)
   message->set_by_wins(row.by_wins);
   Put(row.p_holm, &R::set_p_holm, "p_holm", message);
   Put(difference.p_t, &R::set_p_t, "p_t", message);
+  if (row.p_equivalence.defined()) message->set_p_equivalence(row.p_equivalence.value);
   message->set_exact(difference.exact);
   Put(difference.effect, &R::set_effect, "effect", message);
   Put(difference.effect_unbiased, &R::set_effect_unbiased, "effect_unbiased", message);
@@ -137,14 +138,15 @@ v1::Verdict ToMessage(const report::Verdict& verdict) {
   static_assert(static_cast<int>(report::VerdictOutcome::kScoredDifferently) + 1 ==
                 v1::VerdictOutcome::SCORED_DIFFERENTLY);
   static_assert(static_cast<int>(report::VerdictOutcome::kLower) + 1 == v1::VerdictOutcome::LOWER);
-  static_assert(static_cast<int>(report::VerdictOutcome::kExploratory) + 1 ==
-                v1::VerdictOutcome::EXPLORATORY);
+  static_assert(static_cast<int>(report::VerdictOutcome::kEquivalent) + 1 ==
+                v1::VerdictOutcome::EQUIVALENT);
   static_assert(static_cast<int>(report::Grade::kNoVerdict) + 1 == v1::VerdictGrade::NO_VERDICT);
   static_assert(static_cast<int>(report::Grade::kEstablished) + 1 == v1::VerdictGrade::ESTABLISHED);
   v1::Verdict message;
   message.set_outcome(
       static_cast<v1::VerdictOutcome::Value>(static_cast<int>(verdict.outcome) + 1));
   message.set_grade(static_cast<v1::VerdictGrade::Value>(static_cast<int>(verdict.grade) + 1));
+  message.set_equivalent(verdict.equivalent);
   message.set_text(verdict.text);
   message.set_seeds_to_decide(static_cast<uint32_t>(verdict.seeds_to_decide));
   message.set_seeds_low(static_cast<uint32_t>(verdict.seeds_low));

@@ -286,6 +286,8 @@ class Loader {
     input.baseline = query_.baseline;
     input.by = query_.by;
     input.exploratory = WhyExploratory(grid_.spec, value_);
+    const v1::ReportSpec& report = grid_.spec.report();
+    if (input.exploratory.empty() && report.has_margin()) input.margin = report.margin();
     const bool tuned = std::any_of(
         input.axes.begin(), input.axes.end(),
         [this](const report::Axis& axis) { return axis.tuned && axis.name != query_.by; });

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,10 @@ void CheckReport(const v1::ExperimentSpec& spec, Problems* problems) {
   if (report.has_smooth() && (report.smooth() < 1 || report.smooth() > 100'000)) {
     problems->Add("report.smooth", absl::StrCat(report.smooth()),
                   absl::StrCat(report.smooth(), " is out of range"), "1 to 100,000");
+  }
+  if (report.has_margin() && !(report.margin() > 0 && std::isfinite(report.margin()))) {
+    problems->Add("report.margin", absl::StrCat(report.margin()),
+                  absl::StrCat(report.margin(), " is out of range"), "a finite number above 0");
   }
   if (report.summaries_size() > kMaxSummaries) {
     problems->Add("report.summaries", absl::StrCat(report.summaries_size()),

@@ -131,6 +131,32 @@ TEST_F(RemoteBench, StoresPointsOfAWorkerElsewhere) {
       ratios[kRounds / 4], ratios[3 * kRounds / 4]);
 }
 
+TEST_F(RemoteBench, AnswersACallFromElsewhere) {
+  constexpr int kCalls = 1'001;
+  v1::GetExperimentRequest request;
+  request.set_name(Create(SmallSpec(1, "bench", kSteps)).experiment().name());
+  v1::Experiments::Stub elsewhere(ChannelAs(SecretOf("ada", storage::Role::kMember)));
+  std::vector<double> local, remote;
+  for (int call = 0; call < 2 * kCalls; ++call) {
+    Context context;
+    v1::Experiment experiment;
+    const Clock::time_point begin = Clock::now();
+    const grpc::Status status = (call % 2 == 0 ? experiments_.get() : &elsewhere)
+                                    ->GetExperiment(&context, request, &experiment);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    (call % 2 == 0 ? local : remote).push_back(1e3 * SecondsSince(begin));
+  }
+  for (std::vector<double>* milliseconds : {&local, &remote}) {
+    std::sort(milliseconds->begin(), milliseconds->end());
+  }
+  std::printf(
+      "{\"bench\": \"remote_call\", \"calls\": %d, \"median_ms\": {\"local\": %.3f, \"remote\": "
+      "%.3f}, "
+      "\"p99_ms\": {\"local\": %.3f, \"remote\": %.3f}}\n",
+      kCalls, local[kCalls / 2], remote[kCalls / 2], local[kCalls * 99 / 100],
+      remote[kCalls * 99 / 100]);
+}
+
 // The clients are threads of this process, too: each holds its request.
 TEST_F(ServiceBench, TakesAndGivesBackMemoryForLargeDryRuns) {
   std::string bytes;

@@ -18,7 +18,7 @@ inline absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const
   for (const auto& [token, user] : kUsers) {
     if (found != metadata.end() && found->second == token) return std::string(user);
   }
-  return absl::UnauthenticatedError("there is no token, or it is not good");
+  return absl::UnauthenticatedError("no token");
 }
 
 }  // namespace ablate::rpc

@@ -260,18 +260,21 @@ Selection SelectRow(const ComparisonInput& input, const GridRow& row) {
 }
 
 // The test that judges the row, where nothing is tuned.
-void Judge(Better better, ComparisonRow* row) {
+void Judge(Better better, std::optional<double> margin, ComparisonRow* row) {
   const Pairs& pairs = row->pairs;
   row->by_wins =
       better != Better::kNeither && pairs.only_row_diverged + pairs.only_baseline_diverged > 0;
   row->p = row->by_wins ? SignTest(pairs.wins, pairs.losses) : row->difference.p_sign_flip;
+  if (margin.has_value()) row->p_equivalence = EquivalenceTest(row->difference, *margin);
 }
 
 // The same where both settings chose among tuned values.
 void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const GridRow& baseline,
                 ComparisonRow* row) {
+  RechoosingOptions options;
+  options.margin = input.margin;
   const RechoosingResult test =
-      TestByRechoosing(PairTrials(input, grid_row, baseline), input.better);
+      TestByRechoosing(PairTrials(input, grid_row, baseline), input.better, options);
   PairedStatistics& difference = row->difference;
   if (difference.p_sign_flip.defined()) {
     difference.p_sign_flip = test.p_difference;
@@ -281,6 +284,7 @@ void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const Gri
     difference.interval = test.interval;
     difference.by_rechoosing = true;
   }
+  if (input.margin.has_value()) row->p_equivalence = test.p_equivalence;
   if (row->p.defined()) row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
 }
 
@@ -307,7 +311,7 @@ void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
 }
 
 // Compares each row with its baseline; `runs` are by row. Leaves off where it is cancelled.
-void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
+void CompareRows(const ComparisonInput& input, const std::vector<std::vector<PickedRun>>& runs,
                  const CompareOptions& options, std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
     ComparisonRow& row = (*rows)[i];
@@ -317,8 +321,8 @@ void CompareRows(const std::vector<std::vector<PickedRun>>& runs, Better better,
       row.p = NoNumber(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
-      CompareRow(runs[i], runs[*row.baseline], better, options.resamples, &row);
-      Judge(better, &row);
+      CompareRow(runs[i], runs[*row.baseline], input.better, options.resamples, &row);
+      Judge(input.better, input.margin, &row);
     }
   }
 }
@@ -344,15 +348,18 @@ size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
   std::vector<ComparisonRow*> family;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(family),
                [](const ComparisonRow* row) { return row->in_family(); });
-  std::vector<Number> p, p_t;
+  std::vector<Number> p, p_t, p_equivalence;
   for (const ComparisonRow* row : family) {
     p.push_back(row->p);
     p_t.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->difference.p_t);
+    p_equivalence.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->p_equivalence);
   }
-  const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t);
+  const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t),
+                            adjusted_equivalence = HolmAdjust(p_equivalence);
   for (size_t i = 0; i < family.size(); ++i) {
     family[i]->p_holm = adjusted[i];
     family[i]->p_t_holm = adjusted_t[i];
+    family[i]->p_equivalence = adjusted_equivalence[i];
   }
   for (ComparisonRow* row : rows) {
     if (row->compared() && !row->in_family()) {
@@ -421,7 +428,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
     const std::optional<size_t> baseline = block.rows[i].baseline;
     if (baseline.has_value()) FindChanges(rows[i], rows[*baseline], &block.rows[i]);
   }
-  CompareRows(runs, input.better, {options.cancelled, 0}, &block.rows);
+  CompareRows(input, runs, {options.cancelled, 0}, &block.rows);
   Withhold(rows, !input.exploratory.empty(), &block.rows);
   return block;
 }
@@ -480,6 +487,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.better = input.better;
   comparison.choice_key = input.choice_key;
   comparison.exploratory = input.exploratory;
+  comparison.margin = input.margin;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->within_axes) {
@@ -498,7 +506,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
       FindChanges(row, grid->rows[*row.baseline], &comparison.rows.back());
     }
   }
-  CompareRows(runs, input.better, options, &comparison.rows);
+  CompareRows(input, runs, options, &comparison.rows);
   // What only chosen runs have can't be read where something else is chosen.
   const bool whole = HaveValues(input);
   if (!grid->tuned_axes.empty() && whole) JudgeTunedRows(input, *grid, options, &comparison.rows);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -75,6 +76,8 @@ struct ComparisonInput {
   // Why this comparison was not planned, as what a sentence puts in brackets: "report.primary is
   // eval/loss". Its rows are described and not judged. Empty: it was.
   std::string exploratory;
+  // Differences within it either way do not matter; above 0. None: nothing is equivalent.
+  std::optional<double> margin;
   std::vector<Axis> axes;
   std::vector<Cell> cells;  // in any order; each combination and seed at most once
   // Label of the baseline by axis name; axes not named: their first label.
@@ -155,6 +158,9 @@ struct ComparisonRow {
   bool by_wins = false;
   Number p_holm;    // of p, over all rows that can be judged
   Number p_t_holm;  // of difference.p_t likewise; a row by_wins counts in the family and has none
+  // That the difference is beyond the margin on one side or the other: the larger p of the two
+  // one-sided tests (Schuirmann 1987), over the family. kNotRecorded without a margin.
+  Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
   // Of the main rows: what the difference would take, and the least that the pairs are likely to
   // find (kPower), in the metric's unit.
   SeedsNeeded needed;
@@ -187,6 +193,7 @@ struct Comparison {
   std::string key;
   Better better = Better::kLower;
   std::string choice_key, exploratory;  // as ComparisonInput's
+  std::optional<double> margin;         // likewise
   std::vector<std::string> row_axes, tuned_axes;
   // Row axes whose settings are scored on different data, so that rows are compared within each of
   // them only.

@@ -80,13 +80,15 @@ bool MayBeProbable(const Comparison& comparison, const ComparisonRow& row) {
 }
 
 Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Decision& decision) {
-  if (decision.toward == 0 || decision.ground == Ground::kIdentical ||
-      decision.ground == Ground::kConflict) {
+  // What is identical on every seed may be a setting that takes no effect.
+  if (decision.ground == Ground::kIdentical || decision.ground == Ground::kConflict) {
     return Grade::kInconclusive;
   }
-  if (AtMostAlpha(row.p_holm)) return Grade::kEstablished;
-  if (AtMostAlpha(row.p_t_holm) && MayBeProbable(comparison, row)) return Grade::kProbable;
-  return AtMostAlpha(row.p) ? Grade::kLeans : Grade::kInconclusive;
+  const bool sided = decision.toward != 0;
+  if (sided && AtMostAlpha(row.p_holm)) return Grade::kEstablished;
+  if (sided && AtMostAlpha(row.p_t_holm) && MayBeProbable(comparison, row)) return Grade::kProbable;
+  if (decision.equivalent) return Grade::kEquivalent;
+  return sided && AtMostAlpha(row.p) ? Grade::kLeans : Grade::kInconclusive;
 }
 
 }  // namespace
@@ -103,7 +105,9 @@ Decision Decide(const Comparison& comparison, const ComparisonRow& row) {
     return decision;
   }
   decision.ground = GroundOf(row, comparison.better, decision.toward);
+  decision.equivalent = AtMostAlpha(row.p_equivalence) && decision.ground != Ground::kIdentical;
   decision.grade = GradeOf(comparison, row, decision);
+  if (decision.grade == Grade::kEquivalent) decision.outcome = VerdictOutcome::kEquivalent;
   if (decision.grade >= Grade::kProbable) {
     decision.outcome = OutcomeOf(decision.toward, comparison.better);
   }
@@ -136,6 +140,8 @@ absl::string_view OutcomeName(VerdictOutcome outcome) {
       return "too-few-pairs";
     case VerdictOutcome::kExploratory:
       return "exploratory";
+    case VerdictOutcome::kEquivalent:
+      return "equivalent";
   }
   return "";
 }
@@ -148,6 +154,8 @@ absl::string_view GradeName(Grade grade) {
       return "inconclusive";
     case Grade::kLeans:
       return "leans";
+    case Grade::kEquivalent:
+      return "equivalent";
     case Grade::kProbable:
       return "probable";
     case Grade::kEstablished:

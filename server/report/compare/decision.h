@@ -19,6 +19,7 @@ enum class VerdictOutcome {
   kLower,
   kTooFewPairs,  // none
   kExploratory,  // none: not what the experiment was planned for
+  kEquivalent,   // within the margin either way
 };
 
 // The name that programs and stylesheets read: "better", "scored-differently".
@@ -29,6 +30,7 @@ enum class Grade {
   kNoVerdict,
   kInconclusive,
   kLeans,        // the row's own p <= kAlpha
+  kEquivalent,   // p_equivalence <= kAlpha
   kProbable,     // too few pairs for p_holm to reach kAlpha, but the t-test adjusted likewise does
   kEstablished,  // p_holm <= kAlpha
 };
@@ -57,6 +59,7 @@ struct Decision {
   // +1 if the row is the better one as far as its test sees, -1 if the worse; where neither is
   // better if it is the higher and the lower one; 0 for neither.
   int toward = 0;
+  bool equivalent = false;  // also of one that is established or probable
 };
 
 // `row` is one of `comparison`'s, or of a matched block, and is compared with a baseline.

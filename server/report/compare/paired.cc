@@ -263,6 +263,14 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
   return result;
 }
 
+Number EquivalenceTest(const PairedStatistics& pairs, double margin) {
+  if (!pairs.deviation.defined()) return NoNumber(pairs.deviation.undefined);
+  const double error = pairs.deviation.value / std::sqrt(static_cast<double>(pairs.n));
+  const double t = (margin - std::abs(pairs.mean.value)) / error;
+  const double beyond = StudentTwoSidedP(t, static_cast<double>(pairs.n - 1)) / 2;
+  return Defined(t > 0 ? beyond : 1 - beyond);
+}
+
 PairedStatistics NoPairs(Undefined reason) {
   PairedStatistics none;
   for (Number* number : {&none.mean, &none.deviation, &none.t, &none.p_t, &none.p_sign_flip,

@@ -109,6 +109,10 @@ struct PairedStatistics {
 PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
                               size_t resamples = 10000);
 
+// The larger p of Student's two one-sided tests that the mean difference is beyond ±margin
+// (Schuirmann 1987). Undefined: `pairs.deviation`'s reason.
+Number EquivalenceTest(const PairedStatistics& pairs, double margin);
+
 // Statistics that do not exist, all for the same reason.
 PairedStatistics NoPairs(Undefined reason);
 

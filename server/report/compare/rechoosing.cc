@@ -248,6 +248,19 @@ Interval KeptShifts(const std::vector<Accepted>& accepted, Better better) {
   return better == Better::kHigher ? DefinedInterval(-high, -low) : DefinedInterval(low, high);
 }
 
+// Of the two shifts by ±margin the one that is less far from what was seen is accepted by more.
+Number Equivalence(const std::vector<Accepted>& accepted, double seen, double margin) {
+  if (std::abs(seen) >= margin) return Defined(1);
+  size_t most = 0;
+  for (const double shift : {-margin, margin}) {
+    const auto count = std::count_if(
+        accepted.begin(), accepted.end(),
+        [shift](const Accepted& shifts) { return shifts.low <= shift && shift <= shifts.high; });
+    most = std::max(most, static_cast<size_t>(count));
+  }
+  return Defined(static_cast<double>(most + 1) / static_cast<double>(accepted.size() + 1) / 2);
+}
+
 // A count of patterns that are as far from 0 as what was seen.
 class AsFar {
  public:
@@ -264,7 +277,7 @@ class AsFar {
 };
 
 RechoosingResult NoTest(Undefined reason) {
-  return {NoNumber(reason), NoNumber(reason), false, NoInterval(reason)};
+  return {NoNumber(reason), NoNumber(reason), false, NoNumber(reason), NoInterval(reason)};
 }
 
 }  // namespace
@@ -296,6 +309,10 @@ RechoosingResult TestByRechoosing(const TunedPair& pair, Better better,
   const bool paired = seen.converged >= 2;
   result.p_difference =
       paired ? by_difference.Share(patterns.count() + 1) : NoNumber(Undefined::kTooFewPairs);
+  result.p_equivalence = !paired ? NoNumber(Undefined::kTooFewPairs)
+                         : options.margin.has_value()
+                             ? Equivalence(accepted, seen.difference, *options.margin)
+                             : NoNumber(Undefined::kNotRecorded);
   result.interval = paired ? KeptShifts(accepted, better) : NoInterval(Undefined::kTooFewPairs);
   return result;
 }

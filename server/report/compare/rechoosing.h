@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/report/compare/selection.h"
@@ -28,6 +29,7 @@ struct RechoosingOptions {
   size_t exact_up_to = 16;  // seeds that can be flipped, at most 62; beyond, patterns are drawn
   size_t draws = 20000;     // fewer where candidates × seeds are very many
   uint64_t seed = 0;
+  std::optional<double> margin;  // what p_equivalence is asked for
 };
 
 struct RechoosingResult {
@@ -36,6 +38,9 @@ struct RechoosingResult {
   Number p_difference;  // by the mean difference where both converged
   Number p_wins;        // by wins less losses; a diverged run loses against one that converged
   bool exact = false;   // all patterns counted; else (c+1)/(draws+1)
+  // Half the larger p of the same test of the difference shifted by ±margin; 1 where it is beyond.
+  // kNotRecorded without a margin, and p_difference's reasons.
+  Number p_equivalence;
   // Every δ by which the setting's values may be shifted before the test of the difference rejects
   // it at kAlpha; the choices under a pattern are those of δ = 0, which a shift can change only
   // where a candidate's runs diverged or are missing. Undefined: kTooFewPairs where no δ is ever

@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/statistics.h"
@@ -90,6 +92,18 @@ std::string EstablishedText(const Comparison& comparison, const ComparisonRow& r
                       least ? absl::StrCat(", the least that ",
                                            Counted(static_cast<size_t>(pairs), "pair"), " allow")
                             : "");
+}
+
+// A number as it was written, like those beside it: ".01".
+std::string Shortest(double value) {
+  const std::string text = text::ShortestDecimal(value);
+  return absl::StartsWith(text, "0.") ? text.substr(1) : text;
+}
+
+// "smaller than .01 either way (p = .003 with Holm over 2 rows)".
+std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row) {
+  return absl::StrCat("smaller than ", Shortest(*comparison.margin), " either way (",
+                      PText(row.p_equivalence.value), FamilyText(comparison.family), ")");
 }
 
 std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
@@ -223,6 +237,7 @@ Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
   Verdict verdict;
   verdict.outcome = decision.outcome;
   verdict.grade = decision.grade;
+  verdict.equivalent = decision.equivalent;
   switch (decision.grade) {
     case Grade::kNoVerdict:
       verdict.text =
@@ -232,6 +247,11 @@ Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
       verdict.text =
           absl::StrCat(row.label, " against ", baseline,
                        " is inconclusive: ", UndecidedText(comparison, row, decision), ".");
+      break;
+    case Grade::kEquivalent:
+      verdict.text = absl::StrCat(row.label, " is equivalent to ", baseline, ": ",
+                                  EvidenceText(comparison, row, decision), "; ",
+                                  EquivalentText(comparison, row), ".");
       break;
     case Grade::kLeans:
       verdict.text = absl::StrCat(row.label, " against ", baseline, " leans ", name, ": ",
@@ -243,7 +263,8 @@ Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
       verdict.text = absl::StrCat(
           row.label, " is ", established ? "" : "probably ", name, " than ", baseline, ": ",
           EvidenceText(comparison, row, decision), "; ",
-          established ? EstablishedText(comparison, row) : ProbableText(comparison, row), ".");
+          established ? EstablishedText(comparison, row) : ProbableText(comparison, row),
+          decision.equivalent ? absl::StrCat("; ", EquivalentText(comparison, row)) : "", ".");
       break;
     }
   }
@@ -260,6 +281,8 @@ std::string StandingText(const Decision& decision, Better better) {
       return absl::StrCat("probably ", DirectionName(decision.toward, better));
     case Grade::kLeans:
       return absl::StrCat("leaning ", DirectionName(decision.toward, better));
+    case Grade::kEquivalent:
+      return "equivalent";
     case Grade::kInconclusive:
       return "inconclusive";
     case Grade::kNoVerdict:
@@ -304,10 +327,12 @@ std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
   }
   if (decision.ground == Ground::kIdentical) facts = {"identical values"};
   const bool tested = decision.grade > Grade::kInconclusive && row.p_holm.defined();
-  if (tested && decision.grade != Grade::kProbable) facts.push_back(PText(row.p_holm.value));
+  const bool by_other = decision.grade == Grade::kProbable || decision.grade == Grade::kEquivalent;
+  if (tested && !by_other) facts.push_back(PText(row.p_holm.value));
   if (decision.grade == Grade::kProbable) {
     facts.push_back(absl::StrCat("by the t-test, ", PText(row.p_t_holm.value)));
   }
+  if (decision.equivalent) facts.push_back(EquivalentText(comparison, row));
   Verdict verdict;
   PutSeeds(row, comparison.family, decision, &verdict);
   if (verdict.seeds_to_decide > 0) {
@@ -355,10 +380,12 @@ Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all)
   Verdict verdict;
   verdict.outcome = all[0].decision.outcome;
   verdict.grade = all[0].decision.grade;
+  verdict.equivalent = true;
   std::vector<std::string> rows;
   for (const Decided& one : all) {
     if (one.decision.outcome != verdict.outcome) verdict.outcome = VerdictOutcome::kMixed;
     verdict.grade = std::min(verdict.grade, one.decision.grade);
+    verdict.equivalent = verdict.equivalent && one.decision.equivalent;
     Verdict own;
     PutSeeds(*one.row, comparison.family, one.decision, &own);
     if (own.seeds_to_decide > verdict.seeds_to_decide) {
@@ -386,19 +413,26 @@ Verdict RowVerdict(const Comparison& comparison, size_t row) {
 }
 
 Verdict OverallVerdict(const Comparison& comparison) {
+  const auto none = [](VerdictOutcome outcome, std::string why) {
+    Verdict verdict;
+    verdict.outcome = outcome;
+    verdict.grade = Grade::kNoVerdict;
+    verdict.text = std::move(why);
+    return verdict;
+  };
   std::vector<Decided> all;
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) all.push_back({&row, Decide(comparison, row)});
   }
   if (comparison.ended < comparison.planned) {
-    return {VerdictOutcome::kPreliminary, Grade::kNoVerdict,
-            absl::StrCat(PreliminaryText(comparison),
-                         ": there is no verdict before all of them have ended.")};
+    return none(VerdictOutcome::kPreliminary,
+                absl::StrCat(PreliminaryText(comparison),
+                             ": there is no verdict before all of them have ended."));
   }
   if (all.empty()) {
-    return {VerdictOutcome::kInconclusive, Grade::kNoVerdict,
-            comparison.rows.size() == 1 ? "Nothing is compared: there is one setting."
-                                        : "Nothing is compared: there is no baseline."};
+    return none(VerdictOutcome::kInconclusive,
+                comparison.rows.size() == 1 ? "Nothing is compared: there is one setting."
+                                            : "Nothing is compared: there is no baseline.");
   }
   if (all.size() == 1) return VerdictOf(comparison, *all[0].row, all[0].decision);
   return OverallOf(comparison, all);

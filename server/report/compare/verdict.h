@@ -15,6 +15,7 @@ namespace ablate::report {
 struct Verdict {
   VerdictOutcome outcome = VerdictOutcome::kInconclusive;
   Grade grade = Grade::kInconclusive;  // overall the least of the rows'
+  bool equivalent = false;             // overall of all rows
   std::string text;                    // one sentence
   // Seeds with which a row that is not decided would be established with kPower, were mean and
   // spread to stay as they are, and the ends of what that may be; without a spread what it takes at

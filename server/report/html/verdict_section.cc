@@ -62,6 +62,8 @@ absl::string_view GradeText(report::Grade grade) {
       return "established";
     case report::Grade::kProbable:
       return "probable";
+    case report::Grade::kEquivalent:
+      return "equivalent";
     case report::Grade::kLeans:
       return "only leaning";
     case report::Grade::kInconclusive:

@@ -249,6 +249,7 @@ constexpr Field kFields[] = {
     {"p_sign_flip", [](Row row) { return Exact(row.difference.p_sign_flip); }},
     {"p", [](Row row) { return Exact(row.p); }},
     {"p_holm", [](Row row) { return Exact(row.p_holm); }},
+    {"p_equivalence", [](Row row) { return Exact(row.p_equivalence); }},
     {"p_t", [](Row row) { return Exact(row.difference.p_t); }},
     {"exact", [](Row row) { return Flag(row.difference.exact); }},
     {"effect", [](Row row) { return Exact(row.difference.effect); }},

@@ -107,6 +107,22 @@ TEST(ErrorRatesTest, ADifferenceIsFoundAsOftenAsForetold) {
   }
 }
 
+// The worst case: the difference is just the margin.
+TEST(ErrorRatesTest, FewDifferencesOfTheMarginAreCalledEquivalent) {
+  constexpr int kExperiments = 300;
+  for (const Design& design : {Design{1, 8, 1, 0, 0, 2}, Design{1, 8, 5, .8, .5, 2}}) {
+    Noise noise(design.rates);
+    double equivalent = 0;
+    for (int i = 0; i < kExperiments; ++i) {
+      ComparisonInput input = Draw(design, &noise);
+      input.margin = design.effect;
+      const Comparison comparison = *Compare(input, {{}, 0});
+      equivalent += Decide(comparison, comparison.rows[1]).equivalent;
+    }
+    EXPECT_LE(equivalent / kExperiments, AtMost(kAlpha, kExperiments)) << design.rates << " rates";
+  }
+}
+
 TEST(ErrorRatesTest, TuningKeepsMostOfThePower) {
   constexpr int kExperiments = 150;
   EXPECT_GE(Simulate({2, 8, 5, .8, .5, 2}, kExperiments).first, .6);

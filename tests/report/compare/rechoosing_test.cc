@@ -175,6 +175,22 @@ TEST(RechoosingTest, KeepsEveryShiftThatTheTestDoesNotReject) {
   }
 }
 
+TEST(RechoosingTest, ShowsEquivalenceWhereTheShiftedTestsReject) {
+  Noise noise(13);
+  const TunedPair pair = DrawPair({3, 8, .9}, 0, &noise);
+  RechoosingOptions options;
+  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_equivalence.undefined,
+            Undefined::kNotRecorded);
+  for (const double margin : {.1, .5, 1., 2., 4.}) {
+    options.margin = margin;
+    const RechoosingResult result = TestByRechoosing(pair, Better::kLower, options);
+    const double beyond = std::max(BruteForce(pair, Better::kLower, margin).p_difference.value,
+                                   BruteForce(pair, Better::kLower, -margin).p_difference.value);
+    const bool inside = std::abs(ReadAloud(pair, Better::kLower).mean) < margin;
+    EXPECT_EQ(result.p_equivalence.value, inside ? beyond / 2 : 1) << margin;
+  }
+}
+
 TEST(RechoosingTest, HasNoIntervalBelowSixPairs) {
   Noise noise(9);
   const RechoosingResult five = TestByRechoosing(DrawPair({3, 5}, 4, &noise), Better::kLower);

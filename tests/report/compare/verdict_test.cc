@@ -148,6 +148,40 @@ TEST(RowVerdictTest, OnlyLeansWhereItsFamilyIsTooLarge) {
             "find with 80 % power is .0132; the one seen takes about 26 seeds (14 to 130).");
 }
 
+TEST(RowVerdictTest, IsEquivalentWhereTheDifferenceIsShownToBeSmall) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .001, .01)}});
+  EXPECT_EQ(RowVerdict(*Compare(input), 1).grade, Grade::kInconclusive);
+  input.margin = .02;
+  const Verdict verdict = RowVerdict(*Compare(input), 1);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kEquivalent);
+  EXPECT_EQ(verdict.grade, Grade::kEquivalent);
+  EXPECT_TRUE(verdict.equivalent);
+  EXPECT_EQ(verdict.text,
+            "post is equivalent to pre: eval/loss +.001 [−.006, +.008] over 12 seeds; smaller than "
+            ".02 either way (p < .001).");
+  EXPECT_EQ(verdict.seeds_to_decide, 0u);
+  input.margin = .002;
+  EXPECT_EQ(RowVerdict(*Compare(input), 1).grade, Grade::kInconclusive);
+}
+
+TEST(RowVerdictTest, MayBeBetterByLittle) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), -.01, .005)}});
+  input.margin = .02;
+  const Verdict verdict = RowVerdict(*Compare(input), 1);
+  EXPECT_EQ(verdict.outcome, VerdictOutcome::kBetter);
+  EXPECT_EQ(verdict.grade, Grade::kEstablished);
+  EXPECT_TRUE(verdict.equivalent);
+  EXPECT_THAT(verdict.text, HasSubstr("12 pairs allow; smaller than .02 either way (p < .001)."));
+}
+
+TEST(RowVerdictTest, IdenticalRunsAreNotEquivalentEither) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Base(12)}});
+  input.margin = .02;
+  const Verdict verdict = RowVerdict(*Compare(input), 1);
+  EXPECT_EQ(verdict.grade, Grade::kInconclusive);
+  EXPECT_FALSE(verdict.equivalent);
+}
+
 // Twelve settings that differ by noise alone: none of them is called better or worse.
 TEST(RowVerdictTest, TwelveSettingsWithoutADifferenceHaveNoWinner) {
   int winners = 0;
