@@ -1,7 +1,6 @@
 #include "server/report/compare/comparison.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_join.h"
 #include "server/report/compare/grid.h"
+#include "server/report/compare/judging.h"
 #include "server/report/compare/warnings.h"
 
 namespace ablate::report {
@@ -259,35 +259,6 @@ Selection SelectRow(const ComparisonInput& input, const GridRow& row) {
                          by_other ? input.choice_better : input.better);
 }
 
-// The test that judges the row, where nothing is tuned.
-void Judge(Better better, std::optional<double> margin, ComparisonRow* row) {
-  const Pairs& pairs = row->pairs;
-  row->by_wins =
-      better != Better::kNeither && pairs.only_row_diverged + pairs.only_baseline_diverged > 0;
-  row->p = row->by_wins ? SignTest(pairs.wins, pairs.losses) : row->difference.p_sign_flip;
-  if (margin.has_value()) row->p_equivalence = EquivalenceTest(row->difference, *margin);
-}
-
-// The same where both settings chose among tuned values.
-void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const GridRow& baseline,
-                ComparisonRow* row) {
-  RechoosingOptions options;
-  options.margin = input.margin;
-  const RechoosingResult test =
-      TestByRechoosing(PairTrials(input, grid_row, baseline), input.better, options);
-  PairedStatistics& difference = row->difference;
-  if (difference.p_sign_flip.defined()) {
-    difference.p_sign_flip = test.p_difference;
-    difference.exact = test.exact;
-  }
-  if (difference.interval.defined() && test.interval.defined()) {
-    difference.interval = test.interval;
-    difference.by_rechoosing = true;
-  }
-  if (input.margin.has_value()) row->p_equivalence = test.p_equivalence;
-  if (row->p.defined()) row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
-}
-
 bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
 
 // Says which rows get no verdict; `grid_rows` are by row.
@@ -322,7 +293,7 @@ void CompareRows(const ComparisonInput& input, const std::vector<std::vector<Pic
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
       CompareRow(runs[i], runs[*row.baseline], input.better, options.resamples, &row);
-      Judge(input.better, input.margin, &row);
+      Judge(input, &row);
     }
   }
 }
@@ -340,50 +311,6 @@ void JudgeTunedRows(const ComparisonInput& input, const CellGrid& grid,
   for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
     ComparisonRow& row = (*rows)[i];
     if (row.compared()) JudgeTuned(input, grid.rows[i], grid.rows[*row.baseline], &row);
-  }
-}
-
-// Adjusts the p values of all rows that can be judged as one family; returns its size.
-size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
-  std::vector<ComparisonRow*> family;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(family),
-               [](const ComparisonRow* row) { return row->in_family(); });
-  std::vector<Number> p, p_t, p_equivalence;
-  for (const ComparisonRow* row : family) {
-    p.push_back(row->p);
-    p_t.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->difference.p_t);
-    p_equivalence.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->p_equivalence);
-  }
-  const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t),
-                            adjusted_equivalence = HolmAdjust(p_equivalence);
-  for (size_t i = 0; i < family.size(); ++i) {
-    family[i]->p_holm = adjusted[i];
-    family[i]->p_t_holm = adjusted_t[i];
-    family[i]->p_equivalence = adjusted_equivalence[i];
-  }
-  for (ComparisonRow* row : rows) {
-    if (row->compared() && !row->in_family()) {
-      row->p_holm = NoNumber(Undefined::kScoredDifferently);
-    }
-  }
-  return family.size();
-}
-
-// What rows with a spread would take. How often runs diverge can't be foretold from pairs.
-void FindPower(size_t family, std::vector<ComparisonRow>* rows) {
-  for (ComparisonRow& row : *rows) {
-    if (!row.in_family() || row.by_wins || !row.difference.effect.defined()) continue;
-    row.needed = FindSeedsNeeded(row.difference.effect, row.difference.n, family);
-    // Both diverge on the others, which are seeds, too.
-    const double seeds_a_pair =
-        static_cast<double>(row.pairs.all) / static_cast<double>(row.pairs.converged);
-    for (Number* seeds : {&row.needed.estimate, &row.needed.low, &row.needed.high}) {
-      if (seeds->defined()) seeds->value = std::ceil(seeds->value * seeds_a_pair);
-    }
-    row.least_detectable = LeastDetectableEffect(row.difference.n, family);
-    if (row.least_detectable.defined()) {
-      row.least_detectable.value *= row.difference.deviation.value;
-    }
   }
 }
 

@@ -127,7 +127,8 @@ std::string SeedsText(const Number& seeds) {
 }
 
 // What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
-// find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)".
+// find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)". A test that
+// chooses tuned values again has less power than that of the differences, which is what is known.
 std::string PowerText(const ComparisonRow& row, size_t family) {
   const size_t least = LeastSeedsForSignFlip(family);
   if (!row.needed.known()) {
@@ -147,7 +148,7 @@ std::string PowerText(const ComparisonRow& row, size_t family) {
                         " seeds", row.needed.low.defined() ? absl::StrCat(", at best ", low) : "");
   }
   return absl::StrCat(detectable, "; the one seen takes about ", SeedsText(row.needed.estimate),
-                      " seeds (", low, " to ", high, ")");
+                      row.chosen.empty() ? "" : " or more", " seeds (", low, " to ", high, ")");
 }
 
 // What follows "A against B leans better: ".
@@ -336,7 +337,8 @@ std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
   Verdict verdict;
   PutSeeds(row, comparison.family, decision, &verdict);
   if (verdict.seeds_to_decide > 0) {
-    facts.push_back(absl::StrCat(verdict.seeds_low > 0 ? "about " : "at least ",
+    const bool about = verdict.seeds_low > 0 && row.chosen.empty();
+    facts.push_back(absl::StrCat(about ? "about " : "at least ",
                                  Counted(Rounded(verdict.seeds_to_decide), "seed"), " needed"));
   }
   return absl::StrCat(row.label, " is ", StandingText(decision, comparison.better), " (",
@@ -430,9 +432,9 @@ Verdict OverallVerdict(const Comparison& comparison) {
                              ": there is no verdict before all of them have ended."));
   }
   if (all.empty()) {
-    return none(VerdictOutcome::kInconclusive,
-                comparison.rows.size() == 1 ? "Nothing is compared: there is one setting."
-                                            : "Nothing is compared: there is no baseline.");
+    return none(VerdictOutcome::kInconclusive, comparison.rows.size() == 1
+                                                   ? "Nothing is compared: there is one setting."
+                                                   : "Nothing is compared: there is no baseline.");
   }
   if (all.size() == 1) return VerdictOf(comparison, *all[0].row, all[0].decision);
   return OverallOf(comparison, all);

@@ -1,0 +1,84 @@
+#include "server/report/compare/judging.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "server/report/compare/paired.h"
+#include "server/report/compare/power.h"
+#include "server/report/compare/rechoosing.h"
+
+namespace ablate::report {
+
+void Judge(const ComparisonInput& input, ComparisonRow* row) {
+  const Pairs& pairs = row->pairs;
+  row->by_wins = input.better != Better::kNeither &&
+                 pairs.only_row_diverged + pairs.only_baseline_diverged > 0;
+  row->p = row->by_wins ? SignTest(pairs.wins, pairs.losses) : row->difference.p_sign_flip;
+  if (input.margin.has_value()) {
+    row->p_equivalence = EquivalenceTest(row->difference, *input.margin);
+  }
+}
+
+void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const GridRow& baseline,
+                ComparisonRow* row) {
+  RechoosingOptions options;
+  options.margin = input.margin;
+  const RechoosingResult test =
+      TestByRechoosing(PairTrials(input, grid_row, baseline), input.better, options);
+  PairedStatistics& difference = row->difference;
+  if (difference.p_sign_flip.defined()) {
+    difference.p_sign_flip = test.p_difference;
+    difference.exact = test.exact;
+  }
+  if (difference.interval.defined() && test.interval.defined()) {
+    difference.interval = test.interval;
+    difference.by_rechoosing = true;
+  }
+  if (input.margin.has_value()) row->p_equivalence = test.p_equivalence;
+  if (row->p.defined()) row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
+}
+
+size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
+  std::vector<ComparisonRow*> family;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(family),
+               [](const ComparisonRow* row) { return row->in_family(); });
+  std::vector<Number> p, p_t, p_equivalence;
+  for (const ComparisonRow* row : family) {
+    p.push_back(row->p);
+    p_t.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->difference.p_t);
+    p_equivalence.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->p_equivalence);
+  }
+  const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t),
+                            adjusted_equivalence = HolmAdjust(p_equivalence);
+  for (size_t i = 0; i < family.size(); ++i) {
+    family[i]->p_holm = adjusted[i];
+    family[i]->p_t_holm = adjusted_t[i];
+    family[i]->p_equivalence = adjusted_equivalence[i];
+  }
+  for (ComparisonRow* row : rows) {
+    if (row->compared() && !row->in_family()) {
+      row->p_holm = NoNumber(Undefined::kScoredDifferently);
+    }
+  }
+  return family.size();
+}
+
+void FindPower(size_t family, std::vector<ComparisonRow>* rows) {
+  for (ComparisonRow& row : *rows) {
+    if (!row.in_family() || row.by_wins || !row.difference.effect.defined()) continue;
+    row.needed = FindSeedsNeeded(row.difference.effect, row.difference.n, family);
+    // Both diverge on the others, which are seeds, too.
+    const double seeds_a_pair =
+        static_cast<double>(row.pairs.all) / static_cast<double>(row.pairs.converged);
+    for (Number* seeds : {&row.needed.estimate, &row.needed.low, &row.needed.high}) {
+      if (seeds->defined()) seeds->value = std::ceil(seeds->value * seeds_a_pair);
+    }
+    row.least_detectable = LeastDetectableEffect(row.difference.n, family);
+    if (row.least_detectable.defined()) {
+      row.least_detectable.value *= row.difference.deviation.value;
+    }
+  }
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,32 @@
+// The tests that judge the rows of a comparison: each row's own, the family's, and what more seeds
+// would do. Pure functions, safe from any thread.
+#ifndef ABLATE_SERVER_REPORT_COMPARE_JUDGING_H_
+#define ABLATE_SERVER_REPORT_COMPARE_JUDGING_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/grid.h"
+
+namespace ablate::report {
+
+// Fills in p, by_wins and p_equivalence of a row whose pairs and difference are there, as where
+// nothing is tuned.
+void Judge(const ComparisonInput& input, ComparisonRow* row);
+
+// The same, of a row that was judged so, where both settings chose among tuned values: also the
+// sign-flip p and the interval of the difference, where the test that chooses again has one.
+void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const GridRow& baseline,
+                ComparisonRow* row);
+
+// Adjusts the p values of all rows that can be judged as one family; returns its size.
+size_t AdjustFamily(const std::vector<ComparisonRow*>& rows);
+
+// Says of rows with a spread what their difference would take. How often runs diverge can't be
+// foretold from pairs.
+void FindPower(size_t family, std::vector<ComparisonRow>* rows);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARE_JUDGING_H_
