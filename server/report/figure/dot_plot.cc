@@ -49,6 +49,9 @@ std::string ShortValueText(const report::Number& mean, const report::Interval& i
   const int decimals = report::DecimalsFor(mean.value, interval);
   const std::string value = NumberText(mean.value, decimals, sign);
   if (!interval.defined()) return value;
+  // An interval of a test need not lie evenly around the mean.
+  const double middle = (interval.low + interval.high) / 2, width = interval.high - interval.low;
+  if (std::abs(mean.value - middle) > .05 * width) return ValueText(mean, interval, sign);
   return absl::StrCat(value, " ± ",
                       NumberText((interval.high - interval.low) / 2, decimals, false));
 }

@@ -16,7 +16,7 @@ namespace ablate::figure {
 // "+0.031 [+0.024, +0.038]", with `sign` for differences; "−0.021, no interval"; why there is none.
 std::string ValueText(const report::Number& mean, const report::Interval& interval, bool sign);
 
-// "+0.031 ± 0.007" for a narrow figure.
+// "+0.031 ± 0.007" for a narrow figure; as ValueText where the interval lies unevenly.
 std::string ShortValueText(const report::Number& mean, const report::Interval& interval, bool sign);
 
 struct DotRow {

@@ -160,7 +160,7 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
   for (DotGroup& group : dots->groups) {
     group.axis_title = absl::StrCat("Δ ", name.text, against, unit);
   }
-  dots->footnote = "difference to the baseline by seed; bar: 95 % t interval of the mean";
+  dots->footnote = "difference to the baseline by seed; bar: 95 % interval of the mean";
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
   }
