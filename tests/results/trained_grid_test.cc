@@ -11,6 +11,7 @@
 #include <string>
 
 #include "ablate/v1/analysis.pb.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/results/stored_grid.h"
 
@@ -267,6 +268,46 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(2.5));
   query.at = 0;
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(3.));
+}
+
+// The rate 0.001 is the better one by its evaluation at the end, and by nothing else.
+TEST(TrainedGridTest, ChoosesByThePlannedMetricAtItsEndWhateverIsRead) {
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates, "report { margin: 0.5 }"));
+  for (const char* cell : {"pre-lr0.01", "pre-lr0.001", "post-lr0.01", "post-lr0.001"}) {
+    const bool best = absl::StrContains(cell, "0.001");
+    for (int seed = 1; seed <= 3; ++seed) {
+      stored.Finish(absl::StrCat(cell, "-s", seed),
+                    {{"eval/loss", {{0, 3.}, {5, best ? 2.8 : 2.2}, {10, best ? 1.5 : 2.}}},
+                     {"train/loss", {{10, best ? 2.5 : 1.}}}});
+    }
+  }
+  const auto chosen = [&](const GridQuery& query) {
+    const auto comparison = report::Compare(Loaded(stored, query).input);
+    EXPECT_TRUE(comparison.ok()) << comparison.status();
+    return comparison->rows[1].chosen[0].labels[0] + "; " + comparison->exploratory;
+  };
+  GridQuery train, early;
+  train.key = "train/loss";
+  early.at = 5;
+  EXPECT_EQ(chosen({}), "0.001; ");
+  EXPECT_EQ(chosen(train), "0.001; report.primary is eval/loss");
+  EXPECT_EQ(chosen(early), "0.001; planned is where runs end");
+  EXPECT_THAT(Loaded(stored).input.margin, Optional(.5));
+  EXPECT_EQ(Loaded(stored, train).input.margin, std::nullopt) << "it is of the primary metric";
+  EXPECT_EQ(Loaded(stored).input.choice_key, "");
+  GridQuery along = train;
+  along.by = "lr";
+  EXPECT_EQ(Loaded(stored, along).input.choice_key, "") << "nothing is chosen";
+}
+
+TEST(TrainedGridTest, ChoosesByTheHeldOutLossWhereThePrimaryMetricIsNoEvaluation) {
+  StoredGrid stored(
+      absl::StrCat(SmallGrid(3), kPlacementAxis, kRates, "report { primary: 'train/loss' }"));
+  stored.Finish("pre-lr0.01-s1", {{"train/loss", {{9, 4.}}}, {"eval/loss", {{10, 2.}}}});
+  const TrainedGrid grid = Loaded(stored);
+  EXPECT_EQ(grid.input.choice_key, "eval/loss");
+  EXPECT_EQ(grid.input.exploratory, "");
+  EXPECT_THAT(grid.input.cells[0].choice, Optional(2.));
 }
 
 TEST(TrainedGridTest, ReadsNumbersOfAnalyses) {

@@ -191,6 +191,27 @@ TEST(RechoosingTest, ShowsEquivalenceWhereTheShiftedTestsReject) {
   }
 }
 
+TEST(RechoosingTest, ChoosesByWhatElseItIsGiven) {
+  Noise noise(15);
+  TunedPair pair = DrawPair({3, 8}, .5, &noise);
+  const RechoosingResult alone = TestByRechoosing(pair, Better::kLower);
+  pair.setting_choices = pair.setting;
+  pair.baseline_choices = pair.baseline;
+  const RechoosingResult same = TestByRechoosing(pair, Better::kLower);
+  EXPECT_EQ(same.p_difference.value, alone.p_difference.value);
+  EXPECT_EQ(same.interval.low, alone.interval.low);
+  // Where all are alike the first is taken: the plain test of its differences.
+  std::vector<double> differences;
+  for (size_t seed = 0; seed < pair.seeds; ++seed) {
+    differences.push_back(pair.setting[seed].value - pair.baseline[seed].value);
+  }
+  for (auto* choices : {&pair.setting_choices, &pair.baseline_choices}) {
+    for (Trial& trial : *choices) trial.value = 1;
+  }
+  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.value,
+            SignFlipTest(differences).p.value);
+}
+
 TEST(RechoosingTest, HasNoIntervalBelowSixPairs) {
   Noise noise(9);
   const RechoosingResult five = TestByRechoosing(DrawPair({3, 5}, 4, &noise), Better::kLower);
