@@ -14,6 +14,7 @@
 #include "server/report/compare/grid.h"
 #include "server/report/compare/judging.h"
 #include "server/report/compare/warnings.h"
+#include "server/report/compare/wording.h"
 
 namespace ablate::report {
 namespace {
@@ -135,7 +136,9 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
                           const std::vector<PickedRun>& runs) {
   ComparisonRow result;
   result.labels = LabelsAt(input, grid.row_axes, row.labels);
-  result.label = result.labels.empty() ? "base" : absl::StrJoin(result.labels, "/");
+  std::vector<std::string> axes;
+  for (const size_t axis : grid.row_axes) axes.push_back(input.axes[axis].name);
+  result.label = SettingName(axes, result.labels);
   std::vector<double> values;
   for (const PickedRun& run : runs) {
     const bool diverged = Diverged(run);
@@ -417,6 +420,12 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.margin = input.margin;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
+  comparison.edges_known =
+      !grid->tuned_axes.empty() &&
+      std::all_of(grid->tuned_axes.begin(), grid->tuned_axes.end(), [&input](size_t axis) {
+        const std::vector<double>& values = input.axes[axis].values;
+        return std::set<double>(values.begin(), values.end()).size() >= 3;
+      });
   for (const size_t axis : grid->within_axes) {
     comparison.within_axes.push_back(input.axes[axis].name);
   }

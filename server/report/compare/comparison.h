@@ -128,7 +128,7 @@ inline constexpr size_t kLeastPairs = 3;  // for a verdict
 
 struct ComparisonRow {
   std::vector<std::string> labels;  // one a row axis
-  std::string label;                // the same as one text
+  std::string label;                // the same as one text, by SettingName
   std::optional<size_t> baseline;   // index of the row it is compared with; its own for a baseline
   bool is_baseline = false;
 
@@ -198,6 +198,9 @@ struct Comparison {
   // Row axes whose settings are scored on different data, so that rows are compared within each of
   // them only.
   std::vector<std::string> within_axes;
+  // Whether every tuned axis is numeric with three values or more, so that a choice at its edge
+  // would have been seen.
+  bool edges_known = false;
   size_t planned = 0, ended = 0;      // cells, and of them those whose run has ended
   std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
   size_t family = 0;                  // rows that can be judged: Holm's family

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "text/decimal.h"
@@ -19,137 +20,6 @@ namespace ablate::report {
 namespace {
 
 constexpr size_t kRowsInFull = 4;  // of an overall verdict; more are counted by outcome
-
-const std::string& BaselineLabel(const Comparison& comparison, const ComparisonRow& row) {
-  return comparison.rows[*row.baseline].label;
-}
-
-std::string DifferenceText(const ComparisonRow& row) {
-  return SignedWithInterval(row.difference.mean, row.difference.interval);
-}
-
-// "post diverged on 3 of 12 seeds, pre on 0".
-std::string DivergedText(const ComparisonRow& row, const std::string& baseline) {
-  const Pairs& pairs = row.pairs;
-  const size_t both =
-      pairs.all - pairs.converged - pairs.only_row_diverged - pairs.only_baseline_diverged;
-  return absl::StrCat(row.label, " diverged on ", pairs.only_row_diverged + both, " of ",
-                      Counted(pairs.all, "seed"), ", ", baseline, " on ",
-                      pairs.only_baseline_diverged + both);
-}
-
-// "over 12 seeds", or which of them could be subtracted.
-std::string OverText(const ComparisonRow& row, const std::string& baseline) {
-  if (row.pairs.converged == row.pairs.all) {
-    return absl::StrCat("over ", Counted(row.pairs.all, "seed"));
-  }
-  return absl::StrCat("over the ", row.pairs.converged, " of ", Counted(row.pairs.all, "seed"),
-                      " on which both converged (", DivergedText(row, baseline), ")");
-}
-
-// ", each at its own best lr", or whose choice that was.
-std::string TunedText(const Comparison& comparison) {
-  if (comparison.tuned_axes.empty()) return "";
-  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
-  if (comparison.choice_key.empty()) return absl::StrCat(", each at its own best ", axes);
-  return absl::StrCat(", each at the ", axes, " that is best by ", comparison.choice_key);
-}
-
-std::string FamilyText(size_t family) {
-  return family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : "";
-}
-
-// "eval/loss +.031 [+.024, +.038] over 12 seeds, each at its own best lr".
-std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row) {
-  return absl::StrCat(comparison.key, " ", DifferenceText(row), " ",
-                      OverText(row, BaselineLabel(comparison, row)), TunedText(comparison));
-}
-
-// The same, or where there is no difference who diverged.
-std::string SeenText(const Comparison& comparison, const ComparisonRow& row) {
-  if (row.pairs.all == 0) return "no seed has a result of both";
-  if (row.difference.mean.defined()) return MeasuredText(comparison, row);
-  return absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
-}
-
-// What the row's test was made on.
-std::string EvidenceText(const Comparison& comparison, const ComparisonRow& row,
-                         const Decision& decision) {
-  const std::string seen = SeenText(comparison, row);
-  if (row.by_wins) {
-    return absl::StrCat(seen, "; ", row.label, " won ", row.pairs.wins, " and lost ",
-                        row.pairs.losses);
-  }
-  if (decision.ground != Ground::kConstant) return seen;
-  return absl::StrCat(seen, ", the same on every seed, so without an interval");
-}
-
-// "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
-std::string EstablishedText(const Comparison& comparison, const ComparisonRow& row) {
-  const double pairs = static_cast<double>(row.by_wins ? row.pairs.all : row.difference.n);
-  const bool least = row.p.value <= std::pow(2.0, 1 - pairs) * (1 + kTie);
-  return absl::StrCat(PText(row.p_holm.value), FamilyText(comparison.family),
-                      least ? absl::StrCat(", the least that ",
-                                           Counted(static_cast<size_t>(pairs), "pair"), " allow")
-                            : "");
-}
-
-// A number as it was written, like those beside it: ".01".
-std::string Shortest(double value) {
-  const std::string text = text::ShortestDecimal(value);
-  return absl::StartsWith(text, "0.") ? text.substr(1) : text;
-}
-
-// "smaller than .01 either way (p = .003 with Holm over 2 rows)".
-std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row) {
-  return absl::StrCat("smaller than ", Shortest(*comparison.margin), " either way (",
-                      PText(row.p_equivalence.value), FamilyText(comparison.family), ")");
-}
-
-std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
-  return absl::StrCat(Counted(row.difference.n, "pair"),
-                      " cannot reach p < .05 in a sign-flip test", FamilyText(comparison.family),
-                      ", so this rests on roughly normal differences (t-test, ",
-                      PText(row.p_t_holm.value), "); ", LeastSeedsForSignFlip(comparison.family),
-                      " seeds would let the sign-flip test decide");
-}
-
-// To two digits: no more of it is known.
-size_t Rounded(size_t seeds) {
-  size_t unit = 1;
-  while (seeds / unit >= 100) unit *= 10;
-  return (seeds + unit / 2) / unit * unit;
-}
-
-std::string SeedsText(const Number& seeds) {
-  if (!seeds.defined()) return absl::StrCat("more than ", text::Grouped(kMaxSeeds));
-  return text::Grouped(static_cast<int64_t>(Rounded(static_cast<size_t>(seeds.value))));
-}
-
-// What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
-// find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)". A test that
-// chooses tuned values again has less power than that of the differences, which is what is known.
-std::string PowerText(const ComparisonRow& row, size_t family) {
-  const size_t least = LeastSeedsForSignFlip(family);
-  if (!row.needed.known()) {
-    if (row.pairs.all >= least) return "how many seeds would decide cannot be foretold";
-    return absl::StrCat("at least ", Counted(least, "seed"), " are needed");
-  }
-  const std::string detectable =
-      row.least_detectable.defined()
-          ? absl::StrCat("the least difference that ", Counted(row.difference.n, "seed"),
-                         " would find with 80 % power is ",
-                         Plain(row.least_detectable.value, DecimalsFor(row.least_detectable.value)))
-          : absl::StrCat(Counted(row.difference.n, "pair"),
-                         " cannot reach p < .05 in a sign-flip test", FamilyText(family));
-  const std::string low = SeedsText(row.needed.low), high = SeedsText(row.needed.high);
-  if (!row.needed.estimate.defined()) {
-    return absl::StrCat(detectable, "; the one seen takes more than ", text::Grouped(kMaxSeeds),
-                        " seeds", row.needed.low.defined() ? absl::StrCat(", at best ", low) : "");
-  }
-  return absl::StrCat(detectable, "; the one seen takes about ", SeedsText(row.needed.estimate),
-                      row.chosen.empty() ? "" : " or more", " seeds (", low, " to ", high, ")");
-}
 
 // What follows "A against B leans better: ".
 std::string LeansText(const Comparison& comparison, const ComparisonRow& row,
@@ -172,11 +42,12 @@ std::string UndecidedText(const Comparison& comparison, const ComparisonRow& row
           " often; more seeds would not say which of the two counts");
     }
     case Ground::kIdentical:
-      return absl::StrCat(comparison.key, " is identical ",
+      return absl::StrCat(MetricText(comparison), " is identical ",
                           OverText(row, BaselineLabel(comparison, row)), TunedText(comparison),
                           "; more seeds would not decide: see whether the setting takes effect");
     case Ground::kNonFinite:
-      return absl::StrCat("the differences in ", comparison.key, " are too large to compute with");
+      return absl::StrCat("the differences in ", MetricText(comparison),
+                          " are too large to compute with");
     default:
       return absl::StrCat(evidence, row.p.defined() ? absl::StrCat(", ", PText(row.p.value)) : "",
                           "; ", PowerText(row, comparison.family));
@@ -232,7 +103,7 @@ void PutSeeds(const ComparisonRow& row, size_t family, const Decision& decision,
 
 Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
                   const Decision& decision) {
-  const std::string& baseline = BaselineLabel(comparison, row);
+  const std::string baseline = BaselineLabel(comparison, row);
   const absl::string_view name =
       decision.toward == 0 ? "" : DirectionName(decision.toward, comparison.better);
   Verdict verdict;
@@ -241,28 +112,28 @@ Verdict VerdictOf(const Comparison& comparison, const ComparisonRow& row,
   verdict.equivalent = decision.equivalent;
   switch (decision.grade) {
     case Grade::kNoVerdict:
-      verdict.text =
-          absl::StrCat(row.label, " against ", baseline, ": ", WithheldText(comparison, row), ".");
+      verdict.text = absl::StrCat(Quoted(row.label), " against ", baseline, ": ",
+                                  WithheldText(comparison, row), ".");
       break;
     case Grade::kInconclusive:
       verdict.text =
-          absl::StrCat(row.label, " against ", baseline,
+          absl::StrCat(Quoted(row.label), " against ", baseline,
                        " is inconclusive: ", UndecidedText(comparison, row, decision), ".");
       break;
     case Grade::kEquivalent:
-      verdict.text = absl::StrCat(row.label, " is equivalent to ", baseline, ": ",
+      verdict.text = absl::StrCat(Quoted(row.label), " is equivalent to ", baseline, ": ",
                                   EvidenceText(comparison, row, decision), "; ",
                                   EquivalentText(comparison, row), ".");
       break;
     case Grade::kLeans:
-      verdict.text = absl::StrCat(row.label, " against ", baseline, " leans ", name, ": ",
+      verdict.text = absl::StrCat(Quoted(row.label), " against ", baseline, " leans ", name, ": ",
                                   LeansText(comparison, row, decision), ".");
       break;
     case Grade::kProbable:
     case Grade::kEstablished: {
       const bool established = decision.grade == Grade::kEstablished;
       verdict.text = absl::StrCat(
-          row.label, " is ", established ? "" : "probably ", name, " than ", baseline, ": ",
+          Quoted(row.label), " is ", established ? "" : "probably ", name, " than ", baseline, ": ",
           EvidenceText(comparison, row, decision), "; ",
           established ? EstablishedText(comparison, row) : ProbableText(comparison, row),
           decision.equivalent ? absl::StrCat("; ", EquivalentText(comparison, row)) : "", ".");
@@ -308,17 +179,17 @@ absl::string_view WhyWithheld(Withheld withheld) {
   return "";
 }
 
-// A row in a list: "none is better (−.043 [−.049, −.038], p = .016)".
+// A row in a list: "“none” is better (lower by .043 [.038, .049], p = .016)".
 std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
                       const Decision& decision) {
   // The sentence says it of all of them.
   if (row.withheld == Withheld::kExploratory && row.difference.mean.defined()) {
-    return absl::StrCat(row.label, " ", DifferenceText(row));
+    return absl::StrCat(Quoted(row.label), " ", DifferenceText(row));
   }
   std::vector<std::string> facts;
   if (decision.grade == Grade::kNoVerdict) facts.emplace_back(WhyWithheld(row.withheld));
   if (row.withheld == Withheld::kScoredDifferently) {
-    return absl::StrCat(row.label, " is without a verdict (", facts[0], ")");
+    return absl::StrCat(Quoted(row.label), " is without a verdict (", facts[0], ")");
   }
   if (row.difference.mean.defined()) facts.push_back(DifferenceText(row));
   if (row.pairs.all == 0) facts.push_back("no pairs");
@@ -339,9 +210,10 @@ std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
   if (verdict.seeds_to_decide > 0) {
     const bool about = verdict.seeds_low > 0 && row.chosen.empty();
     facts.push_back(absl::StrCat(about ? "about " : "at least ",
-                                 Counted(Rounded(verdict.seeds_to_decide), "seed"), " needed"));
+                                 Counted(RoundedSeeds(verdict.seeds_to_decide), "seed"),
+                                 " needed"));
   }
-  return absl::StrCat(row.label, " is ", StandingText(decision, comparison.better), " (",
+  return absl::StrCat(Quoted(row.label), " is ", StandingText(decision, comparison.better), " (",
                       absl::StrJoin(facts, ", "), ")");
 }
 
@@ -361,7 +233,7 @@ std::string CountsText(const Comparison& comparison, const std::vector<Decided>&
     labels[{-static_cast<int>(one.decision.grade), -toward,
             absl::StrCat(StandingText(one.decision, comparison.better), withheld ? ", " : "",
                          WhyWithheld(one.row->withheld))}]
-        .push_back(one.row->label);
+        .push_back(Quoted(one.row->label));
   }
   std::vector<std::string> counts;
   for (const auto& [standing, rows] : labels) {
@@ -375,7 +247,7 @@ std::string CountsText(const Comparison& comparison, const std::vector<Decided>&
 std::string SharedBaseline(const Comparison& comparison, const std::vector<Decided>& all) {
   std::set<size_t> baselines;
   for (const Decided& one : all) baselines.insert(*one.row->baseline);
-  return baselines.size() == 1 ? comparison.rows[*baselines.begin()].label : "its baseline";
+  return baselines.size() == 1 ? Quoted(comparison.rows[*baselines.begin()].label) : "its baseline";
 }
 
 Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all) {
@@ -399,7 +271,8 @@ Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all)
   }
   const bool in_full = all.size() <= kRowsInFull || !comparison.exploratory.empty();
   verdict.text = absl::StrCat(
-      comparison.key, " against ", SharedBaseline(comparison, all), TunedText(comparison), ": ",
+      MetricText(comparison), " against ", SharedBaseline(comparison, all), TunedText(comparison),
+      ": ",
       comparison.exploratory.empty()
           ? ""
           : absl::StrCat("exploratory (", comparison.exploratory, "), without a verdict; "),
@@ -460,7 +333,7 @@ std::string MatchedNote(const Comparison& comparison) {
   std::vector<std::string> differences, remarks;
   for (const ComparisonRow& matched : block.rows) {
     if (!matched.in_family() || !matched.difference.mean.defined()) continue;
-    differences.push_back(absl::StrCat(matched.label, " ", DifferenceText(matched)));
+    differences.push_back(absl::StrCat(Quoted(matched.label), " ", DifferenceText(matched)));
     const Interval& there = matched.difference.interval;
     if (!there.defined() || (there.low <= 0 && there.high >= 0)) continue;
     for (const ComparisonRow& row : comparison.rows) {
@@ -470,15 +343,15 @@ std::string MatchedNote(const Comparison& comparison) {
       const Interval& here = row.difference.interval;
       if (share < 0 && (here.low > 0 || here.high < 0)) {
         remarks.push_back(
-            absl::StrCat("the sign of ", row.label, "'s difference depends on ", tuned));
+            absl::StrCat("the sign of ", Quoted(row.label), "'s difference depends on ", tuned));
       } else if (std::abs(share) < 0.5) {
         remarks.push_back(
-            absl::StrCat("most of ", row.label, "'s difference there is its ", tuned));
+            absl::StrCat("most of ", Quoted(row.label), "'s difference there is its ", tuned));
       }
     }
   }
   if (differences.empty()) return "";
-  return absl::StrCat("At one ", tuned, " (", absl::StrJoin(block.labels, ", "),
+  return absl::StrCat("At one ", tuned, " (", ShownValues(block.labels),
                       "): ", Enumerated(differences), remarks.empty() ? "" : "; ",
                       Enumerated(remarks), ".");
 }

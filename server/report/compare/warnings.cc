@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/grid.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/wording.h"
 #include "text/decimal.h"
@@ -39,7 +40,7 @@ Warnings ScoredDifferentlyRows(const Facts& facts) {
   for (const ComparisonRow& row : facts.comparison.rows) {
     if (row.withheld != Withheld::kScoredDifferently) continue;
     parts.push_back(
-        absl::StrCat(row.label, " (", absl::StrJoin(row.scored_differently, ", "), ")"));
+        absl::StrCat(Quoted(row.label), " (", absl::StrJoin(row.scored_differently, ", "), ")"));
   }
   return Spoken(WarningKind::kScoredDifferently,
                 absl::StrCat("not scored on the same ", ScoredText(facts.comparison.key),
@@ -47,7 +48,7 @@ Warnings ScoredDifferentlyRows(const Facts& facts) {
                 parts);
 }
 
-// "post 2 of 12 (seeds 3 and 7)": the cells of each row that need a value and of which `holds`.
+// "“post” 2 of 12 (seeds 3 and 7)": the cells of each row that need a value and of which `holds`.
 Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
@@ -65,7 +66,7 @@ Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
     Parts names;
     for (const uint32_t seed : seeds) names.push_back(absl::StrCat(seed));
     const ComparisonRow& row = facts.comparison.rows[i];
-    parts.push_back(absl::StrCat(row.label, " ", count, " of ", row.cells,
+    parts.push_back(absl::StrCat(Quoted(row.label), " ", count, " of ", row.cells,
                                  seeds.size() == 1 ? " (seed " : " (seeds ", Enumerated(names),
                                  ")"));
   }
@@ -105,11 +106,12 @@ Warnings NonFiniteValues(const Facts& facts) {
       return cell != nullptr && cell->outcome == RunOutcome::kDone && cell->value.has_value() &&
              !std::isfinite(*cell->value);
     });
-    if (count > 0) parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count));
+    if (count > 0)
+      parts.push_back(absl::StrCat(Quoted(facts.comparison.rows[i].label), " ", count));
   }
   return Spoken(WarningKind::kNonFiniteValues,
-                absl::StrCat("runs that ended without a finite ", facts.comparison.key,
-                             ", counted as diverged: "),
+                absl::StrCat("runs that ended without a finite ",
+                             NameOfMetric(facts.comparison.key).text, ", counted as diverged: "),
                 parts);
 }
 
@@ -121,10 +123,10 @@ Warnings UnbalancedSeeds(const Facts& facts) {
     const ComparisonRow& baseline = facts.comparison.rows[*row.baseline];
     const size_t alone = row.n - row.pairs.all;
     const size_t baseline_alone = baseline.n - row.pairs.all;
-    if (alone > 0) parts.push_back(absl::StrCat(row.label, " ", alone));
+    if (alone > 0) parts.push_back(absl::StrCat(Quoted(row.label), " ", alone));
     if (baseline_alone > 0) {
-      parts.push_back(
-          absl::StrCat(baseline.label, " ", baseline_alone, " (against ", row.label, ")"));
+      parts.push_back(absl::StrCat(Quoted(baseline.label), " ", baseline_alone, " (against ",
+                                   Quoted(row.label), ")"));
     }
   }
   return Spoken(WarningKind::kUnbalancedSeeds, "seeds without a partner, in no pair: ", parts);
@@ -138,7 +140,7 @@ Warnings TooFewSeeds(const Facts& facts) {
   for (const ComparisonRow& row : facts.comparison.rows) {
     if (!row.in_family() || row.difference.n >= least) continue;
     if (row.withheld == Withheld::kUnfinished) continue;  // more pairs are to come
-    parts.push_back(absl::StrCat(row.label, " ", row.difference.n));
+    parts.push_back(absl::StrCat(Quoted(row.label), " ", row.difference.n));
   }
   const std::string holm =
       family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : std::string();
@@ -151,7 +153,7 @@ Warnings TooFewSeeds(const Facts& facts) {
 Warnings NoBaseline(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    if (!row.baseline.has_value()) parts.push_back(row.label);
+    if (!row.baseline.has_value()) parts.push_back(Quoted(row.label));
   }
   return Spoken(WarningKind::kNoBaseline, "the grid has no baseline for ", parts);
 }
@@ -169,7 +171,7 @@ Warnings UnequalParameters(const Facts& facts) {
     const auto& baseline = facts.comparison.rows[*row.baseline].parameters;
     if (!baseline.has_value()) continue;
     if (row.parameters->low == baseline->low && row.parameters->high == baseline->high) continue;
-    parts.push_back(absl::StrCat(row.label, " ", RangeText(*row.parameters), " against ",
+    parts.push_back(absl::StrCat(Quoted(row.label), " ", RangeText(*row.parameters), " against ",
                                  RangeText(*baseline)));
   }
   return Spoken(WarningKind::kUnequalParameters, "unequal numbers of parameters: ", parts);
@@ -184,7 +186,7 @@ Warnings SeveralChanges(const Facts& facts) {
       if (row.follows.count(path) == 0) written.push_back(path);
     }
     if (written.size() < 2) continue;
-    parts.push_back(absl::StrCat(row.label, " (", absl::StrJoin(written, ", "), ")"));
+    parts.push_back(absl::StrCat(Quoted(row.label), " (", absl::StrJoin(written, ", "), ")"));
   }
   return Spoken(WarningKind::kSeveralChanges,
                 "more than one thing differs from the baseline: ", parts);
@@ -229,7 +231,7 @@ Warnings ContendedThroughput(const Facts& facts) {
       all += *cell->device_seconds;
     }
     if (count == 0) continue;
-    parts.push_back(absl::StrCat(facts.comparison.rows[i].label, " ", count, " of ",
+    parts.push_back(absl::StrCat(Quoted(facts.comparison.rows[i].label), " ", count, " of ",
                                  facts.comparison.rows[i].cells, " (",
                                  std::lround(100 * contended / all), " % of their time)"));
   }
@@ -240,9 +242,9 @@ Warnings ContendedThroughput(const Facts& facts) {
 std::string EdgeText(const Axis& axis, double value, absl::string_view which, size_t seeds,
                      const ComparisonRow& row) {
   const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
-  return absl::StrCat(axis.name, " at the edge of what was tried: ", row.label, " picked the ",
-                      which, " (", axis.labels[static_cast<size_t>(at)], ") on ", seeds, " of ",
-                      Counted(row.n, "seed"));
+  return absl::StrCat("at the edge of the ", axis.name, " tried: ", Quoted(row.label),
+                      " picked the ", which, " (", ShownValue(axis.labels[static_cast<size_t>(at)]),
+                      ") on ", seeds, " of ", Counted(row.n, "seed"));
 }
 
 Warnings GridEdges(const Facts& facts) {
@@ -272,7 +274,7 @@ Warnings GridEdges(const Facts& facts) {
 Warnings TunedOnSameSeed(const Facts& facts) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
-    if (facts.selections[i].same_seed > 0) parts.push_back(facts.comparison.rows[i].label);
+    if (facts.selections[i].same_seed > 0) parts.push_back(Quoted(facts.comparison.rows[i].label));
   }
   return Spoken(WarningKind::kTunedOnSameSeed,
                 absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/metric_names.h"
 
 namespace ablate::report {
 namespace {
@@ -128,8 +129,8 @@ Curve CumulativeMean(absl::Span<const uint32_t> steps, absl::Span<const double> 
 
 std::string WindowName(const MetricWindow& window) {
   constexpr absl::string_view kReductions[] = {"mean", "smallest", "largest"};
-  std::string name =
-      absl::StrCat(window.key, ", ", kReductions[static_cast<int>(window.window.reduction)]);
+  std::string name = absl::StrCat(NameOfMetric(window.key).text, ", ",
+                                  kReductions[static_cast<int>(window.window.reduction)]);
   if (window.window.side == WindowSide::kAll) return name;
   return absl::StrCat(name, " of the ",
                       window.window.side == WindowSide::kFirst ? "first " : "last ",

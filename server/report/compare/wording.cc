@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "server/report/compare/statistics.h"
 #include "text/decimal.h"
 
@@ -76,12 +79,54 @@ std::string Signed(double value, int decimals) {
 }
 
 std::string SignedWithInterval(const Number& mean, const Interval& interval) {
+  const int decimals = mean.defined() ? DecimalsFor(mean.value, interval) : 0;
+  return SignedWithInterval(mean, interval, decimals);
+}
+
+std::string SignedWithInterval(const Number& mean, const Interval& interval, int decimals) {
   if (!mean.defined()) return absl::StrCat("undefined (", UndefinedName(mean.undefined), ")");
-  const int decimals = DecimalsFor(mean.value, interval);
   if (!interval.defined()) return Signed(mean.value, decimals);
   return absl::StrCat(Signed(mean.value, decimals), " [", Signed(interval.low, decimals), ", ",
                       Signed(interval.high, decimals), "]");
 }
+
+std::string DirectedWithInterval(const Number& mean, const Interval& interval) {
+  const bool higher = interval.low > 0, lower = interval.high < 0;
+  if (!mean.defined() || !interval.defined() || (!higher && !lower)) {
+    return SignedWithInterval(mean, interval);
+  }
+  const int decimals = DecimalsFor(mean.value, interval);
+  const double low = higher ? interval.low : -interval.high;
+  const double high = higher ? interval.high : -interval.low;
+  return absl::StrCat(higher ? "higher" : "lower", " by ", Plain(std::abs(mean.value), decimals),
+                      " [", Plain(low, decimals), ", ", Plain(high, decimals), "]");
+}
+
+std::string ShownValue(absl::string_view text) {
+  const bool negative = absl::ConsumePrefix(&text, "-");
+  double value = 0;
+  const bool fraction = absl::StartsWith(text, "0.") && absl::SimpleAtod(text, &value);
+  return absl::StrCat(negative ? (fraction ? kMinus : "-") : "", fraction ? text.substr(1) : text);
+}
+
+std::string ShownValues(absl::Span<const std::string> texts) {
+  return absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) {
+    absl::StrAppend(out, ShownValue(text));
+  });
+}
+
+std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    double value = 0;
+    const bool bare =
+        labels[i] == "true" || labels[i] == "false" || absl::SimpleAtod(labels[i], &value);
+    parts.push_back(bare ? absl::StrCat(axes[i], " ", ShownValue(labels[i])) : labels[i]);
+  }
+  return parts.empty() ? "base" : absl::StrJoin(parts, ", ");
+}
+
+std::string Quoted(absl::string_view name) { return absl::StrCat("\u201c", name, "\u201d"); }
 
 std::string PText(double p) {
   if (p < 0.0005) return "p < .001";

@@ -32,6 +32,24 @@ std::string Signed(double value, int decimals);
 // "+.031 [+.024, +.038]"; the mean alone where there is no interval, "undefined (REASON)" where
 // there is no mean.
 std::string SignedWithInterval(const Number& mean, const Interval& interval);
+// With so many decimals.
+std::string SignedWithInterval(const Number& mean, const Interval& interval, int decimals);
+
+// "higher by .031 [.024, .038]" where the interval leaves out 0; else as SignedWithInterval.
+std::string DirectedWithInterval(const Number& mean, const Interval& interval);
+
+// A value as an experiment file writes it, with the zero in front of its point left out as in every
+// other number: ".004" of "0.004". Other texts stay as they are.
+std::string ShownValue(absl::string_view text);
+
+std::string ShownValues(absl::Span<const std::string> texts);  // ".004, 64"
+
+// What a setting is called, by its labels, one an axis: "post, rms". A bare value (a number, true,
+// false) has its axis in front: "lr .01". "base" without axes.
+std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
+
+// A setting's name in a sentence: “none”.
+std::string Quoted(absl::string_view name);
 
 // "p = .031", "p < .001"; as many decimals as it takes to print another number than kAlpha.
 std::string PText(double p);

@@ -6,70 +6,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/report/compare/column_digits.h"
 #include "server/report/compare/wording.h"
 #include "text/decimal.h"
 
 namespace ablate::report {
-namespace {
-
-constexpr int kMaxDecimals = 6;
-constexpr size_t kMaxChoices = 3;
-
-// "lr 0.004, wd 0.1", or the labels alone.
-std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axes) {
-  if (axes.empty()) return absl::StrJoin(choice.labels, "/");
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    parts.push_back(absl::StrCat(axes[i], " ", choice.labels[i]));
-  }
-  return absl::StrJoin(parts, ", ");
-}
-
-// Whether something that is not 0 would read as 0: a bound of the interval, or without one the
-// mean.
-bool Hides(double mean, const Interval& interval, int decimals) {
-  const auto hidden = [decimals](double value) {
-    return value != 0 && PrintsAsZero(value, decimals);
-  };
-  return interval.defined() ? hidden(interval.low) || hidden(interval.high) : hidden(mean);
-}
-
-// What the row's mean takes by itself: scientific where six decimals are too few.
-int OwnDecimals(const ComparisonRow& row) {
-  const int decimals = DecimalsFor(row.mean.value, row.interval);
-  return decimals > kMaxDecimals ? -1 : decimals;
-}
-
-}  // namespace
-
-int MeanDecimals(const Comparison& comparison) {
-  int decimals = -1;
-  for (const ComparisonRow& row : comparison.rows) {
-    if (row.mean.defined()) {
-      decimals = std::max(decimals, DecimalsFor(row.mean.value, row.interval));
-    }
-    if (row.difference.interval.defined()) {
-      decimals =
-          std::max(decimals, DecimalsFor(row.difference.mean.value, row.difference.interval));
-    }
-  }
-  return std::min(decimals, kMaxDecimals);
-}
 
 std::string MeanCell(const ComparisonRow& row, int decimals, bool interval) {
   if (!row.mean.defined()) return std::string(ReasonText(row.mean.undefined));
-  if (Hides(row.mean.value, row.interval, decimals)) decimals = OwnDecimals(row);
+  decimals = DecimalsIn(decimals, row.mean, row.interval);
   const std::string mean = Plain(row.mean.value, decimals);
   if (!interval || !row.interval.defined()) return mean;
   return absl::StrCat(mean, " [", Plain(row.interval.low, decimals), ", ",
                       Plain(row.interval.high, decimals), "]");
 }
 
-std::string DifferenceCell(const ComparisonRow& row) {
+std::string DifferenceCell(const ComparisonRow& row, int decimals) {
   if (row.is_baseline) return "\u2014";
   const PairedStatistics& difference = row.difference;
   if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
-  std::string text = SignedWithInterval(difference.mean, difference.interval);
+  std::string text = SignedWithInterval(difference.mean, difference.interval,
+                                        DecimalsIn(decimals, difference.mean, difference.interval));
   if (!difference.interval.defined()) {
     absl::StrAppend(&text, " (no interval: ", ReasonText(difference.interval.undefined), ")");
   }
@@ -98,27 +55,6 @@ std::string WinsCell(const ComparisonRow& row) {
 
 std::string DivergedCell(const ComparisonRow& row) {
   return row.diverged == 0 ? "0" : absl::StrCat(row.diverged, "/", row.n);
-}
-
-std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>& axes) {
-  if (row.chosen.empty()) return "";
-  if (row.chosen.size() == 1) return ChoiceText(row.chosen[0], axes);
-  std::vector<Choice> choices = row.chosen;
-  std::stable_sort(choices.begin(), choices.end(),
-                   [](const Choice& a, const Choice& b) { return a.seeds > b.seeds; });
-  size_t seeds = 0;
-  for (const Choice& choice : choices) seeds += choice.seeds;
-  std::vector<std::string> parts;
-  const std::vector<std::string> unnamed;
-  for (size_t i = 0; i < std::min(choices.size(), kMaxChoices); ++i) {
-    const bool named = i == 0 || axes.size() > 1;  // one axis is named once
-    parts.push_back(absl::StrCat(ChoiceText(choices[i], named ? axes : unnamed), " (",
-                                 choices[i].seeds, "/", seeds, ")"));
-  }
-  if (choices.size() > kMaxChoices) {
-    parts.push_back(absl::StrCat(choices.size() - kMaxChoices, " more"));
-  }
-  return absl::StrJoin(parts, ", ");
 }
 
 std::string ParametersCell(const ComparisonRow& row) {
@@ -156,11 +92,13 @@ std::string BaselineName(const Comparison& comparison) {
     }
   }
   if (first == nullptr) return "baseline";
-  std::vector<std::string> labels;
+  std::vector<std::string> axes, labels;
   for (size_t i = 0; i < shared.size(); ++i) {
-    if (shared[i]) labels.push_back(first->labels[i]);
+    if (!shared[i]) continue;
+    axes.push_back(comparison.row_axes[i]);
+    labels.push_back(first->labels[i]);
   }
-  return labels.empty() ? "baseline" : absl::StrJoin(labels, "/");
+  return labels.empty() ? "baseline" : SettingName(axes, labels);
 }
 
 }  // namespace ablate::report

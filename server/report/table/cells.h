@@ -8,16 +8,12 @@
 
 namespace ablate::report {
 
-// Decimals for all means of a table: as many as the narrowest of the intervals and differences
-// deserves, at most six; −1 (scientific) where no row has decimals.
-int MeanDecimals(const Comparison& comparison);
-
 // "2.437", with "[2.42, 2.45]" if `interval`; with decimals of its own, or scientific, where
 // `decimals` would print it as 0; the reason where there is none.
 std::string MeanCell(const ComparisonRow& row, int decimals, bool interval);
 
 // "+.031 [+.024, +.038] (10 of 12)": the count where pairs did not converge. "—" for a baseline.
-std::string DifferenceCell(const ComparisonRow& row);
+std::string DifferenceCell(const ComparisonRow& row, int decimals = -1);  // those of its column
 
 // ".031", "<.001", "≈.012" if not `exact`; "" for a baseline.
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact = true);
@@ -27,10 +23,6 @@ std::string WinsCell(const ComparisonRow& row);
 
 // "0", "2/12".
 std::string DivergedCell(const ComparisonRow& row);
-
-// "0.004", or with the share of seeds where it varies "0.004 (10/12), 0.002 (2/12)": most frequent
-// first, at most three. `axes` names them ("lr 0.004, wd 0.1") if not empty.
-std::string ChosenCell(const ComparisonRow& row, const std::vector<std::string>& axes = {});
 
 // "25,968", "25,696 to 25,968", "".
 std::string ParametersCell(const ComparisonRow& row);

@@ -6,6 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/column_digits.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/table/cells.h"
@@ -47,7 +50,10 @@ class Builder {
   }
 
   void AddDifference() {
-    Add(absl::StrCat("\u0394 vs ", BaselineName(comparison_), " [95 % CI]"), false, DifferenceCell);
+    Add(absl::StrCat("\u0394 vs ", BaselineName(comparison_), " [95 % CI]"), false,
+        [decimals = DifferenceDecimals(comparison_)](const ComparisonRow& row) {
+          return DifferenceCell(row, decimals);
+        });
   }
 
   Table Take() {
@@ -63,9 +69,9 @@ class Builder {
 // Where neither is better nobody wins.
 bool HasWins(const Comparison& comparison) { return comparison.better != Better::kNeither; }
 
-// "eval/loss at step 100, higher is better, each at its own best lr".
+// "held-out loss at step 100, higher is better, each at its own best lr".
 std::string Heading(const Comparison& comparison, std::optional<uint32_t> at) {
-  std::string heading = comparison.key;
+  std::string heading = NameOfMetric(comparison.key).text;
   if (at.has_value()) absl::StrAppend(&heading, " at step ", *at);
   if (comparison.better == Better::kHigher) absl::StrAppend(&heading, ", higher is better");
   if (comparison.tuned_axes.empty()) return heading;
@@ -81,10 +87,10 @@ Table MainTable(const Comparison& comparison) {
   builder.AddSettings();
   builder.AddIfAny("parameters", true, ParametersCell);
   builder.AddIfAny(absl::StrCat("best ", absl::StrJoin(comparison.tuned_axes, "/")), false,
-                   [](const ComparisonRow& row) { return ChosenCell(row); });
+                   [](const ComparisonRow& row) { return ChosenText(row); });
   builder.Add("n", true, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
   builder.Add("diverged", true, DivergedCell);
-  builder.Add(absl::StrCat(comparison.key, " [95 % CI]"), false,
+  builder.Add(absl::StrCat(NameOfMetric(comparison.key).text, " [95 % CI]"), false,
               [decimals](const ComparisonRow& row) { return MeanCell(row, decimals, true); });
   builder.AddDifference();
   builder.AddIfAny("p (sign flip)", true, [](const ComparisonRow& row) {
@@ -115,7 +121,7 @@ Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at) {
     widest = std::max(widest, text::CountCharacters(row.label));
   builder.Add(Heading(comparison, at), false, [&](const ComparisonRow& row) {
     const std::string space(widest - text::CountCharacters(row.label), ' ');
-    return absl::StrCat(row.label, space, "  ", ChosenCell(row, comparison.tuned_axes));
+    return absl::StrCat(row.label, space, "  ", ChosenText(row, comparison.tuned_axes));
   });
   builder.Add("mean", false,
               [decimals](const ComparisonRow& row) { return MeanCell(row, decimals, false); });
@@ -169,11 +175,12 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
   if (!comparison.within_axes.empty()) line("note: ", WithinNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
-    line("note: ", absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
-                                " is chosen on the other seeds",
-                                comparison.choice_key.empty()
-                                    ? ", again under every pattern of signs"
-                                    : absl::StrCat(", by ", comparison.choice_key)));
+    line("note: ",
+         absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
+                      " is chosen on the other seeds",
+                      comparison.choice_key.empty()
+                          ? ", again under every pattern of signs"
+                          : absl::StrCat(", by ", NameOfMetric(comparison.choice_key).text)));
   }
   const Table table = WindowTable(comparison, windows);
   if (!table.columns.empty()) {

@@ -153,7 +153,7 @@ TEST(CompareTest, WithoutByAllRowsHaveOneBaseline) {
   const Comparison comparison = *Compare(Factorial());
   ASSERT_THAT(comparison.rows, SizeIs(4));
   EXPECT_EQ(comparison.family, 3u);
-  EXPECT_EQ(comparison.rows[3].label, "recall/none");
+  EXPECT_EQ(comparison.rows[3].label, "recall, none");
   EXPECT_EQ(comparison.rows[3].baseline, 0u);
   EXPECT_NEAR(comparison.rows[3].difference.mean.value, 11, kTolerance);
   EXPECT_THAT(comparison.row_axes, ElementsAre("task", "norm"));

@@ -34,8 +34,9 @@ TEST(OverallVerdictTest, SaysHigherAndLowerWhereNeitherIsBetter) {
   input.key = "spectrum/participation_ratio";
   input.better = Better::kNeither;
   EXPECT_EQ(OverallVerdict(*Compare(input)).text,
-            "spectrum/participation_ratio against pre: post is higher (+.030 [+.023, +.037], p = "
-            ".001) and none is lower (−.040 [−.047, −.033], p = .001).");
+            "spectrum/participation_ratio against “pre”: “post” is higher (higher by .030 [.023, "
+            ".037], p = "
+            ".001) and “none” is lower (lower by .040 [.033, .047], p = .001).");
 }
 
 TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
@@ -43,8 +44,9 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
   EXPECT_EQ(verdict.text,
-            "eval/loss against pre: post is worse (+.030 [+.023, +.037], p = .001) and none is "
-            "better (−.040 [−.047, −.033], p = .001).");
+            "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p = .001) "
+            "and “none” is "
+            "better (lower by .040 [.033, .047], p = .001).");
 }
 
 TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
@@ -72,7 +74,8 @@ TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(comparison.family, 1u);
   EXPECT_EQ(OverallVerdict(comparison).text,
-            "eval/loss against pre: post is worse (+.030 [+.023, +.037], p < .001) and none is "
+            "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
+            "and “none” is "
             "without a verdict (scored on other data).");
 }
 
@@ -81,10 +84,10 @@ TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
                                                            {"a", Shifted(Base(12), .003, .01)},
                                                            {"b", Shifted(Base(12), -.002, .01)}})));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
-  EXPECT_EQ(
-      verdict.text,
-      "eval/loss against pre: a is inconclusive (+.003 [−.004, +.010], about 120 seeds needed) and "
-      "b is inconclusive (−.002 [−.009, +.005], about 260 seeds needed).");
+  EXPECT_EQ(verdict.text,
+            "held-out loss against “pre”: “a” is inconclusive (+.003 [−.004, +.010], about 120 "
+            "seeds needed) and "
+            "“b” is inconclusive (−.002 [−.009, +.005], about 260 seeds needed).");
   EXPECT_EQ(verdict.seeds_to_decide, 262u);
 }
 
@@ -101,9 +104,12 @@ TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
   }
   EXPECT_EQ(
       OverallVerdict(*Compare(input)).text,
-      "eval/loss against pre: some is worse (+.030 [+.022, +.038], 10 of 12 pairs converged, p = "
-      ".002), all is worse (0 of 12 pairs converged, p = .002), same is inconclusive (identical "
-      "values) and late is without a verdict (too few pairs, no pairs, at least 8 seeds needed).");
+      "held-out loss against “pre”: “some” is worse (higher by .030 [.022, .038], 10 of 12 pairs "
+      "converged, p = "
+      ".002), “all” is worse (0 of 12 pairs converged, p = .002), “same” is inconclusive "
+      "(identical "
+      "values) and “late” is without a verdict (too few pairs, no pairs, at least 8 seeds "
+      "needed).");
 }
 
 TEST(OverallVerdictTest, CountsManyRows) {
@@ -114,8 +120,9 @@ TEST(OverallVerdictTest, CountsManyRows) {
   settings.emplace_back("f", Shifted(Base(12), -.03, .01));
   settings.emplace_back("g", Shifted(Base(12), .001, .01));
   EXPECT_EQ(OverallVerdict(*Compare(OneAxis(settings))).text,
-            "eval/loss against pre: 1 is better (f), 5 are worse (a, b, c and 2 more) and 1 is "
-            "inconclusive (g).");
+            "held-out loss against “pre”: 1 is better (“f”), 5 are worse (“a”, “b”, “c” and 2 "
+            "more) and 1 is "
+            "inconclusive (“g”).");
 }
 
 TEST(OverallVerdictTest, SaysWhatIsOnlyProbable) {
@@ -123,8 +130,9 @@ TEST(OverallVerdictTest, SaysWhatIsOnlyProbable) {
       {{"pre", Base(5)}, {"a", Shifted(Base(5), .03, .001)}, {"b", Shifted(Base(5), .04, .001)}})));
   EXPECT_EQ(
       verdict.text,
-      "eval/loss against pre: a is probably worse (+.0302 [+.0288, +.0316], by the t-test, p < "
-      ".001) and b is probably worse (+.0402 [+.0388, +.0416], by the t-test, p < .001).");
+      "held-out loss against “pre”: “a” is probably worse (higher by .0302 [.0288, .0316], by the "
+      "t-test, p < "
+      ".001) and “b” is probably worse (higher by .0402 [.0388, .0416], by the t-test, p < .001).");
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
   EXPECT_EQ(verdict.grade, Grade::kProbable);
 }
@@ -136,9 +144,10 @@ TEST(OverallVerdictTest, DescribesWhatWasNotPlannedAndJudgesNothing) {
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kExploratory);
   EXPECT_EQ(verdict.grade, Grade::kNoVerdict);
-  EXPECT_EQ(verdict.text,
-            "train/loss against pre: exploratory (report.primary is eval/loss), without a verdict; "
-            "post +.030 [+.023, +.037] and none −.040 [−.047, −.033].");
+  EXPECT_EQ(
+      verdict.text,
+      "training loss against “pre”: exploratory (report.primary is eval/loss), without a verdict; "
+      "“post” higher by .030 [.023, .037] and “none” lower by .040 [.033, .047].");
 }
 
 TEST(OverallVerdictTest, HasTheLeastGradeOfItsRows) {
@@ -180,26 +189,28 @@ ComparisonInput TunedPlacements() {
 
 TEST(VerdictTest, SaysThatValuesWereTuned) {
   const Comparison comparison = *Compare(TunedPlacements());
-  EXPECT_EQ(
-      OverallVerdict(comparison).text,
-      "eval/loss against pre, each at its own best lr: post is worse (+.0300 [+.0273, +.0327], p "
-      "= .001) and none is better (−.0400 [−.0427, −.0373], p = .001).");
-  EXPECT_EQ(
-      RowVerdict(comparison, 2).text,
-      "none is better than pre: eval/loss −.0400 [−.0427, −.0373] over 12 seeds, each at its own "
-      "best lr; p = .001 with Holm over 2 rows, the least that 12 pairs allow.");
+  EXPECT_EQ(OverallVerdict(comparison).text,
+            "held-out loss against “pre”, each at its own best lr: “post” is worse (higher by "
+            ".0300 [.0273, .0327], p "
+            "= .001) and “none” is better (lower by .0400 [.0373, .0427], p = .001).");
+  EXPECT_EQ(RowVerdict(comparison, 2).text,
+            "“none” is better than “pre”: held-out loss lower by .0400 [.0373, .0427] over 12 "
+            "seeds, each at its own "
+            "best lr; p = .001 with Holm over 2 rows, the least that 12 pairs allow.");
 }
 
 TEST(MatchedNoteTest, NamesTheDifferenceThatIsTheTunedValues) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.01";
   EXPECT_EQ(MatchedNote(*Compare(input)),
-            "At one lr (0.01): post +.2900 [+.2873, +.2927] and none −.0400 [−.0427, −.0373]; most "
-            "of post's "
+            "At one lr (.01): “post” higher by .2900 [.2873, .2927] and “none” lower by .0400 "
+            "[.0373, .0427]; most "
+            "of “post”'s "
             "difference there is its lr.");
   input.axes[1].base.reset();  // the baseline's usual choice
   EXPECT_EQ(MatchedNote(*Compare(input)),
-            "At one lr (0.004): post +.0500 [+.0473, +.0527] and none −.0400 [−.0427, −.0373].");
+            "At one lr (.004): “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
+            "[.0373, .0427].");
 }
 
 TEST(MatchedNoteTest, NamesASignThatDependsOnTheTunedValue) {
@@ -209,14 +220,14 @@ TEST(MatchedNoteTest, NamesASignThatDependsOnTheTunedValue) {
     if (cell.labels[0] == "pre" && cell.labels[1] == "0.002") *cell.value += .1;
   }
   EXPECT_THAT(MatchedNote(*Compare(input)),
-              HasSubstr("the sign of post's difference depends on lr"));
+              HasSubstr("the sign of “post”'s difference depends on lr"));
 }
 
 TEST(MatchedNoteTest, LeavesOutWhatIsScoredOnOtherData) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.01";
   for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
-  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (0.01): none −.0400 [−.0427, −.0373].");
+  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (.01): “none” lower by .0400 [.0373, .0427].");
 }
 
 TEST(MatchedNoteTest, IsEmptyWhereNothingIsTuned) {

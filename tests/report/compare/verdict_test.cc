@@ -29,39 +29,44 @@ Verdict Of(const std::vector<double>& pre, const std::vector<double>& post,
 TEST(RowVerdictTest, WorseWhereTheIntervalIsAboveZero) {
   const Verdict verdict = Of(Base(12), Shifted(Base(12), .03, .01));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
-  EXPECT_EQ(verdict.text,
-            "post is worse than pre: eval/loss +.030 [+.023, +.037] over 12 seeds; p < "
-            ".001, the least that 12 pairs allow.");
+  EXPECT_EQ(
+      verdict.text,
+      "“post” is worse than “pre”: held-out loss higher by .030 [.023, .037] over 12 seeds; p < "
+      ".001, the least that 12 pairs allow.");
   EXPECT_EQ(verdict.seeds_to_decide, 0u);
 }
 
 TEST(RowVerdictTest, BetterWhereTheIntervalIsBelowZero) {
   const Verdict verdict = Of(Base(12), Shifted(Base(12), -.03, .01));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kBetter);
-  EXPECT_EQ(verdict.text,
-            "post is better than pre: eval/loss −.030 [−.037, −.023] over 12 seeds; p < "
-            ".001, the least that 12 pairs allow.");
+  EXPECT_EQ(
+      verdict.text,
+      "“post” is better than “pre”: held-out loss lower by .030 [.023, .037] over 12 seeds; p < "
+      ".001, the least that 12 pairs allow.");
 }
 
 TEST(RowVerdictTest, HigherCanBeBetter) {
   const Verdict verdict = Of(Base(12), Shifted(Base(12), .03, .01), Better::kHigher);
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kBetter);
-  EXPECT_EQ(verdict.text,
-            "post is better than pre: eval/loss +.030 [+.023, +.037] over 12 seeds; p < "
-            ".001, the least that 12 pairs allow.");
+  EXPECT_EQ(
+      verdict.text,
+      "“post” is better than “pre”: held-out loss higher by .030 [.023, .037] over 12 seeds; p < "
+      ".001, the least that 12 pairs allow.");
 }
 
 TEST(RowVerdictTest, OnlyHigherOrLowerWhereNeitherIsBetter) {
   const Verdict higher = Of(Base(12), Shifted(Base(12), .03, .01), Better::kNeither);
   EXPECT_EQ(higher.outcome, VerdictOutcome::kHigher);
-  EXPECT_EQ(higher.text,
-            "post is higher than pre: eval/loss +.030 [+.023, +.037] over 12 seeds; p < "
-            ".001, the least that 12 pairs allow.");
+  EXPECT_EQ(
+      higher.text,
+      "“post” is higher than “pre”: held-out loss higher by .030 [.023, .037] over 12 seeds; p < "
+      ".001, the least that 12 pairs allow.");
   const Verdict lower = Of(Base(12), Shifted(Base(12), -.03, .01), Better::kNeither);
   EXPECT_EQ(lower.outcome, VerdictOutcome::kLower);
-  EXPECT_EQ(lower.text,
-            "post is lower than pre: eval/loss −.030 [−.037, −.023] over 12 seeds; p < "
-            ".001, the least that 12 pairs allow.");
+  EXPECT_EQ(
+      lower.text,
+      "“post” is lower than “pre”: held-out loss lower by .030 [.023, .037] over 12 seeds; p < "
+      ".001, the least that 12 pairs allow.");
 }
 
 TEST(RowVerdictTest, NeitherHigherNorLowerByDiverging) {
@@ -89,7 +94,7 @@ TEST(RowVerdictTest, InconclusiveWithTheSeedsThatWouldDecide) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
   EXPECT_EQ(
       verdict.text,
-      "post against pre is inconclusive: eval/loss +.003 [−.004, +.010] over 12 seeds, p = "
+      "“post” against “pre” is inconclusive: held-out loss +.003 [−.004, +.010] over 12 seeds, p = "
       ".369; the least difference that 12 seeds would find with 80 % power is .00929; the one "
       "seen takes about 98 seeds (21 to more than 10,000).");
   EXPECT_EQ(verdict.grade, Grade::kInconclusive);
@@ -117,7 +122,8 @@ TEST(RowVerdictTest, AMeanOfExactlyZeroForetellsOnlyTheLeast) {
   const Verdict verdict = Of({1, 2, 3, 4, 5, 6}, {2, 1, 4, 3, 6, 5});
   EXPECT_EQ(
       verdict.text,
-      "post against pre is inconclusive: eval/loss .0 [−1.1, +1.1] over 6 seeds, p = 1.000; the "
+      "“post” against “pre” is inconclusive: held-out loss .0 [−1.1, +1.1] over 6 seeds, p = "
+      "1.000; the "
       "least difference that 6 seeds would find with 80 % power is 1.77; the one seen takes more "
       "than 10,000 seeds, at best 31.");
 }
@@ -127,7 +133,8 @@ TEST(RowVerdictTest, IsOnlyProbableWhereTheSignFlipTestCannotDecide) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
   EXPECT_EQ(verdict.grade, Grade::kProbable);
   EXPECT_EQ(verdict.text,
-            "post is probably worse than pre: eval/loss +.0302 [+.0288, +.0316] over 5 seeds; 5 "
+            "“post” is probably worse than “pre”: held-out loss higher by .0302 [.0288, .0316] "
+            "over 5 seeds; 5 "
             "pairs cannot reach p < .05 in a sign-flip test, so this rests on roughly normal "
             "differences (t-test, p < .001); 6 seeds would let the sign-flip test decide.");
   EXPECT_EQ(Of(Base(5), Shifted(Base(5), .001, .01)).grade, Grade::kInconclusive);
@@ -143,7 +150,8 @@ TEST(RowVerdictTest, OnlyLeansWhereItsFamilyIsTooLarge) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
   EXPECT_EQ(verdict.grade, Grade::kLeans);
   EXPECT_EQ(verdict.text,
-            "post against pre leans worse: eval/loss +.008 [+.001, +.015] over 12 seeds; p = .031 "
+            "“post” against “pre” leans worse: held-out loss higher by .008 [.001, .015] over 12 "
+            "seeds; p = .031 "
             "alone, but p = .250 with Holm over 8 rows; the least difference that 12 seeds would "
             "find with 80 % power is .0132; the one seen takes about 26 seeds (14 to 130).");
 }
@@ -157,7 +165,8 @@ TEST(RowVerdictTest, IsEquivalentWhereTheDifferenceIsShownToBeSmall) {
   EXPECT_EQ(verdict.grade, Grade::kEquivalent);
   EXPECT_TRUE(verdict.equivalent);
   EXPECT_EQ(verdict.text,
-            "post is equivalent to pre: eval/loss +.001 [−.006, +.008] over 12 seeds; smaller than "
+            "“post” is equivalent to “pre”: held-out loss +.001 [−.006, +.008] over 12 seeds; "
+            "smaller than "
             ".02 either way (p < .001).");
   EXPECT_EQ(verdict.seeds_to_decide, 0u);
   input.margin = .002;
@@ -204,9 +213,10 @@ TEST(RowVerdictTest, NamesThePairsThatConverged) {
   Diverge(&pre, 2, 1);
   const Verdict verdict = Of(pre, post);
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
-  EXPECT_THAT(verdict.text,
-              HasSubstr("over the 9 of 12 seeds on which both converged (post diverged on 3 of 12 "
-                        "seeds, pre on 1); post won 0 and lost 11; p = .001."));
+  EXPECT_THAT(
+      verdict.text,
+      HasSubstr("over the 9 of 12 seeds on which both converged (“post” diverged on 3 of 12 "
+                "seeds, “pre” on 1); “post” won 0 and lost 11; p = .001."));
 }
 
 TEST(RowVerdictTest, SeedsToDecideCountThoseThatDiverge) {
@@ -240,27 +250,28 @@ TEST(RowVerdictTest, WorseButMoreStableIsNoVerdict) {
 TEST(RowVerdictTest, AllDivergedIsWorse) {
   const Verdict verdict = Of(Base(12), std::vector<double>(12, kDiv));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
-  EXPECT_EQ(
-      verdict.text,
-      "post is worse than pre: post diverged on 12 of 12 seeds, pre on 0; post won 0 and lost "
-      "12; p < .001, the least that 12 pairs allow.");
+  EXPECT_EQ(verdict.text,
+            "“post” is worse than “pre”: “post” diverged on 12 of 12 seeds, “pre” on 0; “post” won "
+            "0 and lost "
+            "12; p < .001, the least that 12 pairs allow.");
 }
 
 TEST(RowVerdictTest, ABaselineThatAllDivergedIsBeaten) {
   const Verdict verdict = Of(std::vector<double>(6, kDiv), Base(6));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kBetter);
   EXPECT_EQ(verdict.text,
-            "post is better than pre: post diverged on 0 of 6 seeds, pre on 6; post won 6 and lost "
+            "“post” is better than “pre”: “post” diverged on 0 of 6 seeds, “pre” on 6; “post” won "
+            "6 and lost "
             "0; p = .031, the least that 6 pairs allow.");
 }
 
 TEST(RowVerdictTest, AllDivergedOnFewSeedsIsNot) {
   const Verdict verdict = Of(Base(3), std::vector<double>(3, kDiv));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
-  EXPECT_EQ(
-      verdict.text,
-      "post against pre is inconclusive: post diverged on 3 of 3 seeds, pre on 0; post won 0 and "
-      "lost 3, p = .250; at least 6 seeds are needed.");
+  EXPECT_EQ(verdict.text,
+            "“post” against “pre” is inconclusive: “post” diverged on 3 of 3 seeds, “pre” on 0; "
+            "“post” won 0 and "
+            "lost 3, p = .250; at least 6 seeds are needed.");
   EXPECT_EQ(verdict.seeds_to_decide, 6u);
 }
 
@@ -268,10 +279,10 @@ TEST(RowVerdictTest, BothDivergedSaysNothing) {
   const std::vector<double> diverged(8, kDiv);
   const Verdict verdict = Of(diverged, diverged);
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
-  EXPECT_EQ(
-      verdict.text,
-      "post against pre is inconclusive: post diverged on 8 of 8 seeds, pre on 8; how many seeds "
-      "would decide cannot be foretold.");
+  EXPECT_EQ(verdict.text,
+            "“post” against “pre” is inconclusive: “post” diverged on 8 of 8 seeds, “pre” on 8; "
+            "how many seeds "
+            "would decide cannot be foretold.");
 }
 
 TEST(RowVerdictTest, DivergenceDecidesWhereTheIntervalCannot) {
@@ -279,7 +290,8 @@ TEST(RowVerdictTest, DivergenceDecidesWhereTheIntervalCannot) {
   Diverge(&post, 0, 10);
   const Verdict verdict = Of(Base(12), post);
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
-  EXPECT_THAT(verdict.text, HasSubstr("(post diverged on 10 of 12 seeds, pre on 0); post won "));
+  EXPECT_THAT(verdict.text,
+              HasSubstr("(“post” diverged on 10 of 12 seeds, “pre” on 0); “post” won "));
 }
 
 TEST(RowVerdictTest, HasNoVerdictBelowThreePairs) {
@@ -287,7 +299,7 @@ TEST(RowVerdictTest, HasNoVerdictBelowThreePairs) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kTooFewPairs);
   EXPECT_EQ(verdict.grade, Grade::kNoVerdict);
   EXPECT_EQ(verdict.text,
-            "post against pre: no verdict below 3 pairs; eval/loss +.1 [−.5, +.8] over 2 "
+            "“post” against “pre”: no verdict below 3 pairs; held-out loss +.1 [−.5, +.8] over 2 "
             "seeds; at least 6 seeds are needed to establish anything.");
   EXPECT_EQ(verdict.seeds_to_decide, 6u);
 }
@@ -295,39 +307,41 @@ TEST(RowVerdictTest, HasNoVerdictBelowThreePairs) {
 TEST(RowVerdictTest, NoSeedInCommonIsNoComparison) {
   ComparisonInput input = OneAxis({{"pre", Base(2)}, {"post", Base(2)}});
   for (Cell& cell : input.cells) cell.seed += cell.labels[0] == "post" ? 10 : 0;
-  EXPECT_EQ(RowVerdict(*Compare(input), 1).text,
-            "post against pre: no verdict below 3 pairs; no seed has a result of both; at least 6 "
-            "seeds are needed to establish anything.");
+  EXPECT_EQ(
+      RowVerdict(*Compare(input), 1).text,
+      "“post” against “pre”: no verdict below 3 pairs; no seed has a result of both; at least 6 "
+      "seeds are needed to establish anything.");
 }
 
 TEST(RowVerdictTest, IdenticalRunsAreNeverCalledEqual) {
   const Verdict verdict = Of(Base(12), Base(12));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
-  EXPECT_EQ(
-      verdict.text,
-      "post against pre is inconclusive: eval/loss is identical over 12 seeds; more seeds would "
-      "not decide: see whether the setting takes effect.");
+  EXPECT_EQ(verdict.text,
+            "“post” against “pre” is inconclusive: held-out loss is identical over 12 seeds; more "
+            "seeds would "
+            "not decide: see whether the setting takes effect.");
 }
 
 TEST(RowVerdictTest, AConstantDifferenceIsJudgedByTheSignFlipTest) {
   const Verdict decided = Of(Base(8), Shifted(Base(8), .1));
   EXPECT_EQ(decided.outcome, VerdictOutcome::kWorse);
-  EXPECT_EQ(
-      decided.text,
-      "post is worse than pre: eval/loss +.100 over 8 seeds, the same on every seed, so without "
-      "an interval; p = .008, the least that 8 pairs allow.");
+  EXPECT_EQ(decided.text,
+            "“post” is worse than “pre”: held-out loss +.100 over 8 seeds, the same on every seed, "
+            "so without "
+            "an interval; p = .008, the least that 8 pairs allow.");
   const Verdict open = Of(Base(4), Shifted(Base(4), .1));
   EXPECT_EQ(open.outcome, VerdictOutcome::kInconclusive);
-  EXPECT_EQ(
-      open.text,
-      "post against pre is inconclusive: eval/loss +.100 over 4 seeds, the same on every seed, so "
-      "without an interval, p = .125; at least 6 seeds are needed.");
+  EXPECT_EQ(open.text,
+            "“post” against “pre” is inconclusive: held-out loss +.100 over 4 seeds, the same on "
+            "every seed, so "
+            "without an interval, p = .125; at least 6 seeds are needed.");
 }
 
 TEST(RowVerdictTest, SaysWhenNumbersAreTooLarge) {
-  EXPECT_EQ(Of({1e308, 1e308, 1e308}, {-1e308, -1e308, -1e308}).text,
-            "post against pre is inconclusive: the differences in eval/loss are too large to "
-            "compute with.");
+  EXPECT_EQ(
+      Of({1e308, 1e308, 1e308}, {-1e308, -1e308, -1e308}).text,
+      "“post” against “pre” is inconclusive: the differences in held-out loss are too large to "
+      "compute with.");
 }
 
 TEST(RowVerdictTest, NeverSaysThatThereIsNoDifference) {
@@ -376,8 +390,9 @@ TEST(RowVerdictTest, IsWithheldWhileARunOfTheRowOrItsBaselineGoesOn) {
     const Verdict verdict = RowVerdict(comparison, 1);
     EXPECT_EQ(verdict.outcome, VerdictOutcome::kPreliminary);
     EXPECT_FALSE(Judges(verdict.text)) << verdict.text;
-    EXPECT_THAT(verdict.text, HasSubstr("post against pre: preliminary, 23 of 24 runs; eval/loss "
-                                        "+.0"));
+    EXPECT_THAT(verdict.text,
+                HasSubstr("“post” against “pre”: preliminary, 23 of 24 runs; held-out loss "
+                          "+.0"));
     EXPECT_EQ(verdict.seeds_to_decide, 0u);
     EXPECT_TRUE(comparison.rows[1].difference.mean.defined()) << "numbers are shown";
   }
@@ -424,7 +439,7 @@ TEST(RowVerdictTest, IsWithheldWhereTheDataDiffer) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kScoredDifferently);
   EXPECT_FALSE(Judges(verdict.text)) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr("no verdict, for they are not scored on the same held-out "
-                                      "data (model.context); eval/loss +.0"));
+                                      "data (model.context); held-out loss +.0"));
   EXPECT_EQ(comparison.family, 0u);
   EXPECT_EQ(comparison.rows[1].p_holm.undefined, Undefined::kScoredDifferently);
 }

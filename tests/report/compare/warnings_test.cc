@@ -47,12 +47,13 @@ TEST(FindWarningsTest, CountsMissingAndFailedCells) {
   input.cells[14].value.reset();
   EXPECT_THAT(
       Texts(input, WarningKind::kMissingCells),
-      ElementsAre("cells without a result: pre 1 of 12 (seed 0) and post 1 of 12 (seed 2)"));
+      ElementsAre("cells without a result: “pre” 1 of 12 (seed 0) and “post” 1 of 12 (seed 2)"));
   EXPECT_THAT(Texts(input, WarningKind::kFailedCells),
-              ElementsAre("cells whose run failed: post 1 of 12 (seed 1)"));
+              ElementsAre("cells whose run failed: “post” 1 of 12 (seed 1)"));
   EXPECT_THAT(
       Texts(input, WarningKind::kUnbalancedSeeds),
-      ElementsAre("seeds without a partner, in no pair: post 1, pre 2 (against post) and none 1"));
+      ElementsAre(
+          "seeds without a partner, in no pair: “post” 1, “pre” 2 (against “post”) and “none” 1"));
 }
 
 TEST(FindWarningsTest, NamesDamagedRuns) {
@@ -90,8 +91,8 @@ TEST(FindWarningsTest, NamesWhatIsScoredDifferentlyBeforeAllElse) {
   const Comparison comparison = *Compare(input);
   ASSERT_GE(comparison.warnings.size(), 2u);
   EXPECT_EQ(comparison.warnings[0].text,
-            "not scored on the same held-out data as the baseline, so without a verdict: post "
-            "(model.context) and none (model.context, task.documents.dataset)");
+            "not scored on the same held-out data as the baseline, so without a verdict: “post” "
+            "(model.context) and “none” (model.context, task.documents.dataset)");
 }
 
 TEST(FindWarningsTest, TellsNonFiniteValuesFromDivergence) {
@@ -100,7 +101,7 @@ TEST(FindWarningsTest, TellsNonFiniteValuesFromDivergence) {
   input.cells[4] = MakeCell({"pre"}, 4, kDivergedRun);
   EXPECT_THAT(
       Texts(input, WarningKind::kNonFiniteValues),
-      ElementsAre("runs that ended without a finite eval/loss, counted as diverged: pre 1"));
+      ElementsAre("runs that ended without a finite held-out loss, counted as diverged: “pre” 1"));
   EXPECT_EQ(Compare(input)->rows[0].diverged, 2u);
 }
 
@@ -108,14 +109,14 @@ TEST(FindWarningsTest, SaysHowManySeedsATestNeeds) {
   const std::vector<double> five = OracleR(1, 5), more = OracleR(2, 5);
   EXPECT_THAT(
       Texts(OneAxis({{"pre", five}, {"post", more}}), WarningKind::kTooFewSeeds),
-      ElementsAre("too few pairs for p below .05 in a sign-flip test, 6 are needed: post 5"));
+      ElementsAre("too few pairs for p below .05 in a sign-flip test, 6 are needed: “post” 5"));
   const std::vector<double> six = OracleR(3, 6), other = OracleR(4, 6);
   EXPECT_THAT(Texts(OneAxis({{"pre", six}, {"post", other}}), WarningKind::kTooFewSeeds),
               IsEmpty());
   EXPECT_THAT(
       Texts(OneAxis({{"pre", six}, {"post", other}, {"none", other}}), WarningKind::kTooFewSeeds),
       ElementsAre("too few pairs for p below .05 in a sign-flip test with Holm over 2 rows, 7 are "
-                  "needed: post 6 and none 6"));
+                  "needed: “post” 6 and “none” 6"));
 }
 
 TEST(FindWarningsTest, NamesUnequalParameters) {
@@ -124,7 +125,7 @@ TEST(FindWarningsTest, NamesUnequalParameters) {
     cell.parameters = cell.labels[0] == "pre" ? 25968 : cell.labels[0] == "post" ? 25952 : 25968;
   }
   EXPECT_THAT(Texts(input, WarningKind::kUnequalParameters),
-              ElementsAre("unequal numbers of parameters: post 25,952 against 25,968"));
+              ElementsAre("unequal numbers of parameters: “post” 25,952 against 25,968"));
 }
 
 TEST(FindWarningsTest, NamesWhatElseChanged) {
@@ -135,9 +136,10 @@ TEST(FindWarningsTest, NamesWhatElseChanged) {
       cell.changed = {{"model.norm.placement", "none"}, {"model.norm.final", "false"}};
     }
   }
-  EXPECT_THAT(Texts(input, WarningKind::kSeveralChanges),
-              ElementsAre("more than one thing differs from the baseline: none (model.norm.final, "
-                          "model.norm.placement)"));
+  EXPECT_THAT(
+      Texts(input, WarningKind::kSeveralChanges),
+      ElementsAre("more than one thing differs from the baseline: “none” (model.norm.final, "
+                  "model.norm.placement)"));
 }
 
 TEST(FindWarningsTest, WhatFollowsFromAChangeIsNoSecondOne) {
@@ -148,7 +150,7 @@ TEST(FindWarningsTest, WhatFollowsFromAChangeIsNoSecondOne) {
     if (cell.labels[0] == "post") cell.follows = {"model.norm.bias"};
   }
   EXPECT_THAT(Texts(input, WarningKind::kSeveralChanges),
-              ElementsAre("more than one thing differs from the baseline: none (model.norm.bias, "
+              ElementsAre("more than one thing differs from the baseline: “none” (model.norm.bias, "
                           "model.norm.kind)"));
 }
 
@@ -174,15 +176,15 @@ TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
   input.cells[0].contended_seconds = 1.01;
   EXPECT_THAT(
       Texts(input, WarningKind::kContendedThroughput),
-      ElementsAre("device-seconds and tokens/s say little where runs waited for their core: pre "
-                  "1 of 12 (10 % of their time) and post 3 of 12 (30 % of their time)"));
+      ElementsAre("device-seconds and tokens/s say little where runs waited for their core: “pre” "
+                  "1 of 12 (10 % of their time) and “post” 3 of 12 (30 % of their time)"));
 }
 
 TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
   ComparisonInput input = Sound();
   input.cells.erase(input.cells.begin(), input.cells.begin() + 12);
   EXPECT_THAT(Texts(input, WarningKind::kNoBaseline),
-              ElementsAre("the grid has no baseline for post and none"));
+              ElementsAre("the grid has no baseline for “post” and “none”"));
 }
 
 // Settings a and b at three rates; loss |rate - best|, best by setting.
@@ -206,10 +208,10 @@ TEST(FindWarningsTest, WarnsAtTheEdgesOfAnOrderedGrid) {
   EXPECT_THAT(Texts(Tuned(2, 2, 8), WarningKind::kGridEdge), IsEmpty());
   EXPECT_THAT(
       Texts(Tuned(2, 3, 8), WarningKind::kGridEdge),
-      ElementsAre("lr at the edge of what was tried: b picked the highest (3) on 8 of 8 seeds"));
+      ElementsAre("at the edge of the lr tried: “b” picked the highest (3) on 8 of 8 seeds"));
   EXPECT_THAT(
       Texts(Tuned(1, 2, 8), WarningKind::kGridEdge),
-      ElementsAre("lr at the edge of what was tried: a picked the lowest (1) on 8 of 8 seeds"));
+      ElementsAre("at the edge of the lr tried: “a” picked the lowest (1) on 8 of 8 seeds"));
 }
 
 TEST(FindWarningsTest, AnUnorderedAxisOrTwoValuesHaveNoEdge) {
@@ -226,7 +228,8 @@ TEST(FindWarningsTest, AnUnorderedAxisOrTwoValuesHaveNoEdge) {
 TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
   EXPECT_THAT(
       Texts(Tuned(2, 2, 1), WarningKind::kTunedOnSameSeed),
-      ElementsAre("lr chosen on the very run that is judged, for want of other seeds: a and b"));
+      ElementsAre(
+          "lr chosen on the very run that is judged, for want of other seeds: “a” and “b”"));
   EXPECT_THAT(Texts(Tuned(2, 2, 2), WarningKind::kTunedOnSameSeed), IsEmpty());
 }
 

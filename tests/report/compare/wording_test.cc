@@ -40,6 +40,36 @@ TEST(SignedWithIntervalTest, SaysWhatIsMissing) {
       "undefined (ALL_DIVERGED)");
 }
 
+TEST(DirectedWithIntervalTest, SaysTheDirectionWhereTheIntervalHasOne) {
+  const auto text = [](double mean, double low, double high) {
+    return DirectedWithInterval(Defined(mean), DefinedInterval(low, high));
+  };
+  EXPECT_EQ(text(.0308, .0240, .0376), "higher by .031 [.024, .038]");
+  EXPECT_EQ(text(-.0434, -.0490, -.0379), "lower by .043 [.038, .049]");
+  EXPECT_EQ(text(.003, -.004, .010), "+.003 [−.004, +.010]");
+  EXPECT_EQ(text(.05, 0, .1), "+.05 [.00, +.10]");
+  EXPECT_EQ(DirectedWithInterval(Defined(.5), NoInterval(Undefined::kTooFewPairs)), "+.500");
+}
+
+TEST(SettingNameTest, PutsTheAxisBeforeABareValue) {
+  EXPECT_EQ(SettingName({}, {}), "base");
+  EXPECT_EQ(SettingName({"norm"}, {"post"}), "post");
+  EXPECT_EQ(SettingName({"lr"}, {"0.01"}), "lr .01");
+  EXPECT_EQ(SettingName({"norm", "residual", "width"}, {"post", "false", "64"}),
+            "post, residual false, width 64");
+  EXPECT_EQ(SettingName({"norm"}, {"none"}), "none");
+}
+
+TEST(ShownValueTest, LeavesOutTheZeroOfAFraction) {
+  EXPECT_EQ(ShownValue("0.004"), ".004");
+  EXPECT_EQ(ShownValue("-0.5"), "−.5");
+  EXPECT_EQ(ShownValue("1e-3"), "1e-3");
+  EXPECT_EQ(ShownValue("10"), "10");
+  EXPECT_EQ(ShownValue("0.1-warm"), "0.1-warm") << "a label that is no number";
+  EXPECT_EQ(ShownValue("-post"), "-post");
+  EXPECT_EQ(ShownValues({"0.004", "64"}), ".004, 64");
+}
+
 TEST(PlainTest, HasNoLeadingZeroAndNoSignOnZero) {
   EXPECT_EQ(Plain(2.4371, 3), "2.437");
   EXPECT_EQ(Plain(.0314, 3), ".031");

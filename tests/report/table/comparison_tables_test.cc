@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/report/compare/column_digits.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/table/cells.h"
 #include "tests/report/compare/example_grid.h"
@@ -62,10 +64,10 @@ ComparisonInput TunedGrid() {
 
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   const Table table = BriefTable(Compared(TunedGrid()), std::nullopt);
-  EXPECT_THAT(Titles(table), ElementsAre("eval/loss, each at its own best lr", "mean",
+  EXPECT_THAT(Titles(table), ElementsAre("held-out loss, each at its own best lr", "mean",
                                          "Δ vs pre [95 % CI]", "p (Holm)", "wins", "diverged"));
   EXPECT_THAT(table.columns[0].cells,
-              ElementsAre("pre   lr 0.004", "post  lr 0.002", "none  lr 0.004"));
+              ElementsAre("pre   lr .004", "post  lr .002", "none  lr .004"));
   EXPECT_EQ(table.columns[2].cells[0], "—");
   EXPECT_EQ(table.columns[2].cells[1], "+.030 [+.016, +.049]");
   EXPECT_EQ(table.columns[2].cells[2], "−.0400 [−.0427, −.0373]");
@@ -77,7 +79,7 @@ TEST(BriefTableTest, SaysStepAndDirection) {
   ComparisonInput input = OneAxis({{"pre", Base(6)}, {"post", Shifted(Base(6), .1, .01)}});
   input.better = Better::kHigher;
   const Table table = BriefTable(Compared(input), 100);
-  EXPECT_EQ(table.columns[0].title, "eval/loss at step 100, higher is better");
+  EXPECT_EQ(table.columns[0].title, "held-out loss at step 100, higher is better");
 }
 
 TEST(BriefTableTest, HasNoWinsWhereNeitherIsBetter) {
@@ -90,10 +92,10 @@ TEST(BriefTableTest, HasNoWinsWhereNeitherIsBetter) {
 TEST(CellsTest, ShowShareOfSeedsWhereTheChoiceVaries) {
   ComparisonRow row;
   row.chosen = {{{"0.001"}, 2}, {{"0.002"}, 6}, {{"0.004"}, 3}, {{"0.008"}, 1}};
-  EXPECT_EQ(ChosenCell(row), "0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
-  EXPECT_EQ(ChosenCell(row, {"lr"}), "lr 0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
+  EXPECT_EQ(ChosenText(row), ".002 (6/12), .004 (3/12), .001 (2/12), 1 more");
+  EXPECT_EQ(ChosenText(row, {"lr"}), "lr .002 (6/12), .004 (3/12), .001 (2/12), 1 more");
   row.chosen = {{{"0.001", "0"}, 1}, {{"0.002", "0.1"}, 1}};
-  EXPECT_EQ(ChosenCell(row, {"lr", "wd"}), "lr 0.001, wd 0 (1/2), lr 0.002, wd 0.1 (1/2)");
+  EXPECT_EQ(ChosenText(row, {"lr", "wd"}), "lr .001, wd 0 (1/2), lr .002, wd .1 (1/2)");
 }
 
 TEST(CellsTest, CountConvergedPairsAndTies) {
@@ -136,7 +138,7 @@ TEST(CellsTest, NeverPrintASmallMeanAsZero) {
 TEST(MainTableTest, LeavesOutColumnsWithoutACell) {
   const std::vector<std::string> titles = Titles(MainTable(Compared(TunedGrid())));
   EXPECT_THAT(titles, ElementsAre("placement", "parameters", "best lr", "n", "diverged",
-                                  "eval/loss [95 % CI]", "Δ vs pre [95 % CI]", "p (sign flip)",
+                                  "held-out loss [95 % CI]", "Δ vs pre [95 % CI]", "p (sign flip)",
                                   "p (Holm)", "d_z", "wins", "r", "device s"));
   const Table plain = MainTable(Compared(OneAxis({{"pre", Base(6)}, {"post", Base(6)}})));
   EXPECT_THAT(Titles(plain), Not(testing::Contains("parameters")));
@@ -152,7 +154,7 @@ TEST(MainTableTest, NamesTheBaselineOfEachCombination) {
   EXPECT_EQ(BaselineName(Compared(input)), "none");
   input.by = "";
   input.baseline = {};
-  EXPECT_EQ(BaselineName(Compared(input)), "pre/0.002");
+  EXPECT_EQ(BaselineName(Compared(input)), "pre, lr .002");
 }
 
 TEST(DataTableTest, HasExactNumbersAndNothingForWhatIsUndefined) {
@@ -187,11 +189,11 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
     EXPECT_EQ(windows.rows[row][0].fewest_points, 90u);
   }
   const std::string text = ComparisonText(comparison, windows, std::nullopt);
-  EXPECT_THAT(text, HasSubstr("\nAt one lr (0.008): post +.250"));
+  EXPECT_THAT(text, HasSubstr("\nAt one lr (.008): “post” higher by .250"));
   EXPECT_THAT(text, HasSubstr("\n" + OverallVerdict(comparison).text + "\n"));
   EXPECT_THAT(text, HasSubstr("\nwarning: "));
   EXPECT_THAT(text, HasSubstr("\nnote: each lr is chosen on the other seeds"));
-  EXPECT_THAT(text, HasSubstr("train/loss, mean of the last 100"));
+  EXPECT_THAT(text, HasSubstr("training loss, mean of the last 100"));
   EXPECT_THAT(text, HasSubstr("2.6 [1.3, 3.9] (2 of 3)"));
 }
 

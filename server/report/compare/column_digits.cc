@@ -1,0 +1,58 @@
+#include "server/report/compare/column_digits.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "server/report/compare/wording.h"
+
+namespace ablate::report {
+namespace {
+
+constexpr int kMaxDecimals = 6;
+
+// Whether something that is not 0 would read as 0: a bound of the interval, or without one the
+// mean.
+bool Hides(double mean, const Interval& interval, int decimals) {
+  const auto hidden = [decimals](double value) {
+    return value != 0 && PrintsAsZero(value, decimals);
+  };
+  return interval.defined() ? hidden(interval.low) || hidden(interval.high) : hidden(mean);
+}
+
+}  // namespace
+
+int MeanDecimals(const Comparison& comparison) {
+  int decimals = -1;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.mean.defined()) {
+      decimals = std::max(decimals, DecimalsFor(row.mean.value, row.interval));
+    }
+    if (row.difference.interval.defined()) {
+      decimals =
+          std::max(decimals, DecimalsFor(row.difference.mean.value, row.difference.interval));
+    }
+  }
+  return std::min(decimals, kMaxDecimals);
+}
+
+int DifferenceDecimals(const Comparison& comparison) {
+  constexpr int kMore = 2;
+  std::optional<int> least, most;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.compared() || !row.difference.interval.defined()) continue;
+    const int decimals = DecimalsFor(row.difference.mean.value, row.difference.interval);
+    if (decimals < 0) continue;
+    least = std::min(least.value_or(decimals), decimals);
+    most = std::max(most.value_or(decimals), decimals);
+  }
+  return most.has_value() ? std::min({*most, *least + kMore, kMaxDecimals}) : -1;
+}
+
+int DecimalsIn(int column, const Number& mean, const Interval& interval) {
+  const bool own = column < 0 || Hides(mean.value, interval, column);
+  if (!own) return column;
+  const int decimals = DecimalsFor(mean.value, interval);
+  return decimals > kMaxDecimals ? -1 : decimals;
+}
+
+}  // namespace ablate::report

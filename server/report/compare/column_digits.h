@@ -1,0 +1,22 @@
+// How many decimals the numbers of a column have: one rule for terminal, page and LaTeX. Pure
+// functions.
+#ifndef ABLATE_SERVER_REPORT_COMPARE_COLUMN_DIGITS_H_
+#define ABLATE_SERVER_REPORT_COMPARE_COLUMN_DIGITS_H_
+
+#include "server/report/compare/comparison.h"
+
+namespace ablate::report {
+
+// Of the rows' means: what the most precise difference of them takes, at most six.
+int MeanDecimals(const Comparison& comparison);
+
+// Of the differences: what the most precise one takes, but at most two more than the least precise.
+int DifferenceDecimals(const Comparison& comparison);
+
+// Those of a column, or where something that is not 0 would read as 0 those of the number itself;
+// -1 for scientific notation.
+int DecimalsIn(int column, const Number& mean, const Interval& interval);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARE_COLUMN_DIGITS_H_

@@ -1,0 +1,237 @@
+#include "server/report/compare/headline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
+
+namespace ablate::report {
+namespace {
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(text[0]);
+  return text;
+}
+
+bool LeavesOutZero(const Interval& interval) {
+  return interval.defined() && (interval.low > 0 || interval.high < 0);
+}
+
+// A difference in two parts: "higher by .031" and "[.024, .038]".
+std::pair<std::string, std::string> InTwo(const std::string& difference) {
+  const size_t bracket = difference.find(" [");
+  if (bracket == std::string::npos) return {difference, ""};
+  return {difference.substr(0, bracket), difference.substr(bracket + 1)};
+}
+
+// "1.7 % of “pre”": of what the baseline has on average; "" where that says nothing.
+std::string ShareText(const Comparison& comparison, const ComparisonRow& row) {
+  const ComparisonRow& baseline = comparison.rows[*row.baseline];
+  if (!baseline.own.mean.defined() || !row.difference.mean.defined()) return "";
+  if (!(baseline.own.mean.value > 0)) return "";
+  const double percent = 100 * std::abs(row.difference.mean.value) / baseline.own.mean.value;
+  if (!(percent >= .05) || percent >= 1000) return "";
+  return absl::StrCat(Plain(percent, percent < 10 ? 1 : 0), " % of ", Quoted(baseline.label));
+}
+
+// "better on 8 of 8 seeds"; "" where neither direction is better.
+std::string WinsText(const Comparison& comparison, const ComparisonRow& row) {
+  if (comparison.better == Better::kNeither || row.pairs.all == 0) return "";
+  return absl::StrCat("better on ", row.pairs.wins, " of ", Counted(row.pairs.all, "seed"));
+}
+
+// "a; b", of those that say something.
+std::string Together(const std::vector<std::string>& parts, absl::string_view between) {
+  std::vector<std::string> said;
+  std::copy_if(parts.begin(), parts.end(), std::back_inserter(said),
+               [](const std::string& part) { return !part.empty(); });
+  return absl::StrJoin(said, between);
+}
+
+// Of a row that is decided or leans: which way, by how much.
+void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
+  const auto [by, interval] = InTwo(DifferenceText(row));
+  const std::string wins = WinsText(comparison, row);
+  const bool probable = headline->decision.grade == Grade::kProbable;
+  const bool leans = headline->decision.grade == Grade::kLeans;
+  const absl::string_view hedge = probable ? "probably " : leans ? "leans " : "";
+  if (row.by_wins) {
+    headline->lead = Capitalized(
+        absl::StrCat(hedge, DirectionName(headline->decision.toward, comparison.better)));
+    headline->rest = Together(
+        {DivergedText(row, BaselineLabel(comparison, row)), wins,
+         row.difference.mean.defined() ? absl::StrCat(DifferenceText(row), " where both converged")
+                                       : ""},
+        "; ");
+    return;
+  }
+  const bool directed = LeavesOutZero(row.difference.interval);
+  const std::string direction(row.difference.mean.value > 0 ? "higher" : "lower");
+  const std::string size =
+      directed
+          ? by
+          : absl::StrCat(direction, " by ",
+                         Plain(std::abs(row.difference.mean.value),
+                               DecimalsFor(row.difference.mean.value, row.difference.interval)));
+  headline->lead = Capitalized(absl::StrCat(hedge, size));
+  const std::string constant = headline->decision.ground == Ground::kConstant
+                                   ? "the same on every seed, so without an interval"
+                                   : "";
+  headline->rest =
+      Together({Together({interval, constant, ShareText(comparison, row)}, ", "), wins}, "; ");
+}
+
+// Of a row without a verdict: why, and what is known all the same.
+void PutWithheld(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
+  const std::string seen =
+      row.difference.mean.defined() ? DifferenceText(row) : std::string("no pair of runs");
+  switch (row.withheld) {
+    case Withheld::kScoredDifferently:
+      headline->lead = "Not comparable";
+      headline->rest = absl::StrCat("scored on other ", ScoredText(comparison.key), " (",
+                                    Enumerated(row.scored_differently), ")");
+      return;
+    case Withheld::kUnfinished: {
+      const ComparisonRow& baseline = comparison.rows[*row.baseline];
+      const size_t planned = row.cells + baseline.cells;
+      headline->lead = "No verdict yet";
+      headline->rest = absl::StrCat(OfRuns(planned - row.unfinished - baseline.unfinished, planned),
+                                    "; ", seen, " so far");
+      return;
+    }
+    case Withheld::kExploratory:
+      headline->lead = "Exploratory";
+      headline->rest = seen;
+      return;
+    case Withheld::kTooFewPairs:
+    case Withheld::kNo:
+      break;
+  }
+  headline->lead = "No verdict";
+  headline->rest = absl::StrCat("fewer than ", kLeastPairs, " pairs; ", seen);
+  headline->facts.push_back(absl::StrCat("at least ",
+                                         Counted(LeastSeedsForSignFlip(comparison.family), "seed"),
+                                         " are needed to establish anything"));
+}
+
+void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
+  headline->lead = "Inconclusive";
+  switch (headline->decision.ground) {
+    case Ground::kConflict: {
+      const bool more = row.pairs.only_row_diverged > row.pairs.only_baseline_diverged;
+      headline->rest = absl::StrCat(DifferenceText(row), " where both converged, but it diverges ",
+                                    more ? "more" : "less", " often (",
+                                    DivergedText(row, BaselineLabel(comparison, row)), ")");
+      headline->facts.emplace_back("more seeds would not say which of the two counts");
+      return;
+    }
+    case Ground::kIdentical:
+      headline->rest = absl::StrCat("identical on ", Counted(row.pairs.all, "seed"));
+      headline->facts.emplace_back("see whether the setting takes effect");
+      return;
+    case Ground::kNonFinite:
+      headline->rest = "the differences are too large to compute with";
+      return;
+    default:
+      break;
+  }
+  const bool seen = row.difference.mean.defined() && !row.by_wins;
+  headline->rest =
+      Together({seen ? DifferenceText(row) : DivergedText(row, BaselineLabel(comparison, row)),
+                WinsText(comparison, row)},
+               "; ");
+  if (row.p.defined()) headline->facts.push_back(PText(row.p.value));
+  headline->facts.push_back(PowerText(row, comparison.family));
+}
+
+// "at the shared lr .01 it is higher by .317: most of that is the lr"; "" where nothing is
+// tuned or the row is not there.
+std::string SharedText(const Comparison& comparison, const ComparisonRow& row) {
+  if (!comparison.reference.has_value()) return "";
+  const MatchedBlock& block = comparison.matched[*comparison.reference];
+  const auto matched =
+      std::find_if(block.rows.begin(), block.rows.end(),
+                   [&row](const ComparisonRow& one) { return one.labels == row.labels; });
+  if (matched == block.rows.end() || !matched->difference.mean.defined()) return "";
+  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
+  const Interval& there = matched->difference.interval;
+  std::string text = absl::StrCat("at the shared ", axes, " ", ShownValues(block.labels), " it is ",
+                                  InTwo(DifferenceText(*matched)).first);
+  if (!LeavesOutZero(there) || !row.difference.mean.defined()) return text;
+  const double share = row.difference.mean.value / matched->difference.mean.value;
+  if (share < 0 && LeavesOutZero(row.difference.interval)) {
+    absl::StrAppend(&text, ": the sign depends on the ", axes);
+  } else if (std::abs(share) < 0.5) {
+    const absl::string_view part = share > 0 && share < .05   ? "nearly all"
+                                   : share > 0 && share < .15 ? "nine tenths"
+                                                              : "most";
+    absl::StrAppend(&text, ": ", part, " of that is the ", axes);
+  }
+  return text;
+}
+
+}  // namespace
+
+Headline HeadlineOf(const Comparison& comparison, size_t index) {
+  const ComparisonRow& row = comparison.rows[index];
+  Headline headline;
+  headline.decision = Decide(comparison, row);
+  if (const std::string chosen = ChosenText(row, comparison.tuned_axes); !chosen.empty()) {
+    headline.facts.push_back(absl::StrCat("at ", chosen));
+  }
+  switch (headline.decision.grade) {
+    case Grade::kNoVerdict:
+      PutWithheld(comparison, row, &headline);
+      break;
+    case Grade::kInconclusive:
+      PutInconclusive(comparison, row, &headline);
+      break;
+    case Grade::kLeans:
+      PutDirection(comparison, row, &headline);
+      headline.facts.push_back(absl::StrCat(PText(row.p.value), " alone, but ",
+                                            PText(row.p_holm.value),
+                                            FamilyText(comparison.family)));
+      headline.facts.push_back(PowerText(row, comparison.family));
+      break;
+    case Grade::kEquivalent:
+      headline.lead = "Equivalent";
+      headline.rest = Together({DifferenceText(row), WinsText(comparison, row)}, "; ");
+      break;
+    case Grade::kProbable:
+      PutDirection(comparison, row, &headline);
+      headline.facts.push_back(ProbableText(comparison, row));
+      break;
+    case Grade::kEstablished:
+      PutDirection(comparison, row, &headline);
+      headline.facts.push_back(EstablishedText(comparison, row));
+      break;
+  }
+  if (headline.decision.equivalent) headline.facts.push_back(EquivalentText(comparison, row));
+  const bool judged = headline.decision.grade != Grade::kNoVerdict;
+  if (const std::string shared = SharedText(comparison, row); judged && !shared.empty()) {
+    headline.facts.push_back(shared);
+  }
+  return headline;
+}
+
+std::string MeasuredIn(const Comparison& comparison) {
+  const MetricName name = NameOfMetric(comparison.key);
+  std::vector<std::string> remarks;
+  if (!name.unit.empty()) remarks.push_back(name.unit);
+  remarks.emplace_back(comparison.better == Better::kLower    ? "lower is better"
+                       : comparison.better == Better::kHigher ? "higher is better"
+                                                              : "neither direction is better");
+  const bool is_key = absl::StrContains(name.text, '/');
+  return absl::StrCat(is_key ? name.text : Capitalized(name.text), " (",
+                      absl::StrJoin(remarks, ", "), ")");
+}
+
+}  // namespace ablate::report

@@ -1,0 +1,172 @@
+#include "server/report/compare/phrases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
+#include "text/decimal.h"
+
+namespace ablate::report {
+namespace {
+
+constexpr size_t kMaxChoices = 3;
+
+// "lr .004, wd .1", or the labels alone.
+std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axes) {
+  if (axes.empty()) return ShownValues(choice.labels);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    parts.push_back(absl::StrCat(axes[i], " ", ShownValue(choice.labels[i])));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string SeedsText(const Number& seeds) {
+  if (!seeds.defined()) return absl::StrCat("more than ", text::Grouped(kMaxSeeds));
+  return text::Grouped(static_cast<int64_t>(RoundedSeeds(static_cast<size_t>(seeds.value))));
+}
+
+}  // namespace
+
+size_t RoundedSeeds(size_t seeds) {
+  size_t unit = 1;
+  while (seeds / unit >= 100) unit *= 10;
+  return (seeds + unit / 2) / unit * unit;
+}
+
+std::string BaselineLabel(const Comparison& comparison, const ComparisonRow& row) {
+  return Quoted(comparison.rows[*row.baseline].label);
+}
+
+std::string MetricText(const Comparison& comparison) { return NameOfMetric(comparison.key).text; }
+
+std::string DifferenceText(const ComparisonRow& row) {
+  const bool untested = row.withheld != Withheld::kNo && row.withheld != Withheld::kExploratory;
+  if (untested || (row.p.defined() && row.p.value > kAlpha)) {
+    return SignedWithInterval(row.difference.mean, row.difference.interval);
+  }
+  return DirectedWithInterval(row.difference.mean, row.difference.interval);
+}
+
+std::string DivergedText(const ComparisonRow& row, const std::string& baseline) {
+  const Pairs& pairs = row.pairs;
+  const size_t both =
+      pairs.all - pairs.converged - pairs.only_row_diverged - pairs.only_baseline_diverged;
+  return absl::StrCat(Quoted(row.label), " diverged on ", pairs.only_row_diverged + both, " of ",
+                      Counted(pairs.all, "seed"), ", ", baseline, " on ",
+                      pairs.only_baseline_diverged + both);
+}
+
+std::string OverText(const ComparisonRow& row, const std::string& baseline) {
+  if (row.pairs.converged == row.pairs.all) {
+    return absl::StrCat("over ", Counted(row.pairs.all, "seed"));
+  }
+  return absl::StrCat("over the ", row.pairs.converged, " of ", Counted(row.pairs.all, "seed"),
+                      " on which both converged (", DivergedText(row, baseline), ")");
+}
+
+std::string TunedText(const Comparison& comparison) {
+  if (comparison.tuned_axes.empty()) return "";
+  const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
+  if (comparison.choice_key.empty()) return absl::StrCat(", each at its own best ", axes);
+  return absl::StrCat(", each at the ", axes, " that is best by ",
+                      NameOfMetric(comparison.choice_key).text);
+}
+
+std::string FamilyText(size_t family) {
+  return family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : "";
+}
+
+std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row) {
+  return absl::StrCat(MetricText(comparison), " ", DifferenceText(row), " ",
+                      OverText(row, BaselineLabel(comparison, row)), TunedText(comparison));
+}
+
+std::string SeenText(const Comparison& comparison, const ComparisonRow& row) {
+  if (row.pairs.all == 0) return "no seed has a result of both";
+  if (row.difference.mean.defined()) return MeasuredText(comparison, row);
+  return absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
+}
+
+std::string EvidenceText(const Comparison& comparison, const ComparisonRow& row,
+                         const Decision& decision) {
+  const std::string seen = SeenText(comparison, row);
+  if (row.by_wins) {
+    return absl::StrCat(seen, "; ", Quoted(row.label), " won ", row.pairs.wins, " and lost ",
+                        row.pairs.losses);
+  }
+  if (decision.ground != Ground::kConstant) return seen;
+  return absl::StrCat(seen, ", the same on every seed, so without an interval");
+}
+
+std::string EstablishedText(const Comparison& comparison, const ComparisonRow& row) {
+  const double pairs = static_cast<double>(row.by_wins ? row.pairs.all : row.difference.n);
+  const bool least = row.p.value <= std::pow(2.0, 1 - pairs) * (1 + kTie);
+  return absl::StrCat(PText(row.p_holm.value), FamilyText(comparison.family),
+                      least ? absl::StrCat(", the least that ",
+                                           Counted(static_cast<size_t>(pairs), "pair"), " allow")
+                            : "");
+}
+
+std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row) {
+  return absl::StrCat("smaller than ", ShownValue(text::ShortestDecimal(*comparison.margin)),
+                      " either way (", PText(row.p_equivalence.value),
+                      FamilyText(comparison.family), ")");
+}
+
+std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
+  return absl::StrCat(Counted(row.difference.n, "pair"),
+                      " cannot reach p < .05 in a sign-flip test", FamilyText(comparison.family),
+                      ", so this rests on roughly normal differences (t-test, ",
+                      PText(row.p_t_holm.value), "); ", LeastSeedsForSignFlip(comparison.family),
+                      " seeds would let the sign-flip test decide");
+}
+
+std::string PowerText(const ComparisonRow& row, size_t family) {
+  const size_t least = LeastSeedsForSignFlip(family);
+  if (!row.needed.known()) {
+    if (row.pairs.all >= least) return "how many seeds would decide cannot be foretold";
+    return absl::StrCat("at least ", Counted(least, "seed"), " are needed");
+  }
+  const std::string detectable =
+      row.least_detectable.defined()
+          ? absl::StrCat("the least difference that ", Counted(row.difference.n, "seed"),
+                         " would find with 80 % power is ",
+                         Plain(row.least_detectable.value, DecimalsFor(row.least_detectable.value)))
+          : absl::StrCat(Counted(row.difference.n, "pair"),
+                         " cannot reach p < .05 in a sign-flip test", FamilyText(family));
+  const std::string low = SeedsText(row.needed.low), high = SeedsText(row.needed.high);
+  if (!row.needed.estimate.defined()) {
+    return absl::StrCat(detectable, "; the one seen takes more than ", text::Grouped(kMaxSeeds),
+                        " seeds", row.needed.low.defined() ? absl::StrCat(", at best ", low) : "");
+  }
+  return absl::StrCat(detectable, "; the one seen takes about ", SeedsText(row.needed.estimate),
+                      row.chosen.empty() ? "" : " or more", " seeds (", low, " to ", high, ")");
+}
+
+std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes) {
+  if (row.chosen.empty()) return "";
+  if (row.chosen.size() == 1) return ChoiceText(row.chosen[0], axes);
+  std::vector<Choice> choices = row.chosen;
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.seeds > b.seeds; });
+  size_t seeds = 0;
+  for (const Choice& choice : choices) seeds += choice.seeds;
+  std::vector<std::string> parts;
+  const std::vector<std::string> unnamed;
+  for (size_t i = 0; i < std::min(choices.size(), kMaxChoices); ++i) {
+    const bool named = i == 0 || axes.size() > 1;  // one axis is named once
+    parts.push_back(absl::StrCat(ChoiceText(choices[i], named ? axes : unnamed), " (",
+                                 choices[i].seeds, "/", seeds, ")"));
+  }
+  if (choices.size() > kMaxChoices) {
+    parts.push_back(absl::StrCat(choices.size() - kMaxChoices, " more"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace ablate::report

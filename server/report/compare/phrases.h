@@ -1,0 +1,72 @@
+// Parts of sentences about a compared row, which verdicts and headlines are made of. Pure
+// functions.
+#ifndef ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
+#define ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/decision.h"
+
+namespace ablate::report {
+
+// `row` is compared with a baseline, and one of the comparison's rows.
+
+// “pre”.
+std::string BaselineLabel(const Comparison& comparison, const ComparisonRow& row);
+
+// "held-out loss".
+std::string MetricText(const Comparison& comparison);
+
+// "higher by .031 [.024, .038]"; signed where no direction was tested, or the test found none.
+std::string DifferenceText(const ComparisonRow& row);
+
+// "“post” diverged on 3 of 12 seeds, “pre” on 0".
+std::string DivergedText(const ComparisonRow& row, const std::string& baseline);
+
+// "over 12 seeds", or which of them could be subtracted.
+std::string OverText(const ComparisonRow& row, const std::string& baseline);
+
+// ", each at its own best lr", or whose choice that was; "" where nothing is tuned.
+std::string TunedText(const Comparison& comparison);
+
+// "lr .004", or how many of a row's seeds chose which: "lr .002 (6/12), .004 (6/12)". Without
+// `axes` the values alone. "" where nothing is tuned.
+std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes = {});
+
+// " with Holm over 2 rows"; "" of one row.
+std::string FamilyText(size_t family);
+
+// "held-out loss higher by .031 [.024, .038] over 12 seeds, each at its own best lr".
+std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row);
+
+// The same, or where there is no difference who diverged.
+std::string SeenText(const Comparison& comparison, const ComparisonRow& row);
+
+// What the row's test was made on.
+std::string EvidenceText(const Comparison& comparison, const ComparisonRow& row,
+                         const Decision& decision);
+
+// "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
+std::string EstablishedText(const Comparison& comparison, const ComparisonRow& row);
+
+// "smaller than .01 either way (p = .003 with Holm over 2 rows)"; the comparison has a margin.
+std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row);
+
+// "5 pairs cannot reach p < .05 in a sign-flip test, so this rests on roughly normal differences
+// (t-test, p = .003); 6 seeds would let the sign-flip test decide".
+std::string ProbableText(const Comparison& comparison, const ComparisonRow& row);
+
+// What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
+// find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)". A test that
+// chooses tuned values again has less power than that of the differences, which is what is known.
+std::string PowerText(const ComparisonRow& row, size_t family);
+
+// A number of seeds to two digits: no more of it is known.
+size_t RoundedSeeds(size_t seeds);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
