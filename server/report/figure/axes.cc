@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
+#include "absl/strings/strip.h"
 
 namespace ablate::figure {
 namespace {
@@ -52,6 +51,11 @@ Axis WithRange(const Extent& extent, double pad, bool whole_numbers) {
   return axis;
 }
 
+// As sentences write fractions: ".05".
+absl::string_view WithoutZero(absl::string_view digits) {
+  return absl::StartsWith(digits, "0.") ? digits.substr(1) : digits;
+}
+
 std::string LogLabel(double value, int exponent) {
   if (value >= 0.00099 && value <= 1001) return ShortNumber(value);
   const double mantissa = value / std::pow(10, exponent);
@@ -86,13 +90,15 @@ std::string AxisNumber(double value, int decimals) {
   }
   const std::string digits = absl::StrFormat("%.*f", decimals, std::abs(value));
   const bool zero = digits.find_first_not_of("0.") == std::string::npos;
-  return absl::StrCat(value < 0 && !zero ? "−" : "", digits);
+  return absl::StrCat(value < 0 && !zero ? "−" : "", WithoutZero(zero ? "0" : digits));
 }
 
 std::string ShortNumber(double value) {
   const std::string text = absl::StrFormat("%.4g", value);
   const size_t e = text.find('e');
-  if (e == std::string::npos) return absl::StrReplaceAll(text, {{"-", "−"}});
+  if (e == std::string::npos) {
+    return absl::StrCat(value < 0 ? "−" : "", WithoutZero(absl::StripPrefix(text, "-")));
+  }
   const int exponent = static_cast<int>(std::lround(std::floor(std::log10(std::abs(value)))));
   const std::string mantissa = text.substr(0, e);
   return absl::StrCat(mantissa == "1" ? "" : absl::StrCat(mantissa, "×"), PowerOfTen(exponent));
@@ -156,87 +162,17 @@ Axis ValueAxis(const Extent& extent, double pad, size_t max_ticks) {
   return LinearAxis(extent, pad, max_ticks + max_ticks / 4 + 1);
 }
 
-namespace {
-
-struct Known {
-  absl::string_view key, text, unit;
-};
-
-constexpr Known kKnown[] = {
-    {"train/loss", "training loss", "nats"},
-    {"train/gradient_norm", "gradient norm", ""},
-    {"eval/loss", "held-out loss", "nats"},
-    {"eval/accuracy", "held-out accuracy", ""},
-    {"eval/ema_loss", "held-out loss of averaged weights", "nats"},
-};
-
-// Metrics by block, without what stands behind the /.
-constexpr Known kFamilies[] = {
-    {"gradient", "gradient norm", ""},
-    {"parameter_gradient", "parameter gradient norm", ""},
-    {"alignment", "alignment with backprop", "cosine"},
-    {"alignment_ratio", "norm ratio to backprop", ""},
-};
-
-// Numbers by block of analyses.
-constexpr Known kNumbers[] = {
-    {"gradient", "gradient norm", ""},
-    {"gradient_ratio", "gradient norm by the last block's", ""},
-    {"parameter_gradient", "parameter gradient norm", ""},
-    {"relative_gradient", "gradient by parameter norm", ""},
-    {"cosine", "alignment with backprop", "cosine"},
-    {"norm_ratio", "norm ratio to backprop", ""},
-    {"r_mean", "share of the mean", ""},
-    {"r_radial", "radial share", ""},
-};
-
-const Known* Find(absl::Span<const Known> table, absl::string_view key) {
-  for (const Known& known : table) {
-    if (known.key == key) return &known;
-  }
-  return nullptr;
-}
-
-MetricName NameIn(absl::Span<const Known> table, absl::string_view key) {
-  const Known* known = Find(table, key);
-  if (known == nullptr) return {std::string(key), ""};
-  return {std::string(known->text), std::string(known->unit)};
-}
-
-}  // namespace
-
-MetricName NameOf(absl::string_view key) {
-  const size_t slash = key.find('/');
-  const absl::string_view family = key.substr(0, slash);
-  if (slash == absl::string_view::npos || Find(kFamilies, family) == nullptr) {
-    return NameIn(kKnown, key);
-  }
-  MetricName name = NameIn(kFamilies, family);
-  absl::StrAppend(&name.text, " at ", key.substr(slash + 1));
-  return name;
-}
-
-MetricName NameOfFamily(absl::string_view family) {
-  const size_t label = family.find('/');
-  if (label == absl::string_view::npos) return NameIn(kFamilies, family);
-  // Of an analysis: LABEL/NUMBER, or LABEL/NUMBER/block.*.NORM.
-  const absl::string_view number = family.substr(label + 1);
-  const size_t place = number.find("/block.*.");
-  const Known* known = Find(kNumbers, number.substr(0, place));
-  if (known == nullptr) return {std::string(family), ""};
-  MetricName name{std::string(known->text), std::string(known->unit)};
-  if (place != absl::string_view::npos) {
-    absl::StrAppend(&name.text, " at ", number.substr(place + std::strlen("/block.*.")));
-  }
-  return name;
-}
-
-std::string AxisTitle(const MetricName& name) {
-  std::string title = name.text;
-  if (title.empty()) return title;
+std::string SentenceName(const report::MetricName& name) {
+  std::string text = name.text;
   // Keys stay as they are written.
-  if (title.find('/') == std::string::npos) title[0] = absl::ascii_toupper(title[0]);
-  return name.unit.empty() ? title : absl::StrCat(title, " (", name.unit, ")");
+  const bool is_key = absl::StrContains(text, '/');
+  if (!text.empty() && !is_key) text[0] = absl::ascii_toupper(text[0]);
+  return text;
+}
+
+std::string AxisTitle(const report::MetricName& name) {
+  const std::string title = SentenceName(name);
+  return name.unit.empty() || title.empty() ? title : absl::StrCat(title, " (", name.unit, ")");
 }
 
 }  // namespace ablate::figure

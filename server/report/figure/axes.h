@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -24,11 +24,11 @@ class Extent {
   double low_ = 1, high_ = 0;
 };
 
-// A number on an axis: "−0.025" (U+2212, no sign on what rounds to 0); "2×10⁻⁶" for the very large
-// or small.
+// A number on an axis: "−.025" (U+2212, no sign on what rounds to 0, which is "0"); "2×10⁻⁶" for
+// the very large or small.
 std::string AxisNumber(double value, int decimals);
 
-// One with as few digits as it has, up to four significant ones: "0.001", "20000".
+// One with as few digits as it has, up to four significant ones: ".001", "20000".
 std::string ShortNumber(double value);
 
 // "10⁻⁴".
@@ -51,20 +51,11 @@ Axis LogAxis(const Extent& extent, double pad, size_t max_ticks);
 // Logarithmic if the extent is positive and spans a factor of 100 or more.
 Axis ValueAxis(const Extent& extent, double pad, size_t max_ticks);
 
-struct MetricName {
-  std::string text;  // in the middle of a sentence: "held-out loss"
-  std::string unit;  // "nats"; may be empty
-};
-
-// A key that is not known is its own name; "gradient norm at block.3" of `gradient/block.3`.
-MetricName NameOf(absl::string_view key);
-
-// Of a family of metrics by block: "gradient norm" of `gradient` and of an analysis's
-// `flow/gradient`. One that is not known is its own name.
-MetricName NameOfFamily(absl::string_view family);
+// "Held-out loss": where a sentence begins.
+std::string SentenceName(const report::MetricName& name);
 
 // "Held-out loss (nats)": an axis's title.
-std::string AxisTitle(const MetricName& name);
+std::string AxisTitle(const report::MetricName& name);
 
 }  // namespace ablate::figure
 

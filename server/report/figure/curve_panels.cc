@@ -113,6 +113,22 @@ Extent ValuesOf(const std::vector<const ReducedCurve*>& curves) {
   return extent;
 }
 
+Extent DifferencesOf(const std::vector<const ReducedCurve*>& curves) {
+  Extent steps, extent;
+  for (const ReducedCurve* curve : curves) {
+    for (const double x : curve->x) steps.Add(x);
+  }
+  const double from = steps.empty() ? 0 : steps.low() + (steps.high() - steps.low()) / 10;
+  for (const ReducedCurve* curve : curves) {
+    for (size_t i = 0; i < curve->x.size(); ++i) {
+      if (curve->x[i] < from) continue;
+      for (const double value : {curve->mean[i], curve->low[i], curve->high[i]}) extent.Add(value);
+    }
+  }
+  extent.Add(0);
+  return extent;
+}
+
 // Where the setting's label points to: the mean's last point, else a diverged seed's.
 bool EndOf(const ReducedCurve& curve, double* x, double* y) {
   if (LastPoint(curve.x, curve.mean, x, y)) return true;
@@ -186,8 +202,12 @@ void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& s
              size_t x_ticks, Panel* panel) {
   panel->x = shown.places == PlaceScale::kSteps ? StepsAxis(curves, shown, x_ticks)
                                                 : PlacesAxis(curves, shown.places, x_ticks);
-  panel->y = ValuesAxis(ValuesOf(curves), shown.scale, TicksOver(panel->top - panel->bottom));
+  panel->y = ValuesAxis(shown.zero ? DifferencesOf(curves) : ValuesOf(curves), shown.scale,
+                        TicksOver(panel->top - panel->bottom));
   panel->y.grid = true;
+  if (shown.zero) {
+    panel->layers.push_back(Line{{panel->x.low, panel->x.high}, {0, 0}, kInk, 0.6});
+  }
 }
 
 // Lines of seeds are left out of a panel where they would be a thicket.
@@ -217,6 +237,19 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
   each([&](const ReducedCurve& curve, const Style& style) {
     AddDivergences(curve, style.line, panel);
   });
+}
+
+// What the sides of 0 mean, in the panel's right corners: at the left curves come from far away.
+void AddSides(const CurvePanel& shown, const Panel& panel, Figure* figure) {
+  const double x = panel.right - 0.04;
+  if (!shown.above.empty()) {
+    figure->texts.push_back(
+        {x, panel.top - 0.06, shown.above, kSmallSize, kSecondary, Align::kRight});
+  }
+  if (!shown.below.empty()) {
+    figure->texts.push_back(
+        {x, panel.bottom + 0.06, shown.below, kSmallSize, kSecondary, Align::kRight});
+  }
 }
 
 void AddLabels(const Input& input, size_t index, const Panel& panel, double room, Figure* figure) {
@@ -257,6 +290,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
     panel.top = panel.bottom + tall;
     SetAxes(CurvesOf(input, i), panels[i], beside && across == 1 ? 10 : 5, &panel);
     AddAllSettings(input, i, &panel);
+    AddSides(panels[i], panel, &figure);
     if (titled) {
       AddPanelTitle(panel.left, panel.right, panel.top, panels[i].title, panels[i].remark, &figure);
     }
@@ -268,6 +302,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
     figure.panels.push_back(std::move(panel));
   }
   AddFootnote(footnote, &figure);
+  figure.steps = panels.size() == 1 && panels[0].places == PlaceScale::kSteps;
   return figure;
 }
 
@@ -341,34 +376,8 @@ std::string CurveFootnote(const Input& input, bool average_in_titles, bool multi
 std::string CurveTitle(const Input& input) {
   std::vector<std::string> labels;
   for (const ReducedSetting& setting : input.settings) labels.push_back(setting.label);
-  return absl::StrCat(input.title, ": ", NameOf(input.key).text, " over steps of ",
+  return absl::StrCat(input.title, ": ", report::NameOfMetric(input.key).text, " over steps of ",
                       report::Enumerated(labels, 12));
-}
-
-// panel,setting,seed,step,value,low,high: means without a seed, seeds' lines without an interval;
-// thinned as drawn.
-std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) {
-  std::string csv = "panel,setting,seed,step,value,low,high\n";
-  for (size_t p = 0; p < panels.size(); ++p) {
-    const std::string panel = CsvText(panels[p].title.empty() ? input.key : panels[p].title);
-    for (const ReducedSetting& setting : input.settings) {
-      const std::string label = CsvText(setting.label);
-      const ReducedCurve& curve = setting.panels[p];
-      for (size_t i = 0; i < curve.x.size(); ++i) {
-        AddCsvRow({panel, label, "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
-                   CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
-                  &csv);
-      }
-      for (const ThinLine& line : curve.seeds) {
-        for (size_t i = 0; i < line.x.size(); ++i) {
-          AddCsvRow({panel, label, absl::StrCat(line.seed), CsvNumber(line.x[i]),
-                     CsvNumber(line.y[i]), "", ""},
-                    &csv);
-        }
-      }
-    }
-  }
-  return csv;
 }
 
 // Which runs have a thin line of their own in some panel: not all where it would be a thicket.
@@ -400,6 +409,30 @@ std::string SeedLinesText(const Input& input) {
 }
 
 }  // namespace
+
+std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) {
+  std::string csv = "panel,setting,seed,step,value,low,high\n";
+  for (size_t p = 0; p < panels.size(); ++p) {
+    const std::string panel = CsvText(panels[p].title.empty() ? input.key : panels[p].title);
+    for (const ReducedSetting& setting : input.settings) {
+      const std::string label = CsvText(setting.label);
+      const ReducedCurve& curve = setting.panels[p];
+      for (size_t i = 0; i < curve.x.size(); ++i) {
+        AddCsvRow({panel, label, "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
+                   CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
+                  &csv);
+      }
+      for (const ThinLine& line : curve.seeds) {
+        for (size_t i = 0; i < line.x.size(); ++i) {
+          AddCsvRow({panel, label, absl::StrCat(line.seed), CsvNumber(line.x[i]),
+                     CsvNumber(line.y[i]), "", ""},
+                    &csv);
+        }
+      }
+    }
+  }
+  return csv;
+}
 
 std::string SmoothingText(const Input& input, size_t panel) {
   uint32_t most = 1;
@@ -457,9 +490,9 @@ absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePan
 
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
   const bool many = input.settings.size() > kMaxInOnePanel;
-  auto figure = DrawPanels(
-      input, panels,
-      {"Step", AxisTitle(NameOf(input.key)), CurveFootnote(input, !panels[0].title.empty(), many)});
+  auto figure = DrawPanels(input, panels,
+                           {"Step", AxisTitle(report::NameOfMetric(input.key)),
+                            CurveFootnote(input, !panels[0].title.empty(), many)});
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);
@@ -470,7 +503,7 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePa
 
 std::string CurvesCaption(const Input& input, absl::string_view what) {
   return absl::StrCat(
-      input.key, " by step, ", what,
+      SentenceName(report::NameOfMetric(input.key)), " by step, ", what,
       " The line is the mean over the seeds that converged, the band its 95 % interval",
       SeedLinesText(input), ".", ChosenText(*input.comparison));
 }
@@ -487,7 +520,8 @@ std::string CurvesDescription(const Input& input) {
             ? absl::StrCat(setting.label, " at ", report::Plain(last, report::DecimalsFor(last)))
             : absl::StrCat(setting.label, " without a mean"));
   }
-  return absl::StrCat("Curves of ", input.key, ". They end: ", report::Enumerated(ends), ".");
+  return absl::StrCat("Curves of ", report::NameOfMetric(input.key).text,
+                      ". They end: ", report::Enumerated(ends), ".");
 }
 
 }  // namespace ablate::figure

@@ -23,6 +23,11 @@ struct CurvePanel {
   uint32_t last_steps = 0;
   ValueScale scale = ValueScale::kByValues;
   PlaceScale places = PlaceScale::kSteps;
+  // Of differences: a line at 0, which is in the range, and what the two sides of it mean. The
+  // range is that of all but the first tenth of the steps, where differences may be so large that
+  // nothing would be seen of the rest.
+  bool zero = false;
+  std::string above{}, below{};
 };
 
 // Titles of the axes, and what is said below.
@@ -52,6 +57,10 @@ void AddMeanRows(const std::string& label, const std::string& setting, const Red
 // INVALID_ARGUMENT as DrawCurves.
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
                                   const CurveWords& words);
+
+// panel,setting,seed,step,value,low,high: means without a seed, seeds' lines without an interval;
+// thinned as drawn.
+std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels);
 
 // `panels` are in the order of the settings' own; `input.settings` is not empty.
 // INVALID_ARGUMENT if there are more settings than fit on a page.

@@ -91,6 +91,27 @@ SeedCurve WithCurve(const SeedCurve& of, report::Curve curve) {
 
 }  // namespace
 
+SettingCurves PairedCurves(const SettingCurves& row, const SettingCurves& baseline) {
+  SettingCurves paired{row.label, row.style, {}};
+  for (const SeedCurve& curve : row.seeds) {
+    const auto partner =
+        std::find_if(baseline.seeds.begin(), baseline.seeds.end(),
+                     [&curve](const SeedCurve& other) { return other.seed == curve.seed; });
+    if (partner == baseline.seeds.end() || curve.diverged || partner->diverged) continue;
+    SeedCurve& difference = paired.seeds.emplace_back();
+    difference.seed = curve.seed;
+    size_t at = 0;
+    for (size_t i = 0; i < curve.steps.size(); ++i) {
+      while (at < partner->steps.size() && partner->steps[at] < curve.steps[i]) ++at;
+      if (at == partner->steps.size()) break;
+      if (partner->steps[at] != curve.steps[i]) continue;
+      difference.steps.push_back(curve.steps[i]);
+      difference.values.push_back(curve.values[i] - partner->values[at]);
+    }
+  }
+  return paired;
+}
+
 std::vector<size_t> ThinIndices(const std::vector<double>& values, size_t max_points) {
   std::vector<size_t> kept;
   const size_t buckets = values.size() <= max_points ? values.size() : max_points / 4;
@@ -220,8 +241,10 @@ ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth
   }
   ReducedCurve reduced = ReduceSeeds(parts, seed_lines);
   if (longest == nullptr) return reduced;
-  reduced.smoothed =
-      static_cast<uint32_t>(std::lround(SpacingOf(*longest) * static_cast<double>(points)));
+  if (points > 1) {
+    reduced.smoothed =
+        static_cast<uint32_t>(std::lround(SpacingOf(*longest) * static_cast<double>(points)));
+  }
   // The axis begins where the curves do, though an average does later.
   reduced.first_step = std::min(reduced.first_step, std::max(longest->steps.front(), first_step));
   return reduced;

@@ -26,6 +26,10 @@ struct SettingCurves {
   std::vector<SeedCurve> seeds;
 };
 
+// Seed by seed `row` minus `baseline`, at the steps that both have, of the seeds on which both
+// converged: label and style are the row's.
+SettingCurves PairedCurves(const SettingCurves& row, const SettingCurves& baseline);
+
 // A curve thin enough to draw.
 struct ThinLine {
   uint32_t seed = 0;

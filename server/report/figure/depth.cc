@@ -179,7 +179,7 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
   drawn.settings = data.settings;
   CurvePanel panel;
   panel.scale = data.log ? ValueScale::kLogarithmic : ValueScale::kLinear;
-  const MetricName name = NameOfFamily(input.key);
+  const report::MetricName name = report::NameOfFamily(input.key);
   auto figure = DrawPanels(drawn, {panel},
                            {data.embedding ? "Blocks passed (0: embedding)" : "Block (from 1)",
                             AxisTitle(name), FootnoteOf(drawn, data)});
@@ -197,8 +197,8 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
 std::string DepthCaption(const Input& input) {
   const DepthData data = DataOf(input);
   return absl::StrCat(
-      NameOfFamily(input.key).text, " (", KeyAt(input.key, 1), " and so on) over depth ",
-      StepText(data), ", the input at the left. The line is the ",
+      SentenceName(report::NameOfFamily(input.key)), " (", KeyAt(input.key, 1),
+      " and so on) over depth ", StepText(data), ", the input at the left. The line is the ",
       data.log ? "geometric" : "arithmetic",
       " mean over the seeds that converged, the band its 95 % interval",
       data.log ? " (a t interval of the logarithms)" : "", ".", ChosenText(*input.comparison));
@@ -219,7 +219,7 @@ std::string DepthDescription(const Input& input) {
                            report::Plain(means.front(), report::DecimalsFor(means.front())), " to ",
                            report::Plain(means.back(), report::DecimalsFor(means.back()))));
   }
-  return absl::StrCat("Means of ", NameOfFamily(input.key).text,
+  return absl::StrCat("Means of ", report::NameOfFamily(input.key).text,
                       " from the input to the output: ", report::Enumerated(settings, 12), ".");
 }
 
@@ -265,6 +265,7 @@ constexpr Kind kDepth = {
         "seeds as thin lines",
     .key = "gradient",
     .wide = false,
+    .folded = false,
     .reads = Reads::kBlocks,
     .forms = {},
     .wanted = [](const report::Comparison&) { return true; },

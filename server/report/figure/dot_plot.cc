@@ -1,7 +1,6 @@
 #include "server/report/figure/dot_plot.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -15,17 +14,8 @@
 namespace ablate::figure {
 namespace {
 
-// Figures write the zero that sentences leave out, as their axes do.
-std::string WithZero(const std::string& number) {
-  const size_t point = number.find('.');
-  const bool bare =
-      point != std::string::npos &&
-      (point == 0 || std::isdigit(static_cast<unsigned char>(number[point - 1])) == 0);
-  return bare ? absl::StrCat(number.substr(0, point), "0", number.substr(point)) : number;
-}
-
 std::string NumberText(double value, int decimals, bool sign) {
-  return WithZero(sign ? report::Signed(value, decimals) : report::Plain(value, decimals));
+  return sign ? report::Signed(value, decimals) : report::Plain(value, decimals);
 }
 
 std::string ReasonText(report::Undefined reason, bool sign) {
@@ -120,7 +110,7 @@ Columns Arrange(const DotPlot& dots, double width) {
 Axis AxisOf(const DotGroup& group, bool zero, double inches) {
   Extent extent;
   for (const DotRow& row : group.rows) {
-    for (const double seed : row.seeds) extent.Add(seed);
+    for (const DotSeed& seed : row.seeds) extent.Add(seed.value);
     extent.Add(row.mean.value);
     extent.Add(row.interval.low);
     extent.Add(row.interval.high);
@@ -135,19 +125,23 @@ Axis AxisOf(const DotGroup& group, bool zero, double inches) {
 
 // Seeds below the interval, stacked where they would overlap.
 void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
-  std::vector<double> values = row.seeds;
-  std::sort(values.begin(), values.end());
+  std::vector<DotSeed> seeds = row.seeds;
+  std::sort(seeds.begin(), seeds.end(),
+            [](const DotSeed& a, const DotSeed& b) { return a.value < b.value; });
   const double apart = kDot / (panel->right - panel->left) * (panel->x.high - panel->x.low);
   std::vector<double> last(kDotLevels, -std::numeric_limits<double>::infinity());
   Points points;
   points.color = Tint(row.style.line);
   points.radius = kDotRadius;
-  for (const double value : values) {
+  for (const DotSeed& seed : seeds) {
     int level = 0;
-    while (level + 1 < kDotLevels && value - last[level] < apart) ++level;
-    last[level] = value;
-    points.x.push_back(value);
+    while (level + 1 < kDotLevels && seed.value - last[level] < apart) ++level;
+    last[level] = seed.value;
+    points.x.push_back(seed.value);
     points.y.push_back(base + (0.115 - 0.037 * level) / row_height);
+    if (!seed.seed.has_value()) continue;
+    points.titles.push_back(absl::StrCat(
+        "seed ", *seed.seed, ": ", report::Plain(seed.value, report::DecimalsFor(seed.value))));
   }
   if (!points.x.empty()) panel->layers.push_back(std::move(points));
 }

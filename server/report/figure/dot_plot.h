@@ -3,6 +3,8 @@
 #ifndef ABLATE_SERVER_REPORT_FIGURE_DOT_PLOT_H_
 #define ABLATE_SERVER_REPORT_FIGURE_DOT_PLOT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,17 +15,22 @@
 
 namespace ablate::figure {
 
-// "+0.031 [+0.024, +0.038]", with `sign` for differences; "−0.021, no interval"; why there is none.
+// "+.031 [+.024, +.038]", with `sign` for differences; "−.021, no interval"; why there is none.
 std::string ValueText(const report::Number& mean, const report::Interval& interval, bool sign);
 
-// "+0.031 ± 0.007" for a narrow figure; as ValueText where the interval lies unevenly.
+// "+.031 ± .007" for a narrow figure; as ValueText where the interval lies unevenly.
 std::string ShortValueText(const report::Number& mean, const report::Interval& interval, bool sign);
+
+struct DotSeed {
+  double value = 0;
+  std::optional<uint32_t> seed;  // which, where that is known: a viewer shows it
+};
 
 struct DotRow {
   std::string label;
   std::string remark;  // below the label of a wide figure; may be empty
   Style style;
-  std::vector<double> seeds;
+  std::vector<DotSeed> seeds;
   report::Number mean;
   report::Interval interval;
   // At the right of a wide figure: value, then one text a column; of a narrow one the two short

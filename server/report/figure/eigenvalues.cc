@@ -161,6 +161,7 @@ constexpr Kind kEigenvalues = {
         "interval as a band, the seeds as thin lines",
     .key = "spectrum",
     .wide = false,
+    .folded = false,
     .reads = Reads::kAnalysis,
     .forms = kForms,
     .wanted = [](const report::Comparison&) { return true; },

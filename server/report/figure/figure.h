@@ -41,7 +41,8 @@ struct Points {
   Color color;
   Marker marker = Marker::kCircle;
   bool open = false;
-  double radius = 2.1;  // in points; a seed's dot has 1
+  double radius = 2.1;                // in points; a seed's dot has 1
+  std::vector<std::string> titles{};  // what a viewer shows at each point; empty: nothing
 };
 
 // Straight strokes from (x, y) to (x + dx, y + dy): error bars.
@@ -108,6 +109,9 @@ struct Figure {
   std::vector<Panel> panels;
   std::vector<Text> texts;
   std::vector<Rule> rules;  // in front
+  // The first panel's curves are over steps, and its place and axis are told to a viewer that reads
+  // values out.
+  bool steps = false;
 };
 
 }  // namespace ablate::figure

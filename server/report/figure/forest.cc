@@ -23,16 +23,16 @@ using report::ComparisonRow;
 constexpr absl::string_view kScoredOnOtherData = "scored on other data";
 
 // Differences seed by seed, where both converged.
-std::vector<double> Differences(const ComparisonRow& row, const ComparisonRow& baseline) {
+std::vector<DotSeed> Differences(const ComparisonRow& row, const ComparisonRow& baseline) {
   std::map<uint32_t, double> of_baseline;
   for (const report::SeedRun& run : baseline.runs) {
     if (!run.diverged) of_baseline[run.seed] = run.value;
   }
-  std::vector<double> differences;
+  std::vector<DotSeed> differences;
   for (const report::SeedRun& run : row.runs) {
     const auto pair = of_baseline.find(run.seed);
     if (!run.diverged && pair != of_baseline.end()) {
-      differences.push_back(run.value - pair->second);
+      differences.push_back({run.value - pair->second, run.seed});
     }
   }
   return differences;
@@ -79,7 +79,7 @@ std::string TitleOf(const std::string& tuning, const std::string& baseline, bool
 
 struct Source {
   const std::vector<ComparisonRow>* rows;
-  std::string tuning;  // "each at its own best lr", "all at lr 0.01"; empty where nothing is tuned
+  std::string tuning;  // "each at its own best lr", "all at lr .01"; empty where nothing is tuned
 };
 
 std::vector<Source> SourcesOf(const Comparison& comparison) {
@@ -91,7 +91,7 @@ std::vector<Source> SourcesOf(const Comparison& comparison) {
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   std::vector<std::string> at;
   for (size_t i = 0; i < block.labels.size(); ++i) {
-    at.push_back(absl::StrCat(comparison.tuned_axes[i], " ", block.labels[i]));
+    at.push_back(absl::StrCat(comparison.tuned_axes[i], " ", report::ShownValue(block.labels[i])));
   }
   sources.push_back({&block.rows, absl::StrCat("all at ", absl::StrJoin(at, ", "))});
   return sources;
@@ -154,7 +154,7 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
   dots->value_title = "mean [95 % interval]";
   dots->column_titles = {"n"};
   if (!neither) dots->column_titles.emplace_back("wins");
-  const MetricName name = NameOf(comparison.key);
+  const report::MetricName name = report::NameOfMetric(comparison.key);
   const std::string against = baselines.size() == 1 ? absl::StrCat(" vs ", *baselines.begin()) : "";
   const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");
   for (DotGroup& group : dots->groups) {
@@ -204,13 +204,13 @@ std::string ForestCaption(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool groups = comparison.reference.has_value() && !comparison.tuned_axes.empty();
   return absl::StrCat(
-      "Difference in ", comparison.key,
+      "Difference in ", report::NameOfMetric(comparison.key).text,
       " to the baseline: mean and 95 % interval over the seeds on which both converged; dots are "
       "single seeds. The intervals are each row's own; the verdict's tests are of all rows "
       "together.",
       groups ? absl::StrCat(" First each setting at its own best ",
                             absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
-                            absl::StrJoin(comparison.matched[*comparison.reference].labels, ", "),
+                            report::ShownValues(comparison.matched[*comparison.reference].labels),
                             ": each group has a scale of its own.")
              : "");
 }
@@ -228,11 +228,11 @@ std::string DifferencesText(const std::vector<ComparisonRow>& rows) {
 
 std::string ForestDescription(const Input& input) {
   const Comparison& comparison = *input.comparison;
-  std::string text =
-      absl::StrCat("Differences in ", comparison.key, ": ", DifferencesText(comparison.rows), ".");
+  std::string text = absl::StrCat("Differences in ", report::NameOfMetric(comparison.key).text,
+                                  ": ", DifferencesText(comparison.rows), ".");
   if (!comparison.reference.has_value()) return text;
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
-  return absl::StrCat(text, " All at ", absl::StrJoin(block.labels, ", "), ": ",
+  return absl::StrCat(text, " All at ", report::ShownValues(block.labels), ": ",
                       DifferencesText(block.rows), ".");
 }
 
@@ -247,6 +247,7 @@ constexpr Kind kForest = {
         "paired differences to the baseline: mean, interval, one dot a seed; n and wins as text",
     .key = "",
     .wide = false,
+    .folded = false,
     .reads = Reads::kComparison,
     .forms = {},
     .wanted = [](const Comparison& comparison) { return comparison.family > 0; },

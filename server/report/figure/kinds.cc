@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,9 +15,9 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss,        &kWindows, &kCurves,    &kForest,
-                                  &kSensitivity, &kSummary, &kDepth,     &kLandscape,
-                                  &kEigenvalues, &kMatrix,  &kTrajectory};
+constexpr const Kind* kKinds[] = {&kLoss,       &kWindows,     &kCurves,  &kForest,
+                                  &kDifference, &kSensitivity, &kSummary, &kDepth,
+                                  &kLandscape,  &kEigenvalues, &kMatrix,  &kTrajectory};
 
 }  // namespace
 
@@ -23,11 +25,14 @@ absl::Span<const Kind* const> Kinds() { return kKinds; }
 
 std::vector<const Kind*> KindsInReport(const report::Comparison& comparison) {
   std::vector<const Kind*> kinds;
-  for (const bool wide : {false, true}) {
-    for (const Kind* kind : kKinds) {
-      if (kind->wide == wide && kind->wanted(comparison)) kinds.push_back(kind);
-    }
-  }
+  std::copy_if(std::begin(kKinds), std::end(kKinds), std::back_inserter(kinds),
+               [&comparison](const Kind* kind) { return kind->wanted(comparison); });
+  const auto place = [](const Kind* kind) {
+    const bool compares = kind->reads == Reads::kComparison || kind->reads == Reads::kPairs;
+    return std::make_pair(kind->wide, !compares);
+  };
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [&place](const Kind* a, const Kind* b) { return place(a) < place(b); });
   return kinds;
 }
 
@@ -56,8 +61,10 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
             [](const ReducedCurve& curve) { return curve.converged + curve.diverged > 0; });
       });
   if (kind.reduce != nullptr && !points) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("key: no run has points of ", text::CleanText(input.key), " yet"));
+    const bool paired = kind.reads == Reads::kPairs;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "key: ", paired ? "no seed on which a setting and its baseline converged" : "no run",
+        " has points of ", text::CleanText(input.key), " yet"));
   }
   if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analysed)) {
     return absl::FailedPreconditionError(

@@ -52,6 +52,7 @@ enum class Reads {
   kComparison,  // nothing more
   kWindows,     // Input::windows
   kCurves,      // Input::settings, by `reduce`
+  kPairs,       // the same of differences to the baseline (PairedCurves), of rows that have one
   kBlocks,      // Input::depth: in a report only if runs have such metrics
   kAnalysis,    // Input::analysed: in a report one figure for each label of such an analysis
 };
@@ -64,6 +65,7 @@ struct Kind {
   absl::string_view help;   // what it shows, in a line: the row of docs/figures.md
   absl::string_view key;    // the default of Input::key; empty: shows the compared metric
   bool wide;                // takes the width of two columns in a report, behind all that do not
+  bool folded;              // in a report stands behind a fold: says again what others say
   Reads reads;
   absl::Span<const ArrayForm> forms;  // of kinds that read analyses: what they draw of them
   // Whether a report shows it: whether the comparison has anything for it.
@@ -81,13 +83,13 @@ struct Kind {
 
 // To add a kind: a constant like these in a file of its own, and its place in the table of
 // kinds.cc.
-extern const Kind kLoss, kWindows, kCurves, kForest, kSensitivity, kSummary, kDepth, kLandscape,
-    kEigenvalues, kMatrix, kTrajectory;
+extern const Kind kLoss, kWindows, kCurves, kForest, kDifference, kSensitivity, kSummary, kDepth,
+    kLandscape, kEigenvalues, kMatrix, kTrajectory;
 
 // All kinds; none is null.
 absl::Span<const Kind* const> Kinds();
 
-// Those that a report on the comparison shows, in its order.
+// Those that a report on the comparison shows, in its order: first what compares, wide ones last.
 std::vector<const Kind*> KindsInReport(const report::Comparison& comparison);
 
 // Null if there is none of that name.

@@ -269,6 +269,7 @@ constexpr Kind kLandscape = {
         "its mean over directions and seeds with a band; on planes the loss as maps, one a setting",
     .key = "loss_landscape",
     .wide = false,
+    .folded = false,
     .reads = Reads::kAnalysis,
     .forms = kForms,
     .wanted = [](const report::Comparison&) { return true; },

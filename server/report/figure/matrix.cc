@@ -261,6 +261,7 @@ constexpr Kind kMatrix = {
         "are, or where its tokens look (of the model's map, or of each layer's)",
     .key = "cka",
     .wide = false,
+    .folded = false,
     .reads = Reads::kAnalysis,
     .forms = kForms,
     .wanted = [](const report::Comparison&) { return true; },

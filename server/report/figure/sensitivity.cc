@@ -90,7 +90,7 @@ absl::StatusOr<SensitivityData> DataOf(const Input& input) {
   if (!comparison.choice_key.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("kind: sensitivity draws metrics of training and evaluations, and ",
-                     comparison.key, " is a number of an analysis"));
+                     report::NameOfMetric(comparison.key).text, " is a number of an analysis"));
   }
   const auto axis =
       std::find_if(input.axes.begin(), input.axes.end(), [&](const report::Axis& one) {
@@ -187,7 +187,7 @@ void ThinTickLabels(Panel* panel) {
   std::stable_sort(panel->x.ticks.begin(), panel->x.ticks.end(),
                    [](const Tick& a, const Tick& b) { return a.at < b.at; });
   for (Tick& tick : panel->x.ticks) {
-    tick.label = ElideMiddle(tick.label, kMaxTickLabel, kLabelSize);
+    tick.label = ElideMiddle(report::ShownValue(tick.label), kMaxTickLabel, kLabelSize);
     const double half = TextWidth(tick.label, kLabelSize) / 2, at = XInches(*panel, tick.at);
     if (at - half < free) {
       tick.label.clear();
@@ -356,8 +356,8 @@ absl::StatusOr<Figure> DrawTogether(const Input& input, const SensitivityData& s
                 &panel);
   }
   AddXTitle(panel.left, panel.right, panel.bottom - 0.32, sensitivity.axis, &figure);
-  AddYTitle(panel.left - 0.4, panel.bottom, panel.top, AxisTitle(NameOf(input.comparison->key)),
-            &figure);
+  AddYTitle(panel.left - 0.4, panel.bottom, panel.top,
+            AxisTitle(report::NameOfMetric(input.comparison->key)), &figure);
   AddLabels(sensitivity, places, panel, room, &figure);
   AddCounts(sensitivity, places, panel, room, &figure);
   AddFootnote(footnote, &figure);
@@ -402,7 +402,7 @@ absl::StatusOr<Figure> DrawMultiples(const Input& input, const SensitivityData& 
     AddResponse(settings[own], places, style, 0, &panel);
     grid.Add(std::move(panel), own, settings[own].label, baseline ? kInk : kOwnText);
   }
-  grid.TitleAxes(0, sensitivity.axis, AxisTitle(NameOf(input.comparison->key)));
+  grid.TitleAxes(0, sensitivity.axis, AxisTitle(report::NameOfMetric(input.comparison->key)));
   return grid.Finish();
 }
 
@@ -414,8 +414,9 @@ absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
   auto figure = many ? DrawMultiples(input, *sensitivity) : DrawTogether(input, *sensitivity);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);
-  drawing.figure.title = absl::StrCat(input.title, ": ", NameOf(input.comparison->key).text,
-                                      " over ", sensitivity->axis);
+  drawing.figure.title =
+      absl::StrCat(input.title, ": ", report::NameOfMetric(input.comparison->key).text, " over ",
+                   sensitivity->axis);
   drawing.csv = SensitivityCsv(*sensitivity);
   return drawing;
 }
@@ -426,7 +427,8 @@ std::string FirstTuned(const Comparison& comparison) {
 }
 
 std::string SensitivityCaption(const Input& input) {
-  std::string text = absl::StrCat(input.comparison->key, " over ", FirstTuned(*input.comparison));
+  std::string text = absl::StrCat(SentenceName(report::NameOfMetric(input.comparison->key)),
+                                  " over ", FirstTuned(*input.comparison));
   const auto sensitivity = DataOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   if (!sensitivity->others.empty()) absl::StrAppend(&text, " at ", sensitivity->others);
@@ -445,10 +447,10 @@ std::string SensitivityCaption(const Input& input) {
       text, hollow ? ". A hollow point has no interval because a run there diverged." : ".");
 }
 
-// "pre 2.40 at 0.004, 2.45 at 0.01".
+// "pre 2.40 at .004, 2.45 at .01".
 std::string SensitivityDescription(const Input& input) {
-  std::string text =
-      absl::StrCat("Means of ", input.comparison->key, " over ", FirstTuned(*input.comparison));
+  std::string text = absl::StrCat("Means of ", report::NameOfMetric(input.comparison->key).text,
+                                  " over ", FirstTuned(*input.comparison));
   const auto sensitivity = DataOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   std::vector<std::string> settings;
@@ -458,7 +460,7 @@ std::string SensitivityDescription(const Input& input) {
       const report::Number& mean = setting.points[i].own.mean;
       if (!mean.defined()) continue;
       means.push_back(absl::StrCat(report::Plain(mean.value, report::DecimalsFor(mean.value)),
-                                   " at ", sensitivity->labels[i]));
+                                   " at ", report::ShownValue(sensitivity->labels[i])));
     }
     settings.push_back(
         absl::StrCat(setting.label, " ", means.empty() ? "none" : report::Enumerated(means, 12)));
@@ -481,6 +483,7 @@ constexpr Kind kSensitivity = {
         "of more than six settings in the footnote",
     .key = "",
     .wide = false,
+    .folded = false,
     .reads = Reads::kComparison,
     .forms = {},
     .wanted =

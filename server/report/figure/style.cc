@@ -36,6 +36,41 @@ Color Tint(Color color, double share) {
   return tint;
 }
 
+namespace {
+
+constexpr Color kDarkPaper{0x16181B}, kDarkInk{0xE6E6E6};
+
+// `share` of the way from one to the other.
+Color Mixed(Color from, Color to, double share) {
+  Color mixed;
+  for (const int shift : {0, 8, 16}) {
+    const double a = (from.rgb >> shift) & 0xFF, b = (to.rgb >> shift) & 0xFF;
+    mixed.rgb |= static_cast<uint32_t>(std::lround(a + share * (b - a))) << shift;
+  }
+  return mixed;
+}
+
+}  // namespace
+
+std::vector<DarkColor> DarkPalette() {
+  // Texts are lighter than lines: 4.5 to 1 on the dark paper, lines 3 to 1.
+  constexpr double kLine = .2, kText = .45, kTint = .45;
+  std::vector<DarkColor> palette = {{kWhite, kDarkPaper},     {kInk, kDarkInk},
+                                    {kSecondary, {0xA8A8A8}}, {kAxisInk, {0xB4B4B4}},
+                                    {kGridInk, {0x3A3D41}},   {kOthers, {0x5C6066}},
+                                    {Tint(kInk), {0x85878A}}};
+  for (size_t i = 1; i < kHues; ++i) {
+    const Style style = StyleOf(i);
+    const Color line = Mixed(style.line, kWhite, kLine);
+    palette.push_back({style.line, line});
+    palette.push_back({Tint(style.line), Mixed(line, kDarkPaper, kTint)});
+    if (style.text.rgb != style.line.rgb) {
+      palette.push_back({style.text, Mixed(style.text, kWhite, kText)});
+    }
+  }
+  return palette;
+}
+
 Color BandOf(Color color) { return {color.rgb, 0xC0}; }
 
 Color SeedLineOf(Color color) { return {color.rgb, 0xD0}; }

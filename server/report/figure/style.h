@@ -18,6 +18,8 @@ inline constexpr Color kInvisible{0xFFFFFF, 255};
 
 inline constexpr size_t kMaxInOnePanel = 6;  // settings; more become small multiples
 
+inline constexpr size_t kHues = 7;
+
 struct Style {
   Color line;
   Color text;  // the line's hue at a contrast of 4.5:1 on white
@@ -37,6 +39,13 @@ Color Tint(Color color, double share = 0.45);
 // The colour of a band, and of seeds' lines.
 Color BandOf(Color color);
 Color SeedLineOf(Color color);
+
+// Every colour that figures draw with, maps aside, and what stands for it on a dark page. Those
+// that are transparent need nothing of their own.
+struct DarkColor {
+  Color light, dark;
+};
+std::vector<DarkColor> DarkPalette();
 
 // The colour of a map at a share of its scale, 0 to 1: viridis, which in grey goes from dark to
 // light. Invisible for NaN.

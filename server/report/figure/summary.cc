@@ -16,7 +16,7 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 
-DotRow RowOf(const std::string& label, size_t style, std::vector<double> values,
+DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values,
              const report::Summary& own, size_t without) {
   DotRow row;
   row.label = label;
@@ -39,11 +39,11 @@ class Group {
   Group(const Comparison& comparison, const std::string& title, const std::string& key)
       : comparison_(comparison), styles_(StyleIndices(comparison)), csv_title_(CsvText(title)) {
     group_.title = title;
-    group_.axis_title = AxisTitle(NameOf(key));
+    group_.axis_title = AxisTitle(report::NameOfMetric(key));
   }
 
   // `left_out`: converged runs that have no value.
-  void Add(size_t row, const std::vector<double>& values, size_t left_out, report::Summary own,
+  void Add(size_t row, const std::vector<DotSeed>& values, size_t left_out, report::Summary own,
            std::string* csv) {
     const ComparisonRow& of = comparison_.rows[row];
     if (of.diverged > 0 && of.diverged == of.n) {
@@ -68,9 +68,9 @@ class Group {
 DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
   Group group(comparison, "", comparison.key);
   for (size_t row = 0; row < comparison.rows.size(); ++row) {
-    std::vector<double> values;
+    std::vector<DotSeed> values;
     for (const report::SeedRun& run : comparison.rows[row].runs) {
-      if (!run.diverged) values.push_back(run.value);
+      if (!run.diverged) values.push_back({run.value, run.seed});
     }
     group.Add(row, values, 0, comparison.rows[row].own, csv);
   }
@@ -82,7 +82,9 @@ DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
   Group group(*input.comparison, report::WindowName(of), of.key);
   for (size_t row = 0; row < input.windows->rows.size(); ++row) {
     const report::WindowSummary& summary = input.windows->rows[row][window];
-    group.Add(row, summary.values, summary.left_out, summary.over, csv);
+    std::vector<DotSeed> values;
+    for (const double value : summary.values) values.push_back({value, std::nullopt});
+    group.Add(row, values, summary.left_out, summary.over, csv);
   }
   return group.Take();
 }
@@ -112,7 +114,8 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
 }
 
 std::string SummaryCaption(const Input& input) {
-  return absl::StrCat(HasWindows(input) ? "Windows of curves" : input.comparison->key,
+  return absl::StrCat(HasWindows(input) ? "Windows of curves"
+                                        : SentenceName(report::NameOfMetric(input.comparison->key)),
                       " of each setting: mean and 95 % interval over its own converged runs; dots "
                       "are single runs.",
                       ChosenText(*input.comparison));
@@ -140,7 +143,8 @@ std::string SummaryDescription(const Input& input) {
     own.push_back(&row.own);
   }
   if (!HasWindows(input)) {
-    return absl::StrCat("Means of ", input.comparison->key, ": ", MeansText(labels, own), ".");
+    return absl::StrCat("Means of ", report::NameOfMetric(input.comparison->key).text, ": ",
+                        MeansText(labels, own), ".");
   }
   std::string text;
   for (size_t window = 0; window < input.windows->windows.size(); ++window) {
@@ -163,6 +167,7 @@ constexpr Kind kSummary = {
         "`report.summaries`, or else the compared metric",
     .key = "",
     .wide = false,
+    .folded = true,
     .reads = Reads::kWindows,
     .forms = {},
     .wanted = [](const Comparison&) { return true; },

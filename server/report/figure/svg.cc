@@ -181,12 +181,20 @@ class Writer {
         &out_,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.6gin\" height=\"%.6gin\" "
         "viewBox=\"0 0 %s %s\" role=\"img\" aria-labelledby=\"%s-title%s\"\n"
-        " font-family=\"%s\" fill=\"none\" stroke-linejoin=\"round\" xml:space=\"preserve\">\n",
+        " font-family=\"%s\" fill=\"none\" stroke-linejoin=\"round\" xml:space=\"preserve\"%s>\n",
         figure_.width, figure_.height, Number(X(figure_.width)), Number(Y(0)), name,
-        described ? absl::StrCat(" ", name, "-desc") : "", kFonts);
+        described ? absl::StrCat(" ", name, "-desc") : "", kFonts, StepsText());
     WriteWords("title", figure_.title);
     if (described) WriteWords("desc", figure_.description);
     absl::StrAppend(&out_, "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n");
+  }
+
+  // ` data-steps="37.4 234 0 1000"`: from where to where the first panel reaches, and its axis.
+  std::string StepsText() const {
+    if (!figure_.steps || figure_.panels.empty()) return "";
+    const Panel& panel = figure_.panels[0];
+    return absl::StrCat(" data-steps=\"", Number(X(panel.left)), " ", Number(X(panel.right)), " ",
+                        Number(panel.x.low), " ", Number(panel.x.high), "\"");
   }
 
   void WriteWords(absl::string_view tag, const std::string& words) {
@@ -299,16 +307,25 @@ class Writer {
   void WriteLayer(const Panel& panel, const Points& points, const std::string&) {
     Path path;
     constexpr double kRounding = 0.01;
+    const bool stroked = points.open || points.marker == Marker::kCross;
+    const std::string fill = points.open ? Paint("fill", kWhite) : "";
+    const std::string paint = stroked ? absl::StrCat(fill, Stroke(points.color, kMarkerWidth))
+                                      : Paint("fill", points.color);
     for (size_t i = 0; i < points.x.size(); ++i) {
       const double x = PanelX(panel, points.x[i]), y = PanelY(panel, points.y[i]);
       const bool inside = x >= X(panel.left) - kRounding && x <= X(panel.right) + kRounding &&
                           y >= Y(panel.top) - kRounding && y <= Y(panel.bottom) + kRounding;
-      if (inside) AddMarker(points.marker, x, y, points.radius, &path);
+      if (!inside) continue;
+      if (i >= points.titles.size()) {
+        AddMarker(points.marker, x, y, points.radius, &path);
+        continue;
+      }
+      Path titled;
+      AddMarker(points.marker, x, y, points.radius, &titled);
+      absl::StrAppend(&out_, "<path", paint, " d=\"", titled.text(), "\"><title>",
+                      Escaped(points.titles[i]), "</title></path>\n");
     }
-    const bool stroked = points.open || points.marker == Marker::kCross;
-    const std::string fill = points.open ? Paint("fill", kWhite) : "";
-    WritePath(path, stroked ? absl::StrCat(fill, Stroke(points.color, kMarkerWidth))
-                            : Paint("fill", points.color));
+    WritePath(path, paint);
   }
 
   void WriteLayer(const Panel& panel, const Strokes& strokes, const std::string& clipped) {

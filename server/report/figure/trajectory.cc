@@ -219,6 +219,7 @@ constexpr Kind kTrajectory = {
         "setting, and their way through it",
     .key = "trajectory",
     .wide = false,
+    .folded = false,
     .reads = Reads::kAnalysis,
     .forms = kForms,
     .wanted = [](const report::Comparison&) { return true; },

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/figure/render.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -27,6 +28,13 @@ class Words {
     Input input = InputOf(kind, {});
     input.windows = windows;
     return FindKind(kind)->description(input);
+  }
+
+  std::string Drawn(const std::string& kind, const report::RowWindows* windows) const {
+    Input input = InputOf(kind, {});
+    input.windows = windows;
+    const auto drawing = Draw(*FindKind(kind), input);
+    return drawing.ok() ? Svg(drawing->figure) : std::string(drawing.status().message());
   }
 
  private:
@@ -67,7 +75,7 @@ TEST(CaptionsTest, SayWhatEachWindowAverages) {
 
 TEST(CaptionsTest, DescribeTheWindowsThatAreDrawn) {
   const Words words(Settings({{"a", {2.49, 2.51}}, {"b", {3.49, 3.51}}}));
-  EXPECT_EQ(words.Description("summary"), "Means of eval/loss: a 2.50 and b 3.50.");
+  EXPECT_EQ(words.Description("summary"), "Means of held-out loss: a 2.50 and b 3.50.");
   report::RowWindows windows;
   windows.windows = {{"train/loss", {report::WindowSide::kLast, 10, report::Reduction::kMean}}};
   for (const double mean : {1.5, 1.25}) {
@@ -75,15 +83,17 @@ TEST(CaptionsTest, DescribeTheWindowsThatAreDrawn) {
     windows.rows.push_back({report::SummarizeWindow(runs)});
   }
   EXPECT_EQ(words.Description("summary", &windows),
-            "Means of train/loss, mean of the last 10: a 1.50 and b 1.25.");
+            "Means of training loss, mean of the last 10: a 1.50 and b 1.25.");
+  EXPECT_THAT(words.Drawn("summary", &windows), HasSubstr("training loss, mean of the last"))
+      << "whose seeds are not known";
 }
 
 TEST(CaptionsTest, DescribeEachGroupOfDifferences) {
   const Words words(NormsGrid());
 
   EXPECT_THAT(words.Caption("forest"),
-              HasSubstr("then all at 0.01: each group has a scale of its own."));
-  EXPECT_THAT(words.Description("forest"), HasSubstr(". All at 0.01: post +"));
+              HasSubstr("then all at .01: each group has a scale of its own."));
+  EXPECT_THAT(words.Description("forest"), HasSubstr(". All at .01: post +"));
   const Words plain(Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
   EXPECT_THAT(plain.Caption("forest"), Not(HasSubstr("scale of its own")));
 }
@@ -100,10 +110,10 @@ TEST(CaptionsTest, DescribeTheAxisThatIsDrawn) {
   const Words words(NormsGrid());
 
   EXPECT_THAT(words.Caption("sensitivity"),
-              AllOf(HasSubstr("eval/loss over lr:"), HasSubstr("the numbers above count"),
+              AllOf(HasSubstr("Held-out loss over lr:"), HasSubstr("the numbers above count"),
                     HasSubstr("hollow")));
   EXPECT_THAT(words.Description("sensitivity"),
-              AllOf(HasSubstr("eval/loss over lr: pre 2."), HasSubstr(" at 0.001"),
+              AllOf(HasSubstr("held-out loss over lr: pre 2."), HasSubstr(" at .001"),
                     HasSubstr("; none 2.")));
   report::ComparisonInput many = NormsGrid(2);
   const size_t cells = many.cells.size();

@@ -23,14 +23,16 @@ using ::testing::Optional;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(MetricNameTest, SaysWhichBlockAFamilyIsAt) {
-  EXPECT_EQ(AxisTitle(NameOf("gradient/block.3")), "Gradient norm at block.3");
-  EXPECT_EQ(AxisTitle(NameOf("gradient/embedding")), "Gradient norm at embedding");
-  EXPECT_EQ(AxisTitle(NameOf("parameter_gradient/block.0")), "Parameter gradient norm at block.0");
-  EXPECT_EQ(AxisTitle(NameOf("alignment/block.12")),
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/block.3")), "Gradient norm at block.3");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/embedding")), "Gradient norm at embedding");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("parameter_gradient/block.0")),
+            "Parameter gradient norm at block.0");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("alignment/block.12")),
             "Alignment with backprop at block.12 (cosine)");
-  EXPECT_EQ(AxisTitle(NameOf("alignment_ratio/block.12")), "Norm ratio to backprop at block.12");
-  EXPECT_EQ(AxisTitle(NameOf("other/block.3")), "other/block.3");
-  EXPECT_EQ(NameOfFamily("other").text, "other");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("alignment_ratio/block.12")),
+            "Norm ratio to backprop at block.12");
+  EXPECT_EQ(AxisTitle(report::NameOfMetric("other/block.3")), "other/block.3");
+  EXPECT_EQ(report::NameOfFamily("other").text, "other");
 }
 
 class DepthTest : public ::testing::Test {
@@ -108,10 +110,10 @@ TEST(DepthKeysTest, NameTheirFamily) {
 }
 
 TEST_F(DepthTest, NamesWhatAnalysesGive) {
-  EXPECT_EQ(NameOfFamily("flow/gradient").text, "gradient norm");
-  EXPECT_EQ(NameOfFamily("jacobian/r_radial/block.*.attention_norm").text,
+  EXPECT_EQ(report::NameOfFamily("flow/gradient").text, "gradient norm");
+  EXPECT_EQ(report::NameOfFamily("jacobian/r_radial/block.*.attention_norm").text,
             "radial share at attention_norm");
-  EXPECT_EQ(NameOfFamily("attention/entropy").text, "attention/entropy");
+  EXPECT_EQ(report::NameOfFamily("attention/entropy").text, "attention/entropy");
   input_.key = "jacobian/r_radial/block.*.attention_norm";
   Add("a", {{.2, .4}, {.3, .5}}, 1);
   EXPECT_THAT(Drawn().csv, HasSubstr("jacobian/r_radial/block.1.attention_norm,a,100,2,,0.45,"));

@@ -228,7 +228,7 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   input.comparison = &comparison;
   input.axes = grid.axes;
   input.title = "norm placement";
-  input.key = std::string(kind.key);
+  input.key = kind.key.empty() ? comparison.key : std::string(kind.key);
   input.width = width;
   if (kind.reads == Reads::kAnalysis) input.analysed = MakeAnalysed(kind.forms[0], shapes);
   for (size_t i = 0; kind.reads == Reads::kBlocks && i < shapes.size(); ++i) {
@@ -236,8 +236,11 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
     input.depth.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
   }
   if (kind.reduce == nullptr) return input;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    input.settings.push_back(ReduceSetting(kind, MakeCurves(shapes[i], i), input.curves));
+  const bool paired = kind.reads == Reads::kPairs;
+  for (size_t i = paired ? 1 : 0; i < shapes.size(); ++i) {
+    const SettingCurves curves = MakeCurves(shapes[i], i);
+    input.settings.push_back(ReduceSetting(
+        kind, paired ? PairedCurves(curves, MakeCurves(shapes[0], 0)) : curves, input.curves));
   }
   return input;
 }

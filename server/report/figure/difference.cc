@@ -1,0 +1,200 @@
+#include "server/report/figure/difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/decision.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/curve_panels.h"
+#include "server/report/figure/curves.h"
+#include "server/report/figure/layout.h"
+
+namespace ablate::figure {
+namespace {
+
+using report::Better;
+using report::Comparison;
+using report::ComparisonRow;
+
+std::vector<ReducedCurve> ReduceDifference(const SettingCurves& curves,
+                                           const CurveOptions& options) {
+  return {ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, true)};
+}
+
+// The baseline's name where all rows have the same one; else "".
+std::string OneBaseline(const Comparison& comparison) {
+  std::set<std::string> baselines;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].label);
+  }
+  return baselines.size() == 1 ? *baselines.begin() : "";
+}
+
+CurvePanel PanelOf(const Comparison& comparison) {
+  CurvePanel panel;
+  panel.scale = ValueScale::kLinear;
+  panel.zero = true;
+  if (comparison.better == Better::kNeither) return panel;
+  const std::string name = OneBaseline(comparison);
+  const std::string than = ElideMiddle(name.empty() ? "its baseline" : name, 0.8, kSmallSize);
+  const bool lower = comparison.better == Better::kLower;
+  panel.above = absl::StrCat(lower ? "worse" : "better", " than ", than, " ↑");
+  panel.below = absl::StrCat(lower ? "better" : "worse", " ↓");
+  return panel;
+}
+
+absl::StatusOr<Drawing> DrawDifference(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const bool many = input.settings.size() > kMaxInOnePanel;
+  const report::MetricName name = report::NameOfMetric(input.key);
+  const std::string baseline = OneBaseline(comparison);
+  const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");
+  const std::string against = baseline.empty() ? "" : absl::StrCat(" vs ", baseline);
+  std::vector<std::string> parts = {SeedsText(input)};
+  if (const std::string average = SmoothingText(input, 0); !average.empty()) {
+    parts.push_back(average);
+  }
+  if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
+  std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
+  if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
+  const std::vector<CurvePanel> panels = {PanelOf(comparison)};
+  auto figure = DrawPanels(
+      input, panels,
+      {"Step", ElideMiddle(absl::StrCat("Δ ", name.text, against, unit), 1.7, kTitleSize),
+       footnote});
+  if (!figure.ok()) return figure.status();
+  Drawing drawing;
+  drawing.figure = *std::move(figure);
+  drawing.figure.title =
+      absl::StrCat(input.title, ": difference in ", name.text, against, " over steps");
+  drawing.csv = CurveCsv(input, panels);
+  return drawing;
+}
+
+std::string DifferenceCaption(const Input& input) {
+  return absl::StrCat(
+      "Difference in ", report::NameOfMetric(input.key).text,
+      " to the baseline over training, paired by seed: the line is the mean over the seeds on "
+      "which both converged, the band its 95 % interval at each step by itself, thin lines are "
+      "single seeds. The first steps may leave the panel.",
+      ChosenText(*input.comparison));
+}
+
+// The last place of a mean that is finite.
+std::optional<size_t> LastOf(const ReducedCurve& curve) {
+  for (size_t i = curve.mean.size(); i-- > 0;) {
+    if (std::isfinite(curve.mean[i])) return i;
+  }
+  return std::nullopt;
+}
+
+std::string AtText(const ReducedCurve& curve, size_t place) {
+  const bool interval = std::isfinite(curve.low[place]) && curve.low[place] < curve.high[place];
+  return report::SignedWithInterval(
+      report::Defined(curve.mean[place]),
+      interval ? report::DefinedInterval(curve.low[place], curve.high[place])
+               : report::NoInterval(report::Undefined::kTooFewPairs));
+}
+
+// From which place on the difference has the sign that it ends with, and the place nearest to the
+// middle of training at which it has the other.
+struct Reversal {
+  size_t from = 0, before = 0;
+};
+
+std::optional<Reversal> ReversalOf(const ReducedCurve& curve) {
+  const std::optional<size_t> last = LastOf(curve);
+  if (!last.has_value() || curve.mean[*last] == 0) return std::nullopt;
+  const double first_step = curve.x.front(), steps = curve.x[*last] - first_step;
+  const auto other = [&](size_t i) {
+    return curve.x[i] > first_step + steps / 10 && curve.mean[i] * curve.mean[*last] < 0;
+  };
+  std::optional<Reversal> reversal;
+  const double middle = first_step + steps / 2;
+  for (size_t i = 0; i < *last; ++i) {
+    if (!other(i)) continue;
+    if (!reversal.has_value()) reversal = Reversal{i + 1, i};
+    reversal->from = i + 1;
+    if (std::abs(curve.x[i] - middle) < std::abs(curve.x[reversal->before] - middle)) {
+      reversal->before = i;
+    }
+  }
+  return reversal;
+}
+
+// "leads", "falls behind"; "is higher" where neither is better.
+absl::string_view StandsText(int toward, Better better) {
+  if (better == Better::kNeither) return toward > 0 ? "is higher" : "is lower";
+  return toward > 0 ? "leads" : "falls behind";
+}
+
+// "step 700".
+std::string StepText(double step) { return absl::StrCat("step ", std::llround(step)); }
+
+std::string DifferenceDescription(const Input& input) {
+  std::vector<std::string> ends;
+  for (const ReducedSetting& setting : input.settings) {
+    const std::optional<size_t> last = LastOf(setting.panels[0]);
+    ends.push_back(absl::StrCat(setting.label, last.has_value() ? " " : " without a mean",
+                                last.has_value() ? AtText(setting.panels[0], *last) : ""));
+  }
+  std::string text = absl::StrCat("Differences in ", report::NameOfMetric(input.key).text,
+                                  " over steps. They end: ", report::Enumerated(ends, 12), ".");
+  for (const std::string& reversal : ReversalTexts(input))
+    absl::StrAppend(&text, " ", reversal, ".");
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> ReversalTexts(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  std::vector<std::string> texts;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.compared()) continue;
+    const report::Decision decision = report::Decide(comparison, row);
+    if (decision.grade < report::Grade::kLeans || row.by_wins || decision.toward == 0) continue;
+    for (const ReducedSetting& setting : input.settings) {
+      if (setting.label != row.label) continue;
+      const ReducedCurve& curve = setting.panels[0];
+      const std::optional<Reversal> reversal = ReversalOf(curve);
+      // A mean that ends elsewhere than the verdict is of other runs, or smoothed.
+      const std::optional<size_t> last = LastOf(curve);
+      if (!reversal.has_value() || curve.mean[*last] * row.difference.mean.value <= 0) continue;
+      texts.push_back(absl::StrCat(report::Quoted(row.label), " ",
+                                   StandsText(decision.toward, comparison.better), " only from ",
+                                   StepText(curve.x[reversal->from]), " on: at ",
+                                   StepText(curve.x[reversal->before]), " the difference is ",
+                                   AtText(curve, reversal->before)));
+    }
+  }
+  return texts;
+}
+
+// The paired difference over training, one line a setting.
+constexpr Kind kDifference = {
+    .name = "difference",
+    .title = "Differences over training",
+    .help =
+        "the paired difference to the baseline over all steps: mean over seeds, its interval as a "
+        "band, the seeds as thin lines",
+    .key = "",
+    .wide = false,
+    .folded = false,
+    .reads = Reads::kPairs,
+    .forms = {},
+    .wanted = [](const Comparison& comparison) { return comparison.family > 0; },
+    .reduce = ReduceDifference,
+    .draw = DrawDifference,
+    .caption = DifferenceCaption,
+    .description = DifferenceDescription,
+};
+
+}  // namespace ablate::figure

@@ -1,0 +1,96 @@
+// Differences over training: what is paired with what, and when a setting leads only late.
+#include "server/report/figure/difference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/report/figure/example_curves.h"
+
+namespace ablate::figure {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(PairedCurvesTest, SubtractsAtTheStepsThatBothHave) {
+  const SettingCurves baseline = {
+      "pre", 0, {{7, {0, 10, 20}, {3, 2, 1}}, {8, {0, 10}, {5, 4}}, {9, {0}, {1}, true}}};
+  const SettingCurves row = {"post",
+                             2,
+                             {{6, {0}, {1}},                        // without a partner
+                              {7, {0, 5, 20, 30}, {4, 9, 1.5, 9}},  // without a point at 10
+                              {8, {10}, {1}, true},                 // diverged
+                              {9, {0}, {2}}}};                      // its partner diverged
+  const SettingCurves paired = PairedCurves(row, baseline);
+  EXPECT_EQ(paired.label, "post");
+  EXPECT_EQ(paired.style, 2u);
+  ASSERT_EQ(paired.seeds.size(), 1u);
+  EXPECT_EQ(paired.seeds[0].seed, 7u);
+  EXPECT_THAT(paired.seeds[0].steps, ElementsAre(0, 20));
+  EXPECT_THAT(paired.seeds[0].values, ElementsAre(1, .5));
+}
+
+// Settings whose paired difference to "pre" is at each step what is given, a hundredth more or less
+// by seed; the last one is what is compared.
+class ReversalTest : public testing::Test {
+ protected:
+  std::vector<std::string> Texts(const std::vector<double>& differences, size_t seeds = 8) {
+    std::vector<double> pre, none;
+    SettingCurves of_pre{"pre", 0, {}}, of_none{"none", 1, {}};
+    for (uint32_t seed = 0; seed < seeds; ++seed) {
+      SeedCurve base{seed, {}, {}}, own{seed, {}, {}};
+      for (size_t i = 0; i < differences.size(); ++i) {
+        const double noise = .01 * (seed % 2 == 0 ? 1 : -1);
+        for (SeedCurve* curve : {&base, &own})
+          curve->steps.push_back(static_cast<uint32_t>(100 * i));
+        base.values.push_back(2 + .1 * seed);
+        own.values.push_back(base.values.back() + differences[i] + noise);
+      }
+      pre.push_back(base.values.back());
+      none.push_back(own.values.back());
+      of_pre.seeds.push_back(base);
+      of_none.seeds.push_back(own);
+    }
+    comparison_ = *report::Compare(Settings({{"pre", pre}, {"none", none}}));
+    Input input;
+    input.comparison = &comparison_;
+    input.key = "eval/loss";
+    input.settings = {ReduceSetting(kDifference, PairedCurves(of_none, of_pre), input.curves)};
+    const auto drawing = Draw(kDifference, input);
+    EXPECT_TRUE(drawing.ok()) << drawing.status();
+    if (drawing.ok()) description_ = drawing->figure.description;
+    return ReversalTexts(input);
+  }
+
+  report::Comparison comparison_;
+  std::string description_;
+};
+
+TEST_F(ReversalTest, SaysFromWhichStepOnASettingLeads) {
+  const std::vector<std::string> texts =
+      Texts({.9, .3, .2, .1, .05, .04, -.02, .01, -.03, -.04, -.05});
+  EXPECT_THAT(texts, ElementsAre("“none” leads only from step 800 on: at step 500 the difference "
+                                 "is +.040 [+.031, +.049]"));
+  EXPECT_THAT(description_,
+              HasSubstr("They end: none −.050 [−.059, −.041]. “none” leads only from"));
+}
+
+TEST_F(ReversalTest, SaysWhatFallsBehind) {
+  EXPECT_THAT(Texts({0, -.1, -.1, .05, .05, .05}),
+              ElementsAre(HasSubstr("“none” falls behind only from step 300 on: at step 200")));
+}
+
+TEST_F(ReversalTest, IsSilentWhereOnlyTheFirstTenthWasOtherwise) {
+  EXPECT_THAT(Texts({.9, .3, -.1, -.1, -.1, -.1, -.1, -.1, -.1, -.1, -.1}), IsEmpty());
+}
+
+TEST_F(ReversalTest, IsSilentOnWhatIsNotDecided) {
+  EXPECT_THAT(Texts({.9, .3, .2, .1, .05, -.001}), IsEmpty()) << "inconclusive";
+  EXPECT_THAT(Texts({.9, .3, .2, .1, .05, -.05}, 2), IsEmpty()) << "too few pairs";
+}
+
+}  // namespace
+}  // namespace ablate::figure
