@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/figure/axes.h"
+#include "server/report/figure/difference.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/render.h"
@@ -28,7 +31,7 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
   input.comparison = &compared.comparison;
   input.axes = compared.grid.input.axes;
   input.windows = &compared.windows;
-  input.key = std::string(kind.key);
+  input.key = kind.key.empty() ? compared.comparison.key : std::string(kind.key);
   input.title = compared.grid.spec.name();
   const v1::ReportSpec& report = compared.grid.spec.report();
   if (report.has_smooth()) input.curves.smooth = report.smooth();
@@ -72,13 +75,61 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
   return setting;
 }
 
+// The curves of rows as they are read, one row's at a time, and those of the baseline that rows
+// are paired with, which are kept as long as rows have the same one.
+class RowCurves {
+ public:
+  // `compared` outlives it.
+  RowCurves(storage::Store* store, const ComparedGrid& compared, std::string key,
+            Cancelled cancelled)
+      : store_(store),
+        compared_(compared),
+        key_(std::move(key)),
+        cancelled_(std::move(cancelled)) {}
+
+  absl::StatusOr<figure::SettingCurves> Read(size_t row) const {
+    return ReadSetting(store_, compared_, row, key_, cancelled_);
+  }
+
+  // What a kind draws of `curves`, which are the row's: these, or their differences to the
+  // baseline's; nothing of a row that has none.
+  absl::StatusOr<std::optional<figure::ReducedSetting>> Reduce(
+      const figure::Kind& kind, size_t row, const figure::SettingCurves& curves,
+      const figure::CurveOptions& options) {
+    if (kind.reads != figure::Reads::kPairs) return figure::ReduceSetting(kind, curves, options);
+    const report::ComparisonRow& of = compared_.comparison.rows[row];
+    if (!of.in_family()) return std::nullopt;
+    if (baseline_row_ != of.baseline) {
+      auto baseline = Read(*of.baseline);
+      if (!baseline.ok()) return baseline.status();
+      baseline_ = *std::move(baseline);
+      baseline_row_ = of.baseline;
+    }
+    return figure::ReduceSetting(kind, figure::PairedCurves(curves, baseline_), options);
+  }
+
+ private:
+  storage::Store* const store_;
+  const ComparedGrid& compared_;
+  const std::string key_;
+  const Cancelled cancelled_;
+  std::optional<size_t> baseline_row_;
+  figure::SettingCurves baseline_;
+};
+
+// Whether it draws curves, as they are or paired.
+bool DrawsCurves(const figure::Kind& kind) { return kind.reduce != nullptr; }
+
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
                           const figure::Kind& kind, const Cancelled& cancelled,
                           figure::Input* input) {
+  RowCurves rows(store, compared, input->key, cancelled);
   for (size_t row = 0; row < compared.rows.size(); ++row) {
-    auto setting = ReadSetting(store, compared, row, input->key, cancelled);
+    const auto curves = rows.Read(row);
+    if (!curves.ok()) return curves.status();
+    auto setting = rows.Reduce(kind, row, *curves, input->curves);
     if (!setting.ok()) return setting.status();
-    input->settings.push_back(figure::ReduceSetting(kind, *setting, input->curves));
+    if (setting->has_value()) input->settings.push_back(**std::move(setting));
   }
   return absl::OkStatus();
 }
@@ -93,23 +144,30 @@ struct Plan {
 
 // Keys of a kind's figures: of metrics by block one a family in `families`, of analyses one a
 // label, else one.
-std::vector<std::string> KeysOf(const figure::Kind& kind, const std::vector<std::string>& families,
+std::vector<std::string> KeysOf(const figure::Kind& kind, const std::string& comparison_key,
+                                const std::vector<std::string>& families,
                                 const LabelledResults& results) {
   if (kind.reads == figure::Reads::kBlocks) return families;
   if (kind.reads == figure::Reads::kAnalysis) return results.LabelsFor(kind);
-  return {std::string(kind.key)};
+  return {kind.key.empty() ? comparison_key : std::string(kind.key)};
 }
 
 // Adds the name of a kind's figure to those that there are; a second one is told by its key.
 std::string NameOf(const figure::Kind& kind, const std::string& key, std::set<std::string>* names) {
   std::string name(kind.name);
-  if (key != kind.key) absl::StrAppend(&name, "-", key);
+  if (!kind.key.empty() && key != kind.key) absl::StrAppend(&name, "-", key);
   std::replace_if(
       name.begin(), name.end(),
       [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); }, '-');
   std::string distinct = name;
   for (int i = 2; !names->insert(distinct).second; ++i) distinct = absl::StrCat(name, "-", i);
   return distinct;
+}
+
+// What a report shows of over all steps: the compared metric where it is of held-out data.
+std::string LossOf(const report::Comparison& comparison) {
+  const bool held_out = absl::StartsWith(comparison.key, "eval/");
+  return held_out ? comparison.key : std::string(figure::kLoss.key);
 }
 
 std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::string>& families,
@@ -119,11 +177,11 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::s
   const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
   std::set<std::string> names;
   for (const figure::Kind* kind : figure::KindsInReport(comparison)) {
-    for (const std::string& key : KeysOf(*kind, families, results)) {
+    for (const std::string& key : KeysOf(*kind, comparison.key, families, results)) {
       Plan plan;
       plan.kind = kind;
       plan.input = InputOf(compared, *kind);
-      plan.input.key = key;
+      plan.input.key = kind == &figure::kLoss ? LossOf(comparison) : key;
       const bool multiples = many && kind->reads != figure::Reads::kComparison &&
                              kind->reads != figure::Reads::kWindows;
       // Small multiples need the width.
@@ -139,15 +197,20 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::s
 absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
                           const std::string& key, const Cancelled& cancelled,
                           std::vector<Plan>* plans) {
+  RowCurves rows(store, compared, key, cancelled);
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
-    const auto curves = ReadSetting(store, compared, row, key, cancelled);
+    const auto curves = rows.Read(row);
     const bool too_many = absl::IsResourceExhausted(curves.status());
     if (!curves.ok() && !too_many) return curves.status();
     for (Plan& plan : *plans) {
-      if (plan.kind->reduce == nullptr || plan.input.key != key) continue;
+      if (!DrawsCurves(*plan.kind) || plan.input.key != key) continue;
       if (too_many) plan.unread = curves.status();
       if (!plan.unread.ok()) continue;
-      plan.input.settings.push_back(figure::ReduceSetting(*plan.kind, *curves, plan.input.curves));
+      auto setting = rows.Reduce(*plan.kind, row, *curves, plan.input.curves);
+      if (absl::IsResourceExhausted(setting.status())) plan.unread = setting.status();
+      if (!plan.unread.ok()) continue;
+      if (!setting.ok()) return setting.status();
+      if (setting->has_value()) plan.input.settings.push_back(**std::move(setting));
     }
   }
   return absl::OkStatus();
@@ -185,13 +248,27 @@ std::string Missing(const absl::Status& status) {
   return absl::StrCat("Not drawn: ", why, ".");
 }
 
+// Whether some curve has more than one point.
+bool HasCurves(const figure::Input& input) {
+  return std::any_of(input.settings.begin(), input.settings.end(),
+                     [](const figure::ReducedSetting& setting) {
+                       return setting.panels[0].last_step > setting.panels[0].first_step;
+                     });
+}
+
 html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   html::Figure figure;
   figure.name = plan.name;
   figure.title = std::string(plan.kind->title);
+  figure.folded = plan.kind->folded;
+  if (plan.kind == &figure::kLoss) {
+    figure.title =
+        absl::StrCat(figure::SentenceName(report::NameOfMetric(plan.input.key)), " over training");
+  }
+  if (plan.kind == &figure::kDifference) figure.cautions = figure::ReversalTexts(plan.input);
   if (plan.kind->reads == figure::Reads::kBlocks) {
     const std::string& family = plan.input.key;
-    absl::StrAppend(&figure.title, ": ", figure::NameOfFamily(family).text);
+    absl::StrAppend(&figure.title, ": ", report::NameOfFamily(family).text);
     // Of an analysis its label stands before what it is called.
     const size_t label = family.find('/');
     if (label != std::string::npos) {
@@ -227,7 +304,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   input.width = options.width;
   // Of kinds without a key of their own it is the compared metric.
   if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
-  if (kind.reads == figure::Reads::kCurves) {
+  if (DrawsCurves(kind)) {
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
   }
@@ -249,8 +326,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
     input.analysed = *std::move(analysed);
   }
   auto drawing = figure::Draw(kind, input);
-  if (absl::IsFailedPrecondition(drawing.status()) && kind.reads == figure::Reads::kCurves &&
-      !options.key.empty()) {
+  if (absl::IsFailedPrecondition(drawing.status()) && DrawsCurves(kind) && !options.key.empty()) {
     const absl::Status known = CheckKnownKey(store, "key", input.key, compared.grid.record.id);
     if (!known.ok()) return known;
   }
@@ -268,7 +344,7 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
   std::vector<Plan> plans = PlansOf(compared, *families, *results);
   std::set<std::string> keys;
   for (const Plan& plan : plans) {
-    if (plan.kind->reduce != nullptr) keys.insert(plan.input.key);
+    if (DrawsCurves(*plan.kind)) keys.insert(plan.input.key);
   }
   for (const std::string& key : keys) {
     const absl::Status read = ReduceCurves(store, compared, key, cancelled, &plans);
@@ -279,6 +355,8 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     if (cancelled()) return rpc::CallCancelled();
     const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
     if (!read.ok()) return read;
+    // A metric without a curve, such as a number of an analysis, has no difference over training.
+    if (plan.kind->reads == figure::Reads::kPairs && !HasCurves(plan.input)) continue;
     figures.push_back(DrawPlan(plan, prefix));
     plan.input.analysed = {};  // one at a time is in memory
   }

@@ -8,10 +8,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "server/report/compare/windows.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/style.h"
 #include "server/results/analysis_tables.h"
 #include "server/results/figures.h"
 #include "server/results/samples.h"
@@ -27,6 +31,8 @@ namespace ablate::results {
 namespace {
 
 constexpr char kStreamsPath[] = "model.init.streams";
+constexpr const char* kSizePaths[] = {"model.width", "model.layers", "model.heads",
+                                      "model.context"};
 constexpr char kByName[] = "by_name";
 
 std::string TimeText(storage::Micros time) {
@@ -133,6 +139,57 @@ std::vector<html::WindowColumn> WindowsOf(const report::RowWindows& windows) {
   return columns;
 }
 
+constexpr char kStepsPath[] = "training.steps";
+
+// The value that all cells have at a path; none if they differ or have none.
+std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::string& path) {
+  std::optional<std::string> shared;
+  for (const report::Cell& cell : grid.input.cells) {
+    const auto own = cell.changed.find(path), base = grid.base.find(path);
+    const bool has = own != cell.changed.end() || base != grid.base.end();
+    const std::string value = own != cell.changed.end() ? own->second : has ? base->second : "";
+    if (value.empty() || (shared.has_value() && *shared != value)) return std::nullopt;
+    shared = value;
+  }
+  return shared;
+}
+
+// "1,000 steps"; "" where runs are of different lengths.
+std::string StepsText(const TrainedGrid& grid) {
+  const std::optional<std::string> steps = SharedValue(grid, kStepsPath);
+  int64_t count = 0;
+  if (!steps.has_value() || !absl::SimpleAtoi(*steps, &count)) return "";
+  return absl::StrCat(text::Grouped(count), count == 1 ? " step" : " steps");
+}
+
+std::string ReadAtText(const ComparedGrid& compared) {
+  if (compared.at.has_value()) return absl::StrCat("at step ", *compared.at);
+  const std::string steps = StepsText(compared.grid);
+  return steps.empty() ? "where each run ended" : absl::StrCat("after ", steps);
+}
+
+// "one data set, one model size, 1,000 steps. Seeds vary the held-out documents, the order of the
+// data and the initial weights together".
+std::string ScopeText(const TrainedGrid& grid) {
+  const std::map<std::string, bool> data = DatasetNames(grid);
+  const bool documents =
+      std::any_of(data.begin(), data.end(), [](const auto& one) { return one.second; });
+  std::vector<std::string> bounds;
+  bounds.push_back(data.empty()       ? "one synthetic task"
+                   : data.size() == 1 ? "one data set"
+                                      : absl::StrCat("these ", data.size(), " data sets"));
+  const bool one_size =
+      std::all_of(std::begin(kSizePaths), std::end(kSizePaths),
+                  [&grid](const char* path) { return SharedValue(grid, path).has_value(); });
+  bounds.emplace_back(one_size ? "one model size" : "these model sizes");
+  if (const std::string steps = StepsText(grid); !steps.empty()) bounds.push_back(steps);
+  const char* varied = documents      ? "which documents are held out, the order of the data"
+                       : data.empty() ? "the sequences"
+                                      : "the order of the data";
+  return absl::StrCat(absl::StrJoin(bounds, ", "), ". Seeds vary ", varied,
+                      " and the initial weights together.");
+}
+
 // Everything but figures and samples. `request` is what `compared` answers.
 absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const ComparedGrid& compared,
                                             const v1::CompareRequest& request) {
@@ -141,8 +198,9 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
   html::Experiment experiment;
   experiment.id = compared.grid.record.id;
   experiment.question = compared.grid.spec.question();
-  experiment.read_at =
-      compared.at.has_value() ? absl::StrCat("at step ", *compared.at) : "where each run ended";
+  experiment.read_at = ReadAtText(compared);
+  experiment.scope = ScopeText(compared.grid);
+  experiment.colours = figure::StyleIndices(compared.comparison);
   experiment.shared_weights = SharesWeights(compared.grid);
   experiment.comparison = compared.comparison;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
@@ -237,6 +295,20 @@ std::optional<html::Samples> SamplesOf(const ReportSources& sources, const Compa
   return samples;
 }
 
+// The figure of the first screen: how the differences came about, or where there is no such curve,
+// or so many that each would be small, the differences at the end.
+std::optional<size_t> DecisiveOf(const report::Comparison& comparison,
+                                 const std::vector<html::Figure>& figures) {
+  const bool many = comparison.rows.size() > figure::kMaxInOnePanel;
+  std::optional<size_t> decisive;
+  for (size_t i = 0; i < figures.size(); ++i) {
+    if (figures[i].svg.empty()) continue;
+    if (figures[i].name == figure::kDifference.name && !many) return i;
+    if (figures[i].name == figure::kForest.name) decisive = i;
+  }
+  return decisive;
+}
+
 }  // namespace
 
 std::string ReportCommand(const v1::CompareRequest& request) {
@@ -268,6 +340,7 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources
   auto figures = ReportFigures(sources.store, *compared, prefix, cancelled);
   if (!figures.ok()) return figures.status();
   experiment->figures = *std::move(figures);
+  experiment->decisive = DecisiveOf(compared->comparison, experiment->figures);
   auto analyses = AnalysisTables(sources.store, *compared);
   if (!analyses.ok()) return analyses.status();
   experiment->analyses = *std::move(analyses);

@@ -112,7 +112,7 @@ TEST_F(WorkflowTest, ComparesSettingsSeedBySeed) {
 
   const Output text = server_.Ablate({"compare", experiment});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(StartsWith("eval/loss"), HasSubstr("Δ vs pre [95 % CI]")));
+  EXPECT_THAT(text.out, AllOf(StartsWith("held-out loss"), HasSubstr("Δ vs pre [95 % CI]")));
   const Output table = server_.Ablate({"table", experiment, "--format", "csv"});
   EXPECT_EQ(Lines(table.out).size(), 3u) << table.err;
 }

@@ -63,14 +63,14 @@ class ReportContentsTest : public ::testing::Test {
 TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   const html::Experiment experiment = Describe();
   EXPECT_EQ(experiment.question, "Is <b>wide</b> better?");
-  EXPECT_EQ(experiment.read_at, "where each run ended");
+  EXPECT_EQ(experiment.read_at, "after 4 steps");
   ASSERT_EQ(experiment.changes.size(), 2u);
   EXPECT_TRUE(experiment.changes[0].empty());
   ASSERT_FALSE(experiment.changes[1].empty());
   const html::FieldChange& last = experiment.changes[1].back();
   EXPECT_EQ(last.path + " " + last.baseline + " " + last.value, "model.width 8 16");
   ASSERT_EQ(experiment.windows.size(), 1u);
-  EXPECT_EQ(experiment.windows[0].title, "train/loss, mean of the last 2");
+  EXPECT_EQ(experiment.windows[0].title, "training loss, mean of the last 2");
   EXPECT_DOUBLE_EQ(experiment.windows[0].entries[1].mean.value, 0);
 }
 
@@ -117,7 +117,7 @@ TEST_F(ReportContentsTest, DrawsEachFigureWithItsNumbers) {
     EXPECT_THAT(figure.svg, HasSubstr("<desc id=\"e1-" + figure.name + "-desc\">"));
     EXPECT_NE(figure.csv, "") << figure.name;
   }
-  EXPECT_THAT(names, ElementsAre("loss", "forest", "summary", "windows", "curves"));
+  EXPECT_THAT(names, ElementsAre("forest", "difference", "loss", "summary", "windows", "curves"));
 }
 
 TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {

@@ -211,7 +211,7 @@ TEST(TrainedGridTest, SeveralChangesAreThoseThatASettingWrites) {
   for (const report::Warning& warning : comparison.warnings) {
     if (warning.kind == report::WarningKind::kSeveralChanges) texts.push_back(warning.text);
   }
-  EXPECT_THAT(texts, ElementsAre("more than one thing differs from the baseline: rms "
+  EXPECT_THAT(texts, ElementsAre("more than one thing differs from the baseline: “rms” "
                                  "(model.norm.kind, model.width)"));
 }
 

@@ -216,7 +216,7 @@ TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {
   EXPECT_TRUE(comparison.matched(1).is_reference()) << "the base's own rate";
   EXPECT_EQ(comparison.matched(1).labels().at("lr"), "0.001");
   EXPECT_EQ(comparison.matched(1).rows_size(), 2);
-  EXPECT_THAT(comparison.matched_note(), HasSubstr("At one lr (0.001): post +.101"));
+  EXPECT_THAT(comparison.matched_note(), HasSubstr("At one lr (.001): “post” "));
 }
 
 TEST_F(CompareTest, ReducesTheWindowsOfTheSpec) {
@@ -241,7 +241,7 @@ TEST_F(CompareTest, ReducesTheWindowsOfTheSpec) {
   EXPECT_EQ(post.windows(1).mean(), 9);
   EXPECT_EQ(post.windows(2).left_out(), 2u);
   EXPECT_EQ(post.windows(2).undefined().at("mean"), v1::Undefined::TOO_FEW_RUNS);
-  EXPECT_THAT(comparison.text(), HasSubstr("train/loss, mean of the last 2"));
+  EXPECT_THAT(comparison.text(), HasSubstr("training loss, mean of the last 2"));
 }
 
 TEST_F(CompareTest, NamesTheFieldOfABadRequest) {

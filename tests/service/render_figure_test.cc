@@ -73,7 +73,7 @@ TEST_F(RenderFigureTest, DrawsDifferencesAndSummaries) {
   EXPECT_THAT(response_.csv(), HasSubstr("post,pre,1,0.5"));
   request_.set_kind("summary");
   ASSERT_EQ(Render(), absl::OkStatus());
-  EXPECT_THAT(response_.csv(), HasSubstr("\"train/loss, mean of the last 2\",pre,2.3"));
+  EXPECT_THAT(response_.csv(), HasSubstr("\"training loss, mean of the last 2\",pre,2.3"));
 }
 
 TEST_F(RenderFigureTest, CountsAmongReports) {

@@ -40,7 +40,7 @@ TEST_F(ReportTest, MakesOnePageOfSeveralExperiments) {
   EXPECT_THAT(page, HasSubstr("Does it &lt;matter&gt;?</h2>"));
   EXPECT_THAT(page, HasSubstr("<section id=\"e1-verdict\""));
   EXPECT_THAT(page, HasSubstr("<section id=\"e2-provenance\""));
-  EXPECT_THAT(page, HasSubstr("class=\"answer preliminary\">preliminary, "));
+  EXPECT_THAT(page, HasSubstr("class=\"answer preliminary\">Preliminary, "));
 }
 
 TEST_F(ReportTest, RefusesAnExperimentThatIsNamedTwice) {

@@ -70,7 +70,7 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
 }  // namespace
 
 void ChangesSection(const Place& place, const Experiment& experiment, Markup* out) {
-  OpenSection(place, "changes", "What the settings change", out);
+  OpenFolded(place, "changes", "What the settings change", out);
   bool any = false;
   for (const std::vector<FieldChange>& changes : experiment.changes) any = any || !changes.empty();
   if (any) {
@@ -79,7 +79,7 @@ void ChangesSection(const Place& place, const Experiment& experiment, Markup* ou
     out->Element("p", "No field of the resolved specs differs from the baseline's.");
   }
   Warnings(place, experiment.comparison, out);
-  out->Close();
+  CloseFolded(out);
 }
 
 }  // namespace ablate::html

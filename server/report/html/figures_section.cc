@@ -19,6 +19,8 @@ void Picture(const Figure& figure, Markup* out) {
   out->Finished(figure.svg).Close();
 }
 
+}  // namespace
+
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out) {
   const std::string id = absl::StrCat(prefix, "figure-", figure.name);
   out->Open("figure", {{"id", id}, {"class", figure.wide ? "wide" : "narrow"}});
@@ -37,16 +39,37 @@ void OneFigure(const Figure& figure, const std::string& prefix, size_t number, M
   out->Close().Close();
 }
 
+namespace {
+
+// A gallery of those that are `folded`, or of the others, in order.
+void Gallery(const Place& place, const Experiment& experiment, bool folded, size_t* number,
+             Markup* out) {
+  out->Open("div", {{"class", "gallery"}});
+  for (size_t i = 0; i < experiment.figures.size(); ++i) {
+    if (experiment.decisive == i || experiment.figures[i].folded != folded) continue;
+    OneFigure(experiment.figures[i], place.prefix, ++*number, out);
+  }
+  out->Close();
+}
+
 }  // namespace
 
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out) {
-  if (experiment.figures.empty()) return;
-  OpenSection(place, "figures", "Figures", out);
-  out->Open("div", {{"class", "gallery"}});
+  size_t shown = 0, folded = 0;
   for (size_t i = 0; i < experiment.figures.size(); ++i) {
-    OneFigure(experiment.figures[i], place.prefix, i + 1, out);
+    if (experiment.decisive != i) ++(experiment.figures[i].folded ? folded : shown);
   }
-  out->Close().Close();
+  size_t number = experiment.decisive.has_value() ? 1 : 0;
+  if (shown > 0) {
+    OpenSection(place, "figures", "Figures", out);
+    Gallery(place, experiment, false, &number, out);
+    out->Close();
+  }
+  if (folded > 0) {
+    OpenFolded(place, "more-figures", "More figures", out);
+    Gallery(place, experiment, true, &number, out);
+    CloseFolded(out);
+  }
 }
 
 }  // namespace ablate::html

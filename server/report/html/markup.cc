@@ -14,10 +14,10 @@ namespace {
 
 // A line feed after their end keeps the source readable and says nothing to a reader of the page.
 constexpr absl::string_view kBlocks[] = {
-    "address",    "article", "body",   "caption", "dd", "details", "div", "dl",      "dt",
-    "figcaption", "figure",  "footer", "h1",      "h2", "h3",      "h4",  "head",    "header",
-    "html",       "li",      "main",   "nav",     "ol", "p",       "pre", "section", "style",
-    "table",      "tbody",   "thead",  "title",   "tr", "ul"};
+    "address",    "article", "body",   "caption", "dd",    "details", "div", "dl",     "dt",
+    "figcaption", "figure",  "footer", "h1",      "h2",    "h3",      "h4",  "head",   "header",
+    "html",       "li",      "main",   "nav",     "ol",    "p",       "pre", "script", "section",
+    "style",      "summary", "table",  "tbody",   "thead", "title",   "tr",  "ul"};
 
 bool IsBlock(absl::string_view tag) {
   return std::find(std::begin(kBlocks), std::end(kBlocks), tag) != std::end(kBlocks);

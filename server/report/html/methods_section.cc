@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
@@ -22,7 +23,7 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
       "seeds on which "
       "both runs "
       "converged, of the setting's ",
-      comparison.key,
+      report::NameOfMetric(comparison.key).text,
       " minus its baseline's, and a setting's mean in the main table is over the same seeds. "
       "The interval of Δ ",
       rechosen ? "is made of every shift of the setting's values that the test below does not "
@@ -131,7 +132,7 @@ std::string DivergenceText() {
 
 void MethodsSection(const Place& place, const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
-  OpenSection(place, "methods", "How this was computed", out);
+  OpenFolded(place, "methods", "How this was computed", out);
   if (comparison.family > 0) {
     out->Element("p", PairsText(comparison, experiment.shared_weights));
     out->Element("p", TestsText(comparison));
@@ -139,7 +140,7 @@ void MethodsSection(const Place& place, const Experiment& experiment, Markup* ou
   if (!comparison.tuned_axes.empty()) out->Element("p", TunedText(comparison));
   if (comparison.family > 0) out->Element("p", VerdictText(comparison));
   out->Element("p", DivergenceText());
-  out->Close();
+  CloseFolded(out);
 }
 
 }  // namespace ablate::html

@@ -20,9 +20,11 @@ struct Figure {
   std::string title;    // a few words
   std::string caption;  // what is drawn and how, in sentences
   bool wide = false;    // takes the width of two
+  bool folded = false;  // says again what others say
   std::string svg;      // one <svg> element, well-formed, titled, ids of its own; "": none
   std::string missing;  // the reason then, a sentence
   std::string csv;      // what is drawn, as numbers; "": none
+  std::vector<std::string> cautions;  // what a reader of the verdict must know of it
 };
 
 // One field that differs between a row and its baseline.
@@ -105,13 +107,18 @@ struct Provenance {
 struct Experiment {
   std::string id;        // names-norm-7f3k
   std::string question;  // "" if it asks none
-  std::string read_at;   // "where each run ended", "at step 500"
+  std::string read_at;   // "after 1,000 steps", "where each run ended", "at step 500"
+  // To what the answer is bound, and what seeds vary: "one data set, one model size, 1,000 steps.
+  // Seeds vary …"; "" if that is not known.
+  std::string scope;
   // Runs of equal seed share the initial weights that their settings have in common.
   bool shared_weights = false;
   report::Comparison comparison;
+  std::vector<size_t> colours;  // of each row, as figures have them (figure::StyleOf)
   std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
   std::vector<WindowColumn> windows;
   std::vector<Figure> figures;
+  std::optional<size_t> decisive;  // of `figures`: the one on the first screen
   std::vector<AnalysisTable> analyses;
   std::optional<Samples> samples;
   Provenance provenance;

@@ -104,10 +104,10 @@ void Again(const Place& place, const Provenance& provenance, Markup* out) {
 }  // namespace
 
 void ProvenanceSection(const Place& place, const Experiment& experiment, Markup* out) {
-  OpenSection(place, "provenance", "Provenance", out);
+  OpenFolded(place, "provenance", "Provenance", out);
   Facts(experiment, out);
   Again(place, experiment.provenance, out);
-  out->Close();
+  CloseFolded(out);
 }
 
 }  // namespace ablate::html

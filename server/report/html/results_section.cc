@@ -5,6 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/column_digits.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
 #include "text/decimal.h"
@@ -20,17 +23,10 @@ struct Column {
   std::string group, title;
   std::function<TableCell(const ComparisonRow&)> cell;
   bool optional = false;  // left out where no row has anything to say in it
+  bool leads = false;     // what a list of the row begins with
 };
 
-TableCell ChosenCell(const ComparisonRow& row) {
-  TableCell cell;
-  for (const report::Choice& choice : row.chosen) {
-    absl::StrAppend(&cell.text, cell.text.empty() ? "" : "; ", absl::StrJoin(choice.labels, ", "));
-    if (row.chosen.size() > 1) absl::StrAppend(&cell.text, " (", choice.seeds, ")");
-  }
-  if (row.chosen.size() > 1) cell.below = "(on so many seeds)";
-  return cell;
-}
+TableCell ChosenCell(const ComparisonRow& row) { return {report::ChosenText(row), ""}; }
 
 TableCell ParametersCell(const ComparisonRow& row) {
   if (!row.parameters.has_value()) return {};
@@ -51,8 +47,8 @@ TableCell RunsCell(const ComparisonRow& row) {
   return cell;
 }
 
-TableCell PairedMeanCell(const ComparisonRow& row) {
-  TableCell cell = MeanCell(row.mean, row.interval);
+TableCell PairedMeanCell(const ComparisonRow& row, int decimals) {
+  TableCell cell = MeanCell(row.mean, row.interval, decimals);
   // Without any such pair the mean is the row's own.
   if (row.pairs.converged > 0 && row.pairs.converged < row.pairs.all) {
     absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row.pairs.converged, " of ",
@@ -96,12 +92,17 @@ std::vector<Column> RunColumns(const Comparison& comparison) {
 // Setting, runs, metric, paired difference, costs: everything of DESIGN's table.
 std::vector<Column> MainColumns(const Comparison& comparison) {
   std::vector<Column> columns = RunColumns(comparison);
+  const int means = report::MeanDecimals(comparison);
+  const int differences = report::DifferenceDecimals(comparison);
   const std::vector<Column> more = {
-      {comparison.key, "mean [95 % CI]", PairedMeanCell, false},
-      {"Paired difference to the baseline", "Δ [95 % CI]", OfPairs([](const ComparisonRow& row) {
-         return DifferenceCell(row.difference.mean, row.difference.interval);
-       }),
-       false},
+      {report::NameOfMetric(comparison.key).text, "mean [95 % CI]",
+       [means](const ComparisonRow& row) { return PairedMeanCell(row, means); }, false},
+      {"Paired difference to the baseline", "Δ [95 % CI]",
+       [differences](const ComparisonRow& row) {
+         if (!row.compared()) return TableCell();
+         return DifferenceCell(row.difference.mean, row.difference.interval, differences);
+       },
+       false, true},
       {"Paired difference to the baseline", "p, sign flips", OfPairs([](const ComparisonRow& row) {
          TableCell cell = PCell(row.difference.p_sign_flip);
          if (row.difference.p_sign_flip.defined() && !row.difference.exact) cell.below = "sampled";
@@ -171,7 +172,9 @@ void WriteRows(const std::vector<ComparisonRow>& rows, const std::vector<Column>
     out->Open("th", {{"scope", "row"}}).Text(row.label);
     if (row.is_baseline) out->Element("small", "baseline");
     out->Close();
-    for (const Column& column : columns) WriteCell(column.cell(row), out);
+    for (const Column& column : columns) {
+      WriteCell(column.cell(row), column.title, column.leads, out);
+    }
     out->Close();
   }
 }
@@ -186,7 +189,9 @@ void MainTable(const Experiment& experiment, Markup* out) {
           ? ""
           : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
                          " chosen on its other seeds");
-  Caption(absl::StrCat(comparison.key, ", read ", experiment.read_at, chosen, "."), out);
+  Caption(absl::StrCat(report::NameOfMetric(comparison.key).text, ", read ", experiment.read_at,
+                       chosen, "."),
+          out);
   WriteColumnGroups(columns, out);
   WriteHeads(columns, out);
   out->Open("tbody");
@@ -227,7 +232,7 @@ std::vector<std::string> MatchedTitles(const Comparison& comparison,
                                        const std::vector<size_t>& blocks) {
   std::vector<std::string> titles = {"setting"};
   for (const size_t block : blocks) {
-    titles.push_back(absl::StrCat(absl::StrJoin(comparison.matched[block].labels, ", "),
+    titles.push_back(absl::StrCat(report::ShownValues(comparison.matched[block].labels),
                                   block == comparison.reference ? " (reference)" : ""));
   }
   return titles;
@@ -314,9 +319,12 @@ void WindowTable(const Place& place, const Experiment& experiment, Markup* out) 
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out) {
   OpenSection(place, "results", "Results", out);
   MainTable(experiment, out);
+  out->Close();
+  if (experiment.comparison.matched.empty() && experiment.windows.empty()) return;
+  OpenFolded(place, "more-results", "More tables", out);
   MatchedTable(place, experiment, out);
   WindowTable(place, experiment, out);
-  out->Close();
+  CloseFolded(out);
 }
 
 }  // namespace ablate::html

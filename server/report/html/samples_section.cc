@@ -53,14 +53,15 @@ void Texts(const Place& place, const Samples::Setting& setting, Markup* out) {
 void SamplesSection(const Place& place, const Experiment& experiment, Markup* out) {
   if (!experiment.samples.has_value()) return;
   const Samples& samples = *experiment.samples;
-  OpenSection(place, "samples", "What the models write", out);
+  OpenFolded(place, "samples", "What the models write", out);
   out->Element("p", samples.how);
   bool any = false;
   for (const Samples::Setting& setting : samples.settings) any = any || !setting.texts.empty();
   if (any) Shares(samples, out);
   out->Open("div", {{"class", "writers"}});
   for (const Samples::Setting& setting : samples.settings) Texts(place, setting, out);
-  out->Close().Close();
+  out->Close();
+  CloseFolded(out);
 }
 
 }  // namespace ablate::html

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/report/compare/column_digits.h"
 #include "server/report/compare/wording.h"
 
 namespace ablate::html {
@@ -21,6 +22,19 @@ void Heading(int level, Literal kind, absl::string_view text, Markup* out) {
 void OpenSection(const Place& place, Literal name, absl::string_view title, Markup* out) {
   out->Open("section", {{"id", absl::StrCat(place.prefix, name.text())}, {"class", name.text()}});
   Heading(place.level, "part", title, out);
+}
+
+void OpenFolded(const Place& place, Literal name, absl::string_view title, Markup* out) {
+  out->Open("section", {{"id", absl::StrCat(place.prefix, name.text())}, {"class", name.text()}});
+  out->Open("details").Open("summary");
+  Heading(place.level, "part", title, out);
+  out->Close();
+}
+
+void CloseFolded(Markup* out) { out->Close().Close(); }
+
+void Unseen(const Place& place, absl::string_view title, Markup* out) {
+  Heading(place.level, "unseen", title, out);
 }
 
 void Subheading(const Place& place, absl::string_view text, Markup* out) {
@@ -49,8 +63,8 @@ TableCell NoPair(Undefined reason) { return {"", std::string(report::PairReasonT
 using Formatter = std::string (*)(double value, int decimals);
 
 // Of a mean that exists.
-TableCell WithInterval(const Number& mean, const Interval& interval, Formatter format) {
-  const int decimals = DecimalsFor(mean.value, interval);
+TableCell WithInterval(const Number& mean, const Interval& interval, Formatter format, int column) {
+  const int decimals = report::DecimalsIn(column, mean, interval);
   const std::string text = format(mean.value, decimals);
   if (!interval.defined()) return {text, std::string(report::ReasonText(interval.undefined))};
   return {text, absl::StrCat("[", format(interval.low, decimals), ", ",
@@ -69,14 +83,14 @@ TableCell PairNumberCell(const Number& number) {
   return {report::Plain(number.value, 2), ""};
 }
 
-TableCell MeanCell(const Number& mean, const Interval& interval) {
+TableCell MeanCell(const Number& mean, const Interval& interval, int decimals) {
   if (!mean.defined()) return None(mean.undefined);
-  return WithInterval(mean, interval, report::Plain);
+  return WithInterval(mean, interval, report::Plain, decimals);
 }
 
-TableCell DifferenceCell(const Number& mean, const Interval& interval) {
+TableCell DifferenceCell(const Number& mean, const Interval& interval, int decimals) {
   if (!mean.defined()) return NoPair(mean.undefined);
-  return WithInterval(mean, interval, report::Signed);
+  return WithInterval(mean, interval, report::Signed, decimals);
 }
 
 TableCell PCell(const Number& p) {
@@ -85,10 +99,24 @@ TableCell PCell(const Number& p) {
   return {std::string(absl::StripPrefix(absl::StripPrefix(text, "p "), "= ")), ""};
 }
 
-void WriteCell(const TableCell& cell, Markup* out) {
-  out->Open("td").Text(cell.text.empty() ? "—" : cell.text);
+namespace {
+
+void WriteContent(const TableCell& cell, Markup* out) {
+  out->Text(cell.text.empty() ? "—" : cell.text);
   if (!cell.below.empty()) out->Element("small", cell.below);
   out->Close();
+}
+
+}  // namespace
+
+void WriteCell(const TableCell& cell, Markup* out) {
+  out->Open("td");
+  WriteContent(cell, out);
+}
+
+void WriteCell(const TableCell& cell, absl::string_view title, bool leads, Markup* out) {
+  out->Open("td", {{"data-title", std::string(title)}, {"class", leads ? "delta" : "value"}});
+  WriteContent(cell, out);
 }
 
 void Caption(absl::string_view text, Markup* out) {

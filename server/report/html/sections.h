@@ -21,6 +21,11 @@ struct Place {
 
 // Opens a section called `name` in ids, with its heading.
 void OpenSection(const Place& place, Literal name, absl::string_view title, Markup* out);
+// The same with everything but the heading folded away; CloseFolded ends it.
+void OpenFolded(const Place& place, Literal name, absl::string_view title, Markup* out);
+void CloseFolded(Markup* out);
+// A section's heading that only readers of the structure meet.
+void Unseen(const Place& place, absl::string_view title, Markup* out);
 // A heading one level below the section's.
 void Subheading(const Place& place, absl::string_view text, Markup* out);
 // Opens a box that scrolls by itself where its content is wider than the screen.
@@ -37,14 +42,17 @@ struct TableCell {
 TableCell NumberCell(const report::Number& number);
 // About pairs, with two decimals.
 TableCell PairNumberCell(const report::Number& number);
-// A mean above its interval; with a sign for differences.
-TableCell MeanCell(const report::Number& mean, const report::Interval& interval);
-TableCell DifferenceCell(const report::Number& mean, const report::Interval& interval);
+// A mean above its interval; with a sign for differences. `decimals`: those of its column.
+TableCell MeanCell(const report::Number& mean, const report::Interval& interval, int decimals = -1);
+TableCell DifferenceCell(const report::Number& mean, const report::Interval& interval,
+                         int decimals = -1);
 // ".031", "< .001".
 TableCell PCell(const report::Number& p);
 
 // Writes it as <td>.
 void WriteCell(const TableCell& cell, Markup* out);
+// The same with its column's title, for where the table becomes a list.
+void WriteCell(const TableCell& cell, absl::string_view title, bool leads, Markup* out);
 
 // The table's caption; on a phone it stays in view while the table scrolls.
 void Caption(absl::string_view text, Markup* out);
@@ -52,14 +60,19 @@ void Caption(absl::string_view text, Markup* out);
 // A line of column heads, each of one column.
 void HeadRow(const std::vector<std::string>& titles, Markup* out);
 
+// A figure with its caption and its numbers as CSV; `number` counts those of the page.
+void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out);
+
 // In the order of the page; each writes one <section>, or nothing where it has nothing to say.
-// The answer: what the intervals say, how sure that is, and what would change it.
-void VerdictSection(const Place& place, const Experiment& experiment, Markup* out);
+// The answer, setting by setting, with the figure that decides it, what was checked and what to
+// beware of.
+void FirstScreen(const Place& place, const Experiment& experiment, Markup* out);
 // The main table, and the tables beside it: settings at shared tuned values, windows of curves.
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);
 // What else than its label tells a setting from its baseline, and the warnings.
 void ChangesSection(const Place& place, const Experiment& experiment, Markup* out);
-// Figures as inline SVG, each with what is drawn in words and as CSV.
+// Figures as inline SVG but the one on the first screen; behind them, folded, those that say it
+// again.
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out);
 // Numbers of the analyses that the spec asks for.
 void AnalysesSection(const Place& place, const Experiment& experiment, Markup* out);

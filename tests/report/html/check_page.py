@@ -1,5 +1,8 @@
 """Parses pages of write_page as browsers do: strict HTML, SVG as XML, structure, and that no text becomes markup."""
+import base64
 import collections
+import hashlib
+import html
 import json
 import re
 import subprocess
@@ -14,11 +17,11 @@ except ImportError as error:
 
 HTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 ELEMENTS = set("""html head meta title style body header main nav article section footer h1 h2 h3 h4 p ul ol li dl dt dd
-    div small span strong a code pre details summary table caption colgroup thead tbody tr th td figure figcaption""".split())
+    div small span strong a code pre details summary script table caption colgroup thead tbody tr th td figure figcaption""".split())
 ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label scope colspan rowspan span href download
-    dir open""".split())
+    dir open data-title http-equiv""".split())
 SVG_ELEMENTS = {"svg", "title", "desc", "clipPath", "rect", "path", "text"}
-SVG_ATTRIBUTES = set("""width height viewBox role aria-labelledby id d x y fill stroke stroke-width stroke-linejoin
+SVG_ATTRIBUTES = set("""class aria-hidden rx data-steps width height viewBox role aria-labelledby id d x y fill stroke stroke-width stroke-linejoin
 clip-path font-family font-size text-anchor {http://www.w3.org/XML/1998/namespace}space""".split())
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufdd0-\ufdef\ufffe\uffff]")
 
@@ -77,13 +80,28 @@ def check_structure(document):
 
 
 def check_pictures(text):
-    pictures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
-    assert pictures
+    every = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    chips = [svg for svg in every if svg.startswith('<svg class="chip"')]
+    pictures = [svg for svg in every if svg not in chips]
+    assert pictures and chips and all('aria-hidden="true"' in chip for chip in chips)
     for picture in pictures:
         root = xml.fromstring(picture)
         assert root.get("role") == "img"
         assert [child.tag for child in root[:2]] == [SVG + "title", SVG + "desc"]
-        assert len(root.findall(f".//{SVG}title")) == 1
+        assert len(root.findall(f"{SVG}title")) == 1
+        assert all(len(path) < 2 and path[0].text for path in root.findall(f".//{SVG}path") if len(path))
+
+
+def check_policy(source):
+    """The page allows what it has and nothing else."""
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', source).group(1))
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    for tag in ("style", "script"):
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", source, re.DOTALL).group(1)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert directives.pop(f"{tag}-src") == f"'sha256-{digest}'", tag
+    assert directives == {name: "'none'" for name in ("default-src", "base-uri", "form-action")}, directives
+    assert not re.search(r"\son\w+=|\sstyle=", re.sub(r"<(style|script)>.*?</\1>", "", source, flags=re.DOTALL))
 
 
 def cleaned(text):
@@ -119,6 +137,8 @@ for page_kind in ("usual", "several"):
     check_vocabulary(tree)
     check_structure(tree)
     check_pictures(source)
-    assert "<script" not in source and "http" not in source.replace("http://www.w3.org/2000/svg", "")
+    assert source.count("<script>") == 1 and source.count("<style>") == 1
+    assert "http" not in source.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    check_policy(source)
 check_hostile(1)
 print("3 pages are valid; 10,000 hostile texts stayed texts")

@@ -134,10 +134,15 @@ Experiment ExampleExperiment(Texts* texts, const std::string& prefix) {
   experiment.windows = {window};
   experiment.figures = {ExampleFigure(texts, prefix, "loss", true),
                         ExampleFigure(texts, prefix, "forest", false)};
+  experiment.figures[0].cautions = {texts->Next("It leads only from step 700 on.")};
+  experiment.decisive = 0;
+  experiment.colours = {0, 1, 2};
   Figure missing = ExampleFigure(texts, prefix, "lr", false);
   missing.svg.clear();
   missing.missing = texts->Next("There is nothing to show.");
   experiment.figures.push_back(missing);
+  experiment.figures.push_back(ExampleFigure(texts, prefix, "windows", true));
+  experiment.figures.back().folded = true;
   experiment.samples = ExampleSamples(texts);
   experiment.provenance = ExampleProvenance(texts);
   return experiment;

@@ -1,7 +1,9 @@
 // What a page says: the order of its sections, the answer, figures that are missing, contents.
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/report/compare/verdict.h"
+#include "server/report/compare/headline.h"
+#include "server/report/html/style.h"
 #include "tests/report/compare/example_grid.h"
 #include "tests/report/html/example_page.h"
 #include "text/clean.h"
@@ -33,8 +35,9 @@ TEST(PageTest, HasItsSectionsInOrder) {
   const std::string page = PageOf({Example()});
   size_t before = 0;
   for (const char* text :
-       {"<h1>Does norm placement matter?</h1>", "part\">Verdict</h2>", "part\">Results</h2>",
-        "part\">What the settings change</h2>", "part\">Figures</h2>",
+       {"<h1>Does norm placement matter?</h1>", "unseen\">Verdict</h2>", "class=\"cards\"",
+        "Figure 1. Loss.", "part\">Figures</h2>", "part\">More figures</h2>", "part\">Results</h2>",
+        "part\">More tables</h2>", "part\">What the settings change</h2>",
         "part\">What the models write</h2>", "part\">How this was computed</h2>",
         "part\">Provenance</h2>", "</html>"}) {
     const size_t at = page.find(text);
@@ -44,11 +47,23 @@ TEST(PageTest, HasItsSectionsInOrder) {
   }
 }
 
-TEST(PageTest, GivesTheVerdictAndEveryWarning) {
+TEST(PageTest, GivesACardASettingAndEveryWarning) {
   const Experiment experiment = Example();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page,
-              HasSubstr(text::EscapeMarkup(report::OverallVerdict(experiment.comparison).text)));
+  for (const size_t row : {1, 2}) {
+    const report::Headline headline = report::HeadlineOf(experiment.comparison, row);
+    EXPECT_THAT(page, HasSubstr(absl::StrCat("<strong>", headline.lead, "</strong> ",
+                                             text::EscapeMarkup(headline.rest))));
+    for (const std::string& fact : headline.facts) {
+      EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(fact)));
+    }
+  }
+  EXPECT_THAT(page, HasSubstr("<li class=\"card worse\"><p class=\"who\">"));
+  EXPECT_THAT(
+      page,
+      HasSubstr("<rect class=\"c1\" width=\"10\" height=\"10\" rx=\"2\"></rect></svg>“post”</p>"));
+  EXPECT_THAT(page, HasSubstr("Held-out loss (nats, lower is better) where each run ended, against "
+                              "<strong>“pre”</strong> = "));
   ASSERT_FALSE(experiment.comparison.warnings.empty());
   for (const report::Warning& warning : experiment.comparison.warnings) {
     EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(warning.text)));
@@ -59,7 +74,8 @@ TEST(PageTest, CallsNothingBetterWhereNeitherIs) {
   Experiment experiment = Example();
   experiment.comparison.better = report::Better::kNeither;
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page, HasSubstr("neither lower nor higher is better."));
+  EXPECT_THAT(page, HasSubstr("(nats, neither direction is better)"));
+  EXPECT_THAT(page, Not(HasSubstr("; better on ")));
   EXPECT_THAT(page, HasSubstr("A setting is called higher or lower where the adjusted p"));
   EXPECT_THAT(page, Not(HasSubstr("better or worse")));
   EXPECT_THAT(page, Not(HasSubstr(">wins<")));
@@ -103,6 +119,7 @@ TEST(PageTest, SaysWhyAFigureIsMissing) {
 TEST(PageTest, LeavesOutWhatThereIsNot) {
   Experiment experiment = Example();
   experiment.figures.clear();
+  experiment.decisive.reset();
   experiment.samples.reset();
   experiment.windows.clear();
   for (report::ComparisonRow& row : experiment.comparison.rows) {
@@ -127,7 +144,7 @@ TEST(PageTest, OfOneSettingComparesNothing) {
   experiment.changes.assign(1, {});
   experiment.windows.clear();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page, HasSubstr("Nothing is compared: there is one setting."));
+  EXPECT_THAT(page, HasSubstr("Nothing is compared: there is one setting.</p>"));
   EXPECT_THAT(page, HasSubstr("No field of the resolved specs differs"));
   EXPECT_THAT(page, HasSubstr("None: every run has a result"));
   EXPECT_THAT(page, Not(HasSubstr("there are enough seeds")));
@@ -157,7 +174,7 @@ std::string PageOfPost(const std::vector<double>& post) {
 TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
   EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the one seen takes "));
   const std::string constant = PageOfPost({2, 3, 4});
-  EXPECT_THAT(constant, HasSubstr("p = .250; at least 6 seeds are needed."));
+  EXPECT_THAT(constant, HasSubstr("p = .250 · at least 6 seeds are needed"));
   EXPECT_THAT(constant, Not(HasSubstr("the one seen takes")));
 }
 
@@ -169,9 +186,55 @@ TEST(PageTest, SaysWhatDecidesWhereTheDifferenceDoesNot) {
   EXPECT_THAT(PageOfPost({2, 3, 4}), AllOf(Not(wins), same));
 }
 
-TEST(PageTest, CountsTheGradesOfItsRows) {
-  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}),
-              HasSubstr("seed by seed, over 3 pairs: 1 inconclusive."));
+TEST(PageTest, ShowsTheClearestOfManySettings) {
+  std::vector<std::pair<std::string, std::vector<double>>> settings = {{"pre", report::Base(12)}};
+  for (int i = 0; i < 10; ++i) {
+    settings.push_back(
+        {absl::StrCat("s", i), report::Shifted(report::Base(12), i == 7 ? .1 : .001 * i, .01)});
+  }
+  Experiment experiment = Example();
+  experiment.comparison = *report::Compare(report::OneAxis(settings));
+  experiment.changes.assign(11, {});
+  experiment.windows.clear();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(
+      page,
+      HasSubstr(
+          "Of 10 settings: 1 established, 2 only leaning and 7 inconclusive. The 8 clearest; all "
+          "are in the table below."));
+  EXPECT_LT(page.find("“s7”</p>"), page.find("“s9”</p>"));
+  EXPECT_THAT(page, Not(HasSubstr("“s0”</p>")));
+}
+
+TEST(PageTest, ChecksOnlyWhatWasLookedAt) {
+  Experiment experiment = Example();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page,
+              HasSubstr("<li class=\"passed\">Every run finished; no chosen run diverged</li>"));
+  EXPECT_THAT(page, Not(HasSubstr("at the edge of its grid"))) << "two values have no inside";
+  EXPECT_THAT(page, Not(HasSubstr("Equal numbers of parameters")));
+  experiment.comparison.edges_known = true;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("No chosen lr at the edge of its grid"));
+}
+
+TEST(PageTest, TellsWhatTheDecisiveFigureCautions) {
+  Experiment experiment = Example();
+  experiment.figures[0].cautions = {"“none” leads only from step 700 on"};
+  EXPECT_THAT(PageOf({experiment}),
+              HasSubstr("<li class=\"caution\">“none” leads only from step 700 on</li>"));
+}
+
+TEST(PageTest, AllowsItsOwnStyleAndScriptAndNothingElse) {
+  const std::string page = PageOf({Example()});
+  EXPECT_LT(PageScript().size(), 4000u);
+  EXPECT_THAT(page, HasSubstr(absl::StrCat("<style>", PageStyle(), "</style>")));
+  EXPECT_THAT(page, HasSubstr(absl::StrCat("<script>", PageScript(), "</script>")));
+  EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(PagePolicy(PageStyle(), PageScript()))));
+  // By openssl dgst -sha256 -binary | base64.
+  EXPECT_EQ(PagePolicy("a", "b"),
+            "default-src 'none'; style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='; "
+            "script-src 'sha256-PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0='; base-uri 'none'; "
+            "form-action 'none'");
 }
 
 TEST(PageTest, ClaimsNothingOfRunsThatGoOn) {
@@ -215,11 +278,11 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   experiment.windows.clear();
   experiment.samples.reset();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">preliminary, 15 of 16 runs: there "
+  EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">Preliminary, 15 of 16 runs: there "
                               "is no verdict before all of them have ended.</p>"));
-  EXPECT_THAT(page, HasSubstr("1 run of the comparison has not ended"));
-  EXPECT_THAT(page, Not(HasSubstr("leaves out 0 for")));
-  EXPECT_LT(page.find("preliminary, 15 of 16 runs"), page.find("<table"));
+  EXPECT_THAT(page, HasSubstr("<strong>No verdict yet</strong> 15 of 16 runs; "));
+  EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
+  EXPECT_LT(page.find("Preliminary, 15 of 16 runs"), page.find("<table"));
 }
 
 TEST(PageTest, SaysWhichRunsContinued) {
