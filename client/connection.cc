@@ -85,8 +85,9 @@ std::string ReasonIn(const grpc::Status& status) {
 // What to do about a server that gave no answer, and what the transport says of it.
 absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
   if (server.authority.empty()) {
-    return absl::UnavailableError(
-        absl::StrCat("no server answers at ", server.address, ": run `ablate up` (", why, ")"));
+    return absl::UnavailableError(absl::StrCat("no server answers at ", server.address,
+                                               server.given ? "" : ": run `ablate up`", " (", why,
+                                               ")"));
   }
   if (absl::Status trouble = join::DiagnoseTls(server); !trouble.ok()) return trouble;
   return absl::UnavailableError(absl::StrCat("the server ", server.login, " does not answer at ",

@@ -14,6 +14,7 @@ namespace ablate::client {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(60);
+constexpr absl::Duration kSilence = absl::Seconds(3);  // before a server that is away is told of
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 // A watch that lasts so long had a server: gRPC tries to connect to one that hangs for 20 s only.
 constexpr absl::Duration kMinLiveWatch = absl::Seconds(30);
@@ -56,9 +57,13 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
 
 absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once) {
   absl::Time lost = absl::InfiniteFuture();  // when the server was first missed
+  bool told = false;                         // that it is away
   while (true) {
     const absl::Time began = context.now();
-    absl::Status watched = watch_once([&] { lost = absl::InfiniteFuture(); });
+    absl::Status watched = watch_once([&] {
+      lost = absl::InfiniteFuture();
+      told = false;
+    });
     // Nobody here cancels a watch: Ctrl-C ends the program. A proxy or a server that goes away
     // does.
     if (absl::IsCancelled(watched)) {
@@ -68,7 +73,12 @@ absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch
     // A watch that went on for long had a server, though nothing happened.
     if (context.now() - began >= kMinLiveWatch) lost = absl::InfiniteFuture();
     lost = std::min(lost, context.now());
-    if (context.now() - lost >= kTimeout) return watched;
+    const absl::Duration away = context.now() - lost;
+    if (away >= kTimeout) return watched;
+    if (away >= kSilence && !std::exchange(told, true)) {
+      context.console.Note(absl::StrCat("the server does not answer; it is asked for up to ",
+                                        absl::ToInt64Seconds(kTimeout), " seconds"));
+    }
     context.sleep(kRetryDelay);
   }
 }
@@ -87,6 +97,12 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
     });
     return ended.status();
   });
+  if (absl::IsUnavailable(watched)) {
+    return absl::UnavailableError(absl::StrCat(watched.message(),
+                                               "; the experiment goes on where "
+                                               "the server does: `ablate wait ",
+                                               Id(experiment.name()), "` waits on"));
+  }
   if (!watched.ok()) return watched;
   return ended;
 }
@@ -129,7 +145,9 @@ void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
                     "/CELL` what happened");
   }
   if (experiment.has_analyses()) {
-    absl::StrAppend(&line, "; ", AnalysesText(experiment.analyses()));
+    absl::StrAppend(
+        &line, "; ",
+        AnalysesText(experiment.analyses(), experiment.state() != v1::ExperimentState::ACTIVE));
     if (experiment.analyses().failed() > 0) {
       absl::StrAppend(&line, "; `ablate analyses ", id, "` shows why");
     }

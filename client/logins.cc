@@ -53,6 +53,13 @@ std::string Logins::FileOf(const std::string& name) const {
 
 absl::Status Logins::Add(const std::string& name, const v1::JoinFile& join) {
   if (absl::Status checked = CheckName(name); !checked.ok()) return checked;
+  const auto known = Find(name);
+  if (known.ok() && known->certificate_authority() != join.certificate_authority()) {
+    return absl::AlreadyExistsError(absl::StrCat(name, " is another server (", known->address(),
+                                                 "): `ablate login --name NAME` calls this "
+                                                 "one otherwise, `ablate logout ",
+                                                 name, "` forgets that one"));
+  }
   std::error_code error;
   fs::create_directories(fs::path(folder_).parent_path(), error);
   for (const std::string& folder : {folder_, folder_ + "/servers"}) {
@@ -63,7 +70,8 @@ absl::Status Logins::Add(const std::string& name, const v1::JoinFile& join) {
   fs::remove(draft, error);
   if (absl::Status written = join::WriteJoinFile(draft, join); !written.ok()) return written;
   fs::rename(draft, FileOf(name), error);
-  if (error) return absl::UnavailableError(absl::StrCat(FileOf(name), ": ", error.message()));
+  if (error)
+    return absl::FailedPreconditionError(absl::StrCat(FileOf(name), ": ", error.message()));
   return process::ReplaceFile(absl::StrCat(folder_, "/current"), absl::StrCat(name, "\n"));
 }
 
@@ -82,7 +90,9 @@ absl::Status Logins::Remove(const std::string& name) {
   if (auto found = Find(name); absl::IsNotFound(found.status())) return found.status();
   std::error_code error;
   fs::remove(FileOf(name), error);
-  if (error) return absl::UnavailableError(absl::StrCat(FileOf(name), ": ", error.message()));
+  if (error)
+    return absl::FailedPreconditionError(absl::StrCat(FileOf(name), ": ", error.message()));
+  if (Current() == name) fs::remove(folder_ + "/current", error);
   return absl::OkStatus();
 }
 
@@ -99,9 +109,7 @@ std::vector<std::string> Logins::Names() const {
 
 std::string Logins::Current() const {
   const std::string content = process::ReadWholeFile(absl::StrCat(folder_, "/current"));
-  const std::string name(absl::StripAsciiWhitespace(content));
-  const std::vector<std::string> names = Names();
-  return std::find(names.begin(), names.end(), name) == names.end() ? "" : name;
+  return std::string(absl::StripAsciiWhitespace(content));
 }
 
 }  // namespace ablate::client

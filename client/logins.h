@@ -25,8 +25,8 @@ class Logins {
   // Letters, digits and . _ -, at most 64, but not kPersonal. INVALID_ARGUMENT.
   static absl::Status CheckName(const std::string& name);
 
-  // Keeps a server by this name, in place of one that had it, and makes it the one that commands
-  // talk to.
+  // Keeps a server by this name and makes it the one that commands talk to. It takes the place of
+  // the same server's earlier login; ALREADY_EXISTS if another server has the name.
   absl::Status Add(const std::string& name, const v1::JoinFile& join);
   // NOT_FOUND names those that there are.
   absl::StatusOr<v1::JoinFile> Find(const std::string& name) const;
@@ -34,7 +34,7 @@ class Logins {
   absl::Status Remove(const std::string& name);
   // Ascending.
   std::vector<std::string> Names() const;
-  // The one that was added last and is still known; empty if there is none.
+  // The one that was added last and was not removed; empty if there is none.
   std::string Current() const;
 
  private:

@@ -1,4 +1,5 @@
 // `ablate`, the command line of the lab.
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "process/private_folder.h"
 
 int main(int argc, char** argv) {
+  // The library prints what its handshakes fail on; commands say it in words.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   ablate::client::Context context;
   context.environment = ablate::process::EnvironmentVariable;
   context.console = ablate::client::ProcessConsole(context.environment("NO_COLOR").has_value());

@@ -24,6 +24,12 @@ absl::Status CheckNoCell(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat(text, " is a run", kWanted, text, "` takes the run"));
   }
+  if (absl::StartsWith(text, "analyses/")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(text,
+                     " is an analysis, and an experiment is wanted here; `ablate analyses` "
+                     "lists them, and the command that made one prints it again"));
+  }
   const std::optional<CellName> cell = ParseCellName(text);
   if (!cell) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(text, " is a cell of ", Id(cell->experiment),

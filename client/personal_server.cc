@@ -59,7 +59,11 @@ absl::StatusOr<std::string> ReadAddress(const Home& home) {
 
 absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
   const auto named = environment("ABLATE_SERVER");
-  if (named && IsLocal(*named)) return ServerAddress{*named};
+  if (named && IsLocal(*named)) {
+    ServerAddress local{*named};
+    local.given = true;
+    return local;
+  }
   const absl::StatusOr<Logins> logins = Logins::Of(environment);
   const std::string login = named ? *named : logins.ok() ? logins->Current() : "";
   if (!login.empty() && login != kPersonal) {

@@ -25,7 +25,13 @@ FileDescriptor::~FileDescriptor() {
 
 std::string ReadWholeFile(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  std::string content;
+  // By read, which says that it failed: an iterator over a folder would throw.
+  char part[4096];
+  while (in.read(part, sizeof(part)) || in.gcount() > 0) {
+    content.append(part, static_cast<size_t>(in.gcount()));
+  }
+  return content;
 }
 
 absl::Status ReplaceFile(const std::string& file, absl::string_view content) {

@@ -27,16 +27,23 @@ struct SetOptions {
   bool json = false;
 };
 
-// A whole number, perhaps with a unit of bytes, up to `most`.
+// A whole number, perhaps with a unit of bytes, from `least` to `most`.
 absl::StatusOr<uint64_t> ReadNumber(const std::string& option, const std::string& text, bool bytes,
-                                    uint64_t most) {
+                                    uint64_t least, uint64_t most) {
   std::string digits = text;
-  if (bytes) CLI::AsSizeValue(/*kb_is_1000=*/true)(digits);
+  bool read = true;
+  if (bytes) {
+    try {
+      CLI::AsSizeValue(/*kb_is_1000=*/true)(digits);
+    } catch (const CLI::ValidationError&) {  // how the library says that it is no size
+      read = false;
+    }
+  }
   uint64_t value = 0;
-  if (absl::SimpleAtoi(digits, &value) && value <= most) return value;
+  if (read && absl::SimpleAtoi(digits, &value) && value >= least && value <= most) return value;
   return absl::InvalidArgumentError(
-      absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or up to ", most,
-                   bytes ? " with or without a unit, such as 20GB" : ""));
+      absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or ", least,
+                   " to ", most, bytes ? " with or without a unit, such as 20GB" : ""));
 }
 
 // One limit of a quota: how it is given, and where it goes.
@@ -44,18 +51,18 @@ struct Limit {
   const char* option;
   std::string SetOptions::*text;
   bool bytes;
-  uint64_t most;
+  uint64_t least, most;
   void (*set)(uint64_t value, v1::Quota* quota);
   void (*clear)(v1::Quota* quota);
 };
 constexpr Limit kLimits[] = {
-    {"--lanes", &SetOptions::lanes, false, std::numeric_limits<uint32_t>::max(),
+    {"--lanes", &SetOptions::lanes, false, 1, std::numeric_limits<uint32_t>::max(),
      [](uint64_t value, v1::Quota* quota) { quota->set_lanes(static_cast<uint32_t>(value)); },
      [](v1::Quota* quota) { quota->clear_lanes(); }},
-    {"--queued-runs", &SetOptions::queued_runs, false, std::numeric_limits<int64_t>::max(),
+    {"--queued-runs", &SetOptions::queued_runs, false, 0, std::numeric_limits<int64_t>::max(),
      [](uint64_t value, v1::Quota* quota) { quota->set_queued_runs(value); },
      [](v1::Quota* quota) { quota->clear_queued_runs(); }},
-    {"--stored", &SetOptions::stored, true, std::numeric_limits<int64_t>::max(),
+    {"--stored", &SetOptions::stored, true, 0, std::numeric_limits<int64_t>::max(),
      [](uint64_t value, v1::Quota* quota) { quota->set_stored_bytes(value); },
      [](v1::Quota* quota) { quota->clear_stored_bytes(); }},
 };
@@ -70,7 +77,7 @@ absl::Status Change(const SetOptions& options, v1::Quota* quota) {
       limit.clear(quota);
       continue;
     }
-    const auto value = ReadNumber(limit.option, text, limit.bytes, limit.most);
+    const auto value = ReadNumber(limit.option, text, limit.bytes, limit.least, limit.most);
     if (!value.ok()) return value.status();
     limit.set(*value, quota);
   }

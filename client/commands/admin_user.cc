@@ -18,6 +18,7 @@ namespace ablate::client {
 namespace {
 
 constexpr int64_t kSecondsOfDay = 86'400;
+constexpr uint32_t kMostDays = 3650;  // as the server has it
 
 // INVALID_ARGUMENT unless it is the name of a role.
 absl::StatusOr<v1::Role::Value> ReadRole(const std::string& name) {
@@ -37,6 +38,21 @@ struct TokenOptions {
   bool json = false;
 };
 
+// Before a user is made that would have no token.
+absl::Status CheckDays(const TokenOptions& options) {
+  if (!options.days || (*options.days >= 1 && *options.days <= kMostDays)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--days is ", *options.days, "; allowed: 1 to ", kMostDays));
+}
+
+// Revokes a token that nobody has, for `why`.
+absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status why) {
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name(token.name());
+  connection->RevokeToken(revoke).IgnoreError();
+  return why;
+}
+
 // Makes a token, and of it a join file, or prints that where no file is named.
 absl::Status MakeToken(const TokenOptions& options, const Context& context,
                        Connection* connection) {
@@ -52,15 +68,16 @@ absl::Status MakeToken(const TokenOptions& options, const Context& context,
       absl::StrCat("token ", Id(created->token().name()), " of ", options.user, ", until ",
                    Day(created->join().expire_time()), ": whoever has the file is ", options.user);
   if (options.output.empty()) {
-    *context.console.out << ToJson(created->join());
+    *context.console.out << ToJson(created->join()) << std::flush;
+    if (!*context.console.out) {
+      return Forget(created->token(), connection,
+                    absl::DataLossError("the token could not be printed, and is revoked"));
+    }
     context.console.Info(what);
     return absl::OkStatus();
   }
   if (absl::Status written = join::WriteJoinFile(options.output, created->join()); !written.ok()) {
-    v1::RevokeTokenRequest revoke;  // nobody has it
-    revoke.set_name(created->token().name());
-    connection->RevokeToken(revoke).IgnoreError();
-    return written;
+    return Forget(created->token(), connection, written);
   }
   if (options.json) PrintJson(context, created->token());
   context.console.Info(absl::StrCat(options.output, ": ", what));
@@ -71,23 +88,28 @@ absl::StatusOr<int> AddUser(const TokenOptions& options, const Context& context,
                             Connection* connection) {
   const auto role = ReadRole(options.role);
   if (!role.ok()) return role.status();
+  if (absl::Status days = CheckDays(options); !days.ok()) return days;
   if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
   v1::CreateUserRequest request;
   request.set_user(options.user);
   request.set_role(*role);
   const auto user = connection->CreateUser(request);
   if (!user.ok()) return user.status();
-  if (absl::Status made = MakeToken(options, context, connection); !made.ok()) {
-    return absl::Status(made.code(), absl::StrCat(made.message(), "; ", options.user,
-                                                  " is a user without a token: `ablate admin token "
-                                                  "add ",
-                                                  options.user, "` makes one"));
-  }
-  return kSuccess;
+  absl::Status made = MakeToken(options, context, connection);
+  if (made.ok()) return kSuccess;
+  // As if nothing had happened, so that the same command can be given again.
+  v1::DeleteUserRequest undo;
+  undo.set_name(options.user);
+  if (connection->DeleteUser(undo).ok()) return made;
+  return absl::Status(made.code(), absl::StrCat(made.message(), "; ", options.user,
+                                                " is a user without a token: `ablate admin token "
+                                                "add ",
+                                                options.user, "` makes one"));
 }
 
 absl::StatusOr<int> AddToken(const TokenOptions& options, const Context& context,
                              Connection* connection) {
+  if (absl::Status days = CheckDays(options); !days.ok()) return days;
   if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
   if (absl::Status made = MakeToken(options, context, connection); !made.ok()) return made;
   return kSuccess;
@@ -220,7 +242,7 @@ Action DefineAdminUserLs(Command* command) {
 Action DefineAdminUserRole(Command* command) {
   auto options = std::make_shared<RoleOptions>();
   command->Argument(&options->user, "NAME", "of the user");
-  command->Argument(&options->role, "ROLE", "reader, member or admin");
+  command->Argument(&options->role, "ROLE", "reader, member, admin or worker");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "Streams that are open with its tokens end.\n\n"

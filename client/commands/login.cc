@@ -7,6 +7,7 @@
 #include "client/logins.h"
 #include "client/output/format.h"
 #include "proto/join/join_file.h"
+#include "text/host.h"
 
 namespace ablate::client {
 namespace {
@@ -29,6 +30,23 @@ std::string NameOf(const v1::JoinFile& join) {
   return name;
 }
 
+using Who = absl::StatusOr<v1::WhoAmIResponse>;
+
+// Where the certificate is not for the join file's name, it may be for the address that was given:
+// the authority is the same, and has signed it for that. `first` where it is not.
+Who AskByAddress(const std::string& name, const Context& context, v1::JoinFile* join,
+                 const Who& first) {
+  const auto address = text::ParseHostPort(join->address());
+  if (!address.ok() || address->host.text == join->server_name()) return first;
+  Connection connection(
+      {join->address(), name, address->host.text, join->certificate_authority(), join->token()},
+      context.sleep);
+  Who who = connection.WhoAmI({});
+  if (!who.ok()) return first;
+  join->set_server_name(address->host.text);
+  return who;
+}
+
 int Login(const Options& options, const Context& context) {
   auto join = join::ReadJoinFile(options.join);
   if (!join.ok()) return Fail(context, join.status());
@@ -47,14 +65,16 @@ int Login(const Options& options, const Context& context) {
   Connection connection(
       {join->address(), name, join->server_name(), join->certificate_authority(), join->token()},
       context.sleep);
-  const auto who = connection.WhoAmI({});
+  auto who = connection.WhoAmI({});
+  if (absl::IsUnavailable(who.status()) && !options.address.empty())
+    who = AskByAddress(name, context, &*join, who);
   if (!who.ok()) return Fail(context, who.status());
   if (absl::Status added = logins->Add(name, *join); !added.ok()) return Fail(context, added);
   if (options.json) PrintJson(context, *who);
-  context.console.Info(absl::StrCat("logged in to ", name, " (", join->address(), ") as ",
-                                    join->user(), ", ", v1::Role::Value_Name(who->role()),
-                                    "; the token expires ", Day(join->expire_time()), "; ",
-                                    options.join, " is no longer needed"));
+  context.console.Info(absl::StrCat(
+      "logged in to ", name, " (", join->address(), ") as ", join->user(), ", ",
+      v1::Role::Value_Name(who->role()), "; the token expires ",
+      Until(join->expire_time(), context.now()), "; ", options.join, " is no longer needed"));
   return kSuccess;
 }
 

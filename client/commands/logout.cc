@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/logins.h"
+#include "client/personal_server.h"
 
 namespace ablate::client {
 namespace {
@@ -19,9 +20,14 @@ struct Options {
 int Logout(const Options& options, const Context& context) {
   auto logins = Logins::Of(context.environment);
   if (!logins.ok()) return Fail(context, logins.status());
-  const std::string name = options.name.empty() ? logins->Current() : options.name;
+  std::string name = options.name;
   if (name.empty()) {
-    return Fail(context, absl::FailedPreconditionError("there is no server to log out from"));
+    const auto server = FindServer(context.environment);
+    if (server.ok()) name = server->login;
+  }
+  if (name.empty()) {
+    return Fail(context, absl::FailedPreconditionError(
+                             "commands talk to no server that was logged in to: name one"));
   }
   if (absl::Status removed = logins->Remove(name); !removed.ok()) return Fail(context, removed);
   if (options.json) PrintJson(context, google::protobuf::Empty());

@@ -76,7 +76,9 @@ void Print(const Context& context, const v1::Experiment& experiment,
   out << Printable(waits) << (waits.empty() ? "" : "\n");
   const std::string origins = OriginsText(runs);
   if (!origins.empty()) out << origins << "\n";
-  if (experiment.has_analyses()) out << AnalysesText(experiment.analyses()) << "\n";
+  if (experiment.has_analyses())
+    out << AnalysesText(experiment.analyses(), experiment.state() != v1::ExperimentState::ACTIVE)
+        << "\n";
   if (!experiment.analyses().failure().empty()) {
     out << Printable(experiment.analyses().failure()) << "\n";
   }

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/command_table.h"
 #include "client/output/format.h"
 #include "client/personal_server.h"
@@ -23,6 +24,7 @@
 #include "process/log_file.h"
 #include "process/private_folder.h"
 #include "process/spawn.h"
+#include "text/host.h"
 
 namespace ablate::client {
 namespace {
@@ -234,6 +236,23 @@ class Starter {
   std::optional<std::string> end_;  // of ours
 };
 
+// What others find of a server that was made to be shared, where that is not what they look for.
+void NoteSharing(const Home& home, const Options& options, const Context& context) {
+  const std::string file = process::ReadWholeFile(absl::StrCat(home.folder, "/shared-address"));
+  const std::string shared(absl::StripAsciiWhitespace(file));
+  if (shared.empty()) return;
+  if (options.listen.empty()) {
+    context.console.Note(absl::StrCat("others look for this server at ", shared,
+                                      ": they reach it only after `ablate up --listen HOST:PORT`"));
+    return;
+  }
+  const auto listened = text::ParseHostPort(options.listen), looked = text::ParseHostPort(shared);
+  if (listened.ok() && looked.ok() && listened->port != looked->port) {
+    context.console.Note(
+        absl::StrCat("it listens at ", options.listen, ", and join files say ", shared));
+  }
+}
+
 int Up(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return Fail(context, home.status());
@@ -252,15 +271,18 @@ int Up(const Options& options, const Context& context) {
     return code;
   }
   if (options.json) PrintJson(context, *answer);
-  context.console.Info(absl::StrCat(was_up ? "already up: " : "up: ", home->folder));
+  context.console.Info(absl::StrCat(
+      was_up ? "already up: " : "up: ", home->folder,
+      !was_up && !options.listen.empty() ? absl::StrCat(", for others at ", options.listen) : ""));
   const bool any_option = options.lanes || !options.resume_every.empty() ||
                           !options.worker_silence.empty() || !options.last_states.empty() ||
                           !options.listen.empty();
   if (was_up && any_option) {
     context.console.Note("it keeps the options it was started with: `ablate down` first");
   }
+  NoteSharing(*home, options, context);
   if (const auto address = context.environment("ABLATE_SERVER")) {
-    context.console.Note("ABLATE_SERVER is set: other commands talk to " + *address);
+    context.console.Note("ABLATE_SERVER or --server is given: other commands talk to " + *address);
   }
   return kSuccess;
 }

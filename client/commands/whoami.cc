@@ -23,9 +23,11 @@ absl::StatusOr<int> WhoAmI(const Options& options, const Context& context, Conne
   const auto server = FindServer(context.environment);
   if (!server.ok()) return server.status();
   Table table({{"server"}, {"address"}, {"user"}, {"role"}, {"token expires"}});
-  table.Add({server->login.empty() ? "personal" : server->login, server->address, Id(who->user()),
-             v1::Role::Value_Name(who->role()),
-             who->has_expire_time() ? Day(who->expire_time()) : "—"});
+  table.Add({!server->login.empty() ? server->login
+             : server->given        ? "—"
+                                    : "personal",
+             server->address, Id(who->user()), v1::Role::Value_Name(who->role()),
+             who->has_expire_time() ? Until(who->expire_time(), context.now()) : "—"});
   return PrintTable(context, table);
 }
 

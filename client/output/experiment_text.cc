@@ -178,8 +178,8 @@ std::string CountsText(const v1::RunCounts& counts) {
   return parts.empty() ? "no runs" : absl::StrJoin(parts, ", ");
 }
 
-std::string AnalysesText(const v1::AnalysisCounts& counts) {
-  if (!counts.planned()) return "analyses follow the runs";
+std::string AnalysesText(const v1::AnalysisCounts& counts, bool over) {
+  if (!counts.planned()) return over ? "no analyses" : "analyses follow the runs";
   const uint32_t all =
       counts.queued() + counts.running() + counts.done() + counts.failed() + counts.cancelled();
   if (all == 0) return "no analyses";

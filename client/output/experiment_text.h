@@ -20,7 +20,7 @@ std::string StateText(const v1::Experiment& experiment);
 // Such as "178 done, 2 diverged".
 std::string CountsText(const v1::RunCounts& counts);
 // Such as "30 of 32 analyses, 2 failed".
-std::string AnalysesText(const v1::AnalysisCounts& counts);
+std::string AnalysesText(const v1::AnalysisCounts& counts, bool over = false);
 
 // A metric's summary of a run, or null.
 const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key);

@@ -82,6 +82,12 @@ std::string Day(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
 }
 
+std::string Until(const google::protobuf::Timestamp& time, absl::Time now) {
+  const absl::Time at = absl::FromUnixSeconds(time.seconds());
+  if (at - now >= absl::Hours(48)) return Day(time);
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", at, absl::UTCTimeZone());
+}
+
 std::string Count(uint64_t count, const char* singular) {
   return fmt::format("{} {}{}", text::Grouped(count), singular, count == 1 ? "" : "s");
 }

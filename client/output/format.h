@@ -24,6 +24,9 @@ std::string Duration(absl::Duration duration);
 std::string Ago(absl::Time time, absl::Time now);
 // 2026-11-23, in UTC.
 std::string Day(const google::protobuf::Timestamp& time);
+
+// The same, with the minute where it is less than two days away: "2026-11-24 03:10 UTC".
+std::string Until(const google::protobuf::Timestamp& time, absl::Time now);
 // "1 run", "3 runs".
 std::string Count(uint64_t count, const char* singular);
 

@@ -49,8 +49,11 @@ absl::Status SystemError(const std::string& path) {
 absl::Status SystemErrorBeside(const std::string& path) {
   const bool of_folder = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS;
   if (!of_folder) return SystemError(path);
-  const std::string folder = fs::path(path).parent_path().string();
-  return SystemError(absl::StrCat("folder ", folder.empty() ? "." : folder));
+  const int reason = errno;
+  std::error_code error;
+  const fs::path folder = fs::absolute(path, error).parent_path();
+  errno = reason;
+  return SystemError(absl::StrCat("folder ", folder.string()));
 }
 
 // Writes all of `data` to an open file that is called `path`.

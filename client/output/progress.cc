@@ -97,7 +97,8 @@ std::string Progress::Line() const {
   // Before that they only wait for the runs.
   if (!analyses_.empty() && ended == all) absl::StrAppend(&line, "   ", analyses_);
   if (!stalled_.empty()) absl::StrAppend(&line, "   STALLED: ", stalled_);
-  const double rate = Rate();
+  const bool over = all > 0 && ended == all;  // runs that were cancelled leave steps unmade
+  const double rate = over ? 0 : Rate();
   if (rate > 0 && remaining_ > 0 && stalled_.empty()) {
     absl::StrAppend(&line, "   ", text::Grouped(static_cast<uint64_t>(rate)), " steps/s   ETA ",
                     Duration(absl::Seconds(static_cast<double>(remaining_) / rate)));

@@ -23,6 +23,7 @@ struct ServerAddress {
   std::string server_name = {};  // that its certificate must be for
   std::string authority = {};    // the certificate, in PEM, that must have signed it; empty: no TLS
   std::string token = {};        // sent with every call, by TLS alone
+  bool given = false;            // by whoever asks, and not found in a server's folder
 };
 
 // What a join file says, called `login` by this user.

@@ -269,9 +269,13 @@ absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
   }
   std::string reason;
   if (!IsBy(authority->get(), certificate.get(), SSL_get_peer_cert_chain(session), &reason)) {
+    const std::string subject = Shown(authority_facts->subject);
     return Trouble(distrusted, "its certificate, by \"", Shown(facts->issuer),
-                   "\", is not by the authority of the join file, \"",
-                   Shown(authority_facts->subject), "\" (", reason,
+                   "\", is not by the authority of the join file, \"", subject, "\"",
+                   subject == Shown(facts->issuer)
+                       ? absl::StrCat(" of ", tls::FormatDate(authority_facts->not_before), " (")
+                       : " (",
+                   reason,
                    "). It is another server, or someone is between; or its tls/ was made anew: ",
                    "then its admin has a new join file for you");
   }

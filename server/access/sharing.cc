@@ -67,7 +67,7 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
     const auto user = store_->GetUser(admin);
     if (!user.ok() || user->role != storage::Role::kAdmin) {
       return absl::FailedPreconditionError(
-          absl::StrCat(admin, " is no admin: this server has users, and needs one of its admins"));
+          absl::StrCat(admin, " is no admin: this server has users, and needs one of its admins: --user NAME"));
     }
   }
   const std::vector<std::string> names = NamesOf(reached_at->host.text, hosts);

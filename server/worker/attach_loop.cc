@@ -204,9 +204,10 @@ void AttachLoop::DropLeases() {
 }
 
 void AttachLoop::LeaveToReplacement() {
-  spdlog::warn("another process has this worker's name: leaving");
+  spdlog::warn("another process has this worker's name, {}: leaving", options_.hello.worker());
   DropLeases();
-  requests_.drain();
+  requests_.refused(absl::AlreadyExistsError(
+      absl::StrCat("another process attached as ", options_.hello.worker(), " of the same user")));
 }
 
 void AttachLoop::LeaveRefused(const absl::Status& why) {

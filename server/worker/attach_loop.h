@@ -37,7 +37,8 @@ struct AttachRequests {
   std::function<void(Instructions::LeasedRun)> start;
   std::function<void(const Instructions::RunKey&)> abandon;
   std::function<void()> drain;
-  // The server does not let this worker in, any more: UNAUTHENTICATED or PERMISSION_DENIED.
+  // The server does not let this worker in, any more: UNAUTHENTICATED or PERMISSION_DENIED, or
+  // ALREADY_EXISTS where another process has its name now.
   std::function<void(const absl::Status& why)> refused;
   std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
   std::function<void(v1::Analyze)> analyze;

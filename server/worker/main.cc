@@ -245,20 +245,29 @@ int LastWords(int code, absl::string_view words) {
   return code;
 }
 
+// The exit code, with its words. A server replaces its own workers on purpose; of a worker that
+// joined from elsewhere it is a mistake that another took its name.
+int ExitOf(const absl::Status& end, bool joined) {
+  if (end.ok() || (absl::IsAlreadyExists(end) && !joined)) return 0;
+  if (absl::IsAlreadyExists(end)) {
+    return LastWords(launch::kDeviceTakenExit,
+                     absl::StrCat(end.message(), ": give each its own --name, or its own user"));
+  }
+  if (absl::IsUnauthenticated(end) || absl::IsPermissionDenied(end)) {
+    return LastWords(kRefusedExit, absl::StrCat("the server refuses this worker: ", end.message()));
+  }
+  return LastWords(kDeviceLostExit, end.ToString());
+}
+
 // Works until it is drained or its device is lost.
-[[noreturn]] void RunToTheEnd(WorkerOptions options) {
+[[noreturn]] void RunToTheEnd(WorkerOptions options, bool joined) {
   const sigset_t signals = BlockEndSignals();
   Worker worker(std::move(options));
   std::thread([&worker, signals] {
     while (process::AwaitSignal(signals) > 0) worker.Drain();
   }).detach();
   const absl::Status end = worker.Run();
-  const bool refused = absl::IsUnauthenticated(end) || absl::IsPermissionDenied(end);
-  const int code =
-      end.ok() ? 0
-      : refused
-          ? LastWords(kRefusedExit, absl::StrCat("the server refuses this worker: ", end.message()))
-          : LastWords(kDeviceLostExit, end.ToString());
+  const int code = ExitOf(end, joined);
   // Not by way of destructors: a thread of a lost device may never come back.
   std::_Exit(code);
 }
@@ -276,30 +285,40 @@ int Work(const Flags& flags) {
     }
     lock.emplace(*std::move(taken));
   }
-  RunToTheEnd(OptionsOf(flags, *std::move(server)));
+  RunToTheEnd(OptionsOf(flags, *std::move(server)), !flags.join.empty());
 }
 
 }  // namespace
 }  // namespace ablate::worker
 
 int main(int argc, char** argv) {
+  constexpr int kUsageExit = 64;
+  // The library prints what its handshakes fail on, at every try; the log says it in words.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app(
       "Trains the runs that an ablate server grants, each by its trainer (LibTorch or native), or "
       "makes analyses, on this machine's cores.");
   app.footer(
-      "Exit codes: 0 drained, 3 the device is another worker's, 4 the device is lost, 5 the "
-      "server\n"
-      "refuses this worker, 6 the join file can't be used.");
+      "Exit codes: 0 drained, 3 the device or the name is another worker's, 4 the device is lost, "
+      "5 the\nserver refuses this worker, 6 the join file can't be used, 64 options that make no "
+      "sense.");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
-  CLI11_PARSE(app, argc, argv);
+  const auto usage = [&app](const CLI::Error& error) {
+    return app.exit(error) == 0 ? 0 : kUsageExit;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return usage(error);
+  }
   if (flags.server.empty() == flags.join.empty()) {
-    return app.exit(CLI::RequiredError("either --server or --join"));
+    return usage(CLI::ValidationError("exactly one of --server and --join must be given"));
   }
   if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
-    return app.exit(CLI::ValidationError(option, "is for --role train"));
+    return usage(CLI::ValidationError(option, "is for --role train"));
   }
   return ablate::worker::Work(flags);
 }

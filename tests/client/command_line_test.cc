@@ -146,7 +146,7 @@ TEST_F(CommandLineTest, SaysHowToStartAServerWhenThereIsNone) {
   const Outcome gone = Run({"ls"});
   EXPECT_EQ(gone.code, kNoServer);
   EXPECT_THAT(gone.err, HasSubstr("error: no server answers at unix:"));
-  EXPECT_THAT(gone.err, HasSubstr("run `ablate up`"));
+  EXPECT_THAT(gone.err, ::testing::Not(HasSubstr("ablate up"))) << "it may be a forwarded socket";
   EXPECT_GT(slept_, absl::ZeroDuration());  // it was tried again first
 }
 

@@ -215,6 +215,29 @@ struct AdminService : v1::Admin::Service {
                 v1::WhoAmIResponse* response) override {
     return Run(answers->who, request, response);
   }
+  Status CreateUser(ServerContext*, const v1::CreateUserRequest* request,
+                    v1::User* response) override {
+    return Run(answers->create_user, request, response);
+  }
+  Status DeleteUser(ServerContext*, const v1::DeleteUserRequest* request,
+                    google::protobuf::Empty* response) override {
+    return Run(answers->remove_user, request, response);
+  }
+  Status ListUsers(ServerContext*, const v1::ListUsersRequest* request,
+                   v1::ListUsersResponse* response) override {
+    return Run(answers->users, request, response);
+  }
+  Status SetQuota(ServerContext*, const v1::SetQuotaRequest* request, v1::User* response) override {
+    return Run(answers->quota, request, response);
+  }
+  Status CreateToken(ServerContext*, const v1::CreateTokenRequest* request,
+                     v1::CreateTokenResponse* response) override {
+    return Run(answers->create_token, request, response);
+  }
+  Status RevokeToken(ServerContext*, const v1::RevokeTokenRequest* request,
+                     v1::Token* response) override {
+    return Run(answers->revoke, request, response);
+  }
   Answers* answers;
 };
 

@@ -70,6 +70,12 @@ struct Answers {
   StreamAnswer<v1::ReadAnalysisArraysRequest, v1::AnalysisArraysChunk> read_arrays;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
   Answer<v1::WhoAmIRequest, v1::WhoAmIResponse> who;
+  Answer<v1::CreateUserRequest, v1::User> create_user;
+  Answer<v1::DeleteUserRequest, google::protobuf::Empty> remove_user;
+  Answer<v1::ListUsersRequest, v1::ListUsersResponse> users;
+  Answer<v1::SetQuotaRequest, v1::User> quota;
+  Answer<v1::CreateTokenRequest, v1::CreateTokenResponse> create_token;
+  Answer<v1::RevokeTokenRequest, v1::Token> revoke;
 };
 
 class FakeServer {

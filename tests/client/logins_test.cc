@@ -48,6 +48,25 @@ class LoginsTest : public ::testing::Test {
   const TestFolder folder_;
 };
 
+TEST_F(LoginsTest, OneNameIsOneServer) {
+  v1::JoinFile box = JoinOf("box:7443", 'a');
+  ASSERT_TRUE(Known().Add("box", box).ok());
+  box.set_token("ablate_" + std::string(43, 'b'));
+  EXPECT_TRUE(Known().Add("box", box).ok()) << "a new token for the same server";
+  EXPECT_EQ(Known().Find("box")->token(), box.token());
+  v1::JoinFile other = JoinOf("other:7443", 'c');
+  other.set_certificate_authority("-----BEGIN CERTIFICATE-----\nMAE=\n-----END CERTIFICATE-----\n");
+  const absl::Status taken = Known().Add("box", other);
+  EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("box is another server (box:7443)"));
+  EXPECT_EQ(Known().Find("box")->token(), box.token());
+}
+
+TEST_F(LoginsTest, WhatIsCurrentIsAFile) {
+  std::filesystem::create_directories(folder_ / ".config/ablate/current");
+  EXPECT_EQ(Known().Current(), "") << "a folder has no content";
+}
+
 TEST_F(LoginsTest, KeepsServersByNameForTheirUserAlone) {
   EXPECT_THAT(Known().Names(), IsEmpty());
   EXPECT_EQ(Known().Current(), "");

@@ -71,7 +71,7 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   const std::atomic<bool> held = false;
   std::atomic<bool> opened = false;
   AttachCallbacks callbacks;
-  std::atomic<int> abandoned = 0, drained = 0;
+  std::atomic<int> abandoned = 0, refused = 0;
   AttachLoop loop({}, std::make_unique<HeldClient>(&held, &opened, &callbacks));
   AttachRequests requests;
   requests.start = [](Instructions::LeasedRun) {};
@@ -79,7 +79,10 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
     EXPECT_EQ(key.run, "r");
     ++abandoned;
   };
-  requests.drain = [&] { ++drained; };
+  requests.refused = [&](const absl::Status& why) {
+    EXPECT_TRUE(absl::IsAlreadyExists(why)) << why;
+    ++refused;
+  };
   requests.progress = [] { return std::vector<v1::LeaseProgress>(); };
   loop.Run(std::move(requests));
   while (!opened) std::this_thread::yield();
@@ -93,10 +96,10 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   opened = false;
   callbacks.ended(absl::AlreadyExistsError("another process attached"));
   EXPECT_TRUE(loop.WaitUntilSettled(absl::Minutes(5)));
-  while (drained == 0) std::this_thread::yield();
+  while (refused == 0) std::this_thread::yield();
   loop.Stop();
   EXPECT_EQ(abandoned, 1);
-  EXPECT_EQ(drained, 1);
+  EXPECT_EQ(refused, 1);
   EXPECT_FALSE(opened) << "it must not attach again";
 }
 

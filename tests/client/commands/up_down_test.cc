@@ -97,7 +97,7 @@ TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
   EXPECT_EQ(outcome.err,
             "already up: " + home_ +
                 "\nnote: it keeps the options it was started with: `ablate down` first\n"
-                "note: ABLATE_SERVER is set: other commands talk to unix:/elsewhere\n");
+                "note: ABLATE_SERVER or --server is given: other commands talk to unix:/elsewhere\n");
   EXPECT_THAT(outcome.out, HasSubstr("\"name\": \"workers/cpu-train\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
 }
