@@ -41,8 +41,8 @@ Action DefineWait(Command* command) {
   command->Footer(
       "Exit codes: 0 every run is DONE or DIVERGED and every analysis of its file DONE, 1 one "
       "FAILED\n"
-      "or could not be asked for, 2 one or the experiment was cancelled, 69 no "
-      "server answers, 70 waiting failed otherwise, such as for an experiment that there is "
+      "or could not be asked for, 2 one or the experiment was cancelled, 69 for a minute no "
+      "server answered, 70 waiting failed otherwise, such as for an experiment that there is "
       "not.\n\n"
       "Example:\n  ablate wait names-norm && ablate show names-norm");
   return [options](const Context& context) { return Wait(*options, context); };
