@@ -1,11 +1,15 @@
 // `ablate report EXP…`: one HTML page that needs no network.
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
+#include "client/follow.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/own_file.h"
@@ -20,12 +24,19 @@ struct Options {
   ComparisonOptions comparison;
   std::string output;
   bool force = false;
+  bool watch = false;
   bool json = false;
 };
+
+constexpr absl::Duration kLookEvery = absl::Seconds(5);  // for runs that have ended
 
 absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
   const auto comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
+  if (options.watch && options.experiments.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--watch is for one experiment, and ",
+                                                   options.experiments.size(), " are named"));
+  }
   v1::RenderReportRequest request;
   for (const std::string& experiment : options.experiments) {
     request.add_experiments(ExperimentName(experiment));
@@ -52,8 +63,44 @@ absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportR
   return bytes;
 }
 
+uint32_t EndedOf(const v1::RunCounts& counts) {
+  return counts.done() + counts.diverged() + counts.failed() + counts.cancelled();
+}
+
+// Writes the page again whenever runs have ended since, until the experiment has: by KeepWatching,
+// so that a server may go away for a while.
+absl::StatusOr<int> ReportWhileItGoesOn(Options options, const v1::RenderReportRequest& request,
+                                        const Context& context, Connection* connection) {
+  v1::Experiment experiment;
+  std::optional<uint32_t> shown;  // how many runs had ended
+  const auto look = [&](const std::function<void()>& alive) -> absl::Status {
+    auto found = FindExperiment(connection, options.experiments[0]);
+    if (!found.ok()) return found.status();
+    experiment = *std::move(found);
+    alive();
+    const bool over = experiment.state() != v1::ExperimentState::ACTIVE;
+    const uint32_t ended = EndedOf(experiment.counts());
+    if (over || shown != ended) {
+      const auto bytes = Receive(connection, request, options);
+      if (!bytes.ok()) return bytes.status();
+      shown = ended;
+      options.force = true;  // what is there now is ours
+      const uint32_t all = ended + experiment.counts().queued() + experiment.counts().running();
+      context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes), ", ", ended, " of ",
+                                        all, " runs", over ? "" : ", preliminary"));
+    }
+    if (over) return absl::OkStatus();
+    context.sleep(kLookEvery);
+    return absl::UnavailableError("the experiment goes on");
+  };
+  if (absl::Status watched = KeepWatching(context, look); !watched.ok()) return watched;
+  if (options.json) PrintJson(context, experiment);
+  return ExitCodeOf(experiment);
+}
+
 absl::StatusOr<int> Report(const Options& options, const v1::RenderReportRequest& request,
                            const Context& context, Connection* connection) {
+  if (options.watch) return ReportWhileItGoesOn(options, request, context, connection);
   const auto bytes = Receive(connection, request, options);
   if (!bytes.ok()) return bytes.status();
   if (!options.json) {
@@ -75,12 +122,15 @@ Action DefineReport(Command* command) {
   command->RequiredOption(&options->output, "--output,-o", "FILE",
                           "page to write; an earlier report there is replaced");
   command->Flag(&options->force, "--force", "replace also a file that is no report");
-  command->Flag(&options->json, "--json", "print path and bytes");
+  command->Flag(&options->watch, "--watch",
+                "write it again while runs end, until the experiment has ended");
+  command->Flag(&options->json, "--json", "print path and bytes; with --watch the experiment");
   command->Footer(
-      "The page needs no network and no script: verdict, table, differences of the specs, "
-      "figures,\n"
-      "samples, methods and provenance. docs/report.md says what stands where.\n\n"
-      "Example:\n  ablate report names-norm -o report.html");
+      "The page needs no network: the answer with its figure, table, differences of the specs, "
+      "samples,\n"
+      "methods and provenance. docs/report.md says what stands where.\n\n"
+      "Examples:\n  ablate report names-norm -o report.html\n"
+      "  ablate report names-norm -o report.html --watch   # then the exit codes of `ablate wait`");
   return WithServer(*command, options, MakeRequest, Report);
 }
 

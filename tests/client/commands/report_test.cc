@@ -47,6 +47,48 @@ TEST_F(ReportTest, WritesThePage) {
             "baseline { key: \"p\" value: \"x\" } at: 5");
 }
 
+TEST_F(ReportTest, IsWrittenAgainWhileRunsEnd) {
+  // What each look at the experiment finds; the server is away at the fourth.
+  const std::vector<uint32_t> ended = {1, 1, 2, 2, 3};
+  size_t looks = 0, pages = 0;
+  answers_.get = [&](const v1::GetExperimentRequest& request, v1::Experiment* experiment) {
+    const size_t look = looks++;
+    if (look == 3) return absl::UnavailableError("shutting down");
+    experiment->set_name(request.name());
+    experiment->mutable_counts()->set_done(ended[look]);
+    experiment->mutable_counts()->set_running(3 - ended[look]);
+    experiment->set_state(ended[look] == 3 ? v1::ExperimentState::ENDED
+                                           : v1::ExperimentState::ACTIVE);
+    return absl::OkStatus();
+  };
+  answers_.report = [&](const v1::RenderReportRequest&,
+                        const std::function<bool(const v1::FileChunk&)>& write) {
+    v1::FileChunk chunk;
+    chunk.set_data("<!DOCTYPE html>\n" + std::to_string(++pages));
+    write(chunk);
+    return absl::OkStatus();
+  };
+  const Outcome watched = Run({"report", "a", "-o", target_, "--watch"});
+  EXPECT_EQ(watched.code, kSuccess) << watched.err;
+  EXPECT_EQ(Read(target_), "<!DOCTYPE html>\n3");
+  EXPECT_EQ(watched.err, target_ + ": 17 B, 1 of 3 runs, preliminary\n" + target_ +
+                             ": 17 B, 2 of 3 runs, preliminary\n" + target_ +
+                             ": 17 B, 3 of 3 runs\n");
+  EXPECT_EQ(Report({"--watch"}).err,
+            "error: ablate report: --watch is for one experiment, and 2 are named\n");
+}
+
+TEST_F(ReportTest, WatchingEndsWhereThePageCannotBeWritten) {
+  answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
+    experiment->set_state(v1::ExperimentState::ACTIVE);
+    return absl::OkStatus();
+  };
+  Write("report.html", "mine");
+  const Outcome refused = Run({"report", "a", "-o", target_, "--watch"});
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
+}
+
 TEST_F(ReportTest, ReplacesAnEarlierPage) {
   Write("report.html",
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
