@@ -166,6 +166,23 @@ v1::WindowSummary ToMessage(const v1::Window& window, const report::WindowSummar
   return message;
 }
 
+v1::FactorialEffect ToMessage(const report::Effect& effect) {
+  using F = v1::FactorialEffect;
+  F message;
+  for (const report::Level& level : effect.levels) {
+    F::Level* added = message.add_levels();
+    added->set_axis(level.axis);
+    added->set_label(level.label);
+    added->set_baseline(level.baseline);
+  }
+  message.set_combinations(static_cast<uint32_t>(effect.combinations));
+  message.set_pairs(static_cast<uint32_t>(effect.difference.n));
+  *message.mutable_difference() = ToMessage(effect.difference, false);
+  Put(effect.difference.p_sign_flip, &F::set_p_sign_flip, "p_sign_flip", &message);
+  Put(effect.p_holm, &F::set_p_holm, "p_holm", &message);
+  return message;
+}
+
 // What only rows of the table have.
 void PutDetails(const ComparedGrid& compared, size_t index, v1::ComparisonRow* message) {
   const report::ComparisonRow& row = compared.comparison.rows[index];
@@ -259,6 +276,12 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   message.set_planned(static_cast<uint32_t>(comparison.planned));
   message.set_ended(static_cast<uint32_t>(comparison.ended));
   for (const std::string& axis : comparison.within_axes) message.add_within_axes(axis);
+  for (const report::Effect& effect : comparison.factorial.main) {
+    *message.add_main_effects() = ToMessage(effect);
+  }
+  for (const report::Effect& effect : comparison.factorial.interactions) {
+    *message.add_interactions() = ToMessage(effect);
+  }
   *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
   PutWarnings(comparison, &message);
   message.set_matched_note(report::MatchedNote(comparison));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/config.h"
 #include "server/launch/worker_process.h"
@@ -215,8 +216,8 @@ TEST_F(ProgramTest, UsesOneThreadALane) {
 TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
   const std::string program = getenv("ABLATE_WORKER") != nullptr ? getenv("ABLATE_WORKER") : "";
   for (const auto& [flags, part] : std::vector<std::pair<std::string, std::string>>{
-           {"", "either --server or --join is required"},
-           {"--server unix:x --join y", "either --server or --join is required"},
+           {"", "exactly one of --server and --join must be given"},
+           {"--server unix:x --join y", "exactly one of --server and --join must be given"},
            {"--join /there/is/none", "cannot read /there/is/none"},
            {"--server example.org:1", "must be unix:PATH, is example.org:1"},
            {"--server unix:x --lanes 0", "--lanes"},
@@ -227,7 +228,9 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
     FILE* const run = popen((program + " " + flags + " 2>&1").c_str(), "r");
     std::string said(1 << 12, '\0');
     said.resize(fread(said.data(), 1, said.size(), run));
-    EXPECT_NE(pclose(run), 0) << flags;
+    const int status = pclose(run);
+    const bool unread = absl::StrContains(flags, "/there/is/none");
+    EXPECT_EQ(WEXITSTATUS(status), unread ? 6 : 64) << flags << said;
     EXPECT_THAT(said, HasSubstr(part)) << flags;
   }
 }

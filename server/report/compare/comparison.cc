@@ -460,6 +460,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     comparison.reference = ReferenceBlock(input, *grid, comparison);
   }
   if (Stops(options)) return absl::CancelledError("the call was cancelled");
+  comparison.factorial = FindFactorial(comparison);
   comparison.warnings = FindWarnings(input, *grid, selections, comparison);
   return comparison;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/report/compare/factorial.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
 #include "server/report/compare/selection.h"
@@ -207,6 +208,7 @@ struct Comparison {
   std::vector<MatchedBlock> matched;  // empty where nothing is tuned
   // Of `matched`: the block at the base spec's own values, else at the baseline's usual choice.
   std::optional<size_t> reference;
+  Factorial factorial;  // of crossed axes
   std::vector<Warning> warnings;
 };
 

@@ -58,7 +58,7 @@ std::string Together(const std::vector<std::string>& parts, absl::string_view be
 
 // Of a row that is decided or leans: which way, by how much.
 void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
-  const auto [by, interval] = InTwo(DifferenceText(row));
+  const auto [by, interval] = InTwo(DifferenceText(comparison, row));
   const std::string wins = WinsText(comparison, row);
   const bool probable = headline->decision.grade == Grade::kProbable;
   const bool leans = headline->decision.grade == Grade::kLeans;
@@ -66,11 +66,12 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
   if (row.by_wins) {
     headline->lead = Capitalized(
         absl::StrCat(hedge, DirectionName(headline->decision.toward, comparison.better)));
-    headline->rest = Together(
-        {DivergedText(row, BaselineLabel(comparison, row)), wins,
-         row.difference.mean.defined() ? absl::StrCat(DifferenceText(row), " where both converged")
-                                       : ""},
-        "; ");
+    headline->rest =
+        Together({DivergedText(row, BaselineLabel(comparison, row)), wins,
+                  row.difference.mean.defined()
+                      ? absl::StrCat(DifferenceText(comparison, row), " where both converged")
+                      : ""},
+                 "; ");
     return;
   }
   const bool directed = LeavesOutZero(row.difference.interval);
@@ -91,8 +92,8 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
 
 // Of a row without a verdict: why, and what is known all the same.
 void PutWithheld(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
-  const std::string seen =
-      row.difference.mean.defined() ? DifferenceText(row) : std::string("no pair of runs");
+  const std::string seen = row.difference.mean.defined() ? DifferenceText(comparison, row)
+                                                         : std::string("no pair of runs");
   switch (row.withheld) {
     case Withheld::kScoredDifferently:
       headline->lead = "Not comparable";
@@ -127,9 +128,10 @@ void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Hea
   switch (headline->decision.ground) {
     case Ground::kConflict: {
       const bool more = row.pairs.only_row_diverged > row.pairs.only_baseline_diverged;
-      headline->rest = absl::StrCat(DifferenceText(row), " where both converged, but it diverges ",
-                                    more ? "more" : "less", " often (",
-                                    DivergedText(row, BaselineLabel(comparison, row)), ")");
+      headline->rest =
+          absl::StrCat(DifferenceText(comparison, row), " where both converged, but it diverges ",
+                       more ? "more" : "less", " often (",
+                       DivergedText(row, BaselineLabel(comparison, row)), ")");
       headline->facts.emplace_back("more seeds would not say which of the two counts");
       return;
     }
@@ -144,10 +146,10 @@ void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Hea
       break;
   }
   const bool seen = row.difference.mean.defined() && !row.by_wins;
-  headline->rest =
-      Together({seen ? DifferenceText(row) : DivergedText(row, BaselineLabel(comparison, row)),
-                WinsText(comparison, row)},
-               "; ");
+  headline->rest = Together(
+      {seen ? DifferenceText(comparison, row) : DivergedText(row, BaselineLabel(comparison, row)),
+       WinsText(comparison, row)},
+      "; ");
   if (row.p.defined()) headline->facts.push_back(PText(row.p.value));
   headline->facts.push_back(PowerText(row, comparison.family));
 }
@@ -164,7 +166,7 @@ std::string SharedText(const Comparison& comparison, const ComparisonRow& row) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   const Interval& there = matched->difference.interval;
   std::string text = absl::StrCat("at the shared ", axes, " ", ShownValues(block.labels), " it is ",
-                                  InTwo(DifferenceText(*matched)).first);
+                                  InTwo(DifferenceText(comparison, *matched)).first);
   if (!LeavesOutZero(there) || !row.difference.mean.defined()) return text;
   const double share = row.difference.mean.value / matched->difference.mean.value;
   if (share < 0 && LeavesOutZero(row.difference.interval)) {
@@ -203,7 +205,7 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
       break;
     case Grade::kEquivalent:
       headline.lead = "Equivalent";
-      headline.rest = Together({DifferenceText(row), WinsText(comparison, row)}, "; ");
+      headline.rest = Together({DifferenceText(comparison, row), WinsText(comparison, row)}, "; ");
       break;
     case Grade::kProbable:
       PutDirection(comparison, row, &headline);

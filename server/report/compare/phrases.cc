@@ -44,12 +44,14 @@ std::string BaselineLabel(const Comparison& comparison, const ComparisonRow& row
 
 std::string MetricText(const Comparison& comparison) { return NameOfMetric(comparison.key).text; }
 
-std::string DifferenceText(const ComparisonRow& row) {
-  const bool untested = row.withheld != Withheld::kNo && row.withheld != Withheld::kExploratory;
-  if (untested || (row.p.defined() && row.p.value > kAlpha)) {
-    return SignedWithInterval(row.difference.mean, row.difference.interval);
-  }
-  return DirectedWithInterval(row.difference.mean, row.difference.interval);
+std::string DifferenceText(const Comparison& comparison, const ComparisonRow& row) {
+  const Grade grade = Decide(comparison, row).grade;
+  const bool decided = grade >= Grade::kLeans && grade != Grade::kEquivalent;
+  const bool described = row.withheld == Withheld::kExploratory;
+  const Number& mean = row.difference.mean;
+  const Interval& interval = row.difference.interval;
+  return decided || described ? DirectedWithInterval(mean, interval)
+                              : SignedWithInterval(mean, interval);
 }
 
 std::string DivergedText(const ComparisonRow& row, const std::string& baseline) {
@@ -82,7 +84,7 @@ std::string FamilyText(size_t family) {
 }
 
 std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row) {
-  return absl::StrCat(MetricText(comparison), " ", DifferenceText(row), " ",
+  return absl::StrCat(MetricText(comparison), " ", DifferenceText(comparison, row), " ",
                       OverText(row, BaselineLabel(comparison, row)), TunedText(comparison));
 }
 

@@ -20,8 +20,9 @@ std::string BaselineLabel(const Comparison& comparison, const ComparisonRow& row
 // "held-out loss".
 std::string MetricText(const Comparison& comparison);
 
-// "higher by .031 [.024, .038]"; signed where no direction was tested, or the test found none.
-std::string DifferenceText(const ComparisonRow& row);
+// "higher by .031 [.024, .038]" of a row that is decided, leans, or is exploratory; else signed.
+// Also of a matched row.
+std::string DifferenceText(const Comparison& comparison, const ComparisonRow& row);
 
 // "“post” diverged on 3 of 12 seeds, “pre” on 0".
 std::string DivergedText(const ComparisonRow& row, const std::string& baseline);

@@ -184,14 +184,14 @@ std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
                       const Decision& decision) {
   // The sentence says it of all of them.
   if (row.withheld == Withheld::kExploratory && row.difference.mean.defined()) {
-    return absl::StrCat(Quoted(row.label), " ", DifferenceText(row));
+    return absl::StrCat(Quoted(row.label), " ", DifferenceText(comparison, row));
   }
   std::vector<std::string> facts;
   if (decision.grade == Grade::kNoVerdict) facts.emplace_back(WhyWithheld(row.withheld));
   if (row.withheld == Withheld::kScoredDifferently) {
     return absl::StrCat(Quoted(row.label), " is without a verdict (", facts[0], ")");
   }
-  if (row.difference.mean.defined()) facts.push_back(DifferenceText(row));
+  if (row.difference.mean.defined()) facts.push_back(DifferenceText(comparison, row));
   if (row.pairs.all == 0) facts.push_back("no pairs");
   if (row.pairs.converged < row.pairs.all) {
     facts.push_back(
@@ -333,7 +333,8 @@ std::string MatchedNote(const Comparison& comparison) {
   std::vector<std::string> differences, remarks;
   for (const ComparisonRow& matched : block.rows) {
     if (!matched.in_family() || !matched.difference.mean.defined()) continue;
-    differences.push_back(absl::StrCat(Quoted(matched.label), " ", DifferenceText(matched)));
+    differences.push_back(
+        absl::StrCat(Quoted(matched.label), " ", DifferenceText(comparison, matched)));
     const Interval& there = matched.difference.interval;
     if (!there.defined() || (there.low <= 0 && there.high >= 0)) continue;
     for (const ComparisonRow& row : comparison.rows) {

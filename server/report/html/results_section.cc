@@ -314,11 +314,51 @@ void WindowTable(const Place& place, const Experiment& experiment, Markup* out) 
   out->Close().Close().Close();
 }
 
+// Main effects and interactions of crossed axes; nothing where there are none.
+void FactorialTable(const Place& place, const Experiment& experiment, Markup* out) {
+  const Comparison& comparison = experiment.comparison;
+  const report::Factorial& factorial = comparison.factorial;
+  if (factorial.main.empty()) return;
+  const bool tuned = !comparison.tuned_axes.empty();
+  const int decimals = report::EffectDecimals(factorial);
+  Subheading(place, "Crossed axes", out);
+  OpenScroll("Main effects and interactions", out);
+  out->Open("table");
+  Caption(absl::StrCat(
+              "What each setting of an axis does on average over the other axes (main effect), and "
+              "by how much that changes where a second axis leaves its baseline (interaction, "
+              "×), by seed. ",
+              tuned ? "Values are tuned, so that a test would have to choose them again: "
+                      "differences are described and not tested."
+                    : "Holm over the main effects, and over the interactions."),
+          out);
+  out->Open("thead");
+  std::vector<std::string> titles = {"effect", "combinations", "n", "Δ [95 % CI]"};
+  if (!tuned) titles.insert(titles.end(), {"p, sign flips", "p, Holm"});
+  HeadRow(titles, out);
+  out->Close().Open("tbody");
+  for (const std::vector<report::Effect>* effects : {&factorial.main, &factorial.interactions}) {
+    for (const report::Effect& effect : *effects) {
+      out->Open("tr").Element("th", {{"scope", "row"}}, report::EffectText(effect));
+      WriteCell({absl::StrCat(effect.combinations), ""}, out);
+      WriteCell({absl::StrCat(effect.difference.n), ""}, out);
+      WriteCell(DifferenceCell(effect.difference.mean, effect.difference.interval, decimals), out);
+      if (!tuned) {
+        WriteCell(PCell(effect.difference.p_sign_flip), out);
+        WriteCell(PCell(effect.p_holm), out);
+      }
+      out->Close();
+    }
+  }
+  out->Close().Close().Close();
+}
+
 }  // namespace
 
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out) {
   OpenSection(place, "results", "Results", out);
   MainTable(experiment, out);
+  FactorialTable(place, experiment, out);
   out->Close();
   if (experiment.comparison.matched.empty() && experiment.windows.empty()) return;
   OpenFolded(place, "more-results", "More tables", out);

@@ -163,6 +163,42 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
   return table;
 }
 
+Table FactorialTable(const Comparison& comparison) {
+  constexpr size_t kMaxLines = 40;
+  const Factorial& factorial = comparison.factorial;
+  std::vector<Effect> effects = factorial.main;
+  effects.insert(effects.end(), factorial.interactions.begin(), factorial.interactions.end());
+  if (effects.empty()) return {};
+  const size_t left_out = effects.size() > kMaxLines ? effects.size() - kMaxLines : 0;
+  effects.resize(effects.size() - left_out);
+  Table table;
+  const auto add = [&](std::string title, const std::function<std::string(const Effect&)>& cell) {
+    Column column{std::move(title), false, {}};
+    for (const Effect& effect : effects) column.cells.push_back(cell(effect));
+    table.columns.push_back(std::move(column));
+  };
+  add("crossed axes", EffectText);
+  add("over", [](const Effect& effect) { return Counted(effect.combinations, "combination"); });
+  add("\u0394 [95 % CI]", [column = EffectDecimals(factorial)](const Effect& effect) {
+    const PairedStatistics& difference = effect.difference;
+    if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
+    return SignedWithInterval(difference.mean, difference.interval,
+                              DecimalsIn(column, difference.mean, difference.interval));
+  });
+  if (comparison.tuned_axes.empty()) {
+    add("p (Holm)", [](const Effect& effect) {
+      if (!effect.p_holm.defined()) return std::string(PairReasonText(effect.p_holm.undefined));
+      const std::string text = PText(effect.p_holm.value);
+      return text.substr(text.find_first_of("<.01"));
+    });
+  }
+  if (left_out > 0) {
+    table.note =
+        absl::StrCat("the first ", kMaxLines, " of ", kMaxLines + left_out, "; all are in --json");
+  }
+  return table;
+}
+
 std::string ComparisonText(const Comparison& comparison, const RowWindows& windows,
                            std::optional<uint32_t> at) {
   std::string out = RenderText(BriefTable(comparison, at));
@@ -181,6 +217,9 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
                       comparison.choice_key.empty()
                           ? ", again under every pattern of signs"
                           : absl::StrCat(", by ", NameOfMetric(comparison.choice_key).text)));
+  }
+  if (const Table effects = FactorialTable(comparison); !effects.columns.empty()) {
+    absl::StrAppend(&out, "\n", RenderText(effects));
   }
   const Table table = WindowTable(comparison, windows);
   if (!table.columns.empty()) {

@@ -30,6 +30,9 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows);
 // names, and an axis of such a name is called axis_NAME. docs/comparison.md lists them.
 Table DataTable(const Comparison& comparison);
 
+// Main effects, then interactions, of crossed axes; without columns where there are none.
+Table FactorialTable(const Comparison& comparison);
+
 // How many runs have ended, where that is not all; the brief table, the note about matched values,
 // the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal. `at` is
 // the step that the metric was read at, if it was not the end.

@@ -69,7 +69,7 @@ TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   EXPECT_THAT(table.columns[0].cells,
               ElementsAre("pre   lr .004", "post  lr .002", "none  lr .004"));
   EXPECT_EQ(table.columns[2].cells[0], "—");
-  EXPECT_EQ(table.columns[2].cells[1], "+.030 [+.016, +.049]");
+  EXPECT_EQ(table.columns[2].cells[1], "+.0300 [+.0161, +.0494]");
   EXPECT_EQ(table.columns[2].cells[2], "−.0400 [−.0427, −.0373]");
   EXPECT_THAT(table.columns[3].cells, ElementsAre("", ".001", ".001"));
   EXPECT_THAT(table.columns[4].cells, ElementsAre("", "0/12", "12/12"));
@@ -195,6 +195,39 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
   EXPECT_THAT(text, HasSubstr("\nnote: each lr is chosen on the other seeds"));
   EXPECT_THAT(text, HasSubstr("training loss, mean of the last 100"));
   EXPECT_THAT(text, HasSubstr("2.6 [1.3, 3.9] (2 of 3)"));
+}
+
+TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"pre", "post"}), MakeAxis("residual", {"true", "false"})};
+  for (const bool post : {false, true}) {
+    for (const bool plain : {false, true}) {
+      const std::vector<double> values =
+          Shifted(Base(8), (post ? .03 : 0) + (plain ? .1 : 0) + (post && plain ? .05 : 0),
+                  post && plain ? .01 : 0);
+      for (uint32_t seed = 0; seed < 8; ++seed) {
+        input.cells.push_back(
+            MakeCell({post ? "post" : "pre", plain ? "false" : "true"}, seed, values[seed]));
+      }
+    }
+  }
+  const std::string text = ComparisonText(Compared(input), {}, std::nullopt);
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "\ncrossed axes                 over            Δ [95 % CI]              p (Holm)"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\npost against pre             2 combinations  +.0550 [+.0505, +.0595]  .016"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\nresidual false against true  2 combinations  +.1250 [+.1205, +.1295]  .016"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\npost × residual false        1 combination   +.0500 [+.0411, +.0589]  .008"));
+  EXPECT_THAT(ComparisonText(Compared(TunedGrid()), {}, std::nullopt),
+              Not(HasSubstr("crossed axes")));
 }
 
 TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
