@@ -61,7 +61,7 @@ class DepthReader {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
     const RowCells converged = ConvergedCells(compared_, row);
     figure::DepthSetting setting;
-    setting.label = of.label;
+    setting.label = of.mark;
     setting.style = figure::StyleIndices(compared_.comparison)[row];
     setting.converged = converged.cells.size();
     setting.diverged = compared_.chosen[row].size() - setting.converged;

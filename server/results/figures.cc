@@ -51,7 +51,7 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const std::string& key,
                                                   const Cancelled& cancelled) {
   const report::ComparisonRow& of = compared.comparison.rows[row];
-  figure::SettingCurves setting{of.label, figure::StyleIndices(compared.comparison)[row], {}};
+  figure::SettingCurves setting{of.mark, figure::StyleIndices(compared.comparison)[row], {}};
   std::vector<size_t> cells;
   for (const ChosenRun& run : compared.chosen[row]) {
     cells.push_back(run.cell);

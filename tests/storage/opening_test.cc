@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "storage/sha256.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/migrations.h"
@@ -91,7 +92,14 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
     auto store = Value(Store::Open(Options()));
     auto writer = Value(store->blobs()->Create());
     ASSERT_TRUE(writer->Append("data").ok());
-    ASSERT_TRUE(writer->Publish("").ok());
+    // A blob that nothing names may be swept before the store is closed.
+    const auto pin = Value(writer->Publish(""));
+    DatasetRecord dataset;
+    dataset.id = "names-1";
+    dataset.display_name = "names";
+    dataset.owner = "ada";
+    dataset.sha256 = Sha256Hex("data");
+    Value(store->AddDataset(dataset));
   }
   const auto refuse = [&] {
     const auto refused = Store::Open(Options());

@@ -139,6 +139,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
   std::vector<std::string> axes;
   for (const size_t axis : grid.row_axes) axes.push_back(input.axes[axis].name);
   result.label = SettingName(axes, result.labels);
+  result.mark = SettingMark(axes, result.labels);
   std::vector<double> values;
   for (const PickedRun& run : runs) {
     const bool diverged = Diverged(run);

@@ -48,6 +48,10 @@ std::string ShownValues(absl::Span<const std::string> texts);  // ".004, 64"
 // false) has its axis in front: "lr .01". "base" without axes.
 std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
 
+// The same where there is little room, as in figures: of one axis its name, of several the values
+// alone, "pre/true/16".
+std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
+
 // A setting's name in a sentence: “none”.
 std::string Quoted(absl::string_view name);
 

@@ -32,7 +32,7 @@ std::vector<ReducedCurve> ReduceDifference(const SettingCurves& curves,
 std::string OneBaseline(const Comparison& comparison) {
   std::set<std::string> baselines;
   for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].label);
+    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].mark);
   }
   return baselines.size() == 1 ? *baselines.begin() : "";
 }
@@ -162,7 +162,7 @@ std::vector<std::string> ReversalTexts(const Input& input) {
     const report::Decision decision = report::Decide(comparison, row);
     if (decision.grade < report::Grade::kLeans || row.by_wins || decision.toward == 0) continue;
     for (const ReducedSetting& setting : input.settings) {
-      if (setting.label != row.label) continue;
+      if (setting.label != row.mark) continue;
       const ReducedCurve& curve = setting.panels[0];
       const std::optional<Reversal> reversal = ReversalOf(curve);
       // A mean that ends elsewhere than the verdict is of other runs, or smoothed.

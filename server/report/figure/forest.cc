@@ -41,7 +41,7 @@ std::vector<DotSeed> Differences(const ComparisonRow& row, const ComparisonRow& 
 // `wins` are said only where one direction is better.
 DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t style, bool wins) {
   DotRow dots;
-  dots.label = row.label;
+  dots.label = row.mark;
   dots.style = StyleOf(style);
   dots.seeds = Differences(row, baseline);
   dots.mean = row.difference.mean;
@@ -102,10 +102,10 @@ DotGroup GroupOf(const Source& source, size_t index, bool several,
                  const std::map<std::string, size_t>& styles, bool wins) {
   const ComparisonRow& baseline = (*source.rows)[index];
   DotGroup group;
-  group.title = TitleOf(source.tuning, baseline.label, several);
+  group.title = TitleOf(source.tuning, baseline.mark, several);
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared() || *row.baseline != index) continue;
-    group.rows.push_back(RowOf(row, baseline, styles.at(row.label), wins));
+    group.rows.push_back(RowOf(row, baseline, styles.at(row.mark), wins));
   }
   return group;
 }
@@ -129,7 +129,7 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
     const ComparisonRow& baseline = (*source.rows)[*row.baseline];
     const std::string verdict = VerdictName(comparison, source, row);
     const report::PairedStatistics& d = row.difference;
-    AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), "", CsvNumber(d.mean.value),
+    AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), "", CsvNumber(d.mean.value),
                CsvNumber(d.interval.low), CsvNumber(d.interval.high),
                absl::StrCat(row.pairs.converged), absl::StrCat(row.pairs.all),
                neither ? "" : absl::StrCat(row.pairs.wins), ended, planned, verdict},
@@ -137,7 +137,7 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
     for (const report::SeedRun& run : row.runs) {
       for (const report::SeedRun& other : baseline.runs) {
         if (other.seed != run.seed || run.diverged || other.diverged) continue;
-        AddCsvRow({group, CsvText(row.label), CsvText(baseline.label), absl::StrCat(run.seed),
+        AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), absl::StrCat(run.seed),
                    CsvNumber(run.value - other.value), "", "", "", "", "", ended, planned, verdict},
                   csv);
       }
@@ -170,10 +170,10 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   const Comparison& comparison = *input.comparison;
   std::map<std::string, size_t> styles;
   const std::vector<size_t> indices = StyleIndices(comparison);
-  for (size_t i = 0; i < indices.size(); ++i) styles[comparison.rows[i].label] = indices[i];
+  for (size_t i = 0; i < indices.size(); ++i) styles[comparison.rows[i].mark] = indices[i];
   std::set<std::string> baselines;
   for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].label);
+    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].mark);
   }
   const bool wins = comparison.better != report::Better::kNeither;
   DotPlot dots;
@@ -212,7 +212,8 @@ std::string ForestCaption(const Input& input) {
                             absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
                             report::ShownValues(comparison.matched[*comparison.reference].labels),
                             ": each group has a scale of its own.")
-             : "");
+             : "",
+      SettingsText(comparison));
 }
 
 std::string DifferencesText(const std::vector<ComparisonRow>& rows) {

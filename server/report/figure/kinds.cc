@@ -86,9 +86,14 @@ std::string AnalysedTitle(const Input& input, absl::string_view what) {
                       report::Enumerated(labels, kNamed));
 }
 
+std::string SettingsText(const report::Comparison& comparison) {
+  if (comparison.row_axes.size() < 2) return "";
+  return absl::StrCat(" Settings are ", absl::StrJoin(comparison.row_axes, "/"), ".");
+}
+
 std::string ChosenText(const report::Comparison& comparison) {
-  if (comparison.tuned_axes.empty()) return "";
-  return absl::StrCat(" Each setting's runs are those at its chosen ",
+  if (comparison.tuned_axes.empty()) return SettingsText(comparison);
+  return absl::StrCat(SettingsText(comparison), " Each setting's runs are those at its chosen ",
                       absl::StrJoin(comparison.tuned_axes, " and "), ".");
 }
 

@@ -113,7 +113,10 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
 // "names-norm: loss landscape (LABEL) of pre and post": the title of a figure of an analysis.
 std::string AnalysedTitle(const Input& input, absl::string_view what);
 
-// " Each setting's runs are those at its chosen lr."; "" where nothing is tuned.
+// " Settings are placement/residual."; "" of one axis.
+std::string SettingsText(const report::Comparison& comparison);
+
+// The same, and " Each setting's runs are those at its chosen lr." where that is tuned.
 std::string ChosenText(const report::Comparison& comparison);
 
 // Quoted where it must be, cleaned as everything that leaves.

@@ -50,10 +50,10 @@ class Group {
       own.mean = report::NoNumber(report::Undefined::kAllDiverged);
     }
     AddCsvRow(
-        {csv_title_, CsvText(of.label), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
+        {csv_title_, CsvText(of.mark), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
          CsvNumber(own.interval.high), absl::StrCat(values.size()), absl::StrCat(of.diverged)},
         csv);
-    group_.rows.push_back(RowOf(of.label, styles_[row], values, own, of.diverged + left_out));
+    group_.rows.push_back(RowOf(of.mark, styles_[row], values, own, of.diverged + left_out));
   }
 
   DotGroup Take() { return std::move(group_); }
@@ -139,7 +139,7 @@ std::string SummaryDescription(const Input& input) {
   std::vector<std::string> labels;
   std::vector<const report::Summary*> own;
   for (const ComparisonRow& row : input.comparison->rows) {
-    labels.push_back(row.label);
+    labels.push_back(row.mark);
     own.push_back(&row.own);
   }
   if (!HasWindows(input)) {

@@ -130,10 +130,10 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
 @media print {
   :root { color-scheme: light; }
   .first { grid-template-columns: minmax(0, 7fr) minmax(0, 5fr); gap: 1rem; }
-  .card, ul.checks li { break-inside: avoid; padding: .25rem 0; }
-  .checks li, .card { padding-left: 1.1rem; }
-  .card { padding-left: 0; }
+  .card { break-inside: avoid; padding: .25rem 0; }
+  .checks li { margin: .15rem 0; padding-left: 1.1rem; }
   .card .facts, .scope, .again { font-size: 8pt; }
+  .first figcaption { font-size: 7.5pt; }
   details::details-content { content-visibility: visible; height: auto; }
   .copier, .readout { display: none; }
   body { max-width: none; padding: 0; font-size: 9.5pt; }
