@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "server/report/compare/wording.h"
 
@@ -17,6 +18,19 @@ bool Hides(double mean, const Interval& interval, int decimals) {
     return value != 0 && PrintsAsZero(value, decimals);
   };
   return interval.defined() ? hidden(interval.low) || hidden(interval.high) : hidden(mean);
+}
+
+int ColumnDecimals(const std::vector<const PairedStatistics*>& column) {
+  constexpr int kMore = 2;
+  std::optional<int> least, most;
+  for (const PairedStatistics* difference : column) {
+    if (!difference->interval.defined()) continue;
+    const int decimals = DecimalsFor(difference->mean.value, difference->interval);
+    if (decimals < 0) continue;
+    least = std::min(least.value_or(decimals), decimals);
+    most = std::max(most.value_or(decimals), decimals);
+  }
+  return most.has_value() ? std::min({*most, *least + kMore, kMaxDecimals}) : -1;
 }
 
 }  // namespace
@@ -36,16 +50,19 @@ int MeanDecimals(const Comparison& comparison) {
 }
 
 int DifferenceDecimals(const Comparison& comparison) {
-  constexpr int kMore = 2;
-  std::optional<int> least, most;
+  std::vector<const PairedStatistics*> column;
   for (const ComparisonRow& row : comparison.rows) {
-    if (!row.compared() || !row.difference.interval.defined()) continue;
-    const int decimals = DecimalsFor(row.difference.mean.value, row.difference.interval);
-    if (decimals < 0) continue;
-    least = std::min(least.value_or(decimals), decimals);
-    most = std::max(most.value_or(decimals), decimals);
+    if (row.compared()) column.push_back(&row.difference);
   }
-  return most.has_value() ? std::min({*most, *least + kMore, kMaxDecimals}) : -1;
+  return ColumnDecimals(column);
+}
+
+int EffectDecimals(const Factorial& factorial) {
+  std::vector<const PairedStatistics*> column;
+  for (const std::vector<Effect>* effects : {&factorial.main, &factorial.interactions}) {
+    for (const Effect& effect : *effects) column.push_back(&effect.difference);
+  }
+  return ColumnDecimals(column);
 }
 
 int DecimalsIn(int column, const Number& mean, const Interval& interval) {

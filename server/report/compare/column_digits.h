@@ -10,8 +10,10 @@ namespace ablate::report {
 // Of the rows' means: what the most precise difference of them takes, at most six.
 int MeanDecimals(const Comparison& comparison);
 
-// Of the differences: what the most precise one takes, but at most two more than the least precise.
+// Of the rows' differences, and of the effects of crossed axes: what the most precise one takes,
+// but at most two more than the least precise. -1 where none has an interval.
 int DifferenceDecimals(const Comparison& comparison);
+int EffectDecimals(const Factorial& factorial);
 
 // Those of a column, or where something that is not 0 would read as 0 those of the number itself;
 // -1 for scientific notation.

@@ -239,19 +239,4 @@ std::string EffectText(const Effect& effect) {
   return absl::StrCat(EffectName(effect), " against ", ShownValue(level.baseline));
 }
 
-int EffectDecimals(const Factorial& factorial) {
-  constexpr int kMore = 2;
-  std::optional<int> least, most;
-  for (const std::vector<Effect>* effects : {&factorial.main, &factorial.interactions}) {
-    for (const Effect& effect : *effects) {
-      const PairedStatistics& difference = effect.difference;
-      if (!difference.interval.defined()) continue;
-      const int decimals = DecimalsFor(difference.mean.value, difference.interval);
-      least = std::min(least.value_or(decimals), decimals);
-      most = std::max(most.value_or(decimals), decimals);
-    }
-  }
-  return most.has_value() && *least >= 0 ? std::min(*most, *least + kMore) : -1;
-}
-
 }  // namespace ablate::report

@@ -50,10 +50,6 @@ std::string EffectName(const Effect& effect);
 // "post against pre", and of an interaction its name: what a table calls it.
 std::string EffectText(const Effect& effect);
 
-// Decimals of a column of the effects: what the most precise one takes, at most two more than the
-// least precise. -1 where no effect has an interval.
-int EffectDecimals(const Factorial& factorial);
-
 }  // namespace ablate::report
 
 #endif  // ABLATE_SERVER_REPORT_COMPARE_FACTORIAL_H_
