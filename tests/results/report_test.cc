@@ -74,6 +74,24 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   EXPECT_DOUBLE_EQ(experiment.windows[0].entries[1].mean.value, 0);
 }
 
+TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {
+  EXPECT_THAT(Describe().cautions, testing::IsEmpty()) << "all runs are its own";
+  std::string more = kSpec;
+  more.replace(more.find("count: 3"), 8, "count: 5");
+  grid_.Submit(more);
+  request_.set_experiment(grid_.experiment());
+  for (const char* cell : {"narrow-s3", "narrow-s4", "wide-s3", "wide-s4"}) {
+    grid_.Finish(cell, {{"eval/loss", {{0, 3.0}, {4, cell[0] == 'w' ? .5 : 1}}}});
+  }
+  EXPECT_THAT(Describe().cautions,
+              ElementsAre(StartsWith("3 of 5 pairs had their runs before this experiment was "
+                                     "submitted: where seeds are added because of what was seen")));
+  std::string same = more;
+  grid_.Submit(same);
+  request_.set_experiment(grid_.experiment());
+  EXPECT_THAT(Describe().cautions, testing::IsEmpty()) << "nothing was added";
+}
+
 TEST_F(ReportContentsTest, KnowsWhetherSeedsShareWeights) {
   EXPECT_TRUE(Describe().shared_weights);
   std::string spec = kSpec;

@@ -21,7 +21,6 @@ storage::NewExperiment ToExperiment(const spec::Resolution& resolution) {
   storage::NewExperiment experiment;
   experiment.name = resolution.spec.name();
   experiment.owner = "ada";
-  experiment.request_id = "request";
   experiment.spec = resolution.spec.SerializeAsString();
   std::set<std::string> known;
   for (const spec::ResolvedCell& cell : resolution.cells) {
@@ -56,6 +55,10 @@ StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
   storage::StoreOptions options;
   options.folder = folder;
   store_ = *storage::Store::Open(std::move(options));
+  Submit(text);
+}
+
+void StoredGrid::Submit(const std::string& text) {
   v1::ExperimentSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   const spec::Surroundings surroundings{
@@ -65,7 +68,9 @@ StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
       false};
   const spec::Resolution resolution = spec::Resolve(spec, {}, surroundings);
   for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;
-  const auto created = store_->CreateExperiment(ToExperiment(resolution));
+  storage::NewExperiment experiment = ToExperiment(resolution);
+  experiment.request_id = absl::StrCat("request", ++submits_);
+  const auto created = store_->CreateExperiment(experiment);
   EXPECT_TRUE(created.ok()) << created.status();
   experiment_ = created->id;
   const auto cells = store_->ListCells(experiment_, 0, 100'000);

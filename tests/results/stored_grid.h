@@ -44,6 +44,9 @@ class StoredGrid {
   // The store is in `folder`, or in memory.
   explicit StoredGrid(const std::string& text, const std::string& folder = "");
 
+  // Another experiment in the same store, which shares runs of equal spec: what follows is of it.
+  void Submit(const std::string& text);
+
   storage::Store* store() { return store_.get(); }
   const std::string& experiment() const { return experiment_; }
   const storage::CellRecord& cell(const std::string& name) const { return cells_.at(name); }
@@ -69,7 +72,7 @@ class StoredGrid {
   std::unique_ptr<storage::Store> store_;
   std::string experiment_;
   std::map<std::string, storage::CellRecord> cells_;
-  uint64_t leases_ = 0;
+  uint64_t leases_ = 0, submits_ = 0;
   std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;  // of what is published
 };
 

@@ -219,6 +219,7 @@ void Checks(const Place& place, const Experiment& experiment, Markup* out) {
   if (const std::string within = report::WithinNote(comparison); !within.empty()) {
     caution(within, false);
   }
+  for (const std::string& text : experiment.cautions) caution(text, false);
   for (const Figure& figure : experiment.figures) {
     for (const std::string& text : figure.cautions) caution(text, false);
   }

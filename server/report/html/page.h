@@ -113,6 +113,7 @@ struct Experiment {
   std::string scope;
   // Runs of equal seed share the initial weights that their settings have in common.
   bool shared_weights = false;
+  std::vector<std::string> cautions;  // beside those of the comparison and of figures
   report::Comparison comparison;
   std::vector<size_t> colours;  // of each row, as figures have them (figure::StyleOf)
   std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
