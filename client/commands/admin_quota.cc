@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/admin.pb.h"
 #include "absl/strings/numbers.h"
@@ -67,22 +68,36 @@ constexpr Limit kLimits[] = {
      [](v1::Quota* quota) { quota->clear_stored_bytes(); }},
 };
 
-absl::Status Change(const SetOptions& options, v1::Quota* quota) {
-  bool any = false;
+// What a limit is to be; no value: none.
+struct Change {
+  const Limit* limit;
+  std::optional<uint64_t> value;
+};
+using Changes = std::vector<Change>;
+
+absl::StatusOr<Changes> ReadChanges(const SetOptions& options) {
+  Changes changes;
   for (const Limit& limit : kLimits) {
     const std::string& text = options.*limit.text;
     if (text.empty()) continue;
-    any = true;
-    if (text == kNone) {
-      limit.clear(quota);
-      continue;
-    }
+    changes.push_back({&limit, std::nullopt});
+    if (text == kNone) continue;
     const auto value = ReadNumber(limit.option, text, limit.bytes, limit.least, limit.most);
     if (!value.ok()) return value.status();
-    limit.set(*value, quota);
+    changes.back().value = *value;
   }
-  if (any) return absl::OkStatus();
+  if (!changes.empty()) return changes;
   return absl::InvalidArgumentError("nothing to set: give --lanes, --queued-runs or --stored");
+}
+
+void Apply(const Changes& changes, v1::Quota* quota) {
+  for (const Change& change : changes) {
+    if (change.value) {
+      change.limit->set(*change.value, quota);
+    } else {
+      change.limit->clear(quota);
+    }
+  }
 }
 
 absl::StatusOr<v1::ListUsersResponse> Users(Connection* connection) {
@@ -100,10 +115,8 @@ std::string StoredText(const v1::Quota& quota) {
   return quota.has_stored_bytes() ? Bytes(quota.stored_bytes()) : std::string(kNone);
 }
 
-absl::StatusOr<int> SetQuota(const SetOptions& options, const Context& context,
-                             Connection* connection) {
-  v1::Quota checked;
-  if (absl::Status right = Change(options, &checked); !right.ok()) return right;
+absl::StatusOr<int> SetQuota(const SetOptions& options, const Changes& changes,
+                             const Context& context, Connection* connection) {
   const auto users = Users(connection);
   if (!users.ok()) return users.status();
   v1::SetQuotaRequest request;
@@ -111,7 +124,7 @@ absl::StatusOr<int> SetQuota(const SetOptions& options, const Context& context,
   for (const v1::User& user : users->users()) {
     if (Id(user.name()) == Id(options.user)) *request.mutable_quota() = user.quota();
   }
-  if (absl::Status right = Change(options, request.mutable_quota()); !right.ok()) return right;
+  Apply(changes, request.mutable_quota());
   const auto user = connection->SetQuota(request);
   if (!user.ok()) return user.status();
   if (options.json) PrintJson(context, *user);
@@ -165,7 +178,7 @@ Action DefineAdminQuotaSet(Command* command) {
   command->Footer(
       "What is not given stays as it was. What there is already stays.\n\n"
       "Example:\n  ablate admin quota set ada --lanes 4 --stored 20GB");
-  return WithServer(options, SetQuota);
+  return WithServer(*command, options, ReadChanges, SetQuota);
 }
 
 Action DefineAdminQuotaLs(Command* command) {

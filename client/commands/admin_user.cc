@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
@@ -20,13 +21,13 @@ namespace {
 constexpr int64_t kSecondsOfDay = 86'400;
 constexpr uint32_t kMostDays = 3650;  // as the server has it
 
-// INVALID_ARGUMENT unless it is the name of a role.
-absl::StatusOr<v1::Role::Value> ReadRole(const std::string& name) {
+// INVALID_ARGUMENT unless it is the name of a role; `option` is where it was given.
+absl::StatusOr<v1::Role::Value> ReadRole(const char* option, const std::string& name) {
   v1::Role::Value role = v1::Role::unspecified;
   const bool known = v1::Role::Value_Parse(name, &role) && role != v1::Role::unspecified;
   if (known) return role;
-  return absl::InvalidArgumentError(
-      absl::StrCat(reflect::Quoted(name), " is no role; allowed: reader, member, admin, worker"));
+  return absl::InvalidArgumentError(absl::StrCat(option, " is ", reflect::Quoted(name),
+                                                 "; allowed: reader, member, admin, worker"));
 }
 
 struct TokenOptions {
@@ -38,11 +39,17 @@ struct TokenOptions {
   bool json = false;
 };
 
-// Before a user is made that would have no token.
-absl::Status CheckDays(const TokenOptions& options) {
-  if (!options.days || (*options.days >= 1 && *options.days <= kMostDays)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--days is ", *options.days, "; allowed: 1 to ", kMostDays));
+absl::StatusOr<v1::CreateTokenRequest> MakeTokenRequest(const TokenOptions& options) {
+  v1::CreateTokenRequest request;
+  request.set_user(options.user);
+  request.set_note(options.note);
+  if (!options.days) return request;
+  if (*options.days < 1 || *options.days > kMostDays) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--days is ", *options.days, "; allowed: 1 to ", kMostDays));
+  }
+  request.mutable_lifetime()->set_seconds(*options.days * kSecondsOfDay);
+  return request;
 }
 
 // Revokes a token that nobody has, for `why`.
@@ -54,14 +61,8 @@ absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status
 }
 
 // Makes a token, and of it a join file, or prints that where no file is named.
-absl::Status MakeToken(const TokenOptions& options, const Context& context,
-                       Connection* connection) {
-  v1::CreateTokenRequest request;
-  request.set_user(options.user);
-  request.set_note(options.note);
-  if (options.days) {
-    request.mutable_lifetime()->set_seconds(*options.days * kSecondsOfDay);
-  }
+absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
+                       const Context& context, Connection* connection) {
   const auto created = connection->CreateToken(request);
   if (!created.ok()) return created.status();
   const std::string what =
@@ -84,18 +85,30 @@ absl::Status MakeToken(const TokenOptions& options, const Context& context,
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> AddUser(const TokenOptions& options, const Context& context,
-                            Connection* connection) {
-  const auto role = ReadRole(options.role);
+// Both are made before any is sent, lest there be a user who can have no token.
+struct NewUser {
+  v1::CreateUserRequest user;
+  v1::CreateTokenRequest token;
+};
+
+absl::StatusOr<NewUser> MakeNewUser(const TokenOptions& options) {
+  const auto role = ReadRole("--role", options.role);
   if (!role.ok()) return role.status();
-  if (absl::Status days = CheckDays(options); !days.ok()) return days;
+  auto token = MakeTokenRequest(options);
+  if (!token.ok()) return token.status();
+  NewUser made;
+  made.user.set_user(options.user);
+  made.user.set_role(*role);
+  made.token = *std::move(token);
+  return made;
+}
+
+absl::StatusOr<int> AddUser(const TokenOptions& options, const NewUser& request,
+                            const Context& context, Connection* connection) {
   if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
-  v1::CreateUserRequest request;
-  request.set_user(options.user);
-  request.set_role(*role);
-  const auto user = connection->CreateUser(request);
+  const auto user = connection->CreateUser(request.user);
   if (!user.ok()) return user.status();
-  absl::Status made = MakeToken(options, context, connection);
+  absl::Status made = MakeToken(options, request.token, context, connection);
   if (made.ok()) return kSuccess;
   // As if nothing had happened, so that the same command can be given again.
   v1::DeleteUserRequest undo;
@@ -107,11 +120,10 @@ absl::StatusOr<int> AddUser(const TokenOptions& options, const Context& context,
                                                 options.user, "` makes one"));
 }
 
-absl::StatusOr<int> AddToken(const TokenOptions& options, const Context& context,
-                             Connection* connection) {
-  if (absl::Status days = CheckDays(options); !days.ok()) return days;
+absl::StatusOr<int> AddToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
+                             const Context& context, Connection* connection) {
   if (absl::Status file = join::CheckNewFile(options.output); !file.ok()) return file;
-  if (absl::Status made = MakeToken(options, context, connection); !made.ok()) return made;
+  if (absl::Status made = MakeToken(options, request, context, connection); !made.ok()) return made;
   return kSuccess;
 }
 
@@ -164,13 +176,17 @@ struct RoleOptions {
   bool json = false;
 };
 
-absl::StatusOr<int> SetRole(const RoleOptions& options, const Context& context,
-                            Connection* connection) {
-  const auto role = ReadRole(options.role);
+absl::StatusOr<v1::UpdateUserRequest> MakeRoleRequest(const RoleOptions& options) {
+  const auto role = ReadRole("ROLE", options.role);
   if (!role.ok()) return role.status();
   v1::UpdateUserRequest request;
   request.set_name(options.user);
   request.set_role(*role);
+  return request;
+}
+
+absl::StatusOr<int> SetRole(const RoleOptions& options, const v1::UpdateUserRequest& request,
+                            const Context& context, Connection* connection) {
   const auto user = connection->UpdateUser(request);
   if (!user.ok()) return user.status();
   if (options.json) PrintJson(context, *user);
@@ -229,7 +245,7 @@ Action DefineAdminUserAdd(Command* command) {
       "Examples:\n  ablate admin user add ada -o ada.join\n"
       "  ablate admin user add gpu2 --role worker -o gpu2.join   # for `ablate-worker --join` "
       "there");
-  return WithServer(options, AddUser);
+  return WithServer(*command, options, MakeNewUser, AddUser);
 }
 
 Action DefineAdminUserLs(Command* command) {
@@ -247,7 +263,7 @@ Action DefineAdminUserRole(Command* command) {
   command->Footer(
       "Streams that are open with its tokens end.\n\n"
       "Example:\n  ablate admin user role ada admin");
-  return WithServer(options, SetRole);
+  return WithServer(*command, options, MakeRoleRequest, SetRole);
 }
 
 Action DefineAdminUserRm(Command* command) {
@@ -263,7 +279,7 @@ Action DefineAdminTokenAdd(Command* command) {
   command->Argument(&options->user, "USER", "whose token it is");
   DefineTokenOptions(command, options.get());
   command->Footer("Example:\n  ablate admin token add ada --note laptop -o ada-laptop.join");
-  return WithServer(options, AddToken);
+  return WithServer(*command, options, MakeTokenRequest, AddToken);
 }
 
 Action DefineAdminTokenLs(Command* command) {

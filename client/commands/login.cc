@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/command_table.h"
 #include "client/logins.h"
 #include "client/output/format.h"
@@ -47,17 +48,22 @@ Who AskByAddress(const std::string& name, const Context& context, v1::JoinFile* 
   return who;
 }
 
+int Refuse(const Context& context, absl::string_view why) {
+  context.console.Error(absl::StrCat("ablate login: ", why));
+  return kUsage;
+}
+
 int Login(const Options& options, const Context& context) {
   auto join = join::ReadJoinFile(options.join);
   if (!join.ok()) return Fail(context, join.status());
   if (!options.address.empty()) {
     join->set_address(options.address);
     const absl::Status checked = join::CheckJoinFile(*join);
-    if (!checked.ok()) return Fail(context, checked);
+    if (!checked.ok()) return Refuse(context, checked.message());
   }
   const std::string name = options.name.empty() ? NameOf(*join) : options.name;
   if (absl::Status named = Logins::CheckName(name); !named.ok()) {
-    return Fail(context, absl::InvalidArgumentError(absl::StrCat("--name: ", named.message())));
+    return Refuse(context, absl::StrCat("--name: ", named.message()));
   }
   auto logins = Logins::Of(context.environment);
   if (!logins.ok()) return Fail(context, logins.status());

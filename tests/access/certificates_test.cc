@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/test_folder.h"
 #include "tls/certificate_facts.h"
@@ -19,15 +18,11 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::MatchesRegex;
 using testing::Not;
 using tls::Certificate;
 using tls::CheckIssued;
-using tls::CheckKey;
-using tls::Describe;
 using tls::Owned;
 using tls::ParseCertificate;
-using tls::ParseKey;
 using tls::ReadFacts;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
@@ -201,41 +196,6 @@ TEST(CertificatesTest, AnAuthoritysNameHasABound) {
   for (const std::string& name : {std::string(58, 'a'), std::string(), std::string("a\nb")}) {
     EXPECT_EQ(MakeAuthority(name, kNow).status().code(), absl::StatusCode::kInvalidArgument);
   }
-}
-
-TEST(CertificateFactsTest, RefusesWhatIsNoPem) {
-  const CertifiedKey authority = Authority();
-  for (const std::string& text :
-       {std::string(), std::string("garbage"), authority.key,
-        authority.certificate.substr(0, authority.certificate.size() / 2)}) {
-    EXPECT_EQ(ReadFacts(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_EQ(CheckKey(text, authority.key).code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(CheckIssued(authority.certificate, text).code(), absl::StatusCode::kInvalidArgument);
-  }
-  EXPECT_EQ(CheckKey(authority.certificate, authority.certificate).code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
-TEST(CertificateFactsTest, AKeyWithAPassphraseAsksNobody) {
-  const std::string encrypted =
-      "-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
-      "MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAg=\n"
-      "-----END ENCRYPTED PRIVATE KEY-----\n";
-  EXPECT_THAT(Message(ParseKey(encrypted).status()), HasSubstr("without a passphrase"));
-}
-
-TEST(CertificateFactsTest, DescribesACertificateForPeople) {
-  const auto server = MakeServerCertificate(Authority(), {"box.example.org"}, kNow);
-  const auto facts = ReadFacts(server->certificate);
-  ASSERT_TRUE(facts.ok()) << facts.status();
-  EXPECT_THAT(facts->fingerprint, MatchesRegex("([0-9A-F][0-9A-F]:){31}[0-9A-F][0-9A-F]"));
-  EXPECT_EQ(Describe(*facts),
-            absl::StrCat("names        box.example.org, localhost, 127.0.0.1, ::1\n"
-                         "made by      ablate box\n"
-                         "valid from   2027-01-15 07:00:00 UTC\n"
-                         "valid until  2028-02-16 08:00:00 UTC\n"
-                         "SHA-256      ",
-                         facts->fingerprint, "\n"));
 }
 
 // The output of a command, standard error too.

@@ -211,9 +211,21 @@ struct WorkersService : v1::Workers::Service {
 
 struct AdminService : v1::Admin::Service {
   explicit AdminService(Answers* a) : answers(a) {}
-  Status WhoAmI(ServerContext*, const v1::WhoAmIRequest* request,
+  Status WhoAmI(ServerContext* context, const v1::WhoAmIRequest* request,
                 v1::WhoAmIResponse* response) override {
+    const auto found = context->client_metadata().find("authorization");
+    const bool given = found != context->client_metadata().end();
+    answers->authorization =
+        given ? std::string(found->second.data(), found->second.size()) : std::string();
     return Run(answers->who, request, response);
+  }
+  Status InitializeSharing(ServerContext*, const v1::InitializeSharingRequest* request,
+                           v1::JoinFile* response) override {
+    return Run(answers->initialize, request, response);
+  }
+  Status RenewCertificate(ServerContext*, const v1::RenewCertificateRequest* request,
+                          v1::RenewCertificateResponse* response) override {
+    return Run(answers->renew, request, response);
   }
   Status CreateUser(ServerContext*, const v1::CreateUserRequest* request,
                     v1::User* response) override {
@@ -227,6 +239,10 @@ struct AdminService : v1::Admin::Service {
                    v1::ListUsersResponse* response) override {
     return Run(answers->users, request, response);
   }
+  Status UpdateUser(ServerContext*, const v1::UpdateUserRequest* request,
+                    v1::User* response) override {
+    return Run(answers->update_user, request, response);
+  }
   Status SetQuota(ServerContext*, const v1::SetQuotaRequest* request, v1::User* response) override {
     return Run(answers->quota, request, response);
   }
@@ -234,9 +250,17 @@ struct AdminService : v1::Admin::Service {
                      v1::CreateTokenResponse* response) override {
     return Run(answers->create_token, request, response);
   }
+  Status ListTokens(ServerContext*, const v1::ListTokensRequest* request,
+                    v1::ListTokensResponse* response) override {
+    return Run(answers->tokens, request, response);
+  }
   Status RevokeToken(ServerContext*, const v1::RevokeTokenRequest* request,
                      v1::Token* response) override {
     return Run(answers->revoke, request, response);
+  }
+  Status ListAudit(ServerContext*, const v1::ListAuditRequest* request,
+                   v1::ListAuditResponse* response) override {
+    return Run(answers->audit, request, response);
   }
   Answers* answers;
 };
@@ -277,23 +301,38 @@ struct FakeServer::Services {
   WorkersService workers;
   AdminService admin;
   std::unique_ptr<grpc::Server> server;
+
+  // `port` is the one that was taken, where the address names none.
+  void Start(const std::string& address, const std::shared_ptr<grpc::ServerCredentials>& how,
+             int* port) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, how, port);
+    builder.RegisterService(&experiments);
+    builder.RegisterService(&runs);
+    builder.RegisterService(&metrics);
+    builder.RegisterService(&datasets);
+    builder.RegisterService(&artifacts);
+    builder.RegisterService(&reports);
+    builder.RegisterService(&models);
+    builder.RegisterService(&analyses);
+    builder.RegisterService(&workers);
+    builder.RegisterService(&admin);
+    server = builder.BuildAndStart();
+  }
 };
 
 FakeServer::FakeServer(const std::string& path, Answers* answers)
-    : path_(path), services_(std::make_unique<Services>(answers)) {
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
-  builder.RegisterService(&services_->experiments);
-  builder.RegisterService(&services_->runs);
-  builder.RegisterService(&services_->metrics);
-  builder.RegisterService(&services_->datasets);
-  builder.RegisterService(&services_->artifacts);
-  builder.RegisterService(&services_->reports);
-  builder.RegisterService(&services_->models);
-  builder.RegisterService(&services_->analyses);
-  builder.RegisterService(&services_->workers);
-  builder.RegisterService(&services_->admin);
-  services_->server = builder.BuildAndStart();
+    : address_("unix:" + path), services_(std::make_unique<Services>(answers)) {
+  services_->Start(address_, grpc::InsecureServerCredentials(), nullptr);
+}
+
+FakeServer::FakeServer(const std::string& certificate, const std::string& key, Answers* answers)
+    : services_(std::make_unique<Services>(answers)) {
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back({key, certificate});
+  int port = 0;
+  services_->Start("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
+  address_ = "127.0.0.1:" + std::to_string(port);
 }
 
 FakeServer::~FakeServer() { services_->server->Shutdown(); }

@@ -70,24 +70,33 @@ struct Answers {
   StreamAnswer<v1::ReadAnalysisArraysRequest, v1::AnalysisArraysChunk> read_arrays;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;
   Answer<v1::WhoAmIRequest, v1::WhoAmIResponse> who;
+  Answer<v1::InitializeSharingRequest, v1::JoinFile> initialize;
+  Answer<v1::RenewCertificateRequest, v1::RenewCertificateResponse> renew;
   Answer<v1::CreateUserRequest, v1::User> create_user;
   Answer<v1::DeleteUserRequest, google::protobuf::Empty> remove_user;
   Answer<v1::ListUsersRequest, v1::ListUsersResponse> users;
+  Answer<v1::UpdateUserRequest, v1::User> update_user;
   Answer<v1::SetQuotaRequest, v1::User> quota;
   Answer<v1::CreateTokenRequest, v1::CreateTokenResponse> create_token;
+  Answer<v1::ListTokensRequest, v1::ListTokensResponse> tokens;
   Answer<v1::RevokeTokenRequest, v1::Token> revoke;
+  Answer<v1::ListAuditRequest, v1::ListAuditResponse> audit;
+  // What the last WhoAmI had as its "authorization"; empty if it had none.
+  std::string authorization;
 };
 
 class FakeServer {
  public:
   // Listens on a unix socket at `path`. `answers` may be changed between calls.
   FakeServer(const std::string& path, Answers* answers);
+  // Listens on a free port of 127.0.0.1, with TLS. Both texts are PEM.
+  FakeServer(const std::string& certificate, const std::string& key, Answers* answers);
   ~FakeServer();
-  std::string address() const { return "unix:" + path_; }
+  const std::string& address() const { return address_; }
 
  private:
   struct Services;
-  std::string path_;
+  std::string address_;
   std::unique_ptr<Services> services_;
 };
 

@@ -1,16 +1,18 @@
-// `whoami` and `logout`: which server they mean.
+// `whoami` and `logout`: which server they mean, and what they say of it.
 #include <filesystem>
 
 #include "client/context.h"
 #include "client/logins.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
+#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 class LoginTest : public ClientTest {
  protected:
@@ -30,6 +32,7 @@ class LoginTest : public ClientTest {
   }
 
   absl::Time expires_;
+  absl::Status result_;
 
   static v1::JoinFile JoinOf(const std::string& name) {
     v1::JoinFile join;
@@ -82,6 +85,54 @@ TEST_F(LoginTest, SaysWhenATokenEndsToTheMinuteWhereThatIsSoon) {
   EXPECT_THAT(Run({"whoami"}).out, HasSubstr("2023-11-15 01:13 UTC"));
   expires_ = now_ + absl::Hours(72);
   EXPECT_THAT(Run({"whoami"}).out, HasSubstr("2023-11-17"));
+}
+
+TEST_F(LoginTest, WhoamiNamesTheServerAndTheUser) {
+  answers_.who = [this](const v1::WhoAmIRequest&, v1::WhoAmIResponse* response) {
+    response->set_user("users/ada");
+    response->set_role(v1::Role::admin);
+    return result_;
+  };
+  StartServer();
+  const Outcome who = Run({"whoami"});
+  EXPECT_EQ(who.code, kSuccess) << who.err;
+  EXPECT_THAT(who.out, MatchesRegex("server +address +user +role +token expires\n"
+                                    "— +unix:[^ ]+/socket +ada +admin +—\n"));
+  EXPECT_EQ(Run({"whoami", "--json"}).out,
+            "{\n \"user\": \"users/ada\",\n \"role\": \"admin\",\n \"token\": \"\"\n}\n");
+  for (const Refusal& refusal : kRefusals) {
+    result_ = Refused(refusal);
+    const Outcome refused = Run({"whoami"});
+    EXPECT_EQ(refused.code, refusal.exit_code);
+    EXPECT_EQ(refused.err, kRefusedText);
+  }
+}
+
+TEST_F(LoginTest, WhoamiSaysWhereNoServerAnswers) {
+  environment_["ABLATE_SERVER"] = "unix:" + folder_ + "/nowhere";
+  const Outcome who = Run({"whoami"});
+  EXPECT_EQ(who.code, kNoServer);
+  EXPECT_THAT(who.err, HasSubstr("error: no server answers at unix:" + folder_ + "/nowhere"));
+  environment_["ABLATE_SERVER"] = "personal";
+  const Outcome personal = Run({"whoami"});
+  EXPECT_EQ(personal.code, kNoServer);
+  EXPECT_THAT(personal.err, HasSubstr("run `ablate up`"));
+}
+
+TEST_F(LoginTest, LogoutNeedsNoServerAndLeavesNoToken) {
+  const Outcome made = Run({"logout", "box", "--json"});
+  EXPECT_EQ(made.code, kSuccess);
+  EXPECT_EQ(made.out, "{}\n");
+  EXPECT_EQ(made.err,
+            "logged out from box: its token is forgotten here, and good until it expires or is "
+            "revoked\n");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/ablate")) {
+    EXPECT_NE(entry.path().filename(), "box.json");
+  }
+  EXPECT_EQ(Run({"logout", "box"}).code, kFailure) << "it is gone";
+  const Outcome two = Run({"logout", "attic", "box"});
+  EXPECT_EQ(two.code, kUsage);
+  EXPECT_THAT(Known().Names(), ElementsAre("attic"));
 }
 
 }  // namespace

@@ -94,10 +94,11 @@ TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
   environment_["ABLATE_SERVER"] = "unix:/elsewhere";
   const Outcome outcome = Run({"up", "--lanes", "2", "--json"});
   EXPECT_EQ(outcome.code, kSuccess);
-  EXPECT_EQ(outcome.err,
-            "already up: " + home_ +
-                "\nnote: it keeps the options it was started with: `ablate down` first\n"
-                "note: ABLATE_SERVER or --server is given: other commands talk to unix:/elsewhere\n");
+  EXPECT_EQ(
+      outcome.err,
+      "already up: " + home_ +
+          "\nnote: it keeps the options it was started with: `ablate down` first\n"
+          "note: ABLATE_SERVER or --server is given: other commands talk to unix:/elsewhere\n");
   EXPECT_THAT(outcome.out, HasSubstr("\"name\": \"workers/cpu-train\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
 }
